@@ -27,7 +27,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """The public names, each imported when it is first used: the program starts without them."""
+    """Import a public name when it is first used: the program starts without them."""
     if name in _HOMES:
         from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Replacing files in one step, and removing what a killed program left of that."""
+"""Replace files in one step, and remove what killed programs left behind."""
 
 import contextlib
 import errno
@@ -16,16 +16,16 @@ _PREFIX = ".agent-tui-"
 _SUFFIX = ".tmp"
 _CANNOT_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP})
 _SURELY_LEFT_S = 86_400
-"""Without locks nobody knows whether a program still writes; none writes a file for a day."""
+"""Without locks, it is unknown whether a program still writes; no write takes a day."""
 
 
 @contextlib.contextmanager
 def scratch_beside(path: Path) -> Generator[Path]:
-    """A new name in the folder of `path`, for content that is renamed to `path` when complete.
+    """Yield a new name beside `path`, for content to rename to `path` when complete.
 
-    What is still there under that name at the end is removed; after a kill `remove_leftovers`
-    of any later start does it. That needs a note in the cache folder, which holds the name and
-    is locked while it is in use; without a cache folder that can be written it goes without.
+    A file left under that name is removed at the end, or after a kill by `remove_leftovers` of a
+    later start. For this, a note in the cache folder stores the name and is locked while in use; if
+    the cache folder is not writable, there is no note.
     """
     token = os.urandom(8).hex()
     scratch = path.with_name(f"{_PREFIX}{token}{_SUFFIX}")
@@ -38,10 +38,10 @@ def scratch_beside(path: Path) -> Generator[Path]:
 
 
 def remove_leftovers() -> None:
-    """Remove what killed programs were writing; what others write now is left alone."""
+    """Remove files that killed programs were writing; files still being written stay."""
     try:
         notes = list(_notes_dir().iterdir())
-    except OSError:  # none was ever made
+    except OSError:  # there were never any
         return
     for note in notes:
         with contextlib.suppress(OSError):
@@ -49,12 +49,12 @@ def remove_leftovers() -> None:
 
 
 def replace_private_file(path: Path, content: str | bytes) -> None:
-    """Put `content` at `path` in one step, readable by the owner only; its folder is made.
+    """Write `content` to `path` in one step, readable only by the owner; creates its folder.
 
     Text is written as UTF-8.
 
     Raises:
-        OSError: It cannot be written; what stood there still does.
+        OSError: It cannot be written; the old file stays.
     """
     make_private_dir(path.parent)
     with scratch_beside(path) as scratch:
@@ -65,7 +65,7 @@ def replace_private_file(path: Path, content: str | bytes) -> None:
 
 
 def sync_file(descriptor: int) -> None:
-    """Return when what was written to an open file is on the disk, where its file system can say.
+    """Return when the data of an open file is on disk, if its file system can tell.
 
     Raises:
         OSError: The disk reports an error; what was written may be lost.

@@ -1,4 +1,4 @@
-"""What goes along with a person's message, and what of it they typed."""
+"""What is attached to a user's message, and which part of it the user typed."""
 
 import html
 import re
@@ -24,13 +24,13 @@ _OUR_TAGS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AttachedFile:
-    """A file that went along with a message.
+    """A file attached to a message.
 
     Args:
-        path: As the person wrote it.
+        path: As the user wrote it.
         first: Number of the first line; 1 for the beginning.
-        text: What of it went along.
-        is_whole: Whether that is all of it.
+        text: The attached part.
+        is_whole: Whether that is the whole file.
     """
 
     path: str
@@ -40,7 +40,7 @@ class AttachedFile:
 
 
 def attached_files(text: str) -> Iterator[AttachedFile]:
-    """The text files that went along with the message `text`."""
+    """The text files attached to the message `text`."""
     for found in _FILE.finditer(text, len(without_attachments(text))):
         body, _, cut = found["text"].partition(_CUT)
         is_whole = found["first"] is None and not cut
@@ -48,22 +48,22 @@ def attached_files(text: str) -> Iterator[AttachedFile]:
 
 
 def earlier_work_block(lines: list[str]) -> str:
-    """The block that names sessions which began alike; each of `lines` is one of them."""
+    """The block that names similar earlier sessions, one per line of `lines`."""
     return "\n".join(
         ("<earlier-work>", *(html.escape(line, quote=False) for line in lines), "</earlier-work>")
     )
 
 
 def instructions_block(text: str) -> str:
-    """The block for what a command of the program tells the model in detail.
+    """The block for a command's detailed instructions to the model.
 
-    People write ``<instructions>`` themselves, and theirs are never hidden: the name is another.
+    Its name is not ``<instructions>``, which users write themselves and which is never hidden.
     """
     return f"<command-instructions>\n{text}\n</command-instructions>"
 
 
 def without_tags(text: str) -> str:
-    """A message without the tags that hold what went along with it."""
+    """A message without the tags around attachments."""
     return _OUR_TAGS.sub("", text)
 
 
@@ -73,7 +73,7 @@ def without_instructions(text: str) -> str:
 
 
 def without_attachments(text: str) -> str:
-    """What the person asked, from what went to the model: without files, hints, instructions."""
+    """The user's text from what went to the model: without files, hints and instructions."""
     text = without_instructions(_EARLIER_WORK.sub("", text))
     for start in _ATTACHED.finditer(text):
         written = html.unescape(start[1])
@@ -84,15 +84,15 @@ def without_attachments(text: str) -> str:
 
 _APPROVED = "I approve this plan. Follow it:\n\n"
 _FORMERLY = "I approve this plan. Work by it:\n\n"
-"""In sessions of earlier versions."""
+"""The text in sessions of earlier versions."""
 
 
 def approving_message(plan: str) -> str:
-    """What the person is taken to say by approving `plan`."""
+    """The message that stands for the user's approval of `plan`."""
     return f"{_APPROVED}{plan}"
 
 
 def approved_plan(message: str) -> str:
-    """The plan that `message` approves; empty where it approves none."""
+    """The plan that `message` approves; empty if it approves none."""
     openings = (opening for opening in (_APPROVED, _FORMERLY) if message.startswith(opening))
     return message.removeprefix(opening) if (opening := next(openings, "")) else ""

@@ -18,12 +18,12 @@ def elapsed(seconds: float) -> str:
 
 
 def rounded(seconds: float) -> str:
-    """The time that is left, as `elapsed` writes it; never nothing."""
+    """The remaining time, as `elapsed` writes it; at least a second."""
     return elapsed(max(round(seconds), 1))
 
 
 def seconds_of(text: str) -> float | None:
-    """The seconds that ``90``, ``90s``, ``10m`` or ``1.5h`` mean; None for anything else, and 0."""
+    """The seconds that ``90``, ``90s``, ``10m`` or ``1.5h`` mean; None if invalid or 0."""
     given = _GIVEN.fullmatch(text.strip())
     if given is None:
         return None
@@ -31,7 +31,7 @@ def seconds_of(text: str) -> float | None:
 
 
 def shortest(seconds: float) -> str:
-    """`seconds` as `seconds_of` reads them, in the largest unit that they fill: ``10m``."""
+    """`seconds` in the form of `seconds_of`, in the largest unit that divides them: ``10m``."""
     for unit, size_s in _UNIT_S:
         if seconds >= size_s and seconds % size_s == 0:
             return f"{seconds / size_s:g}{unit}"

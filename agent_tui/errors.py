@@ -1,12 +1,12 @@
-"""The errors a person may see: what happened, and what to do next."""
+"""The errors that users may see: what happened, and what to do next."""
 
 
 class AgentTuiError(Exception):
-    """Base of every error that is shown to the person as it stands.
+    """Base of every error that is shown to the user unchanged.
 
     Args:
         message: What happened, naming the file, key or model concerned.
-        hint: What the person can do about it; empty when there is nothing to do.
+        hint: What the user can do about it; empty if nothing.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -35,20 +35,20 @@ class SessionError(AgentTuiError):
 
 
 class SessionNotWritableError(SessionError):
-    """The system does not let us write a session's file or its folder; it can be read."""
+    """The system does not allow writing a session's file or folder; it can be read."""
 
 
 class NewerFormatError(SessionError):
-    """A session file is of a format version that a newer program writes; it can be read."""
+    """A session file has a format version of a newer program; it can be read."""
 
 
 class CompactionError(AgentTuiError):
-    """A compaction was not carried out; the session is as it was."""
+    """A compaction was not carried out; the session is unchanged."""
 
 
 class NothingToCompactError(CompactionError):
-    """A compaction would gain nothing: found before any work was done."""
+    """A compaction would free nothing; found before any work was done."""
 
 
 class ToolError(AgentTuiError):
-    """A tool call failed in a way the model can mend; the text goes back to the model."""
+    """A tool call failed in a way that the model can fix; the text goes back to the model."""

@@ -1,4 +1,4 @@
-"""Locks between programs: the kernel's, or where the file system has none, a file with a name."""
+"""Locks between programs: the kernel's or, if the file system has none, a lock file."""
 
 import errno
 import fcntl
@@ -22,7 +22,7 @@ _HAS_NO_LOCKS = frozenset(
 )
 _SOFT_SUFFIX = ".owner"
 _SOFT_WITHIN_S = 0.2
-"""Long enough for a second try, after the file of a dead owner was removed."""
+"""Enough for a second try, after the file of a dead owner is removed."""
 
 _MOST_OWNER_BYTES = 1_024
 
@@ -32,10 +32,10 @@ class LockOwner:
     """The program that holds a lock.
 
     Attributes:
-        pid: Its process; 0 where that could not be found out.
-        host: The machine it runs on, if that is another one than this.
-        file: What to delete once that program is known to be gone; None where the kernel, or the
-            next program, gives the lock back by itself.
+        pid: Its process id; 0 if unknown.
+        host: The machine it runs on, if it is not this one.
+        file: The file to delete once that program is known to be gone; None if the kernel or the
+            next program releases the lock.
     """
 
     pid: int
@@ -50,7 +50,7 @@ class LockOwner:
 
     @property
     def how_to_go_on(self) -> str:
-        """What helps where that program is gone and cannot give the lock back; may be empty."""
+        """What to do if that program is gone and cannot release the lock; may be empty."""
         return f"If it is no longer running there, delete {self.file}." if self.file else ""
 
 
@@ -65,14 +65,14 @@ class LockHeldError(Exception):
 class FileLock:
     """The lock with the name `path`, held from creation to `release`.
 
-    The kernel gives it back when its owner dies. NFS without a lock service, Lustre and some
-    others know no such locks: there a file beside it, ``<path>.owner``, names the host, the
-    process and its start. The next program on that host removes the file of a dead one; of
-    another host nobody knows, so the person is told which file to delete.
+    The kernel releases it when its owner dies. NFS without a lock service, Lustre and some others
+    have no such locks: there a file beside it, ``<path>.owner``, names the host, the process and
+    its start. The next program on that host removes the file of a dead owner; for another host this
+    is unknown, so the user is told which file to delete.
 
     Raises:
         LockHeldError: Somebody else has it.
-        OSError: The file cannot be made.
+        OSError: The file cannot be created.
     """
 
     def __init__(self, path: Path) -> None:
@@ -85,19 +85,19 @@ class FileLock:
 
     @property
     def is_held(self) -> bool:
-        """Whether it is this process's: false after `release`, and in a fork of its owner."""
+        """Whether this process holds it: false after `release`, and in a fork of its owner."""
         has_it = self._descriptor is not None or self._soft is not None
         return has_it and self._owner_pid == os.getpid()
 
     @property
     def is_in_place(self) -> bool:
-        """Whether others still meet it: false once its file was deleted."""
+        """Whether other processes still see it: false after its file was deleted."""
         if self._soft is not None:
             return self._soft.is_lock_held_by_us
         return self._descriptor is not None and self._is_in_place(self._descriptor)
 
     def release(self) -> None:
-        """Let others have it; does nothing the second time."""
+        """Release the lock; a second call does nothing."""
         if self._soft is not None:
             self._soft.release()
             self._soft = None
@@ -111,7 +111,7 @@ class FileLock:
         self._descriptor = None
 
     def _acquire(self) -> int | None:
-        """The descriptor that has the kernel's lock; None where there are no such locks."""
+        """The descriptor with the kernel's lock; None if there are no such locks."""
         while True:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             try:
@@ -147,11 +147,11 @@ class FileLock:
 
 @contextmanager
 def hold_lock(path: Path, *, within_s: float) -> Generator[None]:
-    """Hold the lock with the name `path`, for which others are waited for. Blocking.
+    """Hold the lock `path`, waiting up to `within_s` seconds for other holders. Blocking.
 
     Raises:
-        LockHeldError: It was not to be had in that time.
-        OSError: Its file cannot be made.
+        LockHeldError: It was not released in that time.
+        OSError: Its file cannot be created.
     """
     until = time.monotonic() + within_s
     while True:
@@ -169,10 +169,10 @@ def hold_lock(path: Path, *, within_s: float) -> Generator[None]:
 
 
 def lock_descriptor(descriptor: int, *, waits: bool = False) -> bool:
-    """Take the kernel's lock on an open file; false where its file system has no locks.
+    """Take the kernel's lock on an open file; false if its file system has no locks.
 
     Raises:
-        BlockingIOError: Another program has it, and this one is not to wait.
+        BlockingIOError: Another program has it, and `waits` is false.
         OSError: The system reports an error.
     """
     try:
@@ -197,7 +197,7 @@ def _soft_lock(path: Path) -> "SoftFileLock":
 
 
 def _soft_owner(file: Path) -> LockOwner:
-    """Who `file` names: the process and the host, a line each."""
+    """The owner that `file` names: process and host, on separate lines."""
     try:
         with open_regular_file(file) as opened:
             lines = opened.read(_MOST_OWNER_BYTES).decode("utf-8", "replace").split("\n")
@@ -210,7 +210,7 @@ def _soft_owner(file: Path) -> LockOwner:
 
 
 def _name_owner(descriptor: int) -> None:
-    """Put our pid into the lock file, where the disk has room for it; it locks all the same."""
+    """Write our pid into the lock file if the disk has space; the lock works without it."""
     with suppress(OSError):
         os.ftruncate(descriptor, 0)
         os.write(descriptor, str(os.getpid()).encode())

@@ -1,4 +1,4 @@
-"""How this copy of the program was installed, and the commands that change it as it was."""
+"""How this copy of the program was installed, and commands to change that installation."""
 
 import importlib.util
 import json
@@ -15,7 +15,7 @@ Extra: TypeAlias = Literal["local", "mcp", "acp", "vertex", "keyring"]
 Installer: TypeAlias = Literal["pip", "uv", "uv tool", "pipx"]
 
 DISTRIBUTION: Final = "agent-tui-cli"
-"""What the program is called where packages come from."""
+"""The name of the program in package indexes."""
 
 COMMAND: Final = "agent-tui"
 _FOREIGN: Final = COMMAND
@@ -24,12 +24,12 @@ _SPECIAL_IN_DOUBLE_QUOTES: Final = frozenset('"$`\\!')
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Where this copy came from.
+    """The source of this copy.
 
     Attributes:
-        installer: What changes the environment it is in.
-        folder: The folder it is run from (editable); empty where it was copied from its source.
-        address: Of the file or repository it was taken from; empty for a package index.
+        installer: The tool that manages its environment.
+        folder: The folder it runs from (editable); empty if it was copied.
+        address: Address of the source file or repository; empty for a package index.
     """
 
     installer: Installer = "pip"
@@ -45,11 +45,11 @@ class Installation:
         return _quoted(f"{DISTRIBUTION}{extras}{source}")
 
     def command(self, extra: Extra | None = None, *, again: bool = False) -> str:
-        """What installs `extra` beside this program, as it can be typed here.
+        """The command that installs `extra` beside this program, as typed here.
 
         Args:
-            extra: A group of optional packages; None is the program alone.
-            again: Also replaces packages that are there.
+            extra: A group of optional packages; None for the program alone.
+            again: Whether to replace installed packages.
         """
         wanted = self.requirement(extra)
         match self.installer:
@@ -68,12 +68,12 @@ class Installation:
 
 
 def install_command(extra: Extra | None = None, *, again: bool = False) -> str:
-    """What installs `extra` for this copy of the program, as it can be typed here."""
+    """The command that installs `extra` for this copy of the program, as typed here."""
     return this_installation().command(extra, again=again)
 
 
 def package_command(package: str) -> str:
-    """What installs `package` beside this program, into the environment it runs in."""
+    """The command that installs `package` into this program's environment."""
     match this_installation().installer:
         case "pipx":
             return f"pipx inject {DISTRIBUTION} {package}"
@@ -84,7 +84,7 @@ def package_command(package: str) -> str:
 
 
 def this_installation() -> Installation:
-    """How this copy was installed, from what its installer left beside it."""
+    """How this copy was installed, from the files that its installer left."""
     installer = _installer(Path(sys.prefix))
     found = _installed(DISTRIBUTION)
     given = found.read_text("direct_url.json") if found else None
@@ -110,8 +110,8 @@ def this_installation() -> Installation:
 def foreign_program() -> tuple[str, str]:
     """What is wrong with another program of our name in this environment, and what to do.
 
-    Both empty if there is none. Its command and its package have our names: which of the two
-    runs is chance.
+    Both empty if there is none. Its command and its package have our names, so either of the two
+    may run.
     """
     other = _installed(_FOREIGN)
     if other is None or "agent_tui.__main__:main" in (other.read_text("entry_points.txt") or ""):
@@ -124,7 +124,7 @@ def foreign_program() -> tuple[str, str]:
 
 
 def python_command() -> str:
-    """``python`` where that is the one that runs this program, else its path."""
+    """``python`` if that runs this program, else its path."""
     found = shutil.which("python")
     is_ours = found is not None and Path(found).parent == Path(sys.executable).parent
     return "python" if is_ours else shlex.quote(sys.executable)
@@ -141,7 +141,7 @@ def _removal() -> str:
 
 
 def _installer(environment: Path) -> Installer:
-    """What `environment` belongs to. One that was made by uv has no pip."""
+    """The tool that manages `environment`. One made by uv has no pip."""
     if (environment / "pipx_metadata.json").is_file():
         return "pipx"
     if (environment / "uv-receipt.toml").is_file():

@@ -1,7 +1,7 @@
-"""What keys do, under the names that ``[keys]`` in the settings knows, and which keys do it.
+"""The actions of keys, with their names in ``[keys]`` of the settings, and their keys.
 
 A key is written as the terminal library names it: ``ctrl+e``, ``alt+up``, ``f5``. This module is
-part of the first paint.
+loaded for the first paint.
 """
 
 import re
@@ -16,7 +16,7 @@ _MODIFIERS: Final = ("alt", "ctrl", "hyper", "meta", "shift", "super")
 _WITH_MODIFIER: Final = frozenset(
     {"escape", "enter", "tab", "space", "backspace", "delete", "up", "down", "left", "right"}
 )
-"""These write, move and choose when they are pressed alone."""
+"""Keys that write, move and choose when pressed alone."""
 _ALONE: Final = frozenset(
     {"home", "end", "insert", "pageup", "pagedown", *(f"f{number}" for number in range(1, 25))}
 )
@@ -42,13 +42,13 @@ _SHORT_NAMES: Final = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class KeyAction:
-    """Something a key does.
+    """An action with keys.
 
     Attributes:
-        name: As the settings name it.
-        keys: Those that do it where the person says nothing.
+        name: Its name in the settings.
+        keys: The default keys.
         description: One line, for the palette and the settings.
-        may_be_unbound: Whether the person can do without a key for it.
+        may_be_unbound: Whether it may have no key.
         alone: Keys it may have although they write, move or choose elsewhere.
     """
 
@@ -109,42 +109,42 @@ def _no_choices() -> Mapping[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class KeyMap:
-    """Which keys do what.
+    """The keys of all actions.
 
     Attributes:
-        chosen: The keys of the actions that the person gave other keys; without `clashes`. A
-            default key of another action that is among them is that action's no longer.
+        chosen: Keys of the actions that the user changed; without `clashes`. Other actions lose
+            default keys that are among them.
     """
 
     chosen: Mapping[str, tuple[str, ...]] = field(default_factory=_no_choices)
 
     def keys(self, name: str) -> tuple[str, ...]:
-        """The keys of an action; empty where it has none."""
+        """The keys of an action; empty if it has none."""
         if name in self.chosen:
             return self.chosen[name]
         taken = {key for keys in self.chosen.values() for key in keys}
         return tuple(key for key in KEY_ACTIONS[name].keys if key not in taken)
 
     def action(self, key: str) -> str:
-        """The name of what `key`, as the terminal sent it, does; empty for nothing."""
-        sent = key.replace("\r", "enter")  # tmux writes shift+enter so
+        """The name of the action of `key`, as the terminal sent it; empty for none."""
+        sent = key.replace("\r", "enter")  # tmux sends shift+enter like this
         return next((name for name in KEY_ACTIONS if sent in self.keys(name)), "")
 
     def shown(self, name: str) -> str:
-        """The first key of an action, as texts write it; empty where it has none."""
+        """The first key of an action, as shown in texts; empty if it has none."""
         return next(map(written, self.keys(name)), "")
 
     def hint(self, name: str, what: str) -> str:
-        """``ctrl+o opens it``, with the key of `name`; empty where it has none."""
+        """``ctrl+o opens it``, with the key of `name`; empty if it has none."""
         return f"{key} {what}" if (key := self.shown(name)) else ""
 
     def all_shown(self, name: str) -> str:
-        """All keys of an action, as texts write them; ``—`` where it has none."""
+        """All keys of an action, as shown in texts; ``—`` if it has none."""
         known = (written(key) for key in self.keys(name) if not key.startswith("super+"))
         return ", ".join(known) or "—"
 
     def clashes(self) -> Iterator[tuple[str, str]]:
-        """The first of the choices that cannot stand, by the action's name, and why."""
+        """The first invalid choice of each conflict, by the action's name, and why."""
         seen: dict[str, str] = {}
         for name, keys in self.chosen.items():
             for key in keys:
@@ -166,10 +166,10 @@ class KeyMap:
 
 
 def normal_key(text: str, action: KeyAction) -> str:
-    """A key as the person wrote it, in the form that terminals are read in.
+    """Convert a key as the user wrote it to the form of terminal input.
 
     Raises:
-        ValueError: It is none, or none that `action` may have; the message says why.
+        ValueError: It is not a key, or not one that `action` may have; the message says why.
     """
     *modifiers, key = re.split(r"\+(?=.)", text.strip())
     held = {one.strip().lower() for one in modifiers}
@@ -189,7 +189,7 @@ def normal_key(text: str, action: KeyAction) -> str:
 
 
 def written(key: str) -> str:
-    """A key as texts write it: ``esc``, ``ctrl+_``, ``?``."""
+    """A key as shown in texts: ``esc``, ``ctrl+_``, ``?``."""
     *modifiers, name = key.split("+")
     shown = "esc" if name == "escape" else _CHARACTERS.get(name, name)
     return "+".join([*modifiers, shown])
@@ -217,11 +217,11 @@ _in_force = KeyMap()
 
 
 def keys_in_force() -> KeyMap:
-    """The keys of this program's screen, for whatever names a key to the person."""
+    """The keys of this program's screen, for texts that name a key."""
     return _in_force
 
 
 def put_in_force(keys: KeyMap) -> None:
-    """From now on texts name `keys`; the screen says so when it takes them."""
-    global _in_force  # one terminal, one keyboard: the program has one screen
+    """Use `keys` in texts from now on; the screen calls this when it applies them."""
+    global _in_force  # one terminal, one keyboard: the program has only one screen
     _in_force = keys

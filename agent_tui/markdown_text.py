@@ -1,4 +1,4 @@
-"""What Markdown says, without its signs, and where its sections begin."""
+"""The text of Markdown without its markup, and its sections."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -16,9 +16,9 @@ def markdown_words(markdown: str) -> str:
 
 
 def markdown_sections(markdown: str) -> list[str]:
-    """`markdown` in parts, each from a heading to before the next one; joined lines give it back.
+    """`markdown` split before each heading; joining the parts with newlines gives it back.
 
-    The first is what stands before any heading, if something does.
+    The first part is the text before any heading, if there is some.
     """
     lines = markdown.split("\n")
     headings = (token for token in _parser().parse(markdown) if token.type == "heading_open")

@@ -1,7 +1,7 @@
-"""The messages of a conversation, as they are stored and as the model sees them.
+"""The messages of a conversation, as stored and as the model sees them.
 
 Field names on disk are camelCase (the pi session format); in Python they are snake_case.
-Fields we do not know are kept, so that a file made elsewhere loses nothing.
+Unknown fields are kept, so that files of other programs lose nothing.
 """
 
 import time
@@ -15,7 +15,7 @@ JsonObject: TypeAlias = dict[str, JsonValue]
 
 StopReason: TypeAlias = Literal["stop", "length", "toolUse", "error", "aborted"]
 ThinkingLevel: TypeAlias = Literal["auto", "off", "low", "medium", "high", "xhigh", "max"]
-"""How much a model is to think; ``auto`` is what suits it."""
+"""How much a model thinks; ``auto`` uses what suits the model."""
 
 
 def _now_ms() -> int:
@@ -24,7 +24,7 @@ def _now_ms() -> int:
 
 
 def texts_in(value: JsonValue) -> Iterator[str]:
-    """All texts in `value`, however deep, in their order; keys are none of them."""
+    """All texts in `value` at any depth, in order, without keys."""
     waiting: list[JsonValue] = [value]
     while waiting:
         match waiting.pop():
@@ -51,7 +51,7 @@ class Stored(BaseModel):
 
 
 class TextContent(Stored):
-    """A piece of plain text; ``signature`` goes back with it to the model that gave it."""
+    """A piece of plain text; ``signature`` is sent back with it to the model that wrote it."""
 
     type: Literal["text"] = "text"
     text: str
@@ -61,7 +61,7 @@ class TextContent(Stored):
 
 
 class ThinkingContent(Stored):
-    """The model's reasoning; ``signature`` is what the provider wants back with it, unchanged."""
+    """The model's reasoning; the provider wants ``signature`` back with it, unchanged."""
 
     type: Literal["thinking"] = "thinking"
     thinking: str
@@ -82,9 +82,9 @@ class ImageContent(Stored):
 
 
 class ToolCall(Stored):
-    """A call the model asks for; ``arguments`` is always an object, never null.
+    """A call that the model requests; ``arguments`` is always an object, never null.
 
-    ``signature`` goes back with it to the model that gave it.
+    ``signature`` is sent back with it to the model that wrote it.
     """
 
     type: Literal["toolCall"] = "toolCall"
@@ -97,7 +97,7 @@ class ToolCall(Stored):
 
     @property
     def subject(self) -> str:
-        """The first text among its arguments, mostly a path or a command; empty without any."""
+        """The first text in its arguments, usually a path or a command; empty if there is none."""
         texts = (value for value in self.arguments.values() if isinstance(value, str) and value)
         return next(texts, "")
 
@@ -109,7 +109,7 @@ AssistantContent: TypeAlias = Annotated[
 
 
 class Cost(Stored):
-    """US dollars, as the provider's price list says; 0 where the price is unknown."""
+    """US dollars by the provider's price list; 0 if the price is unknown."""
 
     input: float = 0.0
     output: float = 0.0
@@ -121,7 +121,7 @@ class Cost(Stored):
 class Usage(Stored):
     """Tokens of one request as the provider counted them.
 
-    ``input`` leaves out what was read from or written to the prompt cache; the size of the
+    ``input`` excludes tokens read from or written to the prompt cache; the size of the
     context after the reply is the sum of all four. ``is_estimate``: the provider sent no usage.
     """
 
@@ -140,7 +140,7 @@ class Usage(Stored):
 
 
 class UserMessage(Stored):
-    """What the person said."""
+    """A message of the user's."""
 
     role: Literal["user"] = "user"
     content: str | tuple[UserContent, ...]
@@ -188,7 +188,7 @@ class AssistantMessage(Stored):
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """The calls asked for, in order."""
+        """The requested calls, in order."""
         return tuple([part for part in self.content if isinstance(part, ToolCall)])
 
 
@@ -211,14 +211,14 @@ _SHOWN_CHARS = 200
 
 
 class Pin(Stored):
-    """A text that no compaction takes away.
+    """A text that no compaction removes.
 
     Args:
-        kind: Whose way of working it tells.
-        name: What it is called by; of instructions the folder they are for.
-        path: The file, absolute.
-        digest: SHA-256 of the file as it was read, as hex digits.
-        is_cut: Only its beginning had room.
+        kind: Whether it is a skill or a folder's instructions.
+        name: The skill's name, or the folder of the instructions.
+        path: The absolute path of the file.
+        digest: SHA-256 of the file when it was read, as hex digits.
+        is_cut: Whether only its beginning fits.
     """
 
     kind: Literal["skill", "instructions"]
@@ -229,7 +229,7 @@ class Pin(Stored):
 
 
 class Job(Stored):
-    """A command that goes on in the background; ``ending`` is empty while it runs.
+    """A command that runs in the background; ``ending`` is empty while it runs.
 
     ``since`` is in milliseconds since 1970.
     """
@@ -241,16 +241,16 @@ class Job(Stored):
 
     @property
     def shown(self) -> str:
-        """The command in a line, not all of a long one."""
+        """The command on one line; a long one is cut."""
         line = " ".join(self.command.split())
         return line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"
 
 
 class TurnFacts(Stored):
-    """What a turn took and changed.
+    """The duration and the changes of a turn.
 
-    ``elapsed_ms`` leaves out the wait for answers of the person. ``changed`` are files, those of
-    the workspace relative to it; ``more`` counts those that are not named.
+    ``elapsed_ms`` excludes the wait for the user's answers. ``changed`` are files, relative to the
+    workspace if inside; ``more`` counts those not named.
     """
 
     elapsed_ms: int = 0
@@ -274,7 +274,7 @@ class ContextNote(Stored):
 
     @property
     def tenth(self) -> int:
-        """How many tenths of the limit are used, rounded down."""
+        """The number of tenths of the limit in use, rounded down."""
         return self.used * 10 // self.limit if self.limit > 0 else 0
 
     @property
@@ -291,16 +291,15 @@ def _thousands(tokens: int) -> str:
 
 
 class ToolDetails(Stored):
-    """What the person sees of a tool result and what later rooms need; not for the model.
+    """Parts of a tool result for the user and for later processing; not for the model.
 
     ``summary`` is one short line ("42 lines", "exit 1"). ``diff`` is a unified diff.
-    ``full_output_path`` holds the whole output where the model got a shortened one.
-    ``printed_lines`` counts what a command printed, however much of it the model got; None: the
-    call ran no command. ``elapsed_ms`` is how long a call ran that took a second or more; the wait
-    for an answer does not count. ``ending`` says why a call came to nothing: the person said no, or
-    interrupted. ``refusal`` is why a call was not allowed: a rule, a mode, a hook, or that there
-    was nobody to approve it. ``refused_hosts`` are those that commands were not let reach, each
-    with the reason. ``jobs`` are the background commands that the result tells of.
+    ``full_output_path`` has the whole output if the model got a shortened one. ``printed_lines``
+    counts all lines that a command printed; None if the call ran no command. ``elapsed_ms`` is the
+    duration of a call of a second or more, without the wait for an answer. ``ending`` says why a
+    call had no result: the user said no, or interrupted. ``refusal`` is why a call was not allowed:
+    a rule, a mode, a hook, or nobody to approve it. ``refused_hosts`` are hosts that commands could
+    not reach, each with the reason. ``jobs`` are the background commands that the result reports.
     """
 
     summary: str = ""
@@ -337,7 +336,7 @@ class ToolResultMessage(Stored):
 
     @property
     def tool_details(self) -> ToolDetails:
-        """`details` as ours; what another program wrote there is read as far as it fits."""
+        """`details` in our form; those of other programs are read as far as possible."""
         if not isinstance(self.details, dict):
             return ToolDetails()
         try:
@@ -354,10 +353,10 @@ class ToolResultMessage(Stored):
 
 
 class BashExecutionMessage(Stored):
-    """A command the person ran with ``!`` (``!!`` sets ``exclude_from_context``).
+    """A command that the user ran with ``!`` (``!!`` sets ``exclude_from_context``).
 
-    ``files`` is what it was seen to change; None: nothing. ``printed_lines`` counts what it
-    printed, however much of that is in ``output``; None: not counted.
+    ``files`` are its observed changes; None: none. ``printed_lines`` counts all lines it printed;
+    None: not counted.
     """
 
     role: Literal["bashExecution"] = "bashExecution"
@@ -374,7 +373,7 @@ class BashExecutionMessage(Stored):
 
     @property
     def text(self) -> str:
-        """The command and what it printed."""
+        """The command and its output."""
         return f"$ {self.command}\n{self.output}"
 
 
@@ -385,7 +384,7 @@ Message: TypeAlias = Annotated[
 
 
 class ToolSpec(Stored):
-    """A tool as the model is told of it; ``parameters`` is a JSON schema."""
+    """A tool as described to the model; ``parameters`` is a JSON schema."""
 
     name: str
     description: str

@@ -1,7 +1,7 @@
-"""Where the program keeps its files, and how they are made: for the owner only.
+"""The program's folders and files, created for the owner only.
 
 ``AGENT_TUI_HOME`` names one folder for all of them; ``AGENT_TUI_CONFIG_DIR``, ``..._DATA_DIR``,
-``..._CACHE_DIR`` and ``..._SESSION_DIR`` are stronger, each for its own.
+``..._CACHE_DIR`` and ``..._SESSION_DIR`` override it, each for one folder.
 """
 
 import os
@@ -20,7 +20,7 @@ _APP = "agent-tui"
 
 
 def ensure_home() -> None:
-    """Without HOME, and for a user the system does not know, it is ``/``, as in containers."""
+    """Set HOME to ``/`` if it is missing and the user is unknown, as in containers."""
     try:
         Path.home()
     except RuntimeError:
@@ -33,14 +33,14 @@ def user_config_dir() -> Path:
 
 
 def user_data_dir() -> Path:
-    """Folder of what must be kept: sessions, prompt history."""
+    """Folder of persistent data: sessions, prompt history."""
     return _moved("DATA") or Path(platformdirs.user_data_dir(_APP))
 
 
 def is_first_time(name: str) -> bool:
-    """Whether this is asked for the first time on this machine; kept as an empty file `name`.
+    """Whether this is the first call for `name` on this machine; stored as an empty file.
 
-    False where that cannot be kept: it would be true each time.
+    False if that cannot be stored, or it would always be true.
     """
     told = user_data_dir() / name
     try:
@@ -54,24 +54,24 @@ def is_first_time(name: str) -> bool:
 
 
 def user_cache_dir() -> Path:
-    """Folder of what may be deleted at any time: whole tool outputs, demo folders."""
+    """Folder of data that may be deleted at any time: whole tool outputs, demo folders."""
     return _moved("CACHE") or Path(platformdirs.user_cache_dir(_APP))
 
 
 def trust_file() -> Path:
-    """Which folders are trusted."""
+    """The file that records which folders are trusted."""
     return user_data_dir() / "trust.json"
 
 
 def models_dir() -> Path:
-    """Folder of the models that were pulled, and of what is known of those that were added."""
+    """Folder of pulled models, and of facts about added ones."""
     return user_data_dir() / "models"
 
 
 def log_file() -> Path:
     """The program's own log; never holds keys or conversation text.
 
-    Below the data where a variable moves them, so that all files are in one place then.
+    If a variable moves the data folder, the log is inside it, so that all files are together.
     """
     data = _moved("DATA")
     return (data / "log" if data else Path(platformdirs.user_log_dir(_APP))) / "agent-tui.log"
@@ -102,7 +102,7 @@ def project_dir(cwd: Path) -> Path:
 
 
 def why_not_writable(folder: Path) -> str:
-    """Why nothing can be kept in `folder`, or it not be made; empty where it can."""
+    """Why nothing can be stored in `folder` or it cannot be created; empty if it can."""
     nearest = next((place for place in (folder, *folder.parents) if os.path.lexists(place)), folder)
     if not nearest.is_dir():
         return f"{nearest} is not a folder"
@@ -119,7 +119,7 @@ def make_private_dir(path: Path) -> Path:
 
 
 def _moved(kind: str) -> Path | None:
-    """The folder of a `kind`, as in ``DATA``, that the variables name."""
+    """The folder of a `kind`, such as ``DATA``, that the variables name."""
     if own := os.environ.get(f"AGENT_TUI_{kind}_DIR"):
         return Path(own)
     whole = os.environ.get("AGENT_TUI_HOME")

@@ -1,7 +1,7 @@
-"""Where programs that run outside the sandbox are looked up: not in folders commands may write.
+"""Looks up programs to run outside the sandbox, but not in folders that commands may write.
 
 A command in the sandbox may put a ``git`` into ``.venv/bin``, which is on ``PATH`` in many shells.
-The folders are known to the whole program, as programs are started everywhere in it.
+The list of folders is global, because all parts of the program start programs.
 """
 
 import os
@@ -13,36 +13,36 @@ _written: set[str] = set()
 
 
 def distrust_programs_in(folders: Iterable[Path]) -> None:
-    """Commands may write `folders` from now on, or could before."""
+    """Mark `folders` as writable by commands, now or earlier."""
     _written.update(os.path.realpath(folder).rstrip(os.sep) + os.sep for folder in folders)
 
 
 def trusted_path(path: str | None) -> str:
-    """`path`, as ``PATH`` has it, without folders that commands may write, and relative ones."""
+    """`path`, a ``PATH``, without relative folders and folders that commands may write."""
     entries = (path or os.defpath).split(os.pathsep)
     return os.pathsep.join(filter(is_trusted, entries)) or os.defpath
 
 
 def trusted_first(path: str) -> str:
-    """`path` with the folders last that commands may write."""
+    """`path` with folders that commands may write moved to the end."""
     return os.pathsep.join(sorted(path.split(os.pathsep), key=lambda entry: not is_trusted(entry)))
 
 
 def find_program(name: str, path: str | None = None) -> str | None:
-    """Where the program `name` is; None where it is nowhere that is trusted.
+    """The path of the program `name`; None if no trusted folder has it.
 
     Args:
-        name: Without a folder.
-        path: As ``PATH`` has it; None for ours.
+        name: The name without a folder.
+        path: A ``PATH``; None for our own.
     """
     return shutil.which(name, path=trusted_path(os.environ.get("PATH") if path is None else path))
 
 
 def found_command(command: Sequence[str]) -> list[str]:
-    """`command` with the place of its program.
+    """`command` with the path of its program.
 
     Raises:
-        OSError: It is nowhere that is trusted.
+        OSError: No trusted folder has it.
     """
     if (program := find_program(command[0])) is None:
         raise FileNotFoundError(command[0])

@@ -1,4 +1,4 @@
-"""Opening what a folder offers: a pipe never blocks, a device never runs on for ever."""
+"""Open files that a folder provides: pipes never block, and devices are refused."""
 
 import errno
 import io
@@ -16,7 +16,7 @@ _KINDS = {
 
 
 class NotRegularFileError(OSError):
-    """What was to be read is a pipe, a socket or a device; `strerror` says which."""
+    """The file is a pipe, a socket or a device; `strerror` says which."""
 
 
 def open_regular_file(
@@ -40,7 +40,7 @@ def open_regular_file(
 
 
 def open_in(folder: int, path: Path) -> io.BufferedReader | io.FileIO:
-    """The same for `path`, which is looked for by its name in the open `folder`, and is no link.
+    """Open the regular file with the name of `path` in the open `folder`; refuses links.
 
     Raises:
         OSError: As `open_regular_file` says.
@@ -82,7 +82,7 @@ def _opened(path: Path, more_flags: int, folder: int | None = None) -> int:
     name = path if folder is None else path.name
     try:
         return os.open(name, flags | os.O_NONBLOCK, dir_fd=folder)
-    except BlockingIOError:  # a lease on it is being given up; only regular files have one
+    except BlockingIOError:  # its lease is being released; only regular files have one
         if not stat.S_ISREG(path.stat().st_mode):
             raise
         return os.open(name, flags, dir_fd=folder)

@@ -1,8 +1,8 @@
-"""Looking at paths that anybody may have written: what no file can be called is not there.
+"""Check paths from anybody: a path that no file can have does not exist.
 
-`pathlib` raises for a name that is too long or lies in a folder that is closed to us (OSError),
-for a NUL and a lone surrogate (ValueError), for links in a circle and the home folder of somebody
-unknown (RuntimeError). A path that comes from a model, a session or an editor can be any of these.
+`pathlib` raises for a name that is too long or is in an unreadable folder (OSError), for a NUL and
+a lone surrogate (ValueError), for cyclic links and an unknown user's home folder (RuntimeError). A
+path that comes from a model, a session or an editor can be any of these.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from typing import Final
 
 _UNUSABLE: Final = (OSError, RuntimeError, ValueError)
 _MAX_PATH_BYTES: Final = 8_192
-"""Twice what Linux takes in one call. Following links takes time by the square of the length."""
+"""Twice what Linux accepts in one call. Following links takes time quadratic in the length."""
 
 
 def path_exists(path: Path) -> bool:
@@ -38,16 +38,16 @@ def is_link(path: Path) -> bool:
 
 
 def git_entry(folder: Path) -> Path | None:
-    """The ``.git`` in `folder` or nearest above it, whatever it is; None where there is none."""
+    """The ``.git`` in `folder` or nearest above it, of any kind; None if there is none."""
     places = (place / ".git" for place in (folder, *folder.parents))
     return next(filter(os.path.lexists, places), None)
 
 
 def resolve_path(written: str | Path, folder: Path) -> Path:
-    """What `written` names for somebody in `folder`: absolute, ``~`` expanded, links followed.
+    """The path that `written` names in `folder`: absolute, ``~`` expanded, links resolved.
 
     Raises:
-        OSError: No file can have this name, or links lead in a circle.
+        OSError: No file can have this name, or links form a cycle.
     """
     try:
         whole = folder / Path(written).expanduser()
@@ -59,9 +59,9 @@ def resolve_path(written: str | Path, folder: Path) -> Path:
 
 
 def follow_links(path: str) -> str:
-    """`path` absolute, with links followed as far as there are any.
+    """`path` made absolute, with links resolved.
 
-    A path longer than the system takes leads through no link: it only loses its ``..``.
+    A path longer than the system accepts has no links: it is only normalized.
 
     Raises:
         OSError: No file can have this name.
@@ -76,16 +76,16 @@ def follow_links(path: str) -> str:
 
 @contextlib.contextmanager
 def opened_folder(folder: Path, *, makes: bool = False) -> Generator[int]:
-    """A handle of `folder`, whose path leads through no link, as `follow_links` gives it.
+    """A handle of `folder`, whose path must have no links, as from `follow_links`.
 
-    What is done by the handle is done there, even if a command puts a link on the way meanwhile.
+    Operations on the handle stay there, even if a command adds a link to the path meanwhile.
 
     Args:
-        folder: Absolute.
-        makes: Make what is missing.
+        folder: An absolute path.
+        makes: Whether to create missing folders.
 
     Raises:
-        OSError: A link is on the way, or it is not there.
+        OSError: The path has a link, or does not exist.
     """
     flags = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
     handle = os.open(folder.anchor, flags)

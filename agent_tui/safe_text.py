@@ -1,7 +1,7 @@
 """The one place where text we did not write is made harmless for a terminal and for the eye.
 
 Three ways, over one table of what is suspect. `safe_text` shows what it finds as visible marks:
-for what a person reads or decides upon on the screen. `safe_output` first leaves a program's
+for what a user reads or decides upon on the screen. `safe_output` first leaves a program's
 output as a terminal would. `strip_control_characters` leaves out what it finds: for documents,
 the clipboard and what commands print. `safe_json` is for JSON, whose value must not change.
 """
@@ -67,7 +67,7 @@ _STORM = f"[{_STACKING}]{{{MOST_STACKED + 1},}}"
 
 
 def safe_text(text: str, *, keep_newlines: bool = True) -> str:
-    """`text` with nothing in it that could steer the terminal or hide from the eye.
+    """`text` without anything that could steer the terminal or be invisible.
 
     Nothing is dropped silently, so that what is shown stays as long as what was meant: control
     characters become their pictures (ESC is shown as ``␛``), bidi controls, invisible
@@ -92,10 +92,10 @@ def safe_text(text: str, *, keep_newlines: bool = True) -> str:
 
 
 def safe_output(text: str) -> str:
-    """Output of a program, as a terminal would leave it, safe to draw.
+    """Output of a program as a terminal would show it at the end, safe to draw.
 
-    Colours and other escape sequences are left out, and what was written over is gone. For text
-    a person decides upon use `safe_text`, which shows everything.
+    Colours and other escape sequences are removed, and so is overwritten text. For text that the
+    user decides on, use `safe_text`, which shows everything.
     """
     return safe_text(final_lines(strip_escape_sequences(text)))
 
@@ -111,7 +111,7 @@ def strip_escape_sequences(text: str) -> str:
 
 
 def final_lines(text: str) -> str:
-    """`text` with each line as it is at the end, after its carriage returns and backspaces."""
+    """`text` with carriage returns and backspaces applied to each line."""
     if "\x08" in text:
         text = _OVERSTRIKE.sub("", text)
     if "\r" in text:
@@ -120,7 +120,7 @@ def final_lines(text: str) -> str:
 
 
 def strip_control_characters(text: str) -> str:
-    r"""`text` without escape sequences, control characters and what hides from the eye.
+    r"""`text` without escape sequences, control characters and invisible characters.
 
     Line separators become newlines, lone surrogates U+FFFD; ``\n`` and ``\t`` stay.
     """
@@ -140,7 +140,7 @@ def printable_line(text: str, most_chars: int = 200) -> str:
 
 
 def safe_json(text: str) -> str:
-    r"""JSON `text` that stands for the same value, with all that is suspect as ``\u`` escapes."""
+    r"""JSON `text` of the same value, with all suspect characters as ``\u`` escapes."""
     return text if text.isascii() else _compiled(_SUSPECT_IN_JSON).sub(_escaped, text)
 
 
@@ -150,9 +150,9 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _without_stray_joiners(text: str, instead: str) -> str:
-    """`text` with `instead` of each joiner and selector that is not part of the writing.
+    """`text` with each stray joiner and selector replaced by `instead`.
 
-    Whether one is in its place depends on what stands beside it.
+    Whether one is stray depends on its neighbours.
     """
     if not any(invisible in text for invisible in "\u200c\u200d\ufe0e\ufe0f"):
         return text
@@ -160,13 +160,13 @@ def _without_stray_joiners(text: str, instead: str) -> str:
 
 
 def _last_state(line: str) -> str:
-    """What is left of a line after its carriage returns: the last redraw that shows anything."""
+    """A line after its carriage returns: the last redraw that is not blank."""
     states = line.split("\r")
     return next((state for state in reversed(states) if state.strip()), states[-1])
 
 
 def _visible(match: re.Match[str]) -> str:
-    """The mark that stands for one suspect character."""
+    """The visible mark for one suspect character."""
     code = ord(match.group())
     if code in (0x2028, 0x2029):
         return "\n"
@@ -178,7 +178,7 @@ def _visible(match: re.Match[str]) -> str:
 
 
 def _left(match: re.Match[str]) -> str:
-    """What is left of one suspect character in plain text."""
+    """The replacement for one suspect character in plain text."""
     code = ord(match.group())
     if code in (0x2028, 0x2029):
         return "\n"

@@ -1,4 +1,4 @@
-"""What looks like a secret, and how it is taken out of texts: logs, errors, exports, results."""
+"""Recognize secrets and remove them from texts: logs, errors, exports, results."""
 
 import re
 from collections.abc import Iterable
@@ -54,7 +54,7 @@ _WEBHOOK: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""Addresses that let whoever knows them post."""
+"""Addresses that let anyone who knows them post."""
 
 _IN_CONNECTION: Final = re.compile(
     r"((?:;|\A|\bhost=\S{1,253}\s(?:\S{1,253}\s){0,8})\s*(?:password|pwd)\s?=\s?)"
@@ -80,7 +80,7 @@ _USER_IN_ADDRESS: Final = re.compile(r"(?<=://)[^/\s@\"'<>]*@|\A[^/\s:@\"'<>]*:[
 
 
 def mask_secrets(text: str, known_values: Iterable[str] = ()) -> str:
-    """`text` with `REMOVED` for each of `known_values` and for what has the shape of a secret.
+    """`text` with each of `known_values` and everything shaped like a secret replaced by `REMOVED`.
 
     The shapes: keys and tokens of well-known services, JSON web tokens, private keys, what
     follows ``Authorization``, addresses of webhooks, and passwords in addresses and connection
@@ -95,7 +95,7 @@ def mask_secrets(text: str, known_values: Iterable[str] = ()) -> str:
 
 
 def mask_values(text: str, known_values: Iterable[str]) -> str:
-    """`text` with `REMOVED` for each of `known_values`; the longest goes first, all of it."""
+    """`text` with each of `known_values` replaced by `REMOVED`, the longest first."""
     present = [value for value in known_values if value and value in text]
     for value in sorted(present, key=len, reverse=True):
         text = text.replace(value, REMOVED)
@@ -114,7 +114,7 @@ def has_key(text: str) -> bool:
 
 
 def has_password_in_address(text: str) -> bool:
-    """Whether `text` holds an address such as ``https://name:password@host``."""
+    """Whether `text` has an address such as ``https://name:password@host``."""
     return _PASSWORD_IN_ADDRESS.search(text) is not None
 
 

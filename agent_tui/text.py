@@ -1,4 +1,4 @@
-"""Mending text that cannot be stored or sent: lone surrogates, numbers that JSON lacks."""
+"""Repair text that cannot be stored or sent: lone surrogates, numbers that JSON lacks."""
 
 import math
 from operator import is_not

@@ -1,4 +1,4 @@
-"""The person's own editor, for the prompt and for files."""
+"""The user's own editor, for the prompt and for files."""
 
 import shlex
 import shutil
@@ -14,7 +14,7 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
     """The editor in ``$VISUAL`` or ``$EDITOR`` with its options; else vi, or nano without a vi.
 
     Raises:
-        AgentTuiError: The variable holds no command.
+        AgentTuiError: The variable has no command.
     """
     variable = "VISUAL" if environ.get("VISUAL") else "EDITOR"
     named = environ.get(variable)
@@ -44,15 +44,15 @@ def run_editor(command: Sequence[str], file: Path) -> int:
 
 
 def edited_text(text: str, edit: Callable[[Path], bool]) -> str | None:
-    """What comes of `text` in an editor; None where that did not end well.
+    """`text` after the user edited it; None if the editor failed.
 
     Args:
-        text: Written into a file, which is gone afterwards.
-        edit: Has the person change that file, and says whether it ended well.
+        text: Written to a temporary file.
+        edit: Opens the editor for that file; returns whether it succeeded.
     """
     with tempfile.TemporaryDirectory(prefix="agent-tui-") as folder:
         file = Path(folder) / "prompt.md"
-        written = text and text + "\n"  # editors want an end of line
+        written = text and text + "\n"  # editors expect a final line end
         file.write_text(written, encoding="utf-8", errors="replace")
         if not edit(file):
             return None

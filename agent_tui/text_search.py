@@ -1,6 +1,6 @@
-"""Searching texts for what somebody typed: parsing, folding, and places of a match.
+"""Search texts for typed queries: parse, fold, and locate matches.
 
-The searches in all sessions, in the history of one and in the chat are adapters over this.
+The searches in all sessions, in a session's history and in the chat use this.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 _MOST_COUNTED = 5
-"""Occurrences of one term: a log with a thousand of them tells no more than one with five."""
+"""Most occurrences counted per term: a log with a thousand says no more than one with five."""
 
 _QUERY_PART = re.compile(r'"([^"]*)("?)|([^\s"]+)')
 _ACCENTS = re.compile("[\u0300-\u036f]")
@@ -17,7 +17,7 @@ _NEVER_FOLDED_TO_ASCII = bytes(set(range(256)) - {*range(0xC3, 0xCB), 0xCC, 0xCD
 
 
 def fold(text: str) -> str:
-    """`text` in lower case and without accents; of an ASCII text each character stays in place."""
+    """`text` in lower case without accents; in ASCII text, characters keep their positions."""
     if text.isascii():
         return text.lower()
     plain = unicodedata.normalize("NFKD", text).casefold()
@@ -25,7 +25,7 @@ def fold(text: str) -> str:
 
 
 def unfolded_place(text: str, place: int) -> int:
-    """The character of `text` that became the one at `place` of the folded text."""
+    """The index in `text` of the character that gave the one at `place` of the folded text."""
     if text.isascii():
         return place
     length = 0
@@ -37,7 +37,7 @@ def unfolded_place(text: str, place: int) -> int:
 
 
 def lower_in_place(text: str) -> str:
-    """`text` in lower case, each character still at its place."""
+    """`text` in lower case, with all characters at their positions."""
     lowered = text.lower()
     if len(lowered) == len(text):
         return lowered
@@ -45,12 +45,12 @@ def lower_in_place(text: str) -> str:
 
 
 def may_hold_accents(data: bytes) -> bool:
-    """Whether UTF-8 may hold letters that are ASCII once folded: accented, full width ..."""
+    """Whether UTF-8 data may have letters that fold to ASCII: accented, full width ..."""
     return not data.isascii() and bool(data.translate(None, _NEVER_FOLDED_TO_ASCII))
 
 
 def split_query(query: str) -> Iterator[tuple[str, bool]]:
-    """Each word and ``"quoted phrase"`` of `query`, and whether more of it may follow."""
+    """Each word and ``"quoted phrase"`` of `query`, and whether it may be incomplete."""
     for match in _QUERY_PART.finditer(query):
         at_end = match.end() == len(query)
         phrase, closing, word = match.groups()
@@ -61,13 +61,13 @@ def split_query(query: str) -> Iterator[tuple[str, bool]]:
 
 
 class TermSet:
-    """Words and phrases that are found anywhere in a text, whatever its case and accents.
+    """Words and phrases to find anywhere in a text, ignoring case and accents.
 
-    Texts are folded to bytes: to lower these is several times as fast as to fold a text, which
-    is only done where the terms or the text need it.
+    Texts are compared as bytes: lowering these is several times faster than folding, which is only
+    done if the terms or the text need it.
 
     Args:
-        terms: As they were typed.
+        terms: The terms as typed.
     """
 
     def __init__(self, terms: Sequence[str]) -> None:
@@ -78,22 +78,22 @@ class TermSet:
         return len(self._terms)
 
     def folded(self, text: str) -> bytes:
-        """`text` as it is compared."""
+        """`text` in the form for comparison."""
         data = _encoded(text)
         if data.isascii() or (self._are_ascii and not may_hold_accents(data)):
             return data.lower()
         return _encoded(fold(text))
 
     def found_in(self, folded: bytes) -> Set[bytes]:
-        """Those of the terms that occur, folded."""
+        """The terms that occur, folded."""
         return {term for term in self._terms if term in folded}
 
     def count_in(self, folded: bytes) -> int:
-        """How often they occur, of each term a few times at most."""
+        """The number of occurrences, at most a few per term."""
         return sum(min(folded.count(term), _MOST_COUNTED) for term in self._terms)
 
     def first_place(self, text: str) -> int:
-        """Where in `text` the first of them begins; 0 where none does."""
+        """Where the first term begins in `text`; 0 if none occurs."""
         folded = _encoded(fold(text))
         places = [at for term in self._terms if (at := folded.find(term)) >= 0]
         if not places:
@@ -102,7 +102,7 @@ class TermSet:
         return unfolded_place(text, len(characters))
 
     def without(self, found: Set[bytes]) -> tuple[str, ...]:
-        """The terms not among `found`, as they were typed."""
+        """The terms that are not in `found`, as typed."""
         return tuple(typed for term, typed in self._terms.items() if term not in found)
 
 
@@ -112,9 +112,9 @@ def _encoded(text: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class SmartCaseText:
-    """A text that is found in any case, unless it was typed with a capital.
+    """A search text that ignores case unless it was typed with a capital.
 
-    Nothing but case is folded, so that each place found is one of the text as it is shown.
+    Only case is folded, so that positions found are positions in the shown text.
     """
 
     text: str
@@ -122,16 +122,16 @@ class SmartCaseText:
 
     @staticmethod
     def of(typed: str) -> "SmartCaseText":
-        """A capital letter in `typed` makes capitals count."""
+        """Case matters if `typed` has a capital letter."""
         is_exact = typed != typed.lower()
         return SmartCaseText(typed if is_exact else lower_in_place(typed), is_exact)
 
     def count(self, text: str) -> int:
-        """How often it is in `text`, overlaps not counted."""
+        """The number of occurrences in `text`, without overlaps."""
         return (text if self.is_exact else lower_in_place(text)).count(self.text)
 
     def places(self, text: str) -> list[int]:
-        """Where in `text` it begins, overlaps not counted."""
+        """The positions in `text`, without overlaps."""
         text = text if self.is_exact else lower_in_place(text)
         places: list[int] = []
         at = text.find(self.text)

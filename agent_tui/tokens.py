@@ -51,7 +51,7 @@ _WORDS = {
 many letters these are, and tokens of each further letter."""
 
 _FIRST_SIGNS, _MOST_SIGNS, _FURTHER_SIGN = 2, 8, 0.19
-"""Further signs of a row cost this much each; a long row of one sign costs no more at last."""
+"""Further signs in a run cost this much each, up to a maximum."""
 
 _SCRIPTS = (
     (0x0000, 0.37),  # Latin
@@ -132,7 +132,7 @@ _CACHE_ENTRIES = 50_000
 
 
 def percent_of(part: int, whole: int) -> int:
-    """`part` in percent of `whole`, to the nearest; below 100 unless all is full; 0 of nothing."""
+    """`part` in percent of `whole`, rounded; below 100 unless it is full; 0 if `whole` is 0."""
     if whole <= 0:
         return 0
     nearest = (200 * part + whole) // (2 * whole)
@@ -143,7 +143,7 @@ def percent_of(part: int, whole: int) -> int:
 class ContextUsage:
     """How full the context window is.
 
-    `is_estimate`: no figure of the provider is behind `used`, or too much came after it.
+    `is_estimate`: `used` is not based on the provider's figure, or too much came after it.
     """
 
     used: int
@@ -152,12 +152,12 @@ class ContextUsage:
 
     @property
     def fraction(self) -> float:
-        """`used` as a fraction of `window`; 0.0 where no window is known."""
+        """`used` as a fraction of `window`; 0.0 if the window is unknown."""
         return self.used / self.window if self.window > 0 else 0.0
 
     @property
     def percent(self) -> int:
-        """The fraction in percent, to the nearest; what is not full is at most 99 %."""
+        """The fraction in percent, rounded; at most 99 unless the window is full."""
         return percent_of(self.used, self.window)
 
     @property
@@ -172,7 +172,7 @@ class ContextUsage:
 
 
 class TokenCounter:
-    """Estimates tokens with tiktoken, remembering each text by its hash.
+    """Estimates tokens with tiktoken, caching counts by the text's hash.
 
     Python's own has 64 bits and a secret seed, and a text that stays in memory keeps it: a text
     counted again costs no look at its characters, and it is not held on to for it. A message is
@@ -189,11 +189,11 @@ class TokenCounter:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether counting is quick from here on."""
+        """Whether counting is fast from now on."""
         return self._encoding is not None
 
     def load(self) -> None:
-        """Load the vocabulary; does nothing the second time."""
+        """Load the vocabulary; a second call does nothing."""
         with self._lock:
             if self._encoding is not None:
                 return
@@ -279,7 +279,7 @@ class TokenCounter:
 
 
 class RoughCounter(TokenCounter):
-    """Estimates without a vocabulary; see `rough_tokens` for how far it may be off."""
+    """Estimates without a vocabulary; see `rough_tokens` for its accuracy."""
 
     @property
     def is_loaded(self) -> bool:
@@ -303,11 +303,11 @@ class TokenRatios:
         self._ratios: dict[str, float] = {}
 
     def ratio(self, model: str) -> float:
-        """Factor to multiply an estimate with; 1.0 until something was learned."""
+        """The factor for an estimate; 1.0 before anything was learned."""
         return self._ratios.get(model, 1.0)
 
     def observe(self, model: str, *, estimated: int, counted: int) -> None:
-        """Take in one pair; pairs under 500 tokens say nothing and are left out."""
+        """Learn from one pair; pairs under 500 tokens are ignored."""
         if estimated < 500 or counted <= 0:
             return
         seen = min(max(counted / estimated, self._LOWEST), self._HIGHEST)

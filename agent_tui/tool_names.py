@@ -1,4 +1,4 @@
-"""The names that other agents give to tools like ours, which models have learned."""
+"""The names that other agents use for tools like ours, which models have learned."""
 
 from collections.abc import Collection, Mapping
 from typing import Final
@@ -27,7 +27,7 @@ _NAMES: Final[Mapping[str, str]] = {
     }.items()
     for other in others.split()
 }
-"""The names other agents give to what our tools do, in lower case."""
+"""Other agents' names for our tools, in lower case."""
 
 
 _SHARED: Final[Mapping[str, str]] = {
@@ -43,25 +43,25 @@ _SHARED: Final[Mapping[str, str]] = {
     "explore": "Task",
     "job": "BashOutput",
 }
-"""What hooks call our tools, whichever agent they were written for."""
+"""The names of our tools in hooks, whichever agent the hooks were written for."""
 
 _ALSO: Final[Mapping[str, tuple[str, ...]]] = {"apply_patch": ("edit", "write")}
 
 
 def shared_name(tool: str) -> str:
-    """What hooks call our `tool`; those of servers and others by their own names."""
+    """The name of our `tool` in hooks; tools of servers and others keep their names."""
     return _SHARED.get(tool, tool)
 
 
 def names_of(tool: str) -> tuple[str, ...]:
-    """All names under which hooks may mean our `tool`."""
+    """All names that hooks may use for our `tool`."""
     ours = (tool, *_ALSO.get(tool, ()))
     others = (other for other, own in _NAMES.items() if own in ours)
     return (shared_name(tool), *ours, *others)
 
 
 def meant_tool(name: str, offered: Collection[str]) -> str:
-    """The tool of `offered` that a model means by `name`; `name` itself where there is none."""
+    """The tool of `offered` that a model means by `name`; `name` itself if there is none."""
     plain = name.strip().casefold().removeprefix("functions.").removeprefix("default_api.")
     meant = plain if plain in offered else _NAMES.get(plain, name)
     return meant if meant in offered else name

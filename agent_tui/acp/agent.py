@@ -1,4 +1,4 @@
-"""The agent's side of the protocol: sessions are begun, opened, listed, prompted and closed."""
+"""The agent's side of the protocol: begin, open, list, prompt and close sessions."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -60,14 +60,14 @@ _MOST_NAME_CHARS = 24
 
 
 def speaks_http() -> bool:
-    """Whether the package for servers at an address is installed."""
+    """Whether the package for remote MCP servers is installed."""
     return find_spec("mcp") is not None
 
 
 def servers_of_editor(
     given: Sequence[GivenServer] | None,
 ) -> tuple[tuple[ServerSpec, ...], tuple[str, ...]]:
-    """What may be started if the person says so, and why the rest cannot be."""
+    """The servers that may be started if the user agrees, and why the others cannot."""
     specs: list[ServerSpec] = []
     problems: list[str] = []
     for server in given or ():
@@ -96,7 +96,7 @@ def _spec(given: GivenServer) -> ServerSpec:
 
 _PAGE = 50
 _REFUSED = -32602
-"""Invalid parameters; the code next to it means that one has to sign in."""
+"""The code for invalid parameters; the next code means that the user must sign in."""
 _NO_SESSION = "No such session. Start or load one first."
 
 
@@ -105,9 +105,9 @@ class Opened:
     """A program for one session.
 
     Attributes:
-        runtime: Its conversation, empty yet.
-        services: What commands work on besides.
-        notices: What the person is to know of the start.
+        runtime: Its conversation, still empty.
+        services: The other services for commands.
+        notices: Texts about the start for the user.
         close: Ends its processes.
     """
 
@@ -122,8 +122,8 @@ class AcpAgent:
 
     Args:
         open_program: Makes a program for a folder and the MCP servers that an editor names.
-        store: Where sessions are, for the list.
-        sign_ins: What can be signed in to by ``agent-tui acp --login NAME``: names and titles.
+        store: The sessions to list.
+        sign_ins: Names and titles of providers for ``agent-tui acp --login NAME``.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class AcpAgent:
         self._sessions: dict[str, tuple[AcpSession, Opened]] = {}
 
     def on_connect(self, conn: Client) -> None:
-        """The editor is there."""
+        """Note the editor's connection."""
         self._client = conn
 
     async def initialize(
@@ -153,7 +153,7 @@ class AcpAgent:
         client_info: Implementation | None = None,
         **_more: object,
     ) -> InitializeResponse:
-        """What this agent can do."""
+        """The agent's capabilities."""
         self._editor = traits_of(client_capabilities, client_info)
         return InitializeResponse(
             protocol_version=min(protocol_version, PROTOCOL_VERSION),
@@ -173,7 +173,7 @@ class AcpAgent:
         )
 
     async def authenticate(self, method_id: str, **_more: object) -> AuthenticateResponse | None:
-        """Nothing to do: keys are in the environment, or kept by signing in."""
+        """Does nothing: keys are in the environment, or stored by signing in."""
         return AuthenticateResponse()
 
     async def new_session(
@@ -200,7 +200,7 @@ class AcpAgent:
         additional_directories: list[str] | None = None,
         **_more: object,
     ) -> LoadSessionResponse | None:
-        """Open an earlier session, and tell all that was said in it."""
+        """Open an earlier session, and send its messages."""
         session, notices = await self._opened(cwd, session_id, mcp_servers)
         await session.replay()
         await session.flush()
@@ -230,7 +230,7 @@ class AcpAgent:
         mcp_servers: list[GivenServer] | None = None,
         **_more: object,
     ) -> ForkSessionResponse:
-        """Begin a session as a copy of one that was kept."""
+        """Begin a session as a copy of a stored one."""
         opened = await self._program(cwd, mcp_servers)
         try:
             await opened.runtime.sessions.open(session_id, mode="fork", here=True)
@@ -247,7 +247,7 @@ class AcpAgent:
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_more: object
     ) -> ListSessionsResponse:
-        """The sessions that are kept, newest first; those of a folder, or all."""
+        """The stored sessions, newest first, of one folder or all."""
         found = self._store.list(Path(cwd) if cwd else None)
         start = int(cursor) if cursor and cursor.isdecimal() else 0
         page = found[start : start + _PAGE]
@@ -281,14 +281,14 @@ class AcpAgent:
         return PromptResponse(stop_reason=await self._session(session_id).prompt(prompt))
 
     async def cancel(self, session_id: str, **_more: object) -> None:
-        """Stop what runs in a session."""
+        """Stop the running work of a session."""
         if session_id in self._sessions:
             await self._session(session_id).cancel()
 
     async def set_session_mode(
         self, session_id: str, mode_id: str, **_more: object
     ) -> SetSessionModeResponse | None:
-        """Ask more or less from now on."""
+        """Set the permission mode."""
         if not self._session(session_id).set_mode(mode_id):
             raise RequestError.invalid_params({"modeId": mode_id})
         return SetSessionModeResponse()
@@ -296,7 +296,7 @@ class AcpAgent:
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **_more: object
     ) -> SetSessionConfigOptionResponse | None:
-        """Use another model, or have it think more or less."""
+        """Set the model or the thinking level."""
         session = self._session(session_id)
         try:
             if not await session.set_option(config_id, str(value)):
@@ -306,7 +306,7 @@ class AcpAgent:
         return SetSessionConfigOptionResponse(config_options=await session.options())
 
     async def close_session(self, session_id: str, **_more: object) -> CloseSessionResponse | None:
-        """End what runs in a session and let go of it; it is kept."""
+        """Stop a session's work and close it; its file stays."""
         session, opened = self._sessions.pop(session_id, (None, None))
         if session is not None and opened is not None:
             await session.aclose()
@@ -314,14 +314,14 @@ class AcpAgent:
         return CloseSessionResponse()
 
     async def ext_method(self, method: str, params: dict[str, object]) -> dict[str, object]:
-        """No extensions."""
+        """There are no extensions."""
         raise RequestError.method_not_found(method)
 
     async def ext_notification(self, method: str, params: dict[str, object]) -> None:
-        """No extensions."""
+        """There are no extensions."""
 
     async def aclose(self) -> None:
-        """The editor is gone: end everything."""
+        """End everything after the editor has disconnected."""
         for session_id in list(self._sessions):
             await self.close_session(session_id)
 

@@ -1,4 +1,4 @@
-"""What an editor shows as Markdown or as a diff, and what it sends as a prompt."""
+"""What an editor shows as Markdown or as a diff, and the prompts it sends."""
 
 import base64
 import re
@@ -42,30 +42,30 @@ _LANGUAGES = {"diff": "diff", "command": "sh"}
 
 
 def fenced(text: str, language: str = "") -> str:
-    """`text` as a block of Markdown that shows it as it is."""
+    """`text` as a Markdown block that shows it unchanged."""
     fence = "`" * max((len(each) + 1 for each in _FENCES.findall(text)), default=3)
     return f"{fence}{language}\n{safe_text(text).rstrip()}\n{fence}"
 
 
 def in_lines(text: str) -> str:
-    """`text` as Markdown that keeps its lines apart."""
+    """`text` as Markdown that keeps its line breaks."""
     return safe_text(text).replace("\n", "  \n")
 
 
 def output_of(text: str) -> ContentToolCallContent:
-    """What a call printed or gave."""
+    """The output of a call."""
     return tool_content(text_block(fenced(text)))
 
 
 def changed_files(diff: str, cwd: Path) -> list[Content]:
-    """The files of a diff that was made, as they were and are; those that are still so."""
+    """The files of an applied diff, before and after, if they have not changed since."""
     return list(_both(diff, cwd, before_diff, is_made=True))
 
 
 def asked_about(request: ApprovalRequest, cwd: Path) -> list[Content]:
-    """What the person decides on: the exact command, change or plan, and why they are asked.
+    """The subject of a question: the exact command, change or plan, and why it is asked.
 
-    What is decided on comes first: editors that have a view for changes look at the first part.
+    The subject comes first, because editors with a view for changes use the first part.
     """
     why: list[Content] = []
     if request.reason:
@@ -83,7 +83,7 @@ def asked_about(request: ApprovalRequest, cwd: Path) -> list[Content]:
 
 
 def title_of(request: ApprovalRequest) -> str:
-    """What the question is called: a command whole, as some editors show nothing else."""
+    """The title of a question: the whole command, as some editors show nothing else."""
     is_command = request.body_kind == "command" and len(request.body) <= _MOST_TITLE_CHARS
     return request.body if is_command else request.title
 
@@ -91,7 +91,7 @@ def title_of(request: ApprovalRequest) -> str:
 def _both(
     diff: str, cwd: Path, other_side: Callable[[str, str], str | None], *, is_made: bool
 ) -> Iterator[FileEditToolCallContent]:
-    """Each file of `diff` on both sides; the one that is not on the disk is worked out."""
+    """Both sides of each file in `diff`; the side that is not on disk is computed."""
     for part in diffs_by_file(diff):
         path = cwd / part.name
         present = _text(path)
@@ -114,7 +114,7 @@ def _text(path: Path) -> str | None:
 
 
 def read_prompt(blocks: Sequence[Block]) -> tuple[str, tuple[ImageContent, ...]]:
-    """What an editor sends, as the text and the images of a message."""
+    """An editor's prompt as the text and the images of a message."""
     parts: list[str] = []
     images: list[ImageContent] = []
     for block in blocks:

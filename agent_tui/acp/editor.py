@@ -1,4 +1,4 @@
-"""The editor of a session: its abilities, its open texts, and the updates sent to it, in order."""
+"""The editor of a session: its abilities, its open texts, and ordered updates to it."""
 
 import asyncio
 import codecs
@@ -25,14 +25,14 @@ from agent_tui.acp.updates import Update
 
 @dataclass(frozen=True, slots=True)
 class EditorTraits:
-    """What of an editor is made use of.
+    """The abilities of an editor that are used.
 
     Attributes:
         files: Whether texts are read and written through it.
         shows_forms: Whether it asks for texts and shows lists to pick from.
         signs_in: Whether it opens a terminal to sign in.
-        shows_title_only: Of a question it shows the title, of an answer its kind: the rest is told
-            in the chat, and answers of one kind are asked for one at a time.
+        shows_title_only: Whether it shows only a question's title and an answer's kind: then the
+            rest goes to the chat, and answers of one kind are offered one at a time.
     """
 
     files: FileSystemCapabilities = field(default_factory=FileSystemCapabilities)
@@ -49,7 +49,7 @@ saved would be lost, so files are read and written on the disk."""
 
 
 def traits_of(offered: ClientCapabilities | None, editor: Implementation | None) -> EditorTraits:
-    """Those of an editor, from how it introduces itself."""
+    """The traits of an editor, from its introduction."""
     offered = offered or ClientCapabilities()
     name = editor.name if editor is not None else ""
     files = None if name in _LOSES_UNSAVED else offered.fs
@@ -62,23 +62,24 @@ def traits_of(offered: ClientCapabilities | None, editor: Implementation | None)
 
 
 _MOST_BYTES = 5_000_000
-"""Larger files are not sent to and fro; editors open them as text only in need."""
+"""Larger files are not exchanged; editors rarely open them as text."""
 _MOST_S = 30.0
-"""How long an editor may take for one file."""
+"""Time limit for an editor's answer about one file."""
 
 _ValueT = TypeVar("_ValueT")
 
 
 class EditorTexts:
-    """The text files below the folder of a session, as its editor has them.
+    """The text files below a session's folder, as its editor has them.
 
-    What is no UTF-8 is left to the disk: an editor may save it in another encoding.
+    Files that are not UTF-8 are read and written on disk, because an editor may save them in
+    another encoding.
 
     Args:
         client: The editor.
-        session_id: What the session is called there.
+        session_id: The session's id in the editor.
         root: The folder of the session.
-        offered: What the editor can do.
+        offered: The editor's file capabilities.
     """
 
     def __init__(
@@ -92,10 +93,10 @@ class EditorTexts:
         self._loop = asyncio.get_running_loop()
 
     def present(self, path: Path, on_disk: bytes) -> bytes:
-        """What the editor would save of `path`; `on_disk` where it has nothing else.
+        """The text that the editor would save at `path`; `on_disk` if it has no other.
 
         Raises:
-            OSError: It does not answer.
+            OSError: The editor does not answer.
         """
         saved = self._text(path, on_disk) if self._reads else None
         if saved is None:
@@ -103,20 +104,20 @@ class EditorTexts:
         asked = self._client.read_text_file(path=str(path), session_id=self._session_id)
         try:
             held = self._answer(asked).content
-        except RequestError:  # it does not show this file: the disk is what there is
+        except RequestError:  # it does not have this file open: the disk counts
             return on_disk
         lines = _plain(held)
         if lines.removesuffix("\n") == _plain(saved).removesuffix("\n"):
-            return on_disk  # editors differ in line endings and in the last of them
+            return on_disk  # editors differ in line endings and in the final one
         has_crlf = saved.count("\r\n") * 2 > saved.count("\n")
         text = lines.replace("\n", "\r\n") if has_crlf else held
         return text.encode("utf-8", "replace")
 
     def take(self, path: Path, content: bytes) -> bool:
-        """Have the editor write a text; false where that is left to the disk.
+        """Let the editor write a text; false if it must be written to disk instead.
 
         Raises:
-            OSError: It refused, or does not answer.
+            OSError: The editor refused or does not answer.
         """
         text = self._text(path, content) if self._writes else None
         if text is None:
@@ -131,7 +132,7 @@ class EditorTexts:
         return True
 
     def _text(self, path: Path, content: bytes) -> str | None:
-        """`content` as text where it is the editor's to hold; else None."""
+        """`content` as text if the editor handles the file, else None."""
         is_ours = not path.is_relative_to(self._root) or len(content) > _MOST_BYTES
         if is_ours or b"\0" in content or content.startswith(codecs.BOM_UTF8):
             return None
@@ -141,7 +142,7 @@ class EditorTexts:
             return None
 
     def _answer(self, asked: Coroutine[object, object, _ValueT]) -> _ValueT:
-        """What comes of a request, waited for off the event loop."""
+        """The answer to a request; waits for it off the event loop."""
         answer = asyncio.run_coroutine_threadsafe(asked, self._loop)
         try:
             return answer.result(_MOST_S)
@@ -158,11 +159,11 @@ Outgoing: TypeAlias = Update | AvailableCommandsUpdate | ConfigOptionUpdate | Cu
 
 
 class Outbox:
-    """Sends in a task of its own, so that nothing waits for the editor; needs an event loop.
+    """Sends updates in its own task, so that nothing waits for the editor; needs an event loop.
 
     Args:
         client: The editor.
-        session_id: What it calls the session by.
+        session_id: The session's id in the editor.
     """
 
     def __init__(self, client: Client, session_id: str) -> None:
@@ -172,7 +173,7 @@ class Outbox:
         self._sending = asyncio.create_task(self._send_all())
 
     def put(self, update: Outgoing) -> None:
-        """Queue `update` for the editor; nothing is left out, however slowly it reads."""
+        """Queue `update` for the editor; no update is dropped, however slowly it reads."""
         self._waiting.put_nowait(update)
 
     async def flush(self) -> None:
@@ -180,7 +181,7 @@ class Outbox:
         await self._waiting.join()
 
     async def aclose(self) -> None:
-        """Send what waits, and end."""
+        """Send everything queued, then stop."""
         self._waiting.put_nowait(None)
         await self._sending
 
@@ -188,7 +189,7 @@ class Outbox:
         while (update := await self._waiting.get()) is not None:
             try:
                 await self._client.session_update(session_id=self._session_id, update=update)
-            except ConnectionError:  # the editor is gone: nobody is left to be told
+            except ConnectionError:  # the editor is gone: nobody is left to inform
                 pass
             except Exception as error:  # noqa: BLE001 - the pump: what follows is sent all the same
                 what, why = type(update).__name__, type(error).__name__

@@ -1,4 +1,4 @@
-"""An editor as a `Front`: what commands tell becomes messages, what they ask, requests."""
+"""An editor as a `Front`: commands' texts become messages, their questions requests."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing
@@ -27,10 +27,10 @@ from agent_tui.events import AgentEvent, TurnFinished
 
 
 class Chooser(Protocol):
-    """Puts a question to the person; None where they leave it."""
+    """Asks the user a question; None if they leave it unanswered."""
 
     def __call__(self, question: Question[AnswerT], /) -> Awaitable[AnswerT | None]:
-        """The value of the answer."""
+        """Returns the value of the answer."""
         ...
 
 
@@ -40,13 +40,13 @@ class AcpFront(UnansweredFront):
 
     Attributes:
         runtime: The conversation.
-        services: What else commands work on.
-        registry: The commands there are.
+        services: The other services for commands.
+        registry: The available commands.
         see: Takes every event.
-        tell: Takes what commands say.
-        choose: Has the person answer a question.
-        forms: Has them fill forms; None where the editor shows none.
-        finished: How the newest turn ended; None before there was one.
+        tell: Takes the texts of commands.
+        choose: Asks the user a question.
+        forms: Shows forms; None if the editor cannot.
+        finished: How the newest turn ended; None before the first.
     """
 
     nobody_answers = "this editor cannot show lists."
@@ -70,29 +70,29 @@ class AcpFront(UnansweredFront):
 
     @property
     def is_working(self) -> bool:
-        """Whether a turn runs, or something else that takes its time."""
+        """Whether a turn or other long work is running."""
         return self.runtime.is_busy
 
     def help(self) -> FrontHelp:
-        """The commands that do something here."""
+        """The commands that work here."""
         return FrontHelp((), command_sections(self.registry, self))
 
     def say(self, text: str, level: Level = "info") -> None:
-        """Tell it in the chat."""
+        """Show a text in the chat."""
         self.tell(in_lines(text))
 
     async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
-        """Have the person decide."""
+        """Ask the user."""
         return await self.choose(question)
 
     async def ask_text(self, question: TextQuestion) -> str | None:
-        """Have the person type a line."""
+        """Ask the user for a line of text."""
         if self.forms is None:
             return await super(AcpFront, self).ask_text(question)
         return await self.forms.text(question)
 
     async def pick(self, wanted: Pickable[AnswerT]) -> AnswerT | str | None:
-        """Have the person pick from a list."""
+        """Let the user pick from a list."""
         if self.forms is None:
             return await super(AcpFront, self).pick(wanted)
         listing = await wanted.listing()
@@ -102,28 +102,28 @@ class AcpFront(UnansweredFront):
         return await self.forms.pick(listing)
 
     async def show(self, shown: Showable) -> None:
-        """A page, in its own lines and columns."""
+        """Show a page with its lines and columns."""
         self.tell(fenced("\n".join(page_lines(await shown.page()))))
 
     def show_events(self, events: Iterable[AgentEvent]) -> None:
-        """Tell what a quick change of the runtime returned."""
+        """Show the events that a quick change of the runtime returned."""
         for event in events:
             self.see(event)
 
     def show_thinking(self, is_shown: bool) -> None:
-        """The editor decides what it shows."""
+        """Say that the editor decides about this."""
         self.say("Your editor decides whether to show thinking.")
 
     async def edit_file(self, path: Path) -> bool:
-        """The person has an editor at hand."""
+        """Ask the user to open the file in the editor."""
         self.say(f"Open it in your editor: {path}")
         return False
 
     def warm_up(self) -> None:
-        """The first request does it."""
+        """Does nothing: the first request prepares the model."""
 
     async def run(self, events: AsyncGenerator[AgentEvent, None]) -> None:
-        """Run an activity to its end and tell its events."""
+        """Run an activity to its end and show its events."""
         async with aclosing(events) as stream:
             async for event in stream:
                 self.see(event)
@@ -135,10 +135,10 @@ class AcpFront(UnansweredFront):
         await self.run(self.runtime.submit(text))
 
     def interrupt(self) -> bool:
-        """Stop what runs; false if nothing does."""
+        """Stop the running work; false if nothing runs."""
         is_running = self.runtime.is_busy
         self.runtime.abort()
         return is_running
 
     def leave(self) -> None:
-        """The editor closes the session."""
+        """Does nothing: the editor closes the session."""

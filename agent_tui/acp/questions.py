@@ -1,4 +1,4 @@
-"""What the person decides in an editor: permission requests and forms."""
+"""The user's decisions in an editor: permission requests and forms."""
 
 import asyncio
 import uuid
@@ -46,16 +46,16 @@ _AnswerT = TypeVar("_AnswerT")
 
 
 class QuestionCancelled(Exception):
-    """The prompt was cancelled while the question stood."""
+    """The prompt was cancelled while a question was open."""
 
 
 class EditorQuestions:
-    """Asks the person of one session. An editor that is gone, or closes a question, says no.
+    """Asks the user of one session. An editor that disconnects, or closes a question, means no.
 
     Args:
         client: The editor.
-        session_id: What it calls the session.
-        outbox: What is told before a question is put.
+        session_id: The session's id in the editor.
+        outbox: Updates to send before a question.
         editor: How it shows questions.
     """
 
@@ -95,10 +95,10 @@ class EditorQuestions:
                 self._outbox.put(answered(request.call_id))
 
     async def choice(self, question: Question[_AnswerT]) -> _AnswerT | None:
-        """The answer to a command's question; None where it is left without one.
+        """The answer to a command's question; None if it is left unanswered.
 
         Raises:
-            QuestionCancelled: It was taken back, and the prompt with it.
+            QuestionCancelled: The question was cancelled together with the prompt.
         """
         question_id = f"question-{uuid.uuid4().hex}"
         shown = [tool_content(text_block(fenced("\n".join(question.facts))))]
@@ -127,7 +127,7 @@ class EditorQuestions:
     async def _one_by_one(
         self, question_id: str, title: str, options: Sequence[PermissionOption]
     ) -> str:
-        """The id of the first answer of `options` that is not refused; empty for none."""
+        """The id of the first of `options` that is not refused; empty if all are."""
         accepted = [each for each in options if each.kind == "allow_once"]
         if len(accepted) < 2:
             return await self._chosen(question_id, title, [], options)
@@ -137,7 +137,7 @@ class EditorQuestions:
         return ""
 
     def _tell(self, shown: Sequence[Content]) -> None:
-        """Say in the chat what of a question would not be seen; changes have their own view."""
+        """Send to the chat what the editor would not show of a question; changes have a view."""
         for part in shown if self._shows_title_only else ():
             if isinstance(part, ContentToolCallContent) and isinstance(
                 part.content, TextContentBlock
@@ -151,8 +151,8 @@ class EditorQuestions:
         shown: Sequence[Content],
         options: Sequence[PermissionOption],
     ) -> str:
-        """The id of the option that was chosen, behind all that was told; empty for none."""
-        if shown:  # some editors show what a call holds, and not what a question does
+        """The id of the chosen option, asked after all updates are sent; empty for none."""
+        if shown:  # some editors show the contents of a call, but not of a question
             self._outbox.put(to_be_decided(call_id, shown))
         await self._outbox.flush()
         call = ToolCallUpdate(
@@ -175,11 +175,11 @@ class EditorQuestions:
 
 
 def _options(request: ApprovalRequest, *, tells_apart: bool) -> Sequence[PermissionOption]:
-    """The answers to a call; what "in this session" grants is in its name.
+    """The answers to a question about a call; the name of "in this session" says what it grants.
 
     Args:
-        request: What is asked.
-        tells_apart: Whether the editor shows two answers of one kind as two.
+        request: The question.
+        tells_apart: Whether the editor distinguishes two answers of one kind.
     """
     once = PermissionOption(option_id="once", name="Allow once", kind="allow_once")
     no = PermissionOption(option_id="no", name="No", kind="reject_once")
@@ -198,7 +198,7 @@ def _options(request: ApprovalRequest, *, tells_apart: bool) -> Sequence[Permiss
 
 
 MOST_CHOICES = 200
-"""So many of a list are offered; who wants another one names it behind the command."""
+"""Most items of a list; others can be named after the command."""
 
 _CHOSEN, _TYPED = "chosen", "typed"
 
@@ -210,16 +210,16 @@ _KINDS: Mapping[FieldKind, tuple[str, str, str]] = {
     "one of": ("string", "", ""),
     "some of": ("array", "minItems", "maxItems"),
 }
-"""What a field of a server is in the schema of a form, and how its sizes are called there."""
+"""The schema type of each kind of a server's field, and the names of its limits."""
 
 
 class EditorForms:
-    """Asks in forms of the editor; one that is gone, or closes a form, leaves it without answer.
+    """Asks with the editor's forms; a closed form or a lost editor means no answer.
 
     Args:
         client: The editor; it offers forms.
-        session_id: What it calls the session.
-        outbox: What is told before a form is shown.
+        session_id: The session's id in the editor.
+        outbox: Updates to send before a form.
     """
 
     def __init__(self, client: Client, session_id: str, outbox: Outbox) -> None:
@@ -228,14 +228,14 @@ class EditorForms:
         self._outbox = outbox
 
     async def text(self, question: TextQuestion) -> str | None:
-        """A line of text; empty where nothing was typed, None where it was left."""
+        """A line of text; empty if nothing was typed, None if the form was closed."""
         about = ". ".join(filter(None, (question.about, f"If empty: {question.empty_means}")))
         field = _line(question.title, about, question.present)
         answer = await self._filled(question.title, {_TYPED: field})
         return None if answer is None else _text(answer, _TYPED)
 
     async def pick(self, listing: Listing[_AnswerT]) -> _AnswerT | str | None:
-        """One of `listing`, or what was typed instead; None where neither was."""
+        """One of `listing`, or text typed instead; None for neither."""
         offered = {str(number): each for number, each in enumerate(listing.choices[:MOST_CHOICES])}
         names: list[JsonValue] = [
             {
@@ -261,7 +261,7 @@ class EditorForms:
         return chosen.value if chosen is not None else None
 
     async def fill(self, asked: Elicitation) -> JsonObject:
-        """A form of an MCP server, whole: to send it is to agree to what stands in it."""
+        """Show the whole form of an MCP server; sending it means agreement to its contents."""
         message = f"The MCP server {asked.server} asks: {asked.message}"
         fields = {field.name: _property(field) for field in asked.fields}
         required = [field.name for field in asked.fields if field.is_required]
@@ -276,7 +276,7 @@ class EditorForms:
                     if field.is_required or answer.get(field.name) not in (None, "", [])
                 }
             )
-        except (KeyError, ValueError):  # the editor let something else through than was asked for
+        except (KeyError, ValueError):  # the editor accepted something else than was requested
             self._outbox.put(said(f"Could not send the form to {asked.server}."))
             return DECLINED
 
@@ -302,7 +302,7 @@ def _line(title: str, about: str = "", present: str = "") -> JsonObject:
 
 
 def _property(field: FormField) -> JsonObject:
-    """A field of an MCP server's form as one of the editor's."""
+    """A field of an MCP server's form as a field of the editor's form."""
     kind, least, most = _KINDS[field.kind]
     options: list[JsonValue] = [{"const": value, "title": label} for value, label in field.choices]
     return _given(
@@ -319,7 +319,7 @@ def _property(field: FormField) -> JsonObject:
 def _present(field: FormField) -> JsonValue:
     try:
         return field.value(field.present) if field.present else None
-    except ValueError:  # what a server suggests need not be what it takes
+    except ValueError:  # a server's suggestion need not be valid
         return None
 
 
@@ -328,7 +328,7 @@ def _given(**values: JsonValue) -> JsonObject:
 
 
 def _typed(value: JsonValue) -> str:
-    """What an editor filled in, as one would have typed it."""
+    """A value from an editor, as text that a user would type."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

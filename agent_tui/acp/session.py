@@ -45,13 +45,13 @@ MODEL, THINKING = "model", "thinking"
 
 
 def modes_of(present: PermissionMode) -> SessionModeState:
-    """The permission modes, and the one in force."""
+    """The permission modes and the present one."""
     modes = [SessionMode(id=mode, name=mode, description=text) for mode, text in MODES]
     return SessionModeState(current_mode_id=present, available_modes=modes)
 
 
 def options_of(model: str, models: Iterable[str], thinking: ThinkingLevel) -> ConfigOptions:
-    """Model and thinking as they are, with what there is to choose."""
+    """Model and thinking level, with the possible values."""
     names = [name for name in dict.fromkeys((model, *models)) if name]
     levels = get_args(ThinkingLevel)
     return [
@@ -99,11 +99,11 @@ class AcpSession:
     """A conversation that an editor shows.
 
     Args:
-        id: What the editor calls it by.
+        id: Its id in the editor.
         runtime: The conversation.
-        services: What commands work on besides.
+        services: The other services for commands.
         client: The editor.
-        editor: What it can do.
+        editor: The editor's traits.
     """
 
     def __init__(
@@ -140,15 +140,15 @@ class AcpSession:
     # What the editor asks
 
     def begin(self, notices: Sequence[str] = ()) -> None:
-        """Tell what there is, once what runs now has answered: until then nobody knows the session.
+        """Send the first updates, once the editor has the answer that makes the session known.
 
         Args:
-            notices: What the person is to know of the start.
+            notices: Texts about the start for the user.
         """
         self._beginning = asyncio.create_task(self._tell_what_there_is(notices))
 
     async def _tell_what_there_is(self, notices: Sequence[str]) -> None:
-        """Notices, commands, how full the context is."""
+        """Send notices, commands, and how full the context is."""
         for notice in filter(None, notices):
             self._tell(notice)
         await self.tell_commands()
@@ -157,7 +157,7 @@ class AcpSession:
         self._outbox.put(self._updates.usage())
 
     async def replay(self) -> None:
-        """Tell all that was said before, in the sessions before compactions too."""
+        """Send all earlier messages, including those of sessions before compactions."""
         conversation = self.runtime.conversation
         tree = await self.runtime.branches.whole_tree()
         for update in replayed(tree.path, conversation.cwd):
@@ -166,7 +166,7 @@ class AcpSession:
             self._outbox.put(plan_of(conversation.todos))
 
     async def prompt(self, blocks: Sequence[Block]) -> StopReason:
-        """Run a message or a command to its end; all is told, what failed too, when it returns."""
+        """Run a message or a command; returns after all updates, errors included, are queued."""
         text, images = read_prompt(blocks)
         front = self._front
         front.finished = None
@@ -195,11 +195,11 @@ class AcpSession:
         return "cancelled" if is_cancelled else _stop_reason(front.finished)
 
     async def _send(self, text: str, images: tuple[ImageContent, ...]) -> None:
-        """Run a turn; a message beside a turn joins it, or is the next one."""
+        """Run a turn; a message during a turn joins it, or becomes the next one."""
         queue = self.runtime.conversation.queue
         if self._turn.locked():
             self.runtime.enqueue(text, images)
-            async with self._turn:  # whoever runs the turn has it delivered
+            async with self._turn:  # the running turn delivers the message
                 return
         async with self._turn:
             try:
@@ -215,12 +215,12 @@ class AcpSession:
         return self._is_cancelled or _stop_reason(self._front.finished) == "cancelled"
 
     async def cancel(self) -> None:
-        """Stop what runs."""
+        """Stop the running work."""
         self._is_cancelled = True
         self.runtime.abort()
 
     def set_mode(self, mode_id: str) -> bool:
-        """Ask more or less from now on; false where there is no such mode."""
+        """Set the permission mode; false if it does not exist."""
         for mode, _ in MODES:
             if mode == mode_id:
                 self.runtime.conversation.permissions.mode = mode
@@ -229,10 +229,10 @@ class AcpSession:
         return False
 
     async def set_option(self, option: str, value: str) -> bool:
-        """Use another model, or have it think more or less; false where that is no option.
+        """Set the model or the thinking level; false if there is no such option.
 
         Raises:
-            AgentTuiError: It cannot be.
+            AgentTuiError: The value is not possible.
         """
         if option == MODEL:
             events = self.runtime.set_model(self._front.services.models.resolve(value))
@@ -250,11 +250,11 @@ class AcpSession:
 
     @property
     def modes(self) -> SessionModeState:
-        """The permission modes, and the one in force."""
+        """The permission modes and the present one."""
         return modes_of(self.runtime.conversation.permissions.mode)
 
     async def options(self) -> ConfigOptions:
-        """Model and thinking, with what there is to choose."""
+        """Model and thinking level, with the possible values."""
         conversation = self.runtime.conversation
         found = await self._front.services.models.found()
         names = [each.ref.name for each in found]
@@ -262,12 +262,12 @@ class AcpSession:
 
     @property
     def _choices(self) -> tuple[PermissionMode, str, ThinkingLevel]:
-        """Mode, model and thinking in force."""
+        """The present mode, model and thinking level."""
         conversation = self.runtime.conversation
         return conversation.permissions.mode, conversation.model.name, conversation.thinking
 
     async def _tell_choices(self) -> None:
-        """What commands changed of what the editor has menus for."""
+        """Send the changes of commands to values that the editor has menus for."""
         (mode, *rest), (told_mode, *told_rest) = self._choices, self._told_choices
         self._told_choices = self._choices
         if mode != told_mode:
@@ -281,17 +281,17 @@ class AcpSession:
             )
 
     async def tell_commands(self) -> None:
-        """Which slash commands there are; prompt files and skills too."""
+        """Send the slash commands, including prompt files and skills."""
         await self._prompt_files.refresh()
         commands = self._front.registry.commands
         self._outbox.put(commands_of(c for c in commands if not c.missing_in(self._front)))
 
     async def flush(self) -> None:
-        """Wait until the editor was told everything."""
+        """Wait until the editor has received everything."""
         await self._outbox.flush()
 
     async def aclose(self) -> None:
-        """End what runs and close the session."""
+        """Stop the running work and close the session."""
         if self._beginning is not None:
             self._beginning.cancel()
         await self.runtime.aclose()
@@ -321,7 +321,7 @@ class AcpSession:
             self.runtime.pending_approvals.answer(request.id, answer)
 
     async def _choose(self, question: Question[AnswerT]) -> AnswerT | None:
-        """Have the person answer a command."""
+        """Ask the user a command's question."""
         try:
             return await self._asked.choice(question)
         except QuestionCancelled:
@@ -329,7 +329,7 @@ class AcpSession:
             return None
 
     async def _ask_about_started(self) -> None:
-        """Once: may what the editor or the project names be started?"""
+        """Ask once whether programs that the editor or the project names may start."""
         if not self._has_asked:
             self._has_asked = True
             await ask_about_started(self._front)

@@ -1,4 +1,4 @@
-"""The one place where events of the agent become updates of the protocol."""
+"""The only place that translates events of the agent into updates of the protocol."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -96,7 +96,7 @@ class Updates:
         self._once = SaidOnce()
 
     def of(self, event: AgentEvent) -> Iterator[Update]:
-        """What a client is told of `event`; may read files that were edited."""
+        """The updates for `event`; may read edited files."""
         for one in self._once.of(event):
             yield from self._of(one)
 
@@ -149,7 +149,7 @@ class Updates:
                 return _ended(call_id, [output_of(ran.output)], is_error=is_error)
 
     def usage(self) -> UsageUpdate:
-        """How full the context is, and what it cost so far where a price is known."""
+        """How full the context is, and the cost so far if prices are known."""
         conversation = self._runtime.conversation
         used, window = conversation.usage.used, conversation.usage.window
         known = conversation.known_cost_usd
@@ -158,7 +158,7 @@ class Updates:
 
 
 def said(markdown: str) -> AgentMessageChunk:
-    """Something for the person, apart from what the model writes."""
+    """A text for the user, separate from the model's."""
     return update_agent_message_text(f"\n\n{markdown}\n\n")
 
 
@@ -168,7 +168,7 @@ def plan_of(todos: Sequence[Todo]) -> AgentPlanUpdate:
 
 
 def started(call_id: str, name: str, title: str, arguments: JsonObject, cwd: Path) -> ToolCallStart:
-    """A call that begins."""
+    """The start of a call."""
     named = [arguments[key] for key in _PATHS if isinstance(arguments.get(key), str)]
     return ToolCallStart(
         session_update="tool_call",
@@ -182,7 +182,7 @@ def started(call_id: str, name: str, title: str, arguments: JsonObject, cwd: Pat
 
 
 def finished(call_id: str, message: ToolResultMessage, cwd: Path) -> ToolCallProgress:
-    """A call that has its result."""
+    """A call with its result."""
     changed = changed_files(message.tool_details.diff or "", cwd)
     content = changed or [output_of(message.text)]
     return _ended(call_id, content, is_error=message.is_error)
@@ -198,7 +198,7 @@ def _ended(call_id: str, content: Sequence[Content], *, is_error: bool) -> ToolC
 
 
 def asked(question_id: str, title: str) -> ToolCallStart:
-    """A question that belongs to no call, before it is put."""
+    """A question that belongs to no call, before it is asked."""
     return ToolCallStart(
         session_update="tool_call",
         tool_call_id=question_id,
@@ -209,7 +209,7 @@ def asked(question_id: str, title: str) -> ToolCallStart:
 
 
 def to_be_decided(call_id: str, content: Sequence[Content]) -> ToolCallProgress:
-    """What the person decides on, before they are asked."""
+    """The subject of a question, before the user is asked."""
     return ToolCallProgress(
         session_update="tool_call_update",
         tool_call_id=call_id,
@@ -220,7 +220,7 @@ def to_be_decided(call_id: str, content: Sequence[Content]) -> ToolCallProgress:
 
 
 def places_of(content: Sequence[Content]) -> list[ToolCallLocation]:
-    """The files that are changed in what a call shows."""
+    """The files changed in the contents of a call."""
     return [
         ToolCallLocation(path=each.path)
         for each in content
@@ -229,7 +229,7 @@ def places_of(content: Sequence[Content]) -> list[ToolCallLocation]:
 
 
 def answered(question_id: str) -> ToolCallProgress:
-    """It is out of the way."""
+    """Mark a question as completed."""
     return ToolCallProgress(
         session_update="tool_call_update", tool_call_id=question_id, status="completed"
     )
@@ -244,7 +244,7 @@ def _progress(call_id: str, output: str) -> ToolCallProgress:
 
 
 def replayed(entries: Sequence[Entry], cwd: Path) -> Iterator[Update]:
-    """What was said in a session that is opened again."""
+    """The earlier messages of a session that is opened again."""
     for entry in entries:
         if isinstance(entry, CompactionEntry):
             details = entry.details

@@ -20,11 +20,11 @@ _INTERNAL_ERROR = -32603
 
 _GONE = "the editor is gone"
 _GRACE_S = 2.0
-"""After the end of the input, for what it asked for to be answered."""
+"""After the end of the input, time for answering open requests."""
 
 
 class _InvalidMessage(Exception):
-    """What is answered with an error: its code and text, and the id it is for."""
+    """A message that is answered with an error: its code and text, and the request's id."""
 
     def __init__(self, code: int, text: str, request_id: JsonValue = None) -> None:
         super().__init__(text)
@@ -35,9 +35,9 @@ class _InvalidMessage(Exception):
 class StdioWire:
     """A `Transport` of the protocol's library. Needs an event loop.
 
-    Threads read and write, so that a pipe, a socket, a terminal and a file all do. What is no
-    message is answered with an error, and reading goes on. The end of the input, and an output
-    that cannot be written to, end the conversation, even if the editor never read what waits.
+    Threads read and write, so that a pipe, a socket, a terminal and a file all work. Invalid
+    messages are answered with an error, and reading continues. The end of the input or a failed
+    write ends the conversation, even if the editor never read queued messages.
 
     Args:
         incoming: The descriptor to read.
@@ -54,16 +54,16 @@ class StdioWire:
         self._is_quiet = asyncio.Event()
         self._is_over = False
         self.fault = ""
-        """What went wrong with input or output, other than that the editor left."""
+        """An error of input or output, other than that the editor left."""
         for work, descriptor in ((self._read_all, incoming), (self._write_all, outgoing)):
             os.set_blocking(descriptor, True)
             threading.Thread(target=work, args=(descriptor,), daemon=True).start()
 
     async def send(self, message: JsonObject) -> None:
-        """Write a message; returns when the system has taken it. An answer may go nowhere.
+        """Write a message; returns when the system has accepted it. Lost answers are ignored.
 
         Raises:
-            ConnectionError: Nobody reads any more what is asked or told.
+            ConnectionError: A request or update was not read.
         """
         if "method" in message:
             if "id" in message:
@@ -105,7 +105,7 @@ class StdioWire:
         return None
 
     async def close(self) -> None:
-        """Give up what was not written yet."""
+        """Drop what was not written yet."""
         self._end("")
 
     async def _settle(self) -> None:
@@ -123,7 +123,7 @@ class StdioWire:
         """The message in a line; None for an empty one.
 
         Raises:
-            _InvalidMessage: It holds none that could be understood.
+            _InvalidMessage: The line has no valid message.
         """
         message = _as_object(line)
         if message is None:
@@ -146,7 +146,7 @@ class StdioWire:
         return message
 
     def _end(self, fault: str) -> None:
-        """Nothing is received or sent from now on."""
+        """Stop receiving and sending."""
         self._is_over = True
         self.fault = self.fault or fault
         self._lines.put_nowait(None)
@@ -180,7 +180,7 @@ class StdioWire:
             self._tell(self._end, f"Cannot write to standard output: {error.strerror}.")
 
     def _tell(self, call: Callable[..., object], *given: object) -> None:
-        with suppress(RuntimeError):  # the loop is closed: the program ends
+        with suppress(RuntimeError):  # the loop is closed: the program is ending
             self._loop.call_soon_threadsafe(call, *given)
 
 

@@ -10,11 +10,11 @@ Emit: TypeAlias = Callable[[AgentEvent], None]
 
 
 class Activity:
-    """Runs `work` in a task of its own and hands its events on, in order.
+    """Runs `work` in its own task and passes its events on in order.
 
-    Work emits an event only after what it says is in the session file. Because the work does
-    not wait for whoever draws its events, an abort always finds it at one of its own awaits,
-    where it can record what it has; the events of that recording still come through.
+    Work emits an event only after it has written the matching entry to the session file. The work
+    never waits for the reader of its events, so an abort always interrupts one of its own awaits.
+    There it records what it has, and the events of that recording are still delivered.
     """
 
     def __init__(self, work: Callable[[Emit], Awaitable[None]]) -> None:
@@ -24,10 +24,10 @@ class Activity:
         self._is_aborted = False
 
     def abort(self) -> None:
-        """Cancel the work, once; its last events still arrive at the watcher."""
+        """Cancel the work, at most once; the reader of `events` still gets its last events."""
         if self._task is not None and not self._is_aborted:
             self._is_aborted = True
-            # One step later: work cancelled before its first step could not record anything.
+            # One step later: work that is cancelled before its first step cannot record anything.
             self._task.get_loop().call_soon(self._task.cancel)
 
     async def stop(self) -> None:
@@ -37,7 +37,7 @@ class Activity:
             await asyncio.wait([self._task])
 
     async def events(self) -> AsyncGenerator[AgentEvent, None]:
-        """Start the work and yield what it emits until it has ended.
+        """Start the work and yield the events it emits until it ends.
 
         Closing this generator, or cancelling the task that iterates it, aborts the work and
         returns when it has recorded what it had. An error of the work is raised at the end.
@@ -54,6 +54,6 @@ class Activity:
         try:
             await self._work(self._events.put_nowait)
         except asyncio.CancelledError:
-            pass  # this task is ours, and the work has recorded its end
+            pass  # `stop` has already waited for this task to record its end
         finally:
             self._events.put_nowait(None)

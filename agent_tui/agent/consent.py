@@ -1,4 +1,4 @@
-"""The files that keep what the person said about what projects want started: servers, hooks."""
+"""Files that store the user's answers about servers and hooks that projects want to start."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from agent_tui.config.locked_file import locked_for_change
 from agent_tui.regular_files import read_regular_file
 from agent_tui.sessions.file.disk import DiskFile, write_new_file
 
-if TYPE_CHECKING:  # the first paint does not wait for pydantic
+if TYPE_CHECKING:  # keeps pydantic out of the time to the first paint
     from pydantic import JsonValue
 
 _ANSWERS = ("refused", "allowed")
@@ -19,12 +19,12 @@ _FOR_THIS_RUN = "Your answer applies to this run only."
 class ConsentFile:
     """Answers by the hash of what would be started: ``{"servers": {"<sha256>": "allowed"}}``.
 
-    A server or hook whose command, variables or file are others is another one, and asked about
-    anew. A broken file keeps nothing: everything is asked about.
+    A server or hook whose command, variables or file change gets another hash, so the user is asked
+    again. A broken file counts as empty.
 
     Args:
         path: The file.
-        kind: What is asked about, as the file names it.
+        kind: The key of the answers in the file, such as ``servers``.
     """
 
     def __init__(self, path: Path, kind: Literal["servers", "hooks"] = "servers") -> None:
@@ -33,12 +33,12 @@ class ConsentFile:
         self._in_this_run: dict[str, bool] = {}
 
     def is_allowed(self, fingerprint: str) -> bool | None:
-        """What the person said; None if they were not asked."""
+        """The user's answer; None if they have not been asked."""
         answers = {**self._read(), **self._in_this_run}
         return answers.get(fingerprint)
 
     def keep(self, fingerprint: str, *, is_allowed: bool) -> None:
-        """Keep an answer.
+        """Store an answer.
 
         Raises:
             ConfigError: The file cannot be written; the answer holds for this run.
@@ -51,7 +51,7 @@ class ConsentFile:
             write_new_file(self._path, f"{text}\n".encode("ascii"), DiskFile, sync=True)
 
     def _read(self) -> Mapping[str, bool]:
-        """The answers in the file, by fingerprint; what is none is passed over."""
+        """The answers in the file by fingerprint; invalid values are skipped."""
         try:
             stored = cast("JsonValue", json.loads(read_regular_file(self._path)))
         except (OSError, ValueError, RecursionError):

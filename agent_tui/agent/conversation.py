@@ -71,15 +71,15 @@ from agent_tui.tools.limits import OutputLimits, output_limits
 
 @dataclass(slots=True)
 class Conversation:
-    """What turns and compactions work on. Only the runtime and its turns change it.
+    """The state that turns and compactions work on. Only the runtime and its turns change it.
 
     Attributes:
         log: The session.
         cwd: The workspace.
         permissions: The permission engine of that folder.
         context_files: The AGENTS.md files in force there.
-        withheld_files: The project's files that are not obeyed, for want of trust.
-        fit: Gives the prompt for a window and a model; asked again when one of them is another.
+        withheld_files: The project's files that are ignored because the folder is not trusted.
+        fit: Makes the prompt for a window and a model; called again when either changes.
     """
 
     log: SessionLog
@@ -98,38 +98,38 @@ class Conversation:
     todos: list[Todo] = field(default_factory=list[Todo])
     jobs: JobTable = field(default_factory=JobTable)
     kept_files: KeptFiles = field(default_factory=lambda: KeptFiles(None))
-    """What files held before and after they were changed here."""
+    """The contents of files before and after changes made here."""
     known_jobs: dict[str, Job] = field(default_factory=dict[str, Job])
-    """Background commands by id, as the session tells of them last."""
+    """Background commands by id, in the state that the session last recorded."""
     totals: TotalsChanged = field(default_factory=lambda: TotalsChanged(0, 0, 0.0))
     warned_level: ContextLevel = "normal"
     breaker: Breaker = field(default_factory=Breaker)
     refill: RefillWatch = field(default_factory=RefillWatch)
     left_by_compaction: int = 0
-    """Tokens in use after the last automatic compaction, its undoing, or one that failed."""
+    """Tokens in use after the last automatic compaction, its undo, or a failed attempt."""
     has_unlearned_reply: bool = True
     tool_call_ids: set[str] = field(default_factory=set[str])
-    """Ids of all calls so far, which a new call must not use again."""
+    """Ids of all calls so far; a new call must not reuse one."""
     fitted: FittedPrompt | None = None
     looked_into: set[Path] = field(default_factory=set[Path])
-    """Folders below the workspace whose instructions were looked for."""
+    """Folders below the workspace that were searched for instructions."""
     told_gone: set[str] = field(default_factory=set[str])
-    """Files of pinned texts that the person was told cannot be read any more."""
+    """Files of pinned texts that the user was told are unreadable."""
     told_note: str = ""
-    """What the person was last told of the prompt."""
+    """The last note about the prompt that the user was shown."""
     told_guess: str = ""
-    """The model whose window the person was last told to be a guess."""
+    """The model for which the user was last told that its window is a guess."""
     replayed: tuple[tuple[Entry, ...], Context] | None = None
-    """The newest replay and the path it is of; a long session takes 50 ms and more to replay."""
+    """The newest replay and its path; replaying a long session takes 50 ms or more."""
     rough_counter: RoughCounter = field(default_factory=RoughCounter)
     requests: RequestWatch = field(default_factory=RequestWatch)
-    """What was different from one request to the next."""
+    """Compares each request with the one before."""
     prefix_read_s: float = 0.0
     """When the model was last asked in the background what to keep, in seconds since 1970."""
 
     @property
     def settings(self) -> CompactionSettings:
-        """The settings of compaction in force now."""
+        """The compaction settings in force."""
         return self.services.settings.compaction
 
     @property
@@ -139,18 +139,18 @@ class Conversation:
 
     @property
     def limits(self) -> ContextLimits:
-        """Where in the window room is made, and how deep."""
+        """The token counts at which compaction starts, and the size it aims for."""
         return context_limits(self.model_info.window, self.output_reserve, self.settings)
 
     @property
     def compacts_at(self) -> int:
-        """Percent of the window at which room is made by itself; 0 where it is not."""
+        """Percent of the window at which compaction starts automatically; 0 if it does not."""
         acts = self.settings.auto and not self.breaker.is_open
         return self.limits.trigger_percent if acts else 0
 
     @property
     def level(self) -> ContextLevel:
-        """Where the context stands against the thresholds, as last counted."""
+        """The level of the context relative to the thresholds, as last counted."""
         return self.limits.level(self.usage.used)
 
     @property
@@ -166,16 +166,16 @@ class Conversation:
 
     @property
     def room_ends_at(self) -> int:
-        """Tokens at which compaction starts; without it, the most that a prompt may hold."""
+        """Tokens at which compaction starts; if it is off, the largest prompt that fits."""
         return self.limits.trigger if self.compacts_at else self.limits.most
 
     def output_limits(self, calls: int = 1, *, given_bytes: int = 0, done: int = 0) -> OutputLimits:
-        """How much output the next of the `calls` of one reply may bring into the context.
+        """How much output the next of the `calls` of one reply may add to the context.
 
         Args:
-            calls: How many the reply has.
-            given_bytes: What the first `done` of them brought.
-            done: How many of them have their results.
+            calls: Number of calls in the reply.
+            given_bytes: Bytes that the first `done` of them returned.
+            done: Number of calls that have a result.
         """
         return output_limits(
             self.model_info.window,
@@ -186,7 +186,7 @@ class Conversation:
         )
 
     def note_on_context(self, results: Sequence[Message]) -> ContextNote | None:
-        """What the model should be told of its context with `results`, if anything is due."""
+        """The note to the model about its context, counting `results`; None if none is due."""
         if self.model_info.window <= 0:
             return None
         ratio = self.services.ratios.ratio(self.model.name)
@@ -197,22 +197,22 @@ class Conversation:
             limit=self.room_ends_at,
             is_automatic=self.compacts_at > 0,
         )
-        is_high = note_due(note, None)  # the replay that says what was told is for then alone
+        is_high = note_due(note, None)  # the last note matters only if one may be due
         return note if is_high and note_due(note, newest_note(self.context())) else None
 
     def context(self) -> Context:
-        """What the model sees now."""
+        """The context that the model sees now."""
         return self._replay(self.log.path_entries())
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing was said yet, here or in a session that this one goes on from."""
+        """Whether nothing was said yet, neither here nor in a session that this one continues."""
         begun = (MessageEntry, CompactionEntry)
         return not any(isinstance(entry, begun) for entry in self.log.path_entries())
 
     @property
     def known_cost_usd(self) -> float | None:
-        """Dollars, as far as prices are known; None where none is."""
+        """US dollars spent, as far as prices are known; None if no price is known."""
         cost = self.totals.cost_usd
         has_price = self.model_info.input_price is not None or self.model.runs_here
         return cost if cost or has_price else None
@@ -252,7 +252,7 @@ class Conversation:
         return entry
 
     def count(self, usage: Usage) -> None:
-        """Bring the totals up to date with one more request."""
+        """Add the usage of one more request to the totals."""
         before = self.totals
         self.totals = TotalsChanged(
             before.input_tokens + usage.input + usage.cache_read + usage.cache_write,
@@ -261,7 +261,7 @@ class Conversation:
         )
 
     def counting(self, emit: Emit) -> Callable[[Usage], None]:
-        """Counts what requests beside the conversation take, and tells the totals."""
+        """Returns a callback that counts requests beside the conversation and emits the totals."""
 
         def count(usage: Usage) -> None:
             self.count(usage)
@@ -270,23 +270,23 @@ class Conversation:
         return count
 
     def count_run(self, run: AgentRun) -> None:
-        """Record what a helper took, if it asked for anything, and count it."""
+        """Record and count what a helper used, if it made any request."""
         if run.requests:
             self.log.append(run_entry(run))
             self.count(run.usage)
 
     def skills_in_use(self) -> dict[str, CustomMessageEntry]:
-        """The skills whose texts are before the model, by name."""
+        """The skills whose texts are in the context, by name."""
         pinned = pinned_entries(self.log.path_entries())
         return {pin.name: pinned[pin.path] for pin in self.pins("skill")}
 
     def pins(self, kind: Literal["skill", "instructions"]) -> tuple[Pin, ...]:
-        """The texts of a kind that no compaction takes away."""
+        """The texts of a kind that compaction never removes."""
         found = map(pin_of, pinned_entries(self.log.path_entries()).values())
         return tuple(pin for pin in found if pin is not None and pin.kind == kind)
 
     def untold_jobs(self) -> tuple[Job, ...]:
-        """The background commands, as they ended, that run by the log and do not."""
+        """Background commands that have ended but that the session records as running."""
         ended: list[Job] = []
         for known in self.known_jobs.values():
             if not known.ending:
@@ -297,19 +297,19 @@ class Conversation:
         return tuple(ended)
 
     def tell_ended_jobs(self) -> None:
-        """Have the model told, once, of background commands that have ended."""
+        """Record background commands that have ended, once each, so that the model is told."""
         ended = self.untold_jobs()
         if ended:
             self.log.append(ended_entry(ended))
             self.known_jobs.update((job.id, job) for job in ended)
 
     def use_window(self, used: int) -> ContextChanged:
-        """Show at once what `used` tokens fill of the present model's window, as an estimate."""
+        """Set the usage to an estimate of `used` tokens in the present model's window at once."""
         self.usage = ContextUsage(used, self.model_info.window, is_estimate=True)
         return ContextChanged(self.usage)
 
     async def refresh_usage(self) -> tuple[AgentEvent, ...]:
-        """Count again, off the event loop, and say what changed."""
+        """Count again, off the event loop, and return the events for what changed."""
         usage = await asyncio.to_thread(self._measure, self.log.path_entries())
         events: list[AgentEvent] = []
         prompt = self.prompt
@@ -329,7 +329,7 @@ class Conversation:
 
     @property
     def is_overfull(self) -> bool:
-        """Whether the next request is known not to fit; a window that is a guess proves nothing."""
+        """Whether the next request is known not to fit; false if the window is only a guess."""
         return self._is_window_known and self.usage.used > self.usage.window
 
     def surely_holds(self, message: UserMessage) -> bool:
@@ -340,7 +340,7 @@ class Conversation:
         return not message.images and size_bytes <= self.model_info.window // 4
 
     def too_large(self, message: UserMessage) -> str:
-        """Why the window could not hold `message` even alone; empty where it can. Counts."""
+        """Why the window cannot hold `message` even alone; empty if it can. Counts tokens: slow."""
         ratio = self.services.ratios.ratio(self.model.name)
         window, reply_cap = self.model_info.window, reply_cap_tokens(self.model_info) or 0
         size = round(self.services.counter.count_message(message) * ratio)
@@ -378,10 +378,10 @@ class Conversation:
         return context
 
     def _measure(self, path: tuple[Entry, ...]) -> ContextUsage:
-        """How full the context is; roughly, while nothing hangs on the exact figure.
+        """Measure how full the context is, roughly while the exact figure does not matter.
 
-        The vocabulary that counting takes is a third of a second and half of a small program's
-        memory: it is loaded when the context could be half of what the person is told of.
+        Loading the counter's vocabulary takes a third of a second and doubles a small program's
+        memory. It waits until the context may reach half of the level for a warning.
         """
         context = self._replay(path)
         if not self.services.counter.is_loaded:
@@ -414,12 +414,12 @@ class Conversation:
         )
 
     def _overhead_of(self, context: Context, counter: TokenCounter) -> int:
-        """What a request holds beside the messages of `context`, as `counter` estimates it."""
+        """Tokens of a request beside the messages of `context`, as `counter` estimates them."""
         system = (self.prompt.system, *self._system_summary(context))
         return sum(map(counter.count_text, system)) + counter.count_tools(self.prompt.tools)
 
     def _system_summary(self, context: Context) -> tuple[str, ...]:
-        """The summary, where there is one and the settings want it in the system prompt."""
+        """The summary, if there is one and the settings put it into the system prompt."""
         is_wanted = self.settings.summary_role == "system" and context.summary.strip()
         return (wrap_summary(context.summary),) if is_wanted else ()
 
@@ -428,10 +428,10 @@ _MessageT = TypeVar("_MessageT", bound=Message)
 
 
 def without_secrets(message: _MessageT, values: Sequence[str]) -> _MessageT:
-    """`message` without any of `values`, in whatever field they are.
+    """`message` without any of `values`, in any field.
 
-    Returns the same object when there is nothing to mask. Thinking that was changed loses its
-    signature, which would not fit any more.
+    Returns the same object when there is nothing to mask. Changed thinking loses its signature,
+    which would no longer match.
     """
     if not values:
         return message

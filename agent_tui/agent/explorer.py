@@ -1,4 +1,4 @@
-"""Running a helper: a turn of its own, in a session of its own, of which one answer comes back."""
+"""Run a helper: a turn in a separate session, which returns a single answer."""
 
 import asyncio
 from collections.abc import Callable
@@ -44,10 +44,10 @@ from agent_tui.tools.registry import ToolSubset
 from agent_tui.tools.shorten import keep_ends
 
 MOST_REPLIES = 40
-"""Of one helper. Questions about a project take 5 to 20."""
+"""Most replies of one helper. Questions about a project take 5 to 20."""
 
 _TOLD_BEFORE = 3
-"""So many replies before the last it is told to come to an end."""
+"""This many replies before the limit, the helper is told to finish."""
 
 _COME_TO_AN_END = "You have {left} replies left. Answer now with what you know."
 _NAME_CHARS = 60
@@ -55,7 +55,7 @@ _NAME_CHARS = 60
 
 @dataclass(slots=True)
 class _Watch:
-    """What a helper does, said as it goes on; how its turn ended."""
+    """Reports what a helper does as it works, and keeps how its turn ended."""
 
     conversation: Conversation
     say: Callable[[str], None]
@@ -64,7 +64,7 @@ class _Watch:
     ending: TurnFinished = field(default_factory=lambda: TurnFinished("aborted"))
 
     def take(self, event: AgentEvent) -> None:
-        """Note one event of its turn."""
+        """Handle one event of the helper's turn."""
         match event:
             case ToolStarted():
                 self.say(f"{event.title}\n")
@@ -88,9 +88,9 @@ class Explorer:
     """Helpers for one conversation.
 
     Args:
-        conversation: Which they work for: its folder, its model, its rules.
+        conversation: The one they work for, with its folder, model and rules.
         services: What all conversations share.
-        past: The sessions before, for `recall`.
+        past: The earlier sessions, for `recall`.
     """
 
     def __init__(
@@ -103,15 +103,15 @@ class Explorer:
     async def answer_call(
         self, task: str, agent: str, say: Callable[[str], None], emit: Emit
     ) -> ToolOutput:
-        """Have a helper work on `task`, and give its answer.
+        """Have a helper work on `task`, and return its answer.
 
-        What it took is recorded however it ends. Cancelling ends it.
+        Its usage is recorded however it ends. Cancelling stops it.
 
         Args:
-            task: All that it is told.
-            agent: The kind that is defined under this name; empty for any.
-            say: Takes a line for each thing it does.
-            emit: Told what the conversation has taken since, and when words are long in coming.
+            task: The only message it gets.
+            agent: Name of the kind of helper; empty for the general one.
+            say: Takes a line for each step.
+            emit: Takes the new totals, and word of slow replies.
 
         Raises:
             ToolError: There is no such kind of helper.
@@ -135,7 +135,7 @@ class Explorer:
             helper.services.sleep,
             most_replies=MOST_REPLIES,
         )
-        # Not said as the person's: what they mention (@file) is attached without a question.
+        # Not recorded as the user's: files that it mentions would be attached without asking.
         helper.append(UserMessage(content=task))
         try:
             await turn.run(None)
@@ -189,7 +189,7 @@ class Explorer:
             return self._conversation.model
 
     def _history(self, log: SessionLog) -> SessionChain:
-        """What a helper's `recall` looks in: the conversation it works for, and its project."""
+        """What a helper's `recall` searches: the conversation it works for, and its project."""
         services, cwd = self._services, self._conversation.cwd
         reaches_others = services.keeps_sessions and services.settings.recall_other_sessions
         project = ProjectSessions(services.store, cwd) if reaches_others else None
@@ -214,7 +214,7 @@ def _new_log(conversation: Conversation, services: RuntimeServices, model: Model
 def _output(
     log: SessionLog, ending: TurnFinished, run: AgentRun, limits: OutputLimits
 ) -> ToolOutput:
-    """The helper's last words, and where all it has read is found."""
+    """The helper's last text, and where its whole session can be found."""
     said = (entry.message for entry in reversed(log.entries) if isinstance(entry, MessageEntry))
     replies = (message for message in said if isinstance(message, AssistantMessage))
     answer = next((reply.text.strip() for reply in replies if reply.text.strip()), "")

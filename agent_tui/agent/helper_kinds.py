@@ -1,4 +1,4 @@
-"""Kinds of helpers, read from Markdown files as Claude Code has them, and their prompts."""
+"""Kinds of helpers, read from Markdown files in Claude Code's format, and their prompts."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,14 +19,14 @@ from agent_tui.permissions.trust import FolderTrust
 from agent_tui.tool_names import meant_tool
 
 READING_TOOLS: Final = ("read", "bash", "grep", "find", "ls", "recall")
-"""What a helper may be given; of `bash` the permission engine lets through what only reads."""
+"""Tools that a helper may have; the permission engine lets `bash` run only commands that read."""
 
 MOST_AGENTS = 20
 _MOST_FILES = 200
 _DESCRIPTION_CHARS = 200
 _NAME = re.compile(r"\w[\w-]{0,63}")
 _PRESENT_MODEL = frozenset({"", "inherit", "default", "sonnet", "opus", "haiku"})
-"""Names for the model of the conversation; another agent's short ones mean nothing here."""
+"""Names that mean the conversation's model; short names of another agent's models do too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,11 @@ class AgentDefinition:
     """A kind of helper.
 
     Attributes:
-        name: What the model calls it by.
+        name: The name that the model passes.
         description: When to use it, in one line.
-        tools: What of `READING_TOOLS` it has.
-        model: Who answers; empty for the model of the conversation.
-        prompt: What it is told.
+        tools: Those of `READING_TOOLS` that it gets.
+        model: The model to use; empty for that of the conversation.
+        prompt: Its system prompt.
     """
 
     name: str
@@ -50,19 +50,19 @@ class AgentDefinition:
 
 @dataclass(frozen=True, slots=True)
 class FoundAgents:
-    """The definitions in force by name, and why other files are none."""
+    """The definitions in force by name, and why other files are not usable."""
 
     by_name: Mapping[str, AgentDefinition]
     problems: tuple[str, ...]
 
 
 def find_agents(cwd: Path, user_dir: Path, trust: FolderTrust) -> FoundAgents:
-    """The definitions in force in `cwd`: the nearest of a name, the person's own last. Blocking.
+    """Find the definitions in force in `cwd`; for one name, the nearest file wins. Blocking.
 
     Args:
         cwd: The workspace.
-        user_dir: The person's own folder; ``agents`` in it is always obeyed.
-        trust: Says which folders of the project are.
+        user_dir: The user's own folder; ``agents`` in it is always read.
+        trust: Says which folders of the project are read.
     """
     by_name: dict[str, AgentDefinition] = {}
     problems: list[str] = []
@@ -81,7 +81,7 @@ def find_agents(cwd: Path, user_dir: Path, trust: FolderTrust) -> FoundAgents:
 
 
 def parse_agent(data: bytes, stem: str) -> AgentDefinition:
-    """What a file says whose name without its ending is `stem`.
+    """Parse a definition file; `stem` is its file name without the ending.
 
     Raises:
         PromptFileError: It cannot be used.
@@ -136,10 +136,10 @@ _AGENT_CHARS = 200
 def helper_fitter(
     definition: AgentDefinition | None, tools: Sequence[ToolSpec], cwd: Path
 ) -> PromptFitter:
-    """Gives the same prompt whatever the window: helpers are for large ones.
+    """Returns a fitter that gives the same prompt for every window: helpers are for large ones.
 
     Args:
-        definition: The kind of helper; None for one of no special kind.
+        definition: The kind of helper; None for the general one.
         tools: What it may call.
         cwd: The workspace.
     """
@@ -153,7 +153,7 @@ def helper_fitter(
 def with_agents(
     specs: Sequence[ToolSpec], agents: Mapping[str, AgentDefinition]
 ) -> tuple[ToolSpec, ...]:
-    """`specs`, in which `explore` names the kinds of helpers there are, or has no such argument."""
+    """Make `explore` in `specs` name the available kinds of helpers, or drop that argument."""
     return tuple(_told(spec, agents.values()) if spec.name == "explore" else spec for spec in specs)
 
 

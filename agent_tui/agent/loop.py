@@ -1,4 +1,4 @@
-"""``/loop``: parsing what is asked for, and running a prompt again and again as one activity."""
+"""``/loop``: parse its argument, and run a prompt repeatedly as one activity."""
 
 import asyncio
 import re
@@ -17,7 +17,7 @@ from agent_tui.sessions.replay.scope_entries import ScopeEnding
 
 _MOST_ROUNDS = 1_000
 _ITEM = "{item}"
-"""Where in the prompt the item of the round goes; without it, the item follows the prompt."""
+"""Placeholder in the prompt for the item of a round; without it, the item follows the prompt."""
 
 _USAGE = (
     "Usage: /loop 3 PROMPT, or /loop over a,b,c PROMPT with {item} in it. To summarise the loop "
@@ -36,14 +36,14 @@ _COMPRESS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LoopPlan:
-    """A prompt to be run again and again.
+    """A prompt to run repeatedly.
 
     Args:
         prompt: As it was typed.
-        count: How often.
-        items: What each round is about; empty where it is only counted.
-        is_compressed: The loop is summed up at its end.
-        focus: What that summary is to be about; empty for the default wording.
+        count: Number of rounds.
+        items: The item of each round; empty if rounds are only counted.
+        is_compressed: Whether a summary replaces the loop at its end.
+        focus: What that summary should cover; empty for the default.
     """
 
     prompt: str
@@ -54,18 +54,18 @@ class LoopPlan:
 
     @property
     def label(self) -> str:
-        """What the loop is called."""
+        """The loop's name: its count and the beginning of its prompt."""
         words = " ".join(self.prompt.split())
         if len(words) > _LABEL_CHARS:
             words = f"{words[: _LABEL_CHARS - 1].rstrip()}…"
         return f"loop {self.count}x: {words}"
 
     def item(self, number: int) -> str | None:
-        """What round `number` (from 1) is about, if that was given."""
+        """The item of round `number` (from 1); None if rounds are only counted."""
         return self.items[number - 1] if self.items else None
 
     def message(self, number: int) -> str:
-        """What is sent in round `number`, counted from 1."""
+        """The message of round `number` (from 1)."""
         item = self.item(number)
         if item is None:
             return self.prompt
@@ -77,8 +77,8 @@ class LoopPlan:
 def parse_loop(text: str) -> LoopPlan:
     """The plan in ``N [compress["focus"]] prompt`` or ``over a,b,c [compress["focus"]] prompt``.
 
-    Items are parted by commas, in quotes where they hold spaces or commas. The focus may stand
-    in brackets or only in quotes.
+    Commas separate items; items with spaces or commas need quotes. The focus may be in brackets or
+    only in quotes.
 
     Raises:
         UsageError: It is neither, the prompt is missing, or there are too many rounds.
@@ -114,7 +114,7 @@ _NOT_SUMMED_UP = "{label} was not summarised: cancelled. Nothing changed; /retry
 
 
 class LoopRunner:
-    """Runs loops in one conversation, and ends what an earlier run left unfinished."""
+    """Runs loops in one conversation, and closes what an earlier run left unfinished."""
 
     def __init__(
         self,
@@ -127,9 +127,9 @@ class LoopRunner:
         self._make_turn = make_turn
 
     async def run(self, plan: LoopPlan, emit: Emit) -> None:
-        """All rounds of `plan`, each a turn; then its summary, if one is wanted.
+        """Run all rounds of `plan`, each a turn; then write the summary, if one is wanted.
 
-        A round that does not come to its end ends the loop, and so does cancelling. One
+        A round that fails ends the loop, and so does cancelling. One
         `TurnFinished` is emitted for all of it.
         """
         self._scopes.give_up_unfinished(emit)
@@ -151,9 +151,9 @@ class LoopRunner:
         await self._summed_up(partial(self._scopes.leave, scope_id, emit, ending), emit)
 
     async def go_on(self, emit: Emit) -> None:
-        """Go on after an error or an interruption, first with a summary that is waited for.
+        """Continue after an error or an interruption; first write a summary that is still pending.
 
-        Of a loop nothing is left to do after its summary; within a turn the model goes on.
+        A loop is done after its summary; within a turn the model continues.
         """
         pending = self._scopes.pending
         if pending is None:
@@ -166,7 +166,7 @@ class LoopRunner:
         await self._make_turn(emit).run(None)
 
     async def _round(self, plan: LoopPlan, number: int, scope_id: str, emit: Emit) -> bool:
-        """One turn; false where it did not come to its end, which leaves the loop."""
+        """Run one turn; false if it failed, which leaves the loop."""
         finished = _Finished(emit)
         try:
             await self._make_turn(finished.emit).run(plan.message(number))
@@ -191,7 +191,7 @@ class LoopRunner:
     async def _summed_up(
         self, leave: Callable[[], Awaitable[object]], emit: Emit, *, is_all: bool = True
     ) -> bool:
-        """Carry out `leave`, and say how that ended unless it went well and more is to come."""
+        """Run `leave`; emit the end of the turn unless it succeeded and more follows."""
         try:
             await leave()
         except (CompactionError, ProviderError, SessionError) as error:
@@ -209,14 +209,14 @@ class LoopRunner:
 
 
 class _Finished:
-    """Hands events on but the end of a turn, which it keeps."""
+    """Passes events on, but keeps the `TurnFinished`."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
         self.event: TurnFinished | None = None
 
     def emit(self, event: AgentEvent) -> None:
-        """One event of the turn."""
+        """Handle one event of the turn."""
         if isinstance(event, TurnFinished):
             self.event = event
         else:

@@ -1,4 +1,4 @@
-"""One conversation at work: the only writer of a session log, and what a front end talks to."""
+"""One conversation: the only writer of its session log, and the interface for front ends."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
@@ -41,18 +41,18 @@ from agent_tui.sessions.replay.pins import pin_of, unpin_entry
 
 
 class AgentRuntime:
-    """A conversation and everything a person can do with it.
+    """A conversation and everything a user can do with it.
 
-    One activity (a turn, a compaction, a command of the person's) runs at a time. The
-    generators are to be consumed with ``contextlib.aclosing``; `abort` ends the activity and
-    lets its last events through. Quick changes return their events.
+    One activity (a turn, a compaction, a command of the user's) runs at a time. Consume the
+    generators with ``contextlib.aclosing``. `abort` ends the activity, whose last events are still
+    delivered. Quick changes return their events.
 
     Attributes:
         services: What all conversations share: settings, session store, trust, tools.
         sessions: Opens, forks, names and leaves sessions; holds the present conversation.
         branches: Goes back to earlier entries of the present session.
-        files: Puts files back to where they were at such an entry.
-        past: Reads the sessions that the present one goes on from.
+        files: Restores files to their state at such an entry.
+        past: Reads the sessions that the present one continues.
         pending_approvals: Takes the answers to `ApprovalRequested`.
     """
 
@@ -87,7 +87,7 @@ class AgentRuntime:
 
     @property
     def is_busy(self) -> bool:
-        """Whether an activity runs."""
+        """Whether an activity is running."""
         return self._activity is not None
 
     # Activities
@@ -99,20 +99,20 @@ class AgentRuntime:
         return self._write(lambda emit: self._submit(text, images, emit))
 
     def continue_turn(self) -> AsyncGenerator[AgentEvent, None]:
-        """Go on after an error, an interruption or a reply cut off by its length."""
+        """Continue after an error, an interruption or a reply cut off by its length."""
         return self._write(lambda emit: self._loops().go_on(emit))
 
     def loop(self, plan: LoopPlan) -> AsyncGenerator[AgentEvent, None]:
-        """Run a prompt again and again; one `TurnFinished` ends all of it."""
+        """Run a prompt repeatedly; one `TurnFinished` ends the whole loop."""
         return self._write(lambda emit: self._loops().run(plan, emit))
 
     def compact(
         self, focus: str = "", decided: Decision | None = None
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Compact by the strategy that is set; on failure or abort nothing is written.
+        """Compact with the strategy in the settings; on failure or abort nothing is written.
 
-        The tiers' way, when a person asks, is a summary in a new session file; other strategies
-        shorten in this one. So is what was `decided` about by `propose_compaction`.
+        The tiered strategy and a proposal with the user's decisions (`decided`) write a summary to
+        a new session file; other strategies shorten this one.
         """
         strategy = self.conversation.settings.strategy
         if strategy != "tiered" and decided is None:
@@ -126,7 +126,7 @@ class AgentRuntime:
         return self._write(lambda emit: self._compactor().compact_here(strategy, focus, emit))
 
     async def propose_compaction(self, on_progress: OnProgress, *, asks_model: bool) -> Proposal:
-        """What ``/compact`` would keep, for the user to decide about; writes nothing.
+        """Propose what ``/compact`` would keep, for the user to decide; writes nothing.
 
         Raises:
             CompactionError: There is nothing to compact.
@@ -138,28 +138,28 @@ class AgentRuntime:
         return await self._compactor().preview()
 
     def cold_price(self) -> ColdPrice | None:
-        """What the next message costs with a cold cache; None unless it is worth a word."""
+        """What the next message costs with a cold cache; None unless it is worth a notice."""
         return None if self.is_busy else self._compactor().cold_price()
 
     def run_bash(self, command: str, *, in_context: bool) -> AsyncGenerator[AgentEvent, None]:
-        """Run a command of the person's; they typed it, so nothing is asked."""
+        """Run a command that the user typed, without asking for permission."""
         return self._write(
             lambda emit: run_user_command(self.conversation, command, in_context, emit)
         )
 
     def go_back_with_summary(self, entry_id: str) -> AsyncGenerator[AgentEvent, None]:
-        """`Branches.go_back` as an activity that first sums up the branch that is left.
+        """`Branches.go_back` as an activity that first summarizes the branch it leaves.
 
-        Where there is nothing to sum up it goes back all the same and says so. On abort, or if
+        If there is nothing to summarize, it goes back anyway and says so. On abort, or if
         the summary cannot be written, the conversation stays where it was.
         """
         return self._run(lambda emit: self.branches.go_back_with_summary(entry_id, emit))
 
     async def ask_aside(self, question: str) -> str:
-        """The model's answer to a question beside the conversation, also while a turn runs.
+        """Ask a question beside the conversation, also during a turn; returns the model's answer.
 
         Raises:
-            AgentTuiError: there is none, or the session may only be read.
+            AgentTuiError: There is no answer, or the session is read-only.
         """
         self.sessions.require_writable()
         return await answer_aside(self.conversation, question)
@@ -170,7 +170,7 @@ class AgentRuntime:
             self._activity.abort()
 
     async def aclose(self) -> None:
-        """Abort what runs and close the session file."""
+        """Abort the running activity, end background work, and close the session file."""
         if self._activity is not None:
             await self._activity.stop()
         self._pause.end()
@@ -184,9 +184,9 @@ class AgentRuntime:
     # Background commands
 
     def listen_to_jobs(self, listener: Callable[[AgentEvent], None]) -> None:
-        """Have `listener` told, on the event loop, when one begins and when one ends.
+        """Call `listener` on the event loop when a background command begins or ends.
 
-        It is told, too, what the network refuses them while no activity runs.
+        It also gets notices of refused connections while no activity runs.
         """
         self._network.tell_idle = listener
         self.conversation.jobs.listen(
@@ -194,7 +194,7 @@ class AgentRuntime:
         )
 
     async def end_jobs(self) -> tuple[Job, ...]:
-        """Stop those that run; gives them as they ended."""
+        """Stop the running background commands; returns them in their final state."""
         return await self.conversation.jobs.leave()
 
     # Queue
@@ -202,12 +202,12 @@ class AgentRuntime:
     def enqueue(
         self, text: str, images: tuple[ImageContent, ...] = (), *, shown: str = ""
     ) -> tuple[AgentEvent, ...]:
-        """Deliver `text` before the next request of the running turn.
+        """Queue `text` for delivery before the next request of the running turn.
 
         Args:
-            text: What to say.
+            text: The message.
             images: What goes with it.
-            shown: How it is shown while it waits, if not whole.
+            shown: Text to show while it waits; empty to show all of it.
         """
         queue = self.conversation.queue
         queue.messages.append(QueuedMessage(text, images, shown))
@@ -226,7 +226,7 @@ class AgentRuntime:
         return choose_thinking(self.conversation, level, self.services)
 
     def drop_skill(self, name: str) -> bool:
-        """Take the text of a skill out of the context; false where it is not in use."""
+        """Take a skill's text out of the context; false if it is not in use."""
         self.sessions.require_writable()
         entry = self.conversation.skills_in_use().get(name.lower())
         pin = pin_of(entry) if entry is not None else None
@@ -235,22 +235,22 @@ class AgentRuntime:
         return pin is not None
 
     def use_settings(self, settings: Settings) -> None:
-        """Go by what `settings` say of compaction and of the time that a command may take.
+        """Apply the settings for compaction and for the time limit of commands.
 
-        All else was built into other services, and waits for the next start.
+        Others are built into services and take effect at the next start.
         """
         changes = {"compaction": settings.compaction, "bash_timeout_s": settings.bash_timeout_s}
         self.services.settings = self.services.settings.model_copy(update=changes)
         self._background.drop()
 
     async def refresh_usage(self) -> tuple[AgentEvent, ...]:
-        """Count again, off the event loop, once the model's own server told its window."""
+        """Ask the model's own server for its window, then count again off the event loop."""
         conversation = self.conversation
         learned = await learn_model(conversation, self.services)
         return (*learned, *await conversation.refresh_usage())
 
     def history(self) -> SessionChain:
-        """This conversation from its first session on, and what else `recall` may look in."""
+        """This conversation from its first session on, and what else `recall` may search."""
         log, services = self.conversation.log, self.services
         reaches_others = services.keeps_sessions and services.settings.recall_other_sessions
         project = ProjectSessions(services.store, Path(log.header.cwd)) if reaches_others else None
@@ -261,7 +261,7 @@ class AgentRuntime:
     async def _write(
         self, work: Callable[[Emit], Awaitable[None]]
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Run what goes on with the session."""
+        """Run an activity that writes to the session."""
         self.sessions.prepare_to_write()
         async with aclosing(self._run(work)) as events:
             async for event in events:
@@ -332,7 +332,7 @@ class AgentRuntime:
         )
 
     async def _take_up_tools(self, conversation: Conversation, emit: Emit) -> None:
-        """Offer what there is now; within a turn it stays, for the sake of the prompt cache."""
+        """Update the tools on offer; they stay fixed within a turn, for the prompt cache."""
 
         def tell(text: str) -> None:
             emit(Notice("warning", text))
@@ -350,7 +350,7 @@ class AgentRuntime:
         return LoopRunner(self.conversation, self._scopes(), self._turn)
 
     def _tool_services(self) -> ToolServices:
-        """What running a tool call needs."""
+        """The services that tool calls need."""
         conversation, services = self.conversation, self.services
         return ToolServices(
             pending=self.pending_approvals,
@@ -371,14 +371,14 @@ _PHASE = "answering a side question"
 
 
 async def answer_aside(conversation: Conversation, question: str) -> str:
-    """The model's answer to `question`, with all that it sees of `conversation`.
+    """Ask a question with all that the model sees of `conversation`; returns its answer.
 
-    Nothing of it joins the context. It may be asked while a turn runs; what it took is recorded
-    in the session and counted.
+    Question and answer stay out of the context. This also works during a turn; the usage is
+    recorded in the session and counted.
 
     Raises:
-        ProviderError: the request failed for good.
-        AgentTuiError: there was no answer in words.
+        ProviderError: The request failed for good.
+        AgentTuiError: The answer has no text.
     """
     client, request = conversation.services.client, conversation.request()
     asked = UserMessage(content=_ASKED.format(question=question))

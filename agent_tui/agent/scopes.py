@@ -1,4 +1,4 @@
-"""Scopes of a conversation: which are open, and what is written and told as they end."""
+"""Scopes of a conversation: which are open, and what is written and shown as they end."""
 
 import asyncio
 from collections.abc import Sequence
@@ -42,10 +42,10 @@ class Scope:
     """A scope that has not been left.
 
     Attributes:
-        id: Of the entry it begins with.
-        begun: What that entry says.
-        step: The round a loop is in.
-        is_broken: The model wants to leave the loop after this round.
+        id: Id of the entry that begins it.
+        begun: The content of that entry.
+        step: The present round of a loop.
+        is_broken: Whether the model wants to leave the loop after this round.
     """
 
     id: str
@@ -60,7 +60,7 @@ class ScopeState:
 
     Attributes:
         open_scopes: Those that have not ended, from the outermost to the innermost.
-        pending: The scope inside them that has ended and waits for its summary, if any does.
+        pending: The scope inside them that has ended and waits for its summary, if any.
     """
 
     open_scopes: tuple[Scope, ...] = ()
@@ -70,8 +70,8 @@ class ScopeState:
 def scope_state(path: Sequence[Entry]) -> ScopeState:
     """The state after the last entry of `path` (root to leaf).
 
-    Whoever leaves a scope leaves all that were opened in it. Marks of scopes that are not open
-    say nothing: their beginning may have stayed behind in another session.
+    Leaving a scope leaves all scopes opened inside it. Marks of scopes that are not open are
+    ignored: they may have begun in another session.
     """
     scopes: list[Scope] = []
     pending: ScopePending | None = None
@@ -97,7 +97,7 @@ def scope_state(path: Sequence[Entry]) -> ScopeState:
 def pending_mark(
     path: Sequence[Entry], scope: Scope, ending: ScopeEnding = "done"
 ) -> ScopePending | None:
-    """The mark with which `scope`, open on `path`, waits for its summary; None if it is empty."""
+    """The mark that `scope`, open on `path`, waits for its summary; None if the scope is empty."""
     inside = entries_inside(path, scope.id)
     if not inside:
         return None
@@ -113,11 +113,11 @@ def pending_mark(
 
 
 def entries_inside(path: Sequence[Entry], scope_id: str) -> tuple[_ContextEntry, ...]:
-    """What the model sees of what was said since the scope `scope_id` began, oldest first.
+    """What the model sees of the entries since the scope `scope_id` began, oldest first.
 
-    Taken out together they part no call from its result: a result of a call from before the
-    scope stays out, and so does the newest reply while results of it are to come. What a
-    compaction in between already stands for is not seen any more.
+    Removing them all separates no call from its result: results of calls from before the scope are
+    left out, and so is the newest reply while it waits for results. Entries that a compaction has
+    replaced since are not included.
     """
     start = next((at for at, entry in enumerate(path) if entry.id == scope_id), len(path))
     seen = {item.entry_id for item in build_context(path).messages}
@@ -130,7 +130,7 @@ def entries_inside(path: Sequence[Entry], scope_id: str) -> tuple[_ContextEntry,
 
 
 def _without_lone_calls(entries: Sequence[_ContextEntry]) -> tuple[_ContextEntry, ...]:
-    """`entries` without the results of other calls and without a newest reply that still waits."""
+    """`entries` without results of calls outside them and without a reply that still waits."""
     messages = {entry.id: entry.message for entry in entries if isinstance(entry, MessageEntry)}
     reply_of = dict(replies_of_results(entries))
     results = {key for key, said in messages.items() if isinstance(said, ToolResultMessage)}
@@ -161,8 +161,8 @@ _BROKEN_OFF = (
 class ScopeKeeper:
     """Opens and closes the scopes of one conversation.
 
-    A scope that is to be summed up first waits for that in the file. The summary is one entry,
-    written when it is there: a failure or a cancel leaves everything as it was.
+    A scope that needs a summary is first marked as waiting in the file. The summary is one entry,
+    written when it is complete: failing or cancelling changes nothing else.
     """
 
     def __init__(
@@ -174,13 +174,13 @@ class ScopeKeeper:
 
     @property
     def pending(self) -> ScopePending | None:
-        """What waits for its summary, if anything does."""
+        """The scope that waits for its summary, if any."""
         return self._state.pending
 
     def enter(
         self, kind: ScopeKind, label: str, emit: Emit, *, is_compressed: bool, prompt: str = ""
     ) -> str:
-        """Begin a scope; its id."""
+        """Begin a scope; returns its id."""
         begun = ScopeEnter(
             kind=kind,
             label=self._masked(label),
@@ -192,7 +192,7 @@ class ScopeKeeper:
         return scope_id
 
     def begin_step(self, scope_id: str, number: int, count: int, item: str | None) -> None:
-        """A loop comes to its next round."""
+        """Record that a loop starts its next round."""
         shown = None if item is None else self._masked(item)
         self._append(ScopeStep(scope=scope_id, number=number, count=count, item=shown))
 
@@ -201,12 +201,12 @@ class ScopeKeeper:
         return any(s.id == scope_id and s.is_broken for s in self._state.open_scopes)
 
     async def leave(self, scope_id: str, emit: Emit, ending: ScopeEnding = "done") -> None:
-        """End a scope and all that are open in it, each summed up where that was wanted.
+        """End a scope and all scopes open in it, with a summary for each that wants one.
 
-        What is inside of one that is summed up as a whole needs no summary of its own.
+        If the outer scope gets a summary, the inner ones need none.
 
         Raises:
-            CompactionError, ProviderError: There is no summary; it is still waited for.
+            CompactionError, ProviderError: The summary failed and is still pending.
         """
         scopes = _open_from(self._state, scope_id)
         for inner in reversed(scopes[1:]):
@@ -217,13 +217,13 @@ class ScopeKeeper:
         await self._end(scopes[0], ending, emit)
 
     def stop(self, scope_id: str, emit: Emit) -> None:
-        """Leave a scope and all that are open in it at once, as they are."""
+        """Leave a scope and all scopes open in it at once, without a summary."""
         self._give_up_pending(emit)
         for scope in reversed(_open_from(self._state, scope_id)):
             self._close(scope, "stopped", emit)
 
     def give_up_unfinished(self, emit: Emit) -> None:
-        """Leave as they are what waits for a summary and loops that nothing runs any more."""
+        """Leave a scope that waits for its summary, and loops that no longer run, as they are."""
         self._give_up_pending(emit)
         scopes = self._state.open_scopes
         loop = next((scope for scope in scopes if scope.begun.kind == "loop"), None)
@@ -231,10 +231,10 @@ class ScopeKeeper:
             self.stop(loop.id, emit)
 
     async def finish(self, pending: ScopePending, emit: Emit) -> bool:
-        """Write the summary that `pending` waits for; false if it is not worth one.
+        """Write the summary that `pending` waits for; false if a summary is not worth it.
 
         Raises:
-            CompactionError, ProviderError: There is none; it is still waited for.
+            CompactionError, ProviderError: The summary failed and is still pending.
         """
         conversation = self._conversation
         request = await asyncio.to_thread(self._request, pending, self._path)
@@ -260,7 +260,7 @@ class ScopeKeeper:
     async def answer_call(
         self, action: ScopeAction, label: str, focus: str, emit: Emit
     ) -> ToolOutput:
-        """What the model's `scope` call comes to."""
+        """Carry out the model's `scope` call; returns its result."""
         scopes = self._state.open_scopes
         loop = next((s for s in reversed(scopes) if s.begun.kind == "loop"), None)
         match action:
@@ -277,7 +277,7 @@ class ScopeKeeper:
                 return await self._leave_own(scopes[-1], ending, emit)
 
     def notices(self) -> tuple[AgentEvent, ...]:
-        """What to tell the person who opens this session."""
+        """Notices about unfinished scopes for the user who opens this session."""
         if self._conversation.log.is_read_only:
             return ()
         state = self._state
@@ -291,7 +291,7 @@ class ScopeKeeper:
             self._exit(pending.exit_without_summary("stopped"), emit)
 
     async def _leave_own(self, scope: Scope, ending: ScopeEnding, emit: Emit) -> ToolOutput:
-        """Leave a scope of the model's; where there is no summary everything stays."""
+        """Leave a scope that the model opened; if the summary fails, the messages stay."""
         left = f"Left {scope.begun.label} ({scope.id})"  # the id tells repeated calls apart
         try:
             is_summed_up = await self._end(scope, ending, emit)
@@ -303,7 +303,7 @@ class ScopeKeeper:
         return _output(f"{left}. Not summarised: it was short.")
 
     async def _end(self, scope: Scope, ending: ScopeEnding, emit: Emit) -> bool:
-        """Leave a scope, summed up where that was wanted; whether it was."""
+        """Leave a scope, with a summary if it wants one; returns whether it got one."""
         path = self._path
         pending = None
         if scope.begun.is_compressed:
@@ -317,7 +317,7 @@ class ScopeKeeper:
         return await self.finish(pending, emit)
 
     def _close(self, scope: Scope, ending: ScopeEnding, emit: Emit) -> None:
-        """Leave a scope as it is."""
+        """Leave a scope without a summary."""
         self._exit(ScopeExit(scope=scope.id, label=scope.begun.label, ending=ending), emit)
 
     def _exit(self, mark: ScopeExit, emit: Emit) -> None:
@@ -345,7 +345,7 @@ class ScopeKeeper:
         )
 
     def _tokens_of(self, pending: ScopePending) -> int:
-        """Estimate of what the summary will stand for, as the model sees it now."""
+        """Estimated tokens, in the present context, of what the summary will replace."""
         wanted, conversation = set(pending.entries), self._conversation
         seen = conversation.context().messages
         return conversation.services.counter.count_messages(
@@ -375,13 +375,13 @@ class ScopeKeeper:
 
 
 def _open_from(state: ScopeState, scope_id: str) -> tuple[Scope, ...]:
-    """The scope with that id and those open in it, the outermost first."""
+    """The scope with that id and those opened inside it, outermost first."""
     ids = [scope.id for scope in state.open_scopes]
     return state.open_scopes[ids.index(scope_id) :]
 
 
 def _broken_off(loop: Scope) -> str:
-    """What is said of a loop that was running when the program stopped."""
+    """The note about a loop that was running when the program stopped."""
     step = loop.step
     where = f" in round {step.number} of {step.count}" if step is not None else ""
     if step is not None and step.item is not None:

@@ -1,4 +1,4 @@
-"""Which MCP servers there are: of the person's settings, an editor, a trusted project."""
+"""The MCP servers defined by the settings, an editor, or a trusted project."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -26,17 +26,17 @@ from agent_tui.tools.mcp.spec import (
 _MAX_FILE_BYTES = 200_000
 _MAX_SERVERS = 32
 _MAX_SHOWN_CHARS = 4_000
-"""The person is shown all of what would be started; nobody reads more."""
+"""Longest command: the user is shown all of it, and nobody reads more."""
 
 
 class ServerFiles:
-    """The `ServerSources` of real use.
+    """The `ServerSources` that reads the settings and the project's files.
 
     Args:
-        own: The servers of the person's settings, and what they want of others'.
-        own_source: Where those stand, for messages.
+        own: The servers of the user's settings, and settings for others.
+        own_source: The file of those settings, for messages.
         trust: Says whether a project's file may be opened.
-        consent: Keeps what the person said about servers of a project or an editor.
+        consent: Stores the user's answers about servers of a project or an editor.
         of_editor: The servers that an editor names for its session.
     """
 
@@ -55,7 +55,7 @@ class ServerFiles:
         self._of_editor = of_editor
 
     def find(self, cwd: Path) -> FoundServers:
-        """The servers for work in `cwd`, the person's own first, then the editor's. Reads files."""
+        """The servers for work in `cwd`: the user's own first, then the editor's. Reads files."""
         found: dict[str, FoundServer] = {}
         problems: list[str] = []
         for name, settings in self._own.items():
@@ -82,7 +82,7 @@ class ServerFiles:
         return FoundServers(tuple(found.values()), tuple(problems))
 
     def answer(self, spec: ServerSpec, *, is_allowed: bool) -> None:
-        """Keep what the person said about such a server.
+        """Store the user's answer about a server of a project or an editor.
 
         Raises:
             ConfigError: It cannot be kept; it holds for this run.
@@ -91,7 +91,7 @@ class ServerFiles:
 
 
 def read_server_file(file: Path) -> tuple[tuple[ServerSpec, ...], tuple[str, ...]]:
-    """The servers that a ``.mcp.json`` names, and what in it cannot be used."""
+    """The servers that a ``.mcp.json`` defines, and what is wrong with others there."""
     try:
         with open_regular_file(file) as opened:
             content = opened.read(_MAX_FILE_BYTES + 1)
@@ -118,7 +118,7 @@ def read_server_file(file: Path) -> tuple[tuple[ServerSpec, ...], tuple[str, ...
 
 
 def _spec(file: Path, name: str, given: JsonValue) -> ServerSpec:
-    """One server; keys that other programs write there are passed over.
+    """Parse one server; keys of other programs are skipped.
 
     Raises:
         ValueError: It cannot be used; says why.
@@ -149,10 +149,10 @@ def _spec(file: Path, name: str, given: JsonValue) -> ServerSpec:
 
 
 def shown_whole(spec: ServerSpec) -> ServerSpec:
-    """`spec`, if the person can be shown all of what it starts.
+    """Returns `spec` if all of what it starts can be shown to the user.
 
     Raises:
-        ValueError: It is too much, or its address is none.
+        ValueError: It is too long, or its address is invalid.
     """
     if spec.url and "${" not in spec.url:
         check_address(spec.url)

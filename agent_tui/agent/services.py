@@ -1,4 +1,4 @@
-"""What a runtime is built from; made once by the composition root."""
+"""The services a runtime is built from, made once by the composition root."""
 
 import asyncio
 import time
@@ -38,47 +38,48 @@ async def _nobody_watches(_cwd: Path, _paths: Sequence[Path]) -> None:
 
 @dataclass(slots=True)
 class RuntimeServices:
-    """What conversations share; made once, all but `settings`, which are those in force now.
+    """What conversations share; made once, except `settings`, which change while the program runs.
 
     Args:
         provider: Where the turns' replies come from.
-        client: Asks models once, for summaries and the like.
+        client: Makes single requests, for summaries and the like.
         make_permissions: Builds the permission engine for a workspace and a mode.
-        model_info: Answers from settings, servers seen so far and the built-in table.
-        learn_model: The same after asking the model's own server, where it has one.
-        resolve_model: A model by the name a person or a session file gives.
-        user_config_dir: Where the person's own AGENTS.md is.
-        trust: Says of which folders files are obeyed.
+        model_info: Looks up settings, servers seen so far and the built-in table.
+        learn_model: The same after asking the model's own server, if it has one.
+        resolve_model: Finds a model by the name that a user or a session file gives.
+        user_config_dir: Where the user's own AGENTS.md is.
+        trust: Says in which folders files may be read as instructions.
         output_dir: Where whole tool outputs are kept.
         environ: Environment of the model's commands, without secrets.
-        person_environ: That of the person's own commands, without the providers' keys.
-        secrets: The providers' keys, which no message may hold.
+        person_environ: That of the user's own commands, without the providers' keys.
+        secrets: The providers' keys, which are masked in every message.
         keeps_sessions: False for ``--no-session``.
-        origin: What makes the sessions: ``print``, ``tour``, or empty for a person.
-        keeps_mode: Sessions open in the present permission mode, not in the one they were left in.
-        added_folders: Folders besides the workspace that are worked in.
+        origin: What makes the sessions: ``print``, ``tour``, or empty for the user.
+        keeps_mode: Whether sessions open in the present permission mode, not in the one they were
+            left in.
+        added_folders: Folders besides the workspace that belong to the work.
         launch_cwd: Where the program was started, if it works elsewhere.
-        take_up_tools: Awaited as a turn in a workspace begins, with what takes lines for the
-            person: lets tools that came or went since into the toolbox; whether there are any.
-        read_resource: What an MCP server has at a URI, fit to go along with a message.
-        server_offer: What the MCP servers give to the prompt of the present turn.
+        take_up_tools: Awaited as a turn in a workspace begins, with a callback for lines to the
+            user: updates the toolbox; returns whether tools came or went.
+        read_resource: Reads a URI of an MCP server, to be attached to a message.
+        server_offer: What the MCP servers add to the prompt of the present turn.
         hooks: The commands that are run when something happens.
         sleep: Waits before a request is tried again.
         clock: Monotonic seconds, which say how long turns and calls take.
-        is_first_time: Whether something is to be told, by its name; remembers that it was.
-        wall_clock: Seconds since 1970, by which a provider's cache grows old.
-        fallback_model: Gone on with where another does not answer after retries; None for none.
+        is_first_time: Whether the notice of this name was never shown; remembers that it was.
+        wall_clock: Seconds since 1970, for the age of a provider's cache.
+        fallback_model: Used if another does not answer after retries; None for none.
         most_replies: A turn of the conversation ends after so many; 0 for any number.
-        trees: Looks at work trees, for what commands change; None where only edits are kept.
-        note_writes: Told which files tools wrote: what else appears while commands run is theirs.
+        trees: Inspects work trees for what commands change; None if only edits are kept.
+        note_writes: Called with the files that tools wrote; other changes while commands run are
+            the commands'.
         close_walls: Ends the sandbox of a conversation's commands.
-        network: The gate through which commands in the sandbox reach hosts; None where there is
-            no sandbox.
+        network: The gate through which commands in the sandbox reach hosts; None without a sandbox.
         has_sandbox: Whether the model's commands run in a sandbox in a folder.
-        sandbox_word: How they run there, in a word or two.
-        report_fault: Takes down a fault of the program after which it goes on.
-        open_texts: What the person's editor has open, where it holds the conversation; comes with
-            the session that it begins.
+        sandbox_word: How they run in a folder, in a word or two.
+        report_fault: Logs a fault of the program from which it recovers.
+        open_texts: The texts open in the user's editor, if it holds the conversation; set by the
+            session that it begins.
     """
 
     provider: Provider

@@ -83,7 +83,7 @@ class Agent:
         session: A `Session` to continue in its file, or a folder in which a new one is kept.
             Without it the conversation is in memory alone.
 
-    Nothing is read from a person's settings, and nothing but `session` is written to their
+    Nothing is read from a user's settings, and nothing but `session` is written to their
     folders. Commands run without a sandbox, after `permissions` allowed them.
 
     Raises:
@@ -217,7 +217,7 @@ class Agent:
         self._scratch.cleanup()
 
     async def _open(self) -> None:
-        """Open the session to continue, the first time."""
+        """Open the session to continue, on the first call."""
         if self._unopened is None:
             return
         path = self._unopened.path
@@ -241,7 +241,7 @@ class Agent:
         tools: Sequence[OfferedTool],
         session: Session | str | Path | None,
     ) -> RuntimeServices:
-        """What a conversation needs, but for `session` in a folder that is removed afterwards."""
+        """The services of a conversation, in a temporary folder except for `session`."""
         folder, models = Path(self._scratch.name), self._models
         kept = session.folder if isinstance(session, Session) else session
         keeper, counter, client = ProcessKeeper(), TokenCounter(), ModelClient(models.provider)

@@ -45,7 +45,7 @@ from agent_tui.sessions.replay.normalise import NO_RESULT_TEXT
 from agent_tui.tokens import TokenCounter
 
 _TARGET_SHARE = 0.4
-"""Of a window that is not known: what is left is for the work to come."""
+"""For an unknown window: the rest is for further work."""
 
 _ID = "[0-9a-f]{13,}x[0-9a-f]+"
 _MARKS = re.compile(
@@ -54,7 +54,7 @@ _MARKS = re.compile(
 
 _MOST_SUMMARIES = 64
 _SUMMARIES: OrderedDict[str, Carryover] = OrderedDict()
-"""What is known beside the text of the newest summaries, so that the next one continues them."""
+"""State beside the text of the newest summaries, so that the next one continues them."""
 
 
 def compact(messages: Sequence[ChatMessage], target_tokens: int) -> list[dict[str, object]]:
@@ -81,7 +81,7 @@ def compact(messages: Sequence[ChatMessage], target_tokens: int) -> list[dict[st
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    with ThreadPoolExecutor(1) as thread:  # a loop runs here: that of the caller waits
+    with ThreadPoolExecutor(1) as thread:  # a loop runs here, whose caller waits
         return thread.submit(asyncio.run, work).result()
 
 
@@ -158,7 +158,7 @@ async def acompact(
 async def _planner(
     model: str, base_url: str | None, window: int | None, counter: TokenCounter
 ) -> AsyncGenerator[tuple[CompactionPlanner, ModelRef, int]]:
-    """What plans, the model it asks, and that one's window; 0 where none is asked."""
+    """The planner, the model it asks, and that model's window; 0 if none is asked."""
     settings = library_settings(model, base_url, window)
     if not model:
         catalog = ModelCatalog(settings, os.environ)
@@ -176,14 +176,14 @@ async def _planner(
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """A dict that was given, and the entries of a session that say the same."""
+    """A given dict, and the equivalent entries of a session."""
 
     message: ChatMessage
     entries: tuple[MessageEntry, ...]
 
 
 def _given(read: Sequence[ReadMessage]) -> tuple[_Given, ...]:
-    """The messages as entries whose ids are the same in every list that holds them."""
+    """The messages as entries with ids that are the same in every list that contains them."""
     seen: Counter[str] = Counter()
     found: list[_Given] = []
     for one in read:
@@ -196,7 +196,7 @@ def _given(read: Sequence[ReadMessage]) -> tuple[_Given, ...]:
 
 
 def _path_of(given: Sequence[_Given]) -> tuple[tuple[Entry, ...], Carryover | None]:
-    """The entries as one path, and what is known beside a summary that it begins with."""
+    """The entries as one path, and the state beside a summary that it begins with."""
     entries: list[Entry] = [entry for one in given for entry in one.entries]
     previous = _SUMMARIES.get(_key(given[0].entries)) if given else None
     if previous is not None:
@@ -218,7 +218,7 @@ def _path_of(given: Sequence[_Given]) -> tuple[tuple[Entry, ...], Carryover | No
 def _given_again(
     path: Sequence[Entry], given: Sequence[_Given], shape: Shape
 ) -> list[dict[str, object]]:
-    """The context of `path`; each message that stands as it was given is the dict given."""
+    """The context of `path`; unchanged messages are the dicts that were given."""
     by_first = {one.entries[0].id: one for one in given if one.entries}
     context = [(item.entry_id, item.message) for item in build_context(path).messages]
     end = len(context)
@@ -253,7 +253,7 @@ def _cleaned(message: JsonObject) -> dict[str, object]:
 
 
 def _without_marks(value: JsonValue) -> JsonValue:
-    """`value` without the marks for a tool that only the program has."""
+    """`value` without marks for a tool that only the program has."""
     match value:
         case str():
             return _MARKS.sub("", value)
@@ -266,7 +266,7 @@ def _without_marks(value: JsonValue) -> JsonValue:
 
 
 def _key(entries: Sequence[MessageEntry]) -> str:
-    """By which a summary is known again; empty for what cannot be one."""
+    """A key that identifies a summary; empty if it cannot be one."""
     if len(entries) != 1 or not isinstance(message := entries[0].message, UserMessage):
         return ""
     return hashlib.sha256(message.text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -35,14 +35,14 @@ _ANTHROPIC_BLOCKS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ReadMessage:
-    """What one dict holds: several messages where Anthropic's shape puts results together."""
+    """The contents of one dict: several messages if Anthropic's form combines results."""
 
     given: ChatMessage
     messages: tuple[Message, ...]
 
 
 def shape_of(messages: Sequence[ChatMessage]) -> Shape:
-    """The shape of `messages`; OpenAI's where they are the same in both."""
+    """The form of `messages`; OpenAI's if both forms are the same."""
     kinds: set[object] = set()
     for message in messages:
         if isinstance(content := message.get("content"), list):
@@ -52,7 +52,7 @@ def shape_of(messages: Sequence[ChatMessage]) -> Shape:
 
 
 def leading_instructions(messages: Sequence[ChatMessage]) -> int:
-    """How many messages at the beginning are instructions of the program's."""
+    """The number of instruction messages at the beginning."""
     count = 0
     while count < len(messages) and messages[count].get("role") in _INSTRUCTIONS:
         count += 1
@@ -60,10 +60,10 @@ def leading_instructions(messages: Sequence[ChatMessage]) -> int:
 
 
 def read_messages(messages: Sequence[ChatMessage]) -> list[ReadMessage]:
-    """What `messages` say, in either shape.
+    """Parse `messages` in either form.
 
     Raises:
-        ValueError: One is no message of a chat; the text says which and why.
+        ValueError: One is not a chat message; the text says which and why.
     """
     names: dict[str, str] = {}
     found: list[ReadMessage] = []
@@ -87,7 +87,7 @@ def written_messages(messages: Sequence[Message], shape: Shape) -> list[JsonObje
         assert isinstance(payload, list)
         written = [one for one in payload if isinstance(one, dict)]
         has_opening = isinstance(first, AssistantMessage)
-    # A request begins with the user's role, and the wires see to it; this is a part of one.
+    # Requests begin with the user's role, which the wires ensure; this is part of one.
     return written[1:] if has_opening else written
 
 
@@ -157,7 +157,7 @@ def _calls(given: ChatMessage) -> Iterator[ToolCall]:
 
 
 def _arguments(given: str | JsonObject) -> JsonObject:
-    """The arguments of a call; what a model wrote that is no object is kept as it is."""
+    """The arguments of a call; anything but an object is kept as it is."""
     try:
         value: JsonValue = json.loads(given or "{}") if isinstance(given, str) else given
     except (ValueError, RecursionError):
@@ -192,6 +192,6 @@ def _user_part(part: Mapping[str, Any]) -> UserContent:
 
 
 def _text(part: Mapping[str, Any]) -> str:
-    """The text of a part; of one of another kind, the part itself."""
+    """The text of a part; for other kinds, the part as JSON."""
     text = part.get("text", part.get("refusal"))
     return text if isinstance(text, str) else json.dumps(part, ensure_ascii=False)

@@ -73,7 +73,7 @@ class Session:
 
     @classmethod
     def resume(cls, cwd: str | Path = ".", *, folder: str | Path | None = None) -> Self:
-        """The session that a person left last in `cwd`, as ``agent-tui -c`` opens it.
+        """The session that a user left last in `cwd`, as ``agent-tui -c`` opens it.
 
         Where nobody has, it is the one written last.
 

@@ -71,7 +71,7 @@ def tool(function: Callable[ParametersT, ResultT]) -> FunctionTool[ParametersT, 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A `Tool` around a function."""
+    """A function as a `Tool`."""
 
     of: FunctionTool[..., Any]
     access: Access
@@ -110,7 +110,7 @@ class _Run:
 
 
 def _as_json(value: object) -> str:
-    """`value` as JSON, or as Python writes it where JSON cannot hold it."""
+    """`value` as JSON, or its `repr` if JSON cannot represent it."""
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What a person is shown of a command that the model ran: how it ended, and a few lines of it."""
+"""How the output of a command that the model ran is shown: its ending, and a few lines."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from agent_tui.safe_text import safe_output
 from agent_tui.tools.processes.shell import printed_part
 
 SHOWN_LINES = 5
-"""Lines of an output that are shown while it is folded."""
+"""Lines of an output shown while it is folded."""
 
 _LINE_CHARS = 200
 _RAN_WELL = "exit 0"
@@ -23,11 +23,11 @@ _NAMES_ERROR = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
-    """What a command printed.
+    """The output of a command.
 
     Attributes:
-        text: So much of it as the model got.
-        lines: How many lines were printed.
+        text: The part that the model got.
+        lines: Number of lines printed.
         result: How it ended and how much it printed, in a few words.
     """
 
@@ -37,14 +37,14 @@ class CommandOutput:
 
 
 def command_output(message: ToolResultMessage) -> CommandOutput | None:
-    """What the command printed that the result is of; None where the call ran none."""
+    """The output of the command behind a result; None if the call ran no command."""
     details = message.tool_details
     is_job_looked_at = message.tool_name == "job" and details.jobs
     ending = f"job {details.jobs[0].id}: " if is_job_looked_at else details.summary
     text = printed_part(message.text, ending) if ending else message.text
     lines = details.printed_lines
     if lines is None and message.tool_name == "bash" and text != message.text:
-        lines = _counted_lines(text)  # a session of an earlier version
+        lines = _counted_lines(text)  # a session from an earlier version
     return None if lines is None else CommandOutput(text, lines, _result(details, lines))
 
 
@@ -53,9 +53,9 @@ class Excerpt:
     """A few lines of an output.
 
     Attributes:
-        first: What is told before the gap: the line that names the error.
-        hidden: How many lines are not shown.
-        last: The end.
+        first: Lines before the gap: the line that names the error.
+        hidden: Number of lines not shown.
+        last: The last lines.
     """
 
     first: tuple[str, ...]
@@ -66,15 +66,15 @@ class Excerpt:
 def excerpt(
     output: str, *, lines: int = 0, most: int = SHOWN_LINES, has_failed: bool = False
 ) -> Excerpt:
-    """The end of `output`; of a command that failed also the first line that names an error.
+    """The end of `output`; for a failed command also the first line that names an error.
 
     One line more than `most` is shown rather than folded.
 
     Args:
-        output: Of a long one the beginning may be missing.
-        lines: How many lines were printed, where that is more than there are.
-        most: How many lines are shown.
-        has_failed: Whether there may be an error in it.
+        output: The output; a long one may lack its beginning.
+        lines: Number of lines printed, if `output` has fewer.
+        most: Number of lines to show.
+        has_failed: Whether it may contain an error.
     """
     output = output.rstrip()
     held = output.count("\n") + 1 if output else 0
@@ -91,7 +91,7 @@ def excerpt(
 
 
 def excerpt_lines(found: Excerpt) -> list[str]:
-    """`found` as lines for where nothing can be unfolded, made harmless."""
+    """`found` as harmless lines, for fronts that cannot unfold anything."""
     gap = [f"… +{counted(found.hidden, 'line')}"] if found.hidden else []
     return [*map(_shown, found.first), *gap, *map(_shown, found.last)]
 
@@ -102,13 +102,13 @@ def _shown(line: str) -> str:
 
 
 def _counted_lines(text: str) -> int:
-    """How many lines were printed of which `text` has the beginning and the end."""
+    """The number of lines printed, if `text` has the beginning and the end of them."""
     lines = text.count("\n") + 1 if text else 0
     return lines + sum(int(left_out[1]) - 1 for left_out in _LEFT_OUT.finditer(text))
 
 
 def _result(details: ToolDetails, lines: int) -> str:
-    """``412 lines``, ``exit 1 · 412 lines``, ``no output``; that it went well, the mark says."""
+    """``412 lines``, ``exit 1 · 412 lines``, ``no output``; success is shown by the mark."""
     ending = details.summary.replace("exit code ", "exit ", 1)
     if details.jobs:
         return ending

@@ -1,4 +1,4 @@
-"""Making room in the context, taking that back, and what it would do: counted beforehand."""
+"""Compacting the context, undoing that, and previewing the effect."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,8 +23,10 @@ _STRATEGY = "--strategy"
 _FORCE = "--force"
 _NO_MODEL = ("--model", "none")
 _LEAST_PART, _LEAST_PART_OF_WINDOW, _LEAST_TOKENS = 10, 100, 2_000
-"""A compaction is asked about that frees less than a tenth of what is in use, or less than a
-hundredth of the window; freeing so many tokens is always enough for the latter."""
+"""The user is asked before a compaction that frees less than a tenth of the used tokens.
+
+Or less than a hundredth of the window, though freeing the last number is always enough for that.
+"""
 TIER_LABELS: Mapping[int, str] = {
     0: "repeats and thinking are dropped",
     1: "long outputs are shortened",
@@ -62,17 +64,17 @@ async def compact(front: Front, argument: str) -> None:
 
 
 async def _is_worth_it(front: Front) -> bool:
-    """Whether a new session is to be begun; where that frees next to nothing the person says."""
+    """Whether to begin a new session; asks the user if that would free next to nothing."""
     runtime = front.runtime
     if runtime.conversation.settings.strategy != TIERED:
-        return True  # it shortens in this session
+        return True  # this strategy shortens in the present session
     preview = await runtime.preview_compaction()
     used = preview.tokens_before
     small = min(preview.window // _LEAST_PART_OF_WINDOW, _LEAST_TOKENS)
     if preview.compact_tokens is None or used - preview.compact_tokens >= max(
         used // _LEAST_PART, small
     ):
-        return True  # or it says itself why there is nothing to compact
+        return True  # or the compaction itself says why there is nothing to compact
     freed = f"about {used - preview.compact_tokens:,} of {used:,} tokens"
     gain = f"This would free only {freed} in a {preview.window:,}-token context window"
     if not front.can_ask:
@@ -87,7 +89,7 @@ async def _is_worth_it(front: Front) -> bool:
 
 
 async def _compact_here(front: Front, words: Sequence[str]) -> None:
-    """By a strategy that was named: in this session, message by message."""
+    """Compact with the named strategy: in this session, message by message."""
     at = words.index(_STRATEGY)
     wanted = "".join(words[at + 1 : at + 2])
     strategy = strategy_named(wanted)
@@ -100,7 +102,7 @@ async def _compact_here(front: Front, words: Sequence[str]) -> None:
 
 
 async def _preview(front: Front, words: Sequence[str]) -> None:
-    """Show what a compaction would do; it only reads, so it may run beside a turn."""
+    """Show what a compaction would do; it only reads, so it may run during a turn."""
     asks_model = tuple(words) != _NO_MODEL
     if words and asks_model:
         front.say(f"{PREVIEW} ignores the focus, which affects only the summary.")
@@ -109,7 +111,7 @@ async def _preview(front: Front, words: Sequence[str]) -> None:
     await front.show(
         PreviewPage(runtime.preview_compaction, lambda: runtime.conversation.usage.label, choice)
     )
-    front.show_events(())  # the bar shows what was counted
+    front.show_events(())  # the status bar shows the new count
 
 
 @command(refusal="Cannot undo while the agent works. Use /abort first.")
@@ -132,10 +134,10 @@ async def uncompact(front: Front, _argument: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class KeepingChoice:
-    """How the person decides what a compaction keeps.
+    """The functions with which the user decides what a compaction keeps.
 
     Attributes:
-        propose: Asks the model, which takes a while.
+        propose: Asks the model; takes a while.
         compact: Carries the decision out.
     """
 
@@ -144,7 +146,7 @@ class KeepingChoice:
 
 
 def keeping_choice(front: Front, *, asks_model: bool = True) -> KeepingChoice | None:
-    """What leads a page to the choice of what is kept; None while the agent works."""
+    """The functions that let a page offer the choice; None while the agent works."""
     runtime = front.runtime
 
     async def compact_so(decision: Decision) -> None:
@@ -159,12 +161,12 @@ def keeping_choice(front: Front, *, asks_model: bool = True) -> KeepingChoice | 
 
 @dataclass(frozen=True, slots=True)
 class PreviewPage:
-    """What a compaction would do now; counting it takes a moment.
+    """What a compaction would do now; counting takes a moment.
 
     Attributes:
-        load: Works it out.
-        present_label: The context as it is shown; asked when `load` is done.
-        choice: For the person to decide what is kept; None while the agent works.
+        load: Computes it.
+        present_label: Returns the label of the context; called after `load`.
+        choice: Lets the user decide what is kept; None while the agent works.
     """
 
     load: Callable[[], Awaitable[CompactionPreview]]
@@ -172,16 +174,16 @@ class PreviewPage:
     choice: KeepingChoice | None = None
 
     async def page(self) -> Page:
-        """The sizes, what goes and what stays."""
+        """The sizes, what is removed, and what stays."""
         sections = preview_sections(await self.load(), self.present_label())
         return Page(PREVIEW_TITLE, sections)
 
 
 def preview_sections(preview: CompactionPreview, present_label: str) -> tuple[PageSection, ...]:
-    """How large the context is now and after a compaction, what goes, and what stays.
+    """The size of the context now and after a compaction, what is removed, and what stays.
 
     Args:
-        preview: What is shown.
+        preview: The preview to show.
         present_label: The context as the status bar shows it now.
     """
     sizes = [("now", f"{preview.tokens_before:,} tokens {present_label}")]
@@ -201,7 +203,7 @@ def preview_sections(preview: CompactionPreview, present_label: str) -> tuple[Pa
 
 
 def automatic_rows(preview: CompactionPreview) -> tuple[Row, ...]:
-    """What an automatic compaction would do to which messages, and what that frees."""
+    """The messages that an automatic compaction would change, and the tokens freed."""
     return tuple(
         freed_row(count, tier, preview.freed.get(tier, 0))
         for tier, count in sorted(preview.messages.items())
@@ -209,7 +211,7 @@ def automatic_rows(preview: CompactionPreview) -> tuple[Row, ...]:
 
 
 def freed_row(messages: int, tier: int, freed: int) -> Row:
-    """That `tier` changes so many messages."""
+    """A row saying how many messages `tier` changes and what that frees."""
     return ("goes", f"{counted(messages, 'message')}: {TIER_LABELS[tier]}, frees {freed:,} tokens")
 
 
@@ -218,7 +220,7 @@ def _size(tokens: int, window: int) -> str:
 
 
 def verdict(preview: CompactionPreview) -> str:
-    """What an automatic compaction would leave, against its target."""
+    """The result of an automatic compaction compared with its target."""
     percent = preview.target_tokens * 100 // preview.window if preview.window > 0 else 0
     target = f"{preview.target_tokens:,} ({percent}%)"
     if preview.tokens_after >= preview.tokens_before:
@@ -230,7 +232,7 @@ def verdict(preview: CompactionPreview) -> str:
 
 
 def kept_facts(ledger: Ledger) -> tuple[PageSection, ...]:
-    """The facts that code carries over whatever the summary says, each list bounded."""
+    """The facts that code carries over regardless of the summary, each list limited."""
     lists = (
         ("Your rules, word for word", ledger.pinned, 12),
         ("Files changed", ledger.modified_files, 8),

@@ -1,4 +1,4 @@
-"""What fills the context window."""
+"""The contents of the context window."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -56,7 +56,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class LargeMessage:
-    """One message that takes much room. `label` says which."""
+    """A message that takes much space. `label` identifies it."""
 
     label: str
     tokens: int
@@ -66,10 +66,10 @@ class LargeMessage:
 class ContextMap:
     """All parts of the window, ``free`` last, and the largest messages, largest first.
 
-    `token_price` is what a token of the context cost in the newest request, in US dollars, with
-    what the provider's cache saved; 0 where no price is known. The context is compacted
-    automatically at `compacts_at` percent of the window, 0 for never. `cache` is how the context
-    stands in the provider's cache; None where that is unknown.
+    `token_price` is the price of a context token in the newest request, in US dollars, cache
+    discounts included; 0 if unknown. The context is compacted
+    automatically at `compacts_at` percent of the window, 0 for never. `cache` is the state of the
+    context in the provider's cache; None if unknown.
     """
 
     usage: ContextUsage
@@ -100,7 +100,7 @@ async def map_context(conversation: "Conversation") -> ContextMap:
 
 
 def token_price(messages: Sequence[Message]) -> float:
-    """What the newest request that says so paid for a token of its context, in US dollars."""
+    """The price per context token in the newest request that states its cost, in US dollars."""
     for message in reversed(messages):
         usage = message.usage if isinstance(message, AssistantMessage) else None
         if usage is not None and usage.cost.total:
@@ -136,7 +136,7 @@ def _count(
 def scale_to_usage(
     usage: ContextUsage, tokens: Mapping[PartKind, int], counted: list[LargeMessage]
 ) -> ContextMap:
-    """Fit our estimates to what the provider counted in all, so that the parts add up."""
+    """Scale our estimates to the provider's total, so that the parts add up."""
     estimated = sum(tokens.values())
     factor = usage.used / estimated if usage.used and estimated else 1.0
     parts = [Part(kind, round(tokens[kind] * factor)) for kind in PART_LABELS if tokens.get(kind)]
@@ -191,12 +191,12 @@ async def context(front: Front, _argument: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ContextPage:
-    """The map of the window.
+    """The page of the context window.
 
     Attributes:
-        shown: What fills it.
-        load_preview: Counts what a compaction would free, which takes a moment.
-        choice: For the person to decide what is kept; None while the agent works.
+        shown: The contents.
+        load_preview: Counts what a compaction would free; takes a moment.
+        choice: Lets the user decide what is kept; None while the agent works.
     """
 
     shown: ContextMap
@@ -234,7 +234,7 @@ class ContextPage:
 
 
 def cache_text(state: CacheState | None) -> str:
-    """How the context stands in the provider's cache: ``cache warm ~4m``; empty if unknown."""
+    """The state of the context in the provider's cache: ``cache warm ~4m``; empty if unknown."""
     match state:
         case None:
             return ""
@@ -247,7 +247,7 @@ def cache_text(state: CacheState | None) -> str:
 
 
 def warning_text(event: ContextWarning) -> str:
-    """What a person is told when the context fills."""
+    """The warning shown when the context fills."""
     filled = f"Context window {event.usage.shown_percent} full."
     if not event.compacts_at:
         return f"{filled} /compact frees space."
@@ -255,7 +255,7 @@ def warning_text(event: ContextWarning) -> str:
 
 
 def freed_by(preview: CompactionPreview) -> tuple[tuple[str, int], ...]:
-    """What ``/compact`` would free, and what each step of an automatic compaction would."""
+    """The tokens that ``/compact`` and each step of an automatic compaction would free."""
     rows = [
         (f"automatic: {TIER_LABELS[tier]}", preview.freed.get(tier, 0))
         for tier in sorted(preview.messages)
@@ -267,9 +267,9 @@ def freed_by(preview: CompactionPreview) -> tuple[tuple[str, int], ...]:
 
 
 def request_cost(preview: CompactionPreview, token_price: float) -> str:
-    """What a request takes now, and what ``/compact`` would save of it.
+    """The size of a request now, and what ``/compact`` would save of it.
 
-    `token_price` is in US dollars, and 0 where it is not known.
+    `token_price` is in US dollars, and 0 if unknown.
     """
 
     def amount(tokens: int) -> str:

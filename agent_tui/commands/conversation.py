@@ -77,7 +77,7 @@ async def btw(front: Front, argument: str) -> None:
         return
     if not await has_model(front):
         return
-    if front.can_ask:  # the answer can take a while, and others may come before it
+    if front.can_ask:  # the answer can take a while, and others may come first
         _tell(front, f"/btw {argument}", "question")
     answer = await front.runtime.ask_aside(argument)
     _tell(front, strip_control_characters(answer), "answer")
@@ -85,7 +85,7 @@ async def btw(front: Front, argument: str) -> None:
 
 
 def _tell(front: Front, text: str, about: NoticeSubject) -> None:
-    """Say `text`; a screen shows what it is."""
+    """Say `text`; a screen shows it by its subject."""
     if front.screen is None:
         front.say(text)
     else:
@@ -216,9 +216,9 @@ async def output(front: Front, _argument: str) -> None:
 
 
 def tools_page(offered: Sequence[ToolSpec], specs: Sequence[ToolSpec], tokens: int) -> Page:
-    """The tools the model is offered, and those of `specs` that its window has no room for.
+    """The tools on offer, and those of `specs` that do not fit the model's window.
 
-    Each with the first sentence of its full description. `tokens` is what they take.
+    Each with the first sentence of its full description. `tokens` is the size of those on offer.
     """
     names = {spec.name for spec in offered}
     rows = [(spec.name, _first_sentence(spec.description)) for spec in specs]

@@ -1,4 +1,4 @@
-"""What changed in this conversation: by file, and by what was asked."""
+"""The changes made in this conversation, by file and by message."""
 
 import asyncio
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ _STEP_BY_STEP = "These lines were also changed elsewhere, so each edit is shown 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing in the list of changes: a file, or what a message led to.
+    """One item in the list of changes: a file, or the changes after a message.
 
     Attributes:
         title: The file, or the message.
-        diff: A unified diff; may be of several files, and empty.
-        notes: What else is to be known, a line each.
+        diff: A unified diff; may have several files, or be empty.
+        notes: Other facts, one line each.
     """
 
     title: str
@@ -45,8 +45,8 @@ class DiffPage:
     """The changes of a conversation, in both orders.
 
     Attributes:
-        by_file: Each file, and what all edits came to.
-        by_turn: Each message that led to changes, and those as they were made.
+        by_file: Each file with the result of all edits.
+        by_turn: Each message that led to changes, with the changes as made.
     """
 
     by_file: tuple[Change, ...]
@@ -78,7 +78,7 @@ async def diff(front: Front, argument: str) -> None:
 
 
 def diff_page(edits: list[FileEdit], files: tuple[ChangedFile, ...], cwd: Path) -> DiffPage:
-    """The page for `edits`, which came to `files`."""
+    """The page for `edits`, whose results are `files`."""
     by_turn = tuple(
         _turn(number, list(made)) for number, made in groupby(edits, lambda edit: edit.turn)
     )

@@ -1,4 +1,4 @@
-"""Events in words, for fronts that have only words: `--plain`, `-p` and editors."""
+"""Events in words, for fronts without a screen: `--plain`, `-p` and editors."""
 
 from collections.abc import Iterator, Sequence
 from typing import assert_never
@@ -58,16 +58,16 @@ from agent_tui.sessions.replay.notes import ended_line
 from agent_tui.sessions.replay.pins import pinned_line
 
 _MOST_NAMED = 5
-"""Of the files that a turn changed."""
+"""Most changed files of a turn that are named."""
 
 
 def event_line(event: AgentEvent) -> str:
-    """What a person is told of `event` in a sentence or two.
+    """A sentence or two about `event` for the user.
 
     Returns:
-        Text that may hold what others wrote: whoever shows it makes it harmless. Empty where
-        nothing is said, and for what each front tells in its own way (replies, calls, questions,
-        the end of a turn).
+        Text that may contain what others wrote: whoever shows it must make it harmless. Empty if
+        there is nothing to say, and for events that each front shows in its own way (replies,
+        calls, questions, the end of a turn).
     """
     match event:
         case Notice(text=text) | CompactionFailed(text):
@@ -126,11 +126,11 @@ def event_line(event: AgentEvent) -> str:
 
 
 def waiting_line(waited_s: float, *, is_alive: bool) -> str:
-    """That words of the model are long in coming.
+    """The line about a slow reply.
 
     Args:
-        waited_s: Seconds since its last words.
-        is_alive: Whether its server gives signs of life.
+        waited_s: Seconds since the last text.
+        is_alive: Whether the server shows signs of life.
     """
     if is_alive:
         return f"The model has been thinking for {elapsed(waited_s)}; its server is connected."
@@ -138,13 +138,13 @@ def waiting_line(waited_s: float, *, is_alive: bool) -> str:
 
 
 class RetryLines:
-    """Says why a request is tried again, and says it once for each reason."""
+    """Says why a request is retried, once for each reason."""
 
     def __init__(self) -> None:
         self._reason = ""
 
     def line(self, event: RetryScheduled) -> str:
-        """What is said of `event`, after those before it."""
+        """The line for `event`, given those before it."""
         is_told = event.attempt > 1 and event.reason == self._reason
         self._reason = event.reason
         if is_told:
@@ -153,18 +153,18 @@ class RetryLines:
 
 
 def retry_line(event: RetryScheduled) -> str:
-    """The same with the reason last, where a line may be too short for it."""
+    """The same with the reason last, for lines that may be too short for it."""
     next_try = _next_try(event.attempt, event.max_attempts, event.delay_s)
     return f"{next_try} {event.reason}"
 
 
 def _next_try(attempt: int, most: int, delay_s: float) -> str:
-    """Which try comes next, the first request being one of them."""
+    """The number of the next attempt, counting the first request."""
     return f"Retrying in {rounded(delay_s)} ({attempt + 1} of {most + 1})."
 
 
 def turn_end_line(event: TurnFinished) -> str:
-    """Why a turn ended, and how it can go on; empty for one that is done."""
+    """Why a turn ended, and how to continue; empty for a normal end."""
     match event.outcome:
         case "error":
             text = f"Error: {event.error}"
@@ -182,12 +182,12 @@ def turn_end_line(event: TurnFinished) -> str:
 
 
 def turn_facts_line(facts: TurnFacts, most_named: int = _MOST_NAMED) -> str:
-    """``2m 05s · changed src/a.py, tests/test_a.py +3``; `most_named` files at most are named."""
+    """``2m 05s · changed src/a.py, tests/test_a.py +3``; names at most `most_named` files."""
     return " · ".join(filter(None, _turn_facts(facts, most_named)))
 
 
 def _turn_facts(facts: TurnFacts, most_named: int) -> tuple[str, str]:
-    """How long a turn took, and what it changed; each empty where nothing is said of it."""
+    """The duration and the changes of a turn; each may be empty."""
     took = short_time(facts.elapsed_ms / 1_000) if facts.elapsed_ms >= 1_000 else ""
     named = facts.changed[:most_named]
     more = len(facts.changed) - len(named) + facts.more
@@ -196,18 +196,18 @@ def _turn_facts(facts: TurnFacts, most_named: int) -> tuple[str, str]:
 
 
 def plan_steps(todos: Sequence[Todo]) -> list[str]:
-    """The steps of a plan, each on a line with how far it is: ``[x] Read the parser``."""
+    """The steps of a plan, one per line with their state: ``[x] Read the parser``."""
     signs = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
     return [f"{signs[todo.status]} {printable_line(todo.text)}" for todo in todos]
 
 
 def compaction_line(before: int, after: int, note: str, *, is_fallback: bool) -> str:
-    """What a compaction did to the size of the context, and what is to be known about it.
+    """The effect of a compaction on the context's size, and a note about it.
 
     Args:
         before: Tokens.
         after: Tokens.
-        note: What its summary says of how it was made; may be empty.
+        note: How the summary was made; may be empty.
         is_fallback: Whether no model made it.
     """
     note = note or (f"The summary was {MADE_WITHOUT_MODEL}." if is_fallback else "")
@@ -229,10 +229,10 @@ def _session(event: SessionChanged) -> str:
 
 
 class SaidOnce:
-    """Leaves out words that repeat those of a try that was cut.
+    """Leaves out text that repeats an attempt that was cut off.
 
-    A model that is asked to go on from a cut reply may begin it anew. Its words are held back
-    for as long as they are those that stand there already; what they add follows as text.
+    A model that is asked to continue a cut reply may start it again. Its text is held back while it
+    repeats what is already there; the rest is shown.
     """
 
     def __init__(self) -> None:
@@ -241,7 +241,7 @@ class SaidOnce:
         self._has_spoken = False
 
     def of(self, event: AgentEvent) -> Iterator[AgentEvent]:
-        """The events to show in the place of `event`."""
+        """The events to show instead of `event`."""
         match event:
             case TurnStarted():
                 self._parts.clear()
@@ -269,7 +269,7 @@ class SaidOnce:
                 yield event
 
     def _new_words(self, text: str) -> str:
-        """What is to be said now that `text` came; empty while it may repeat what was said."""
+        """The text to show after `text` arrived; empty while it may repeat earlier text."""
         if self._has_spoken:
             return text
         self._held += text
@@ -282,7 +282,7 @@ class SaidOnce:
 
     @property
     def _said(self) -> list[str]:
-        """What a reply may repeat: all that stands there of it, and less and less of its end."""
+        """The texts that a reply may repeat: everything shown, and each shorter end of it."""
         parts = [_without_spaces(part) for part in self._parts]
         return ["".join(parts[at:]) for at in range(len(parts))]
 
@@ -292,7 +292,7 @@ def _without_spaces(text: str) -> str:
 
 
 def _after(text: str, count: int) -> str:
-    """What follows the first `count` characters of `text` that are no spaces."""
+    """What follows the first `count` non-space characters of `text`."""
     for at, char in enumerate(text):
         if not count:
             return text[at:]

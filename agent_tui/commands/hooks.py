@@ -48,7 +48,7 @@ async def hooks(front: Front, argument: str) -> None:
 
 
 def hook_page(hooks: Hooks, home: Path) -> Page:
-    """The hooks in their order, what of the files cannot be used, then how."""
+    """The hooks in order, then unusable definitions, then how to define one."""
     found = hooks.found
     problems = [("ignored", problem) for problem in found.problems]
     sections = [

@@ -1,4 +1,4 @@
-"""AGENTS.md files: shown, written by the model, added to, edited, read again."""
+"""AGENTS.md files: show, write by the model, add to, edit, and reload."""
 
 import asyncio
 import os
@@ -173,7 +173,7 @@ async def _reload(front: Front) -> None:
 
 
 async def _put_in_force(front: Front, file: Path, done: str, end: str) -> None:
-    """Have the next message sent with `file` as it is now, where that can be; say so."""
+    """Apply `file` to the next message, if possible, and say so."""
     runtime = front.runtime
     said = f"{done} {shown_file(file, runtime.conversation.cwd)}"
     if runtime.is_busy:
@@ -201,7 +201,7 @@ def _file(front: Front, *, is_mine: bool) -> Path:
 def _named_file(cwd: Path, written: str) -> Path:
     try:
         return Path(os.path.normpath(cwd / Path(written).expanduser()))
-    except RuntimeError:  # ~ of an unknown person
+    except RuntimeError:  # ~ of an unknown user
         return cwd / written
 
 
@@ -222,16 +222,16 @@ def memory_page(
     fit_note: str,
     below: Sequence[Pin] = (),
 ) -> Page:
-    """What is in force, the most general first; what is not, and why; how to change it.
+    """The files in force, most general first; those that are not, and why; how to change them.
 
     Args:
-        in_force: What the model is given.
-        changes: What is not as in the files any more.
-        withheld: What of the project is not obeyed.
+        in_force: Files that the model gets.
+        changes: Files that have changed on disk.
+        withheld: The project's files that are ignored.
         cwd: The workspace.
-        window: Tokens of the model's window; 0 where it is not known.
-        fit_note: What of it had to be cut for that window; empty for nothing.
-        below: What is in force for folders below the workspace.
+        window: Tokens of the model's window; 0 if unknown.
+        fit_note: What was cut to fit that window; may be empty.
+        below: Files in force for folders below the workspace.
     """
     rows = [(shown_file(one.file.path, cwd), _size(one)) for one in in_force]
     if len(in_force) > 1:
@@ -284,7 +284,7 @@ async def init(front: Front, argument: str) -> None:
 
 
 async def _written(runtime: AgentRuntime, prompt: str) -> AsyncGenerator[AgentEvent, None]:
-    """The turn, and then what it wrote put in force; the model has not to be told of it twice."""
+    """Run the turn, then apply the file it wrote, without telling the model about it again."""
     before = runtime.conversation.context_files
     async with aclosing(runtime.submit(prompt)) as events:
         async for event in events:
@@ -310,11 +310,11 @@ def init_target(cwd: Path) -> Path:
 
 
 def init_prompt(cwd: Path, focus: str = "") -> str:
-    """What is sent; its first lines alone are shown to the person.
+    """The prompt; the user sees only its first lines.
 
     Args:
         cwd: The workspace.
-        focus: What the person wants it to say or stress; empty for nothing special.
+        focus: What the file should stress; may be empty.
     """
     file = init_target(cwd)
     shown = str(file.relative_to(cwd)) if file.is_relative_to(cwd) else str(file)

@@ -1,4 +1,4 @@
-"""The model of the next requests, how much it thinks, and what it costs."""
+"""The model of the next requests, its thinking level, and its cost."""
 
 import asyncio
 import difflib
@@ -24,7 +24,7 @@ _SHOWN = {"show": True, "hide": False}
 
 
 async def _models(front: Front) -> tuple[Completion, ...]:
-    """Every model that can be used now, with window, price, state and where it is from."""
+    """Every usable model, with window, price, state and source."""
     present, known = front.runtime.conversation.model, front.services.known_models
     listing = await PickableModels(front.services.models, present, known).listing()
     completions: dict[str, Completion] = {}
@@ -65,10 +65,10 @@ async def model(front: Front, argument: str) -> None:
 
 
 async def _model_named(models: ModelSource, name: str) -> ModelRef:
-    """The model that `name` means; running servers are asked before it is taken for unknown.
+    """The model that `name` means; asks running servers before calling it unknown.
 
     Raises:
-        AgentTuiError: there is none.
+        AgentTuiError: There is none.
     """
     try:
         return models.resolve(name)
@@ -78,7 +78,7 @@ async def _model_named(models: ModelSource, name: str) -> ModelRef:
 
 
 async def _why_it_may_not_be_there(models: ModelSource, chosen: ModelRef) -> str:
-    """That the model's server lists others only; empty where it lists this one, or nothing."""
+    """Says that the model's server lists only others; empty if it lists this one, or nothing."""
     if not chosen.base_url:
         return ""
     found = await models.found()
@@ -92,7 +92,7 @@ async def _why_it_may_not_be_there(models: ModelSource, chosen: ModelRef) -> str
 
 
 def marked(names: Iterable[str], present: str) -> tuple[Completion, ...]:
-    """`names`, the present one said to be so."""
+    """`names`, with the present one marked as in use."""
     return tuple(Completion(name, "in use" if name == present else "") for name in names)
 
 
@@ -128,20 +128,14 @@ async def thinking(front: Front, argument: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PickableModels:
-    """The models that can be used now.
-
-    Attributes:
-        models: Where they come from.
-        present: The one in use.
-        known: Which were chosen before, and which are marked.
-    """
+    """The one in use, favourites, recently chosen ones, then the others, newest first."""
 
     models: ModelSource
     present: ModelRef
     known: KnownModels
 
     async def listing(self) -> Listing[ModelRef]:
-        """The one in use, favourites, those chosen last, then the others, newest first."""
+        """The one in use, favourites, recently chosen ones, then the others, newest first."""
         await asyncio.to_thread(self.known.load)
         found = await found_with(self.models, self.present)
         ordered = in_order(found, self.present, self.known)
@@ -155,7 +149,7 @@ class PickableModels:
 
 
 async def found_with(models: ModelSource, present: ModelRef) -> tuple[FoundModel, ...]:
-    """Every model that can be used now, and the one in use even where nothing lists it."""
+    """Every usable model, and the one in use even if nothing lists it."""
     found = await models.found()
     if not present.name or any(is_same(model.ref, present) for model in found):
         return found
@@ -165,14 +159,14 @@ async def found_with(models: ModelSource, present: ModelRef) -> tuple[FoundModel
 def in_order(
     found: Iterable[FoundModel], present: ModelRef, known: KnownModels
 ) -> list[FoundModel]:
-    """`found` with the one in use first, then favourites, then those chosen last."""
+    """`found` with the one in use first, then favourites, then recently chosen ones."""
     return sorted(
         found, key=lambda model: (not is_same(model.ref, present), known.place(model.ref))
     )
 
 
 def is_same(ref: ModelRef, present: ModelRef) -> bool:
-    """Whether both lead to one model; one at a server may be asked for by two names."""
+    """Whether both mean one model; a model at a server may have two names."""
     if ref.base_url != present.base_url:
         return False
     return present.name in ((ref.name, ref.model_id) if ref.base_url else (ref.name,))
@@ -180,7 +174,7 @@ def is_same(ref: ModelRef, present: ModelRef) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What is told of a model beside its name: few letters each."""
+    """Short facts about a model, shown beside its name."""
 
     prices: str
     window: str
@@ -189,7 +183,7 @@ class ModelFacts:
 
     @property
     def in_one_line(self) -> str:
-        """All that is known."""
+        """All known facts."""
         prices = "" if self.prices == _NO_PRICE else f"$ {self.prices}"
         return " · ".join(part for part in (self.window, prices, self.state, self.via) if part)
 
@@ -198,7 +192,7 @@ _NO_PRICE = "–"
 
 
 def facts_of(model: FoundModel) -> ModelFacts:
-    """Prices in dollars per million tokens in and out, the window, its state, where it is."""
+    """Prices in dollars per million tokens in and out, the window, the state and the source."""
     info = model.info
     return ModelFacts(
         _prices(info),
@@ -251,11 +245,11 @@ async def cost(front: Front, argument: str) -> None:
 def cost_lines(
     spending: Spending, totals: TotalsChanged, model: str, has_price: Callable[[str], bool]
 ) -> list[str]:
-    """The session as a whole, then by model, its summaries, and the newest part of it.
+    """The lines for the whole session, then by model, for summaries, and for its newest part.
 
     Args:
-        spending: What the session file tells.
-        totals: Tokens and dollars as the status bar has them.
+        spending: The usage in the session file.
+        totals: Tokens and dollars as in the status bar.
         model: The model of the next request.
         has_price: Whether the price of a model is known.
     """
@@ -300,11 +294,11 @@ def cost_lines(
 
 
 def break_lines(breaks: Sequence[CacheBreak], requests: int) -> list[str]:
-    """What made the provider read a request from its beginning again, the newest last.
+    """What made the provider read requests from the beginning again, newest last.
 
     Args:
-        breaks: The newest of them.
-        requests: How many requests were compared, each with the one before.
+        breaks: The newest breaks.
+        requests: Number of requests compared with the one before.
     """
     if not breaks:
         return [f"Nothing broke the cache in {counted(requests, 'request')} since the start."]

@@ -1,4 +1,4 @@
-"""What asks for approval: the mode, the rules, the last decisions."""
+"""Approval: the mode, the rules, and the latest decisions."""
 
 import asyncio
 import re
@@ -104,7 +104,7 @@ async def plan(front: Front, argument: str) -> None:
 
 
 async def _newest_plan(runtime: AgentRuntime) -> str:
-    """The plan approved last on this branch, or in a session before; empty where none was."""
+    """The plan approved last on this branch, or in an earlier session; empty if none was."""
     log, history = runtime.conversation.log, runtime.history()
     branch, own = log.path_entries(), {entry.id for entry in log.entries}
 
@@ -130,7 +130,7 @@ def _add_rule(front: Front, decision: Decision, text: str) -> None:
     """Add a rule for this session, or for the project if "always" follows it.
 
     Raises:
-        ConfigError: It is no rule, or the project's rules cannot be written.
+        ConfigError: It is not a rule, or the project's rules cannot be written.
     """
     engine = front.runtime.conversation.permissions
     rule = _ALWAYS.sub("", text)
@@ -144,16 +144,16 @@ def _add_rule(front: Front, decision: Decision, text: str) -> None:
 
 
 def _removals(front: Front) -> tuple[str, ...]:
-    """What would take back each rule that was made by answering an approval."""
+    """The arguments that remove each rule made by answering an approval."""
     rules = front.runtime.conversation.permissions.book.rules
     return tuple(f"remove {rule}" for rule in rules if rule.source in _MADE_BY_ANSWERS)
 
 
 def _remove_rule(front: Front, text: str) -> None:
-    """Take a rule back that an answer made.
+    """Remove a rule that an answer made.
 
     Raises:
-        AgentTuiError: It cannot be taken out of the project's rules.
+        AgentTuiError: It cannot be removed from the project's rules.
     """
     engine = front.runtime.conversation.permissions
     removable = _removals(front)
@@ -171,7 +171,7 @@ def _remove_rule(front: Front, text: str) -> None:
 def permissions_page(
     engine: PermissionEngine, connections: Sequence[ConnectionRecord] = ()
 ) -> Page:
-    """The modes, the rules and where they come from, the last decisions and `connections`."""
+    """The modes, the rules with their sources, the latest decisions, and `connections`."""
     modes = tuple((("● " if mode == engine.mode else "  ") + mode, text) for mode, text in MODES)
     rows = [
         (rule.decision, f"{rule}   {_SOURCES.get(rule.source, rule.source)}")
@@ -211,7 +211,7 @@ def _connection_row(record: ConnectionRecord) -> Row:
 
 
 def _decision_row(decided: DecisionRecord) -> Row:
-    """When and what was decided; about what, by whom and why."""
+    """The time and kind of a decision; its subject, who decided, and why."""
     at = decided.decided_at.astimezone().strftime("%H:%M:%S")
     what = " ".join(decided.what.split())
     said = f"{_DONE[decided.decision]} by {_WHO[decided.by]}"

@@ -1,4 +1,4 @@
-"""The program itself: help, keys, the status page, the way out."""
+"""The program itself: help, keys, the status page, and leaving."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -38,13 +38,13 @@ _SUBJECTS = {
     "Model and cost": ("model",),
     "Permissions": ("permissions", "trust", "mcp"),
 }
-"""Headings in ``/help``, with the rooms whose commands stand under them."""
+"""Headings in ``/help``, with the modules whose commands they list."""
 _OTHERS = "Program"
-"""The heading for the commands of all other rooms."""
+"""The heading for the commands of all other modules."""
 
 
 def command_sections(registry: CommandRegistry, front: Front) -> tuple[PageSection, ...]:
-    """Every command that does something in `front` by subject, then those of prompt files."""
+    """Every command that works in `front`, by subject, then those of prompt files."""
     usable = [entry for entry in registry.commands if not entry.missing_in(front)]
     own = [entry for entry in usable if entry.source == "program"]
     of_files = [entry for entry in usable if entry.source in ("user", "project")]
@@ -82,7 +82,7 @@ async def status(front: Front, _argument: str) -> None:
 
 
 def status_page(front: Front) -> Page:
-    """Rows for the folder, the model, what may be done, the session and the context."""
+    """Rows for the folder, the model, the permissions, the session and the context."""
     conversation = front.runtime.conversation
     model, info, usage = conversation.model, conversation.model_info, conversation.usage
     log, totals, home = conversation.log, conversation.totals, Path.home()

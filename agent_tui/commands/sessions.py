@@ -1,4 +1,4 @@
-"""Sessions: leave one, open one, name and export it."""
+"""Sessions: leave one, open one, name it and export it."""
 
 import asyncio
 import os
@@ -70,7 +70,7 @@ async def _completions(front: Front) -> tuple[Completion, ...]:
 def _session_completions(
     store: SessionStore, present_id: str, cwd: Path, now: datetime
 ) -> tuple[Completion, ...]:
-    """All but the present one. Blocking."""
+    """All sessions but the present one. Blocking."""
     sessions = store.list()
     begun = Counter(found.id[:_SHORT_ID] for found in sessions)
     others = [found for found in sessions if found.id != present_id]
@@ -158,7 +158,7 @@ async def export(front: Front, argument: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PickedSession:
-    """A session file; `agent` wrote it, None means it is one of ours."""
+    """A session file; `agent` wrote it, or the program itself if None."""
 
     path: Path
     agent: str | None = None
@@ -169,15 +169,15 @@ class PickableSessions:
     """Earlier sessions.
 
     Attributes:
-        runtime: The present one, which is left out, and where the others are.
-        agents: Other agents whose sessions are meant; empty: ours.
+        runtime: The present session, which is left out, and the store of the others.
+        agents: Other agents whose sessions to list; empty for our own.
     """
 
     runtime: AgentRuntime
     agents: tuple[str, ...] = ()
 
     async def listing(self) -> Listing[PickedSession]:
-        """The newest of this folder; any other can be typed."""
+        """The newest sessions of this folder; others can be typed."""
         return await asyncio.to_thread(self._foreign if self.agents else self._ours)
 
     def _ours(self) -> Listing[PickedSession]:
@@ -223,7 +223,7 @@ NO_MESSAGE = "(no message yet)"
 
 
 def session_title(summary: SessionSummary) -> str:
-    """Its name, or what its first prompt asks for."""
+    """A session's name, or what its first prompt asks for."""
     return summary.name or task_title(summary.first_prompt) or NO_MESSAGE
 
 
@@ -241,13 +241,13 @@ def age(then: datetime, now: datetime) -> str:
     return f"{then:%Y-%m-%d}"
 
 
-# Opening it: what stands in the way is asked before anything is changed
+# Opening a session: ask about obstacles before anything changes
 
 
 async def open_session(front: Front, ref: str, *, keep_model: bool = False) -> bool:
-    """Go on with the session `ref` means; false where the person would not, or it failed.
+    """Continue the session that `ref` names; false if the user declined or it failed.
 
-    What failed is told. Arguments are those of `resume_session`.
+    Reports errors. Arguments are those of `resume_session`.
     """
     try:
         return await resume_session(front, ref, keep_model=keep_model)
@@ -257,12 +257,12 @@ async def open_session(front: Front, ref: str, *, keep_model: bool = False) -> b
 
 
 async def resume_session(front: Front, ref: str, *, keep_model: bool = False) -> bool:
-    """Go on with the session `ref` means; false where the person would not.
+    """Continue the session that `ref` names; false if the user declined.
 
     Args:
-        front: Where to ask and to show.
-        ref: What `SessionStore.open` takes.
-        keep_model: Go on with the present model instead of the session's.
+        front: The front to ask and show in.
+        ref: As for `SessionStore.open`.
+        keep_model: Keep the present model instead of the session's.
 
     Raises:
         AgentTuiError: There is none, or it cannot be opened.
@@ -285,7 +285,7 @@ async def resume_session(front: Front, ref: str, *, keep_model: bool = False) ->
 
 
 async def _open_picked(front: Front, picked: PickedSession) -> bool:
-    """Go on with a picked session; one of another agent in a copy of our own."""
+    """Continue a picked session; one of another agent is copied first."""
     if picked.agent is None:
         return await open_session(front, str(picked.path))
     runtime = front.runtime
@@ -310,7 +310,7 @@ async def _open_picked(front: Front, picked: PickedSession) -> bool:
 
 @contextmanager
 def _shows_that_it_lives(front: Front) -> Generator[None]:
-    """A line in the chat where it takes long; the session that is opened takes its place."""
+    """If opening takes long, show a line in the chat, which the opened session replaces."""
     waiting = asyncio.get_running_loop().call_later(_LONG_S, front.say, "Reading the session…")
     try:
         yield

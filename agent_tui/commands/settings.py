@@ -1,4 +1,4 @@
-"""The settings, and what only a screen has: theme, mouse, search, copying."""
+"""Settings, and the commands for a screen: theme, mouse, search, copying."""
 
 import asyncio
 from dataclasses import dataclass
@@ -36,11 +36,11 @@ async def settings(front: Front, argument: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SettingsPage:
-    """All settings; a front that can, lets them be changed.
+    """All settings; some fronts let the user change them.
 
     Attributes:
-        editor: Where they are read and changed.
-        wanted: What is looked for at first.
+        editor: Reads and changes them.
+        wanted: The initial search text.
     """
 
     editor: SettingsEditor
@@ -66,14 +66,14 @@ class SettingsPage:
 
 
 def shown_value(settings: Settings, spec: SettingSpec) -> str:
-    """A value for the eye, without keys; `NOTHING` for an empty one."""
+    """A value for display, without keys; `NOTHING` for an empty one."""
     value = masked(value_at(settings, spec.key))
     text = value if isinstance(value, str) else toml_text(value)
     return safe_text(text, keep_newlines=False) or NOTHING
 
 
 def short_origin(origin: Origin) -> str:
-    """Who says so, in a word or two."""
+    """The source of a setting, in a word or two."""
     match origin.layer:
         case "default":
             return "default"
@@ -88,7 +88,7 @@ def short_origin(origin: Origin) -> str:
 
 
 def _screen(front: Front) -> ScreenControls:
-    """What the commands here are refused without."""
+    """The screen, without which the commands here are refused."""
     assert front.screen is not None
     return front.screen
 

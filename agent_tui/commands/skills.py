@@ -1,4 +1,4 @@
-"""Skills: which there are, which are in use, and taking one out of use."""
+"""Skills: list them, show those in use, and drop one."""
 
 import asyncio
 from collections.abc import Iterator
@@ -87,7 +87,7 @@ def _in_use(front: Front) -> dict[str, CustomMessageEntry]:
 
 
 def shown(entry: CustomMessageEntry) -> str:
-    """Where a pinned text is from, and whether all of it is there."""
+    """The file of a pinned text, and whether it is cut."""
     pin = pin_of(entry)
     assert pin is not None
     return f"{pin.path}{', cut to fit the window' * pin.is_cut}"

@@ -1,4 +1,4 @@
-"""The tour of ``--demo``, which teaches by doing: its steps, and when each is done."""
+"""The tour of ``--demo``: its steps, and when each is done."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,12 @@ from agent_tui.providers.scripted.demo import DEMO_MODEL
 
 @dataclass(frozen=True, slots=True)
 class TourStep:
-    """One thing to do.
+    """One step.
 
     Attributes:
-        title: What it is, in a few words.
-        text: How to do it, and what to look at; actions of the keys stand in braces, such as
-            ``{submit}``.
-        draft: What the prompt suggests for it; empty for nothing.
+        title: The step in a few words.
+        text: How to do it, and what to look at; key actions are in braces, such as ``{submit}``.
+        draft: The text that the prompt suggests; may be empty.
     """
 
     title: str
@@ -26,7 +25,7 @@ class TourStep:
 
     @property
     def shown(self) -> str:
-        """The text with the keys that are in force."""
+        """The text with the present keys filled in."""
         keys = keys_in_force()
         return self.text.format_map({name: keys.shown(name) for name in KEY_ACTIONS})
 
@@ -68,10 +67,10 @@ TOUR = (
 
 
 def step_after(step: int, event: AgentEvent) -> int:
-    """The number of the step that is due after `event`, when `step` was (0 is the first).
+    """The number of the step after `event`, given the present `step` (0 is the first).
 
-    ``len(TOUR)`` is the tour's end. A turn that was refused or stopped counts as done: what was
-    to be learnt, that the person decides, was seen.
+    ``len(TOUR)`` is the tour's end. A refused or stopped turn counts as done: it also shows that
+    the user decides.
     """
     match event:
         case TurnStarted() if step == 0:
@@ -99,7 +98,7 @@ async def tour(front: Front, argument: str) -> None:
 
 
 async def _offer_tour(front: Front, screen: ScreenControls) -> None:
-    """Leave for the tour, which is a conversation of its own, if the person wants to."""
+    """Start the tour, which is a separate conversation, if the user agrees."""
     if front.is_working:
         front.say("The tour cannot start while the agent works. Use /abort first.", "warning")
         return

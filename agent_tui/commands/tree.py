@@ -1,4 +1,4 @@
-"""The tree of a session: going back in it with its files, undoing, and forking it."""
+"""The tree of a session: go back in it with its files, undo, and fork."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,16 +64,16 @@ async def undo(front: Front, argument: str) -> None:
 async def go_back(
     front: Front, place: Place, wanted: GoesBack | None = None, redo: RestorePlan | None = None
 ) -> None:
-    """Go back to a place, with its files where the person wants that.
+    """Go back to a place, with its files if the user wants that.
 
     Args:
-        front: Where the person is.
-        place: Where to.
-        wanted: What goes back; None asks where there is something to ask about.
-        redo: What takes back the newest putting back of files, where that can be chosen instead.
+        front: The front to ask in.
+        place: The place to go back to.
+        wanted: What goes back; None to ask if there is a choice.
+        redo: The plan to undo the newest restore, if that is offered instead.
 
     Raises:
-        AgentTuiError: It cannot be done.
+        AgentTuiError: It is not possible.
     """
     way, told = await choose_files(front, place, wanted, redo)
     try:
@@ -89,13 +89,12 @@ async def choose_files(
     wanted: GoesBack | None = None,
     redo: RestorePlan | None = None,
 ) -> tuple[GoesBack | None, Sequence[AgentEvent]]:
-    """Ask whether files go back to where they were at a place, and put them back.
+    """Ask whether to restore files to their state at a place, and restore them.
 
-    Returns:
-        What the person wants to go back, None for nothing; and what is to be told at the end.
+    Returns: What the user wants to go back (None for nothing), and the events to show at the end.
 
     Raises:
-        AgentTuiError: It cannot be done.
+        AgentTuiError: It is not possible.
     """
     runtime = front.runtime
     plan = await runtime.files.plan_for(place)
@@ -105,7 +104,7 @@ async def choose_files(
         await _take_restore_back(front, redo or RestorePlan(), is_chosen=True)
         return None, ()
     if way == "both":
-        await runtime.branches.check(place)  # else the files would go back alone
+        await runtime.branches.check(place)  # otherwise only the files would go back
     if way in ("files", "both"):
         if plan.is_empty:
             front.say("No files have changed since.")
@@ -192,7 +191,7 @@ _ACTIONS: tuple[Choice[TreeAction], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class TreeChoice:
-    """The entry that was picked, and what is to be done; None is to be asked."""
+    """The picked entry and the action on it; None to ask for one."""
 
     entry_id: str
     action: TreeAction | None
@@ -206,7 +205,7 @@ async def tree(front: Front, _argument: str) -> None:
         front.say("Nothing to go back to yet.")
         return
     picked = await front.pick(PickableEntries(runtime))
-    front.show_events(())  # marks may have changed what the bar shows
+    front.show_events(())  # marks may change what the status bar shows
     if picked is None or isinstance(picked, str):
         return
     action = picked.action or await front.ask(Question("Go back or fork?", (), _ACTIONS))
@@ -239,12 +238,12 @@ async def fork(front: Front, _argument: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PickableEntries:
-    """The entries one can go back to."""
+    """The entries that the user can go back to."""
 
     runtime: AgentRuntime
 
     async def listing(self) -> Listing[TreeChoice]:
-        """What the person said on this branch, before compactions too, the newest first."""
+        """The user's messages on this branch, also from before compactions, newest first."""
         tree = await self.runtime.branches.whole_tree()
         said = [
             Choice(

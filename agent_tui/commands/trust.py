@@ -1,4 +1,4 @@
-"""What the program takes from the folder it works in: whether that is obeyed and started."""
+"""Trust: whether the program reads and starts what the folder provides."""
 
 import asyncio
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from agent_tui.permissions.trust import TrustAnswer, TrustQuestion, TrustState
 from agent_tui.safe_text import safe_text
 from agent_tui.tools.mcp.spec import ServerSpec
 
-if TYPE_CHECKING:  # the first paint does not wait for pydantic
+if TYPE_CHECKING:  # pydantic loads after the first paint
     from agent_tui.agent.hooks.files import HookSpec
 
 _MAX_FILES_SHOWN = 3
@@ -44,11 +44,11 @@ async def trust(front: Front, _argument: str) -> None:
 
 
 async def ask_about_workspace(front: Front, *, is_wanted: bool = False) -> None:
-    """Ask about the folder that is worked in, and go on as the answer says.
+    """Ask whether to trust the working folder, and act on the answer.
 
     Args:
-        front: Where to ask and to show.
-        is_wanted: Ask even if it is decided, or nothing there would be obeyed.
+        front: The front to ask and show in.
+        is_wanted: Ask even if that is decided, or nothing there would take effect.
     """
     runtime = front.runtime
     trust, cwd = runtime.services.trust, runtime.conversation.cwd
@@ -75,17 +75,17 @@ async def ask_about_workspace(front: Front, *, is_wanted: bool = False) -> None:
 
 
 async def ask_about_started(front: Front) -> None:
-    """Ask about what the project wants started and was not decided on: servers, then hooks."""
+    """Ask about undecided programs that the project wants to start: servers, then hooks."""
     await ask_about_servers(front)
     await ask_about_hooks(front)
 
 
 async def ask_about_hooks(front: Front, *, is_wanted: bool = False) -> None:
-    """Ask about each hook of the project that was not decided on.
+    """Ask about each undecided hook of the project.
 
     Args:
-        front: Where to ask.
-        is_wanted: Ask about those that were decided on, too.
+        front: The front to ask in.
+        is_wanted: Also ask about hooks already decided on.
     """
     hooks = front.runtime.services.hooks
     await hooks.take_up(front.runtime.conversation.cwd)
@@ -107,7 +107,7 @@ async def ask_about_hooks(front: Front, *, is_wanted: bool = False) -> None:
 
 
 async def ask_about_servers(front: Front) -> None:
-    """Ask about each MCP server of the project that was not decided on, and start it or not."""
+    """Ask about each undecided MCP server of the project, and start the allowed ones."""
     servers = front.services.servers
     if servers is None:
         return
@@ -123,7 +123,7 @@ async def ask_about_servers(front: Front) -> None:
 
 
 def trust_question(question: TrustQuestion) -> Question[TrustAnswer]:
-    """Whether a folder is trusted; short enough for the answers to stay in sight."""
+    """The question whether to trust a folder; short, so that the answers stay visible."""
     facts = [_short(str(question.folder), _MAX_PATH_CHARS), ""]
     if question.files:
         facts.append("These would take effect:")
@@ -148,7 +148,7 @@ def trust_question(question: TrustQuestion) -> Question[TrustAnswer]:
 
 
 def server_question(spec: ServerSpec) -> Question[bool | None]:
-    """Whether a server that a project or an editor names may be started; all of it is told."""
+    """The question whether to start a server of a project or an editor; shows all of it."""
     verb = "Connect to" if spec.url else "Start"
     does = (
         "It receives the arguments of the calls the model makes."
@@ -170,7 +170,7 @@ def server_question(spec: ServerSpec) -> Question[bool | None]:
 
 
 def hook_question(spec: "HookSpec") -> Question[bool | None]:
-    """Whether a hook that a project names may be run; the command is told whole."""
+    """The question whether to run a project's hook; shows the whole command."""
     about = f" ({spec.matcher})" if spec.matcher else ""
     facts = (
         spec.command,
@@ -188,7 +188,7 @@ def hook_question(spec: "HookSpec") -> Question[bool | None]:
 
 
 def _shown(file: Path, question: TrustQuestion) -> str:
-    """A file; of a folder of prompt files, which is not listed before, what it may hold."""
+    """A file; for a folder of prompt files, which is not listed before, its kind of contents."""
     name = str(file.relative_to(question.folder))
     kinds = {
         **dict.fromkeys(COMMANDS_FOLDERS, "commands"),
@@ -200,7 +200,7 @@ def _shown(file: Path, question: TrustQuestion) -> str:
 
 
 def _short(text: str, limit: int) -> str:
-    """`text` in one line; of a long one the beginning and the end."""
+    """`text` on one line; a long one is cut in the middle."""
     line = safe_text(text, keep_newlines=False)
     if len(line) <= limit:
         return line

@@ -1,4 +1,4 @@
-"""Summing up a branch of the conversation that is being left."""
+"""Summarize a branch of the conversation that the user leaves."""
 
 import asyncio
 from collections.abc import Sequence
@@ -30,12 +30,12 @@ from agent_tui.sessions.entries import Entry, Ledger
 from agent_tui.tokens import TokenCounter
 
 _LEAST_SUMMARY_TOKENS = 150
-"""The form with a line or two in it."""
+"""The empty form plus a line or two."""
 
 _MESSAGE_CHARS = 400
 _REPLY_CHARS = 1_200
 _SHORTEST_REQUEST = 10
-"""Shorter messages ("ok", "wow") ask for nothing."""
+"""Shorter messages ("ok", "wow") contain no request."""
 
 _ASKED = """\
 Write the notes for the conversation above.
@@ -55,14 +55,14 @@ Rules:
 
 @dataclass(frozen=True, slots=True)
 class BranchRequest:
-    """A branch to sum up.
+    """A branch to summarize.
 
     Args:
-        entries: Those of the branch alone, from where it began to its end.
+        entries: The entries of the branch alone, from its beginning to its end.
         model: The session's model.
         window: Its context window in tokens, as the counter estimates them.
         cwd: The session's working folder.
-        settings: Who summarises, how long and in what form.
+        settings: Model, length and form of the summary.
     """
 
     entries: tuple[Entry, ...]
@@ -74,7 +74,7 @@ class BranchRequest:
 
 @dataclass(frozen=True, slots=True)
 class BranchSummary:
-    """A finished summary that nobody has written yet; `note` as in `CompactionResult`."""
+    """A finished summary that is not written yet; `note` is as in `CompactionResult`."""
 
     text: str
     note: str
@@ -89,18 +89,18 @@ async def summarise_branch(
     on_progress: OnProgress,
     on_usage: OnUsage,
 ) -> BranchSummary:
-    """Sum up a branch; no side effect. Cancel the task to stop.
+    """Summarize a branch; has no side effect. Cancel the task to stop.
 
     Args:
         request: The branch.
-        writer: Asks models; None has it written by code.
-        models: Who is asked, in this order.
+        writer: Asks models; None to write the summary by code.
+        models: The models to ask, in this order.
         counter: Counts tokens.
-        on_progress: Told of each step.
-        on_usage: Told of every request that was paid for.
+        on_progress: Called for each step.
+        on_usage: Called with the usage of every paid request.
 
     Raises:
-        NothingToCompactError: No reply is left behind, so there is nothing to tell.
+        NothingToCompactError: The branch has no reply, so there is nothing to summarize.
     """
     on_progress("reading the branch", 0)
     job, by_code, facts = await asyncio.to_thread(_prepare, request, counter)
@@ -119,9 +119,9 @@ async def _first_whole(
     tracker: RequestTracker,
     failures: list[str],
 ) -> tuple[Judgement, str]:
-    """The first text that lacks nothing, else the first one, and who wrote it; empty if none did.
+    """The first complete text, else the first text, and its model's name; empty if there is none.
 
-    What went wrong is added to `failures`.
+    Adds errors to `failures`.
     """
     best, name = Judgement(""), ""
     for model in models:
@@ -139,7 +139,7 @@ async def _first_whole(
 
 
 def _prepare(request: BranchRequest, counter: TokenCounter) -> tuple[WritingJob, str, str]:
-    """What a model is asked for, what takes its place where none answers, and facts for both."""
+    """The job for a model, the summary by code to use if none answers, and facts for both."""
     messages = tuple(item.message for item in build_context(request.entries).messages)
     replies = [message.text for message in messages if isinstance(message, AssistantMessage)]
     if not replies:
@@ -170,10 +170,10 @@ def _prepare(request: BranchRequest, counter: TokenCounter) -> tuple[WritingJob,
 def summary_by_code(
     ledger: Ledger, last_reply: str, *, counter: TokenCounter, max_tokens: int
 ) -> str:
-    """What was asked, what is open and the last reply, in at most `max_tokens`.
+    """A summary of requests, open to-dos and the last reply, in at most `max_tokens`.
 
-    Where that is too much, requests go first, from one third on: the first ones say what all of it
-    is about, and the last ones how far it got.
+    If that is too long, requests are dropped first, from one third of the list on: the first ones
+    state the goal, and the last ones how far the work got.
     """
     lines = [
         f"- asked: {one_line(text, _MESSAGE_CHARS)}"

@@ -1,4 +1,4 @@
-"""Everything of a compaction that is settled before a model is asked: pure."""
+"""Everything about a compaction that is decided before a model is asked; pure."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -53,22 +53,22 @@ from agent_tui.sessions.replay.marks import read_marks
 from agent_tui.tokens import TokenCounter
 
 _EARLIER_SHARE = 0.10
-"""What a model wrote at an earlier compaction, where none writes now."""
+"""Share for a model's notes of an earlier compaction, if no model writes new ones."""
 
 _LEAST_GAIN_TOKENS = 150
-"""What must go beside the notes of a model; less is not worth asking one."""
+"""Least saving beside a model's notes; asking one for less is not worth it."""
 
 _LEAST_ROOM_TOKENS = 300
 _LEAST_SECTIONS_SHARE = 0.4
 _FIRST_GUESS_SHARE = 0.6
-"""Of the room, what the newest messages are looked at for before the sections are known."""
+"""Share of the space assumed for the newest messages before the sections are known."""
 
 
 Answered: TypeAlias = Choice | NoChoice
-"""What came of asking models; `NoChoice` also where nobody is to be asked any more."""
+"""The result of asking models; also `NoChoice` if none should be asked any more."""
 
 Ahead: TypeAlias = Callable[[], Awaitable[Answered | None]]
-"""Waits for what came of it; None where that is nothing, so that a model is asked now."""
+"""Waits for the result of asking in advance; None if there is none and a model is asked now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +81,23 @@ class CompactionRequest:
         model: The session's model.
         window: Its context window in tokens.
         cwd: The session's working folder; files inside are named relative to it.
-        settings: How much stays, who is asked, in what form; those in force for this request.
+        settings: The settings in force: how much stays, which model is asked, in what form.
         tokens_before: Tokens in use, as measured.
         overhead_tokens: System prompt and tool schemas, as the counter estimates them.
-        focus: What the person asked to pay attention to.
-        target_tokens: What the result should come down to; 0 for what suits the window.
-        on_disk: Reads a file of the working folder; None where the files are not at hand.
-        wants_summary: Only a summary will do, whatever shorter messages would come to.
-        is_asked: The person asks for it, whatever the target is.
-        is_refused: The provider refused the context as too large, whatever we count.
-        least_gain_tokens: What shorter messages must free, as estimated, to be worth it.
-        ratio: How many tokens the model counts for one of ours.
-        ahead: Waits for what a model was asked ahead of time; None where none was.
-        live: The next request of the conversation, on which its model can be asked what stays;
-            None where it cannot.
-        choice: What that model wants kept.
-        marked: What the person wants kept, whatever a model chooses.
-        released: What the person no longer wants kept through all compactions.
+        focus: What the user wants the summary to focus on.
+        target_tokens: Target size of the result; 0 for the window's default.
+        on_disk: Reads a file of the working folder; None if files are unavailable.
+        wants_summary: Whether to make a summary even if shorter messages would suffice.
+        is_asked: Whether the user asked, so that the target does not matter.
+        is_refused: Whether the provider refused the context as too large.
+        least_gain_tokens: Least estimated saving for which shortening messages is worth it.
+        ratio: Tokens that the model counts per estimated token.
+        ahead: Waits for the answer of a model asked in advance; None if none was.
+        live: The conversation's next request, for asking its own model; None if that cannot be
+            asked.
+        choice: The model's choice.
+        marked: Pieces that the user keeps, whatever a model chooses.
+        released: Pieces that the user no longer keeps through all compactions.
     """
 
     path: tuple[Entry, ...]
@@ -124,29 +124,29 @@ class CompactionRequest:
 
     @property
     def must_shrink(self) -> bool:
-        """Whether it is to become smaller even where it is below the target."""
+        """Whether to compact even if the context is below the target."""
         return self.is_asked or self.is_refused
 
     @property
     def estimated_before(self) -> int:
-        """`tokens_before` in tokens of ours."""
+        """`tokens_before` converted to our own estimate."""
         return round(self.tokens_before / self.ratio)
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A compaction that nobody has written yet. Sizes in tokens.
+    """A compaction that is not written yet. Sizes are in tokens.
 
     Args:
-        plan: The cut, and what stays.
+        plan: The cut and the entries that stay.
         ledger: Facts as of the end of the conversation.
         before_notes: The blocks that code puts before a model's notes.
-        notes: What a model wrote: for this compaction, else what still holds of an earlier one's.
+        notes: A model's notes for this compaction, else what still holds of earlier ones.
         after_notes: The blocks that code puts after them.
-        handover: What a session that goes on from here needs beside the ledger.
-        replaced_tokens: What goes as the model saw it, the previous summary included.
-        kept: What a model chose to keep word for word.
-        left_out: How many of the person's messages there was no room for.
+        handover: What a session that continues from here needs beside the ledger.
+        replaced_tokens: Size of what is removed, including the previous summary.
+        kept: The pieces to keep word for word.
+        left_out: Number of the user's messages that did not fit.
     """
 
     plan: CompactionPlan
@@ -161,25 +161,25 @@ class Draft:
 
     @property
     def summary(self) -> str:
-        """What stands for the messages that go."""
+        """The text that replaces the removed messages."""
         parts = (self.before_notes, self.notes, self.kept.text, self.after_notes)
         return "\n\n".join(part for part in parts if part)
 
     def tokens_before(self, request: CompactionRequest) -> int:
-        """Size of the next request as it is, as estimated."""
+        """Estimated size of the next request without the compaction."""
         return request.overhead_tokens + self.plan.kept_tokens_now + self.replaced_tokens
 
     def tokens_after(self, request: CompactionRequest, counter: TokenCounter) -> int:
-        """Its size afterwards, as estimated."""
+        """Estimated size of the next request after the compaction."""
         kept = request.overhead_tokens + self.plan.kept_tokens
         return kept + summary_tokens(self.summary, counter)
 
 
 def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Draft:
-    """Settle what `request` comes to.
+    """Make the draft of the compaction for `request`.
 
-    The sections that code writes are made first, each within its share of the target; the
-    newest messages get what is left, and at least `TAIL_SHARE` of it.
+    Code first writes the sections, each within its share of the target; the newest messages get the
+    rest, at least `TAIL_SHARE` of the target.
 
     Raises:
         NothingToCompactError: A summary would gain nothing.
@@ -227,7 +227,7 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Draft:
 def draft_choice(
     request: CompactionRequest, choice: Choice, *, counter: TokenCounter
 ) -> tuple[Draft, Proof]:
-    """The draft with what `choice` keeps, and with what steps since then would have missed."""
+    """The draft with the pieces of `choice`, and with what later steps would have missed."""
     draft = make_draft(replace(request, choice=choice), counter=counter)
     proof = _prove(request, choice, draft)
     if proof.brought_back:
@@ -237,7 +237,7 @@ def draft_choice(
 
 
 def make_ask(request: CompactionRequest, *, counter: TokenCounter) -> Ask:
-    """What the model of `request` is asked to choose from."""
+    """The question for the model of `request`, with the pieces to choose from."""
     path = in_force(request.path)
     summary = previous_summary(path, request.previous)
     live = read_live(path, counter)
@@ -284,7 +284,7 @@ def make_ask(request: CompactionRequest, *, counter: TokenCounter) -> Ask:
 
 
 def _prove(request: CompactionRequest, choice: Choice, draft: Draft) -> Proof:
-    """Whether `draft`, made of `choice`, would have done for the steps that were made since."""
+    """Check whether `draft`, made from `choice`, would have sufficed for the steps since."""
     path = in_force(request.path)
     ids = [entry.id for entry in path]
     seen = set(ids[: ids.index(choice.through) + 1] if choice.through in ids else ())
@@ -303,7 +303,7 @@ def _notes_tokens(request: CompactionRequest, room: int) -> int:
 
 
 class _Planner:
-    """Fits sections, way and newest messages into the room."""
+    """Divides the space among sections, the way so far and the newest messages."""
 
     def __init__(
         self,
@@ -341,11 +341,11 @@ class _Planner:
         self.kept = Kept()
 
     def plan(self, summary: str) -> tuple[CompactionPlan, Sections, tuple[str, tuple[str, ...]]]:
-        """The cut with what stays, the sections, and the way so far.
+        """The cut, the sections, and the way so far.
 
-        What stays decides what the sections need not say, and their size what stays: so the
-        newest messages are chosen three times, each time with what was learned. The files are
-        settled with the last choice, as lines among the messages point to them.
+        The sections omit what stays, and their size decides what stays. So the newest messages are
+        chosen three times, each time with the last result. The last choice also fixes the files,
+        because lines in the messages point to them.
         """
         room = self._room
         released = {(piece.label, piece.lines) for piece in self._request.released}
@@ -371,14 +371,14 @@ class _Planner:
         return plan, sections, way
 
     def _left(self, sections: Sections, way: tuple[str, tuple[str, ...]]) -> int:
-        """Tokens for the newest messages."""
+        """Tokens left for the newest messages."""
         taken = self._size(sections, way[0])
         return max(self._room - taken, int(self._room * TAIL_SHARE))
 
     def _fewer(
         self, files: Sequence[ShownFile], needed: frozenset[str], over: int
     ) -> tuple[ShownFile, ...]:
-        """`files` without those touched longest ago, but for what is `needed`, to save `over`."""
+        """Drop those `files` touched longest ago, except `needed` ones, to save `over` tokens."""
         kept: list[ShownFile] = []
         for file in reversed(files):
             if over > 0 and file.path not in needed:
@@ -390,14 +390,14 @@ class _Planner:
     def _before_cut(
         self, cut: int, tail: Tail, files: tuple[ShownFile, ...] | None = None
     ) -> tuple[Sections, tuple[str, tuple[str, ...]]]:
-        """The sections and the way so far, with `files` or those that there is room for."""
+        """The sections and the way so far, with `files`, or with those that fit."""
         way_room = 0 if self._has_notes else int(self._sections_room * WAY_SHARE)
         before = self._before(cut)
         way = way_block(self._record, before, way_room, self._counter, files or ())
         return self._sections(cut, tail, way[0], files), way
 
     def _since_choice(self) -> int:
-        """Tokens of what the model had not seen when it chose."""
+        """Tokens of the entries that the model had not seen when it chose."""
         choice, live = self._request.choice, self._live
         ids = [entry.id for entry in live.entries]
         if choice is None or choice.through not in ids:
@@ -410,7 +410,7 @@ class _Planner:
         return choose_cut(self._live, tail.tokens, room, self._request.window), tail
 
     def _filled(self, cut: int, tail: Tail, left: int) -> tuple[int, Tail]:
-        """Older steps too, shortened where they are long, while there is room for them."""
+        """Move the cut back to earlier steps, shortened if they are long, while they fit."""
         for place in sorted((place for place in self._live.cuts if place < cut), reverse=True):
             whole = sum(tail.tokens[place:cut])
             if whole > left:
@@ -483,26 +483,26 @@ class _Planner:
         )
 
     def _before(self, cut: int) -> frozenset[str]:
-        """Entries that the way so far is of: all of the path before the cut."""
+        """The entries that the way so far covers: the path up to the cut, without pinned ones."""
         kept = self._kept(cut)
         return frozenset(entry.id for entry in self._path if entry.id not in kept)
 
     def _kept(self, cut: int) -> frozenset[str]:
-        """Entries that stay as they are: those from the cut on, and what is pinned or marked."""
+        """The entries that stay unchanged: those from the cut on, and pinned or marked ones."""
         return frozenset(entry.id for entry in (*self._live.pinned, *self._live.entries[cut:]))
 
     def _size(self, sections: Sections, way: str) -> int:
-        """What the summary will take."""
+        """The size of the summary in tokens."""
         parts = (sections.before_prose, self.kept.text, sections.after_prose, way, sections.lists)
         size = summary_tokens("\n\n".join(parts), self._counter)
         return size + self._counter.count_text(self._notes)
 
 
 def _room(request: CompactionRequest, conversation: int, pinned: int) -> int:
-    """Tokens that the context is to have beside system prompt, tools and what is pinned.
+    """Target tokens of the context without system prompt, tools and pinned texts.
 
-    Where the conversation is below the target already, whoever asks gets the target's share of
-    it; where system prompt and tools leave nearly nothing, the same share of what they leave.
+    If the conversation is already below the target, a requested compaction applies the target's
+    share to it; if system prompt and tools leave nearly nothing, to what they leave.
     """
     settings, overhead = request.settings, request.overhead_tokens + pinned
     target = request.target_tokens or int(request.window * settings.target_share(request.window))
@@ -514,21 +514,21 @@ def _room(request: CompactionRequest, conversation: int, pinned: int) -> int:
 
 
 def _last_exchange(live: LiveConversation) -> int:
-    """Tokens of the newest exchange, which stays in any case."""
+    """Tokens of the newest exchange, which always stays."""
     return sum(live.tokens[live.cuts[-1] :]) if live.cuts else 0
 
 
 def _sections_room(room: int, newest: int) -> int:
-    """The room by which sections are sized: less than `room` where the newest exchange is large.
+    """The space for sizing sections: less than `room` if the newest exchange is large.
 
-    `newest` is what that exchange takes, which stays in any case.
+    `newest` is the size of that exchange, which always stays.
     """
     left = int((room - newest) / (1 - TAIL_SHARE))
     return min(room, max(left, int(room * _LEAST_SECTIONS_SHARE)))
 
 
 def _notes(request: CompactionRequest, summary: str, room: int, counter: TokenCounter) -> str:
-    """What a model wrote for this compaction, or what still holds of the earlier `summary`."""
+    """A model's notes for this compaction, or what still holds of the earlier `summary`."""
     if request.choice is not None:
         return request.choice.notes
     share = max(int(room * _EARLIER_SHARE), min(2 * _LEAST_GAIN_TOKENS, room // 2))
@@ -549,7 +549,7 @@ def _folders(request: CompactionRequest) -> tuple[str, str]:
 
 
 def ledger_of(request: CompactionRequest) -> Ledger:
-    """The facts as of the end of the conversation, earlier sessions included."""
+    """The facts at the end of the conversation, including earlier sessions."""
     marks = read_marks(in_force(request.path))
     return build_ledger(
         without_dropped(unrecorded_entries(request.path), marks),
@@ -559,5 +559,5 @@ def ledger_of(request: CompactionRequest) -> Ledger:
 
 
 def summary_tokens(summary: str, counter: TokenCounter) -> int:
-    """What `summary` takes as the model sees it."""
+    """The tokens of `summary` as the model sees it."""
     return counter.count_message(UserMessage(content=wrap_summary(summary)))

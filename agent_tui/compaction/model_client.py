@@ -1,4 +1,4 @@
-"""The client through which compaction asks models: one request, one whole reply."""
+"""The client for asking models in compactions: one request, one complete reply."""
 
 import asyncio
 import random
@@ -29,13 +29,13 @@ from agent_tui.providers.retry import Sleep, retry_delay_s
 from agent_tui.providers.silence import WaitTeller
 
 FinishReason: TypeAlias = Literal["stop", "length", "toolUse", "contentFilter"]
-"""Why a reply ended, by the provider's word."""
+"""Why a reply ended, as the provider states it."""
 
 OnProgress: TypeAlias = Callable[[str, int], None]
 """Called with the phase ("choosing what to keep") and the characters received so far."""
 
 OnUsage: TypeAlias = Callable[[Usage], None]
-"""Called with what a request used, as soon as that is known and whatever comes of the rest."""
+"""Called with the usage of a request as soon as it is known, even if the rest fails."""
 
 _MOST_RETRIES = 2
 _PASSING_FAULTS: Mapping[FaultKind, str] = MappingProxyType(
@@ -47,21 +47,21 @@ _PASSING_FAULTS: Mapping[FaultKind, str] = MappingProxyType(
         "interrupted": "connection lost",
     }
 )
-"""What is waited out, in words. For the rest the next model, or none, is the quicker way."""
+"""Errors worth waiting for, in words. For others, trying the next model or none is quicker."""
 
 
 def uncounted(usage: Usage) -> None:
-    """For callers that keep no account."""
+    """An `OnUsage` that ignores the usage."""
 
 
 def unseen(phase: str, received_chars: int) -> None:
-    """For callers to whom nobody waits."""
+    """An `OnProgress` that shows nothing."""
 
 
 class RequestTracker:
-    """Tells of all requests of one piece of work, and adds up what they cost.
+    """Reports the progress of all requests of one task, and adds up their usage.
 
-    Models that failed count too. `total` is None before the first reply that says what it cost.
+    Failed requests count too. `total` is None before the first reply that states its usage.
     """
 
     def __init__(self, on_progress: OnProgress, on_usage: OnUsage) -> None:
@@ -71,23 +71,23 @@ class RequestTracker:
         self.total: Usage | None = None
 
     def begin(self) -> None:
-        """Count the characters that come in from none again: another document is written."""
+        """Start counting received characters at 0 again for another text."""
         self._received_chars = 0
 
     def tell(self, phase: str, received: str = "") -> None:
-        """Say what is being done, after `received` came in."""
+        """Report `phase`, after counting `received`."""
         self._received_chars += len(received)
         self._on_progress(phase, self._received_chars)
 
     def add(self, usage: Usage) -> None:
-        """One more request was paid for."""
+        """Add the usage of one more request."""
         self.total = usage if self.total is None else add_usage(self.total, usage)
         self._on_usage(usage)
 
 
 @dataclass(slots=True)
 class RawToolCall:
-    """A tool call as it came: `arguments_json` may be anything."""
+    """A tool call as received: `arguments_json` may be any text."""
 
     id: str
     name: str
@@ -96,7 +96,7 @@ class RawToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """What came back for one request."""
+    """The reply to one request."""
 
     text: str
     finish: FinishReason
@@ -104,16 +104,16 @@ class ModelReply:
 
     @property
     def called_tools(self) -> bool:
-        """Whether it has tool calls, which a summary must not."""
+        """Whether the reply has tool calls, which a summary must not have."""
         return bool(self.calls)
 
 
 class ModelClient:
-    """Sends one request to a model and gives back the whole reply.
+    """Sends one request to a model and returns the complete reply.
 
     Args:
-        provider: Where models are.
-        sleep: Waits before a request is tried again.
+        provider: Gives access to models.
+        sleep: Waits before a retry.
     """
 
     def __init__(self, provider: Provider, sleep: Sleep = asyncio.sleep) -> None:
@@ -121,15 +121,15 @@ class ModelClient:
         self._sleep = sleep
 
     async def ask(self, request: ModelRequest, phase: str, tracker: RequestTracker) -> ModelReply:
-        """The reply to one request, which is repeated where waiting helps.
+        """Send one request and return the reply; retries if waiting helps.
 
         Args:
-            request: What is sent.
-            phase: What it is for, in words for the person: "choosing what to keep".
-            tracker: Told of the progress and of what was paid.
+            request: The request.
+            phase: Its purpose, in words for the user: "choosing what to keep".
+            tracker: Takes progress and usage.
 
         Raises:
-            ProviderError: the request failed for good.
+            ProviderError: The request failed for good.
         """
         retry = 1
         while True:
@@ -196,14 +196,14 @@ def text_request(
     max_output_tokens: int,
     schema: JsonObject | None = None,
 ) -> ModelRequest:
-    """A request for text alone: one prompt, no tools.
+    """A request for text only: one prompt, no tools.
 
     Args:
-        model: Who is asked.
-        prompt: The one message.
+        model: The model to ask.
+        prompt: The only message.
         system: The system prompt.
-        max_output_tokens: The most that is to come back.
-        schema: What the reply is to be, as JSON; None for free text.
+        max_output_tokens: Limit of the reply.
+        schema: JSON schema of the reply; None for free text.
     """
     return ModelRequest(
         model=model,
@@ -216,7 +216,7 @@ def text_request(
 
 
 def add_usage(first: Usage, second: Usage) -> Usage:
-    """Both together; an estimate in either makes the sum one."""
+    """The sum of both; it is an estimate if either is one."""
     cost = Cost(
         input=first.cost.input + second.cost.input,
         output=first.cost.output + second.cost.output,

@@ -15,18 +15,18 @@ SUMMARY_TIER = 3
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A finished compaction that nobody has written yet. Sizes in estimated tokens.
+    """A finished compaction that is not written yet. Sizes are in estimated tokens.
 
     Args:
-        strategy: Which made it.
-        tokens_before: Size of the next request as it is.
-        tokens_after: Its size afterwards.
-        edits: Of messages that stay.
-        summary: What stands for the messages before those; None where there is none.
-        summarised: How many messages a summary stands for.
-        freed: By tier, where tiers made the edits.
-        statistics: What another strategy did, by words a person understands.
-        note: What the person should know besides; may be empty.
+        strategy: The strategy that made it.
+        tokens_before: Size of the next request without it.
+        tokens_after: Size of the next request with it.
+        edits: Edits of messages that stay.
+        summary: The summary of the messages before those; None without one.
+        summarised: Number of messages that the summary replaces.
+        freed: Tokens freed by tier, if tiers made the edits.
+        statistics: What another strategy did, as counts with readable names.
+        note: An additional note for the user; may be empty.
     """
 
     strategy: CompactionStrategy
@@ -41,21 +41,21 @@ class Outcome:
 
     @property
     def messages(self) -> Mapping[int, int]:
-        """How many messages each tier changes; the summary is tier 3."""
+        """Number of messages that each tier changes; the summary is tier 3."""
         if self.summarised:
             return {SUMMARY_TIER: self.summarised}
         return Counter(edit.tier for edit in self.edits)
 
     def measured_after(self, used_tokens: int) -> int:
-        """`tokens_after` where the provider counts `used_tokens` before."""
+        """`tokens_after` on the provider's scale, which counts `used_tokens` before."""
         return used_tokens * self.tokens_after // max(self.tokens_before, 1)
 
     def entries(self, reason: str, used_tokens: int) -> tuple[Entry, ...]:
-        """What is appended, in one go, to the session it was made from.
+        """The entries to append, all at once, to the session it was made from.
 
         Args:
-            reason: Why it was made, as in `CompactionEntry`.
-            used_tokens: Size before, as measured.
+            reason: As in `CompactionEntry`.
+            used_tokens: Measured size before.
         """
         if self.summary is not None:
             return (*self.edits, replace(self.summary, note=self.note).entry(reason))
@@ -64,12 +64,12 @@ class Outcome:
     def child_entries(
         self, path: Sequence[Entry], reason: str, used_tokens: int
     ) -> tuple[Entry, ...]:
-        """The first entries of a session that goes on from it.
+        """The first entries of a session that continues from it.
 
         Args:
-            path: What it was made from.
-            reason: Why it was made, as in `CompactionEntry`.
-            used_tokens: Size before, as measured.
+            path: The entries it was made from.
+            reason: As in `CompactionEntry`.
+            used_tokens: Measured size before.
         """
         if self.summary is not None:
             return child_entries(replace(self.summary, note=self.note), reason)
@@ -100,14 +100,14 @@ class CompactionPreview:
     Sizes in tokens, as the status bar counts them.
 
     Args:
-        tokens_before: Size of the next request as it is.
-        tokens_after: What an automatic compaction would leave of it.
-        compact_tokens: What ``/compact`` would leave of it; None if it couldn't be made.
-        summarised: How many messages the summary of ``/compact`` would replace.
-        window: Of the model.
-        target_tokens: What an automatic compaction comes down to.
-        messages: How many messages each tier of the automatic compaction would change.
-        freed: What each of these would free.
+        tokens_before: Size of the next request now.
+        tokens_after: Its size after an automatic compaction.
+        compact_tokens: Its size after ``/compact``; None if that is not possible.
+        summarised: Number of messages that the summary of ``/compact`` would replace.
+        window: The model's window.
+        target_tokens: Target size of an automatic compaction.
+        messages: Number of messages that each tier of it would change.
+        freed: Tokens that each of these tiers would free.
         ledger: The facts that code would carry over.
         problem: Why there would be no summary; empty if there would.
     """

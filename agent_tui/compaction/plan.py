@@ -1,4 +1,4 @@
-"""What a compaction would take and what it would leave: pure, decided before any model call."""
+"""What a compaction would remove and what it would keep: pure, decided before any model call."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -24,30 +24,29 @@ from agent_tui.sessions.replay.pins import pinned_entries, taken_out
 from agent_tui.tokens import TokenCounter
 
 LiveEntry: TypeAlias = MessageEntry | CustomMessageEntry | BranchSummaryEntry
-"""An entry that can put something into the context."""
+"""An entry that can add to the context."""
 
 _Role: TypeAlias = Literal["user", "assistant", "other", "unseen"]
 
 _TAKEN_TOKENS = 1_024
-"""What the shortest prompt, its tools and a summary take of any window."""
+"""Tokens that the shortest prompt, its tools and a summary take of any window."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveConversation:
-    """What no compaction stands for yet, and where it may be cut.
+    """The entries that no compaction has replaced yet, and where they may be cut.
 
     Args:
         entries: In file order.
         seen: What the model sees of each, by entry id.
-        tokens: What each takes, as the model sees it.
-        roles: Whose each is.
-        cuts: Places before a message of the person's or a reply that part no call from its
-            result.
-        end: The last place that would do if nothing need stay: the end, or before the newest
-            reply if its results are still to come.
-        pinned: Pinned texts and marked messages, which stay whatever is cut; none of the entries.
-        pinned_tokens: What they take.
-        leaving_tokens: What messages take that were marked to stay until this compaction.
+        tokens: The size of each, as the model sees it.
+        roles: The role of each.
+        cuts: Indexes of user messages and replies at which a cut separates no call from its result.
+        end: The last possible cut if nothing has to stay: the end, or before the newest reply if it
+            still waits for results.
+        pinned: Pinned texts and marked messages, which always stay; not in `entries`.
+        pinned_tokens: Their size.
+        leaving_tokens: Size of messages marked to stay until this compaction.
     """
 
     entries: tuple[LiveEntry, ...]
@@ -62,7 +61,7 @@ class LiveConversation:
 
     @property
     def is_exchange(self) -> bool:
-        """Whether the person said something and was answered."""
+        """Whether the user wrote something and got a reply."""
         return "assistant" in self.roles and "user" in self.roles
 
 
@@ -71,17 +70,17 @@ class CompactionPlan:
     """One cut through a conversation.
 
     Args:
-        summarised: The messages that the summary will stand for, as they were written.
+        summarised: The messages that the summary will replace, as originally written.
         summarised_ids: Their entries.
-        kept_entries: The entries that stay in file order, pinned ones and the context edits that
-            concern them included, `edits` among them.
-        edits: Edits of kept messages that come with this compaction.
-        first_kept_entry_id: The first entry that stays; empty when nothing is kept.
+        kept_entries: The entries that stay, in file order, including pinned ones and their context
+            edits, also those in `edits`.
+        edits: Edits of kept messages that this compaction makes.
+        first_kept_entry_id: The first entry that stays; empty if none does.
         previous_summary: The summary that the new one continues; empty the first time.
-        splits_turn: The cut is inside a turn: the beginning of what stays is summarised.
-        summarised_tokens: Estimate of what the summary stands for, as the model saw it.
-        kept_tokens: Estimate of what stays, with `edits`; what is pinned included.
-        kept_tokens_now: The same without them.
+        splits_turn: Whether the cut is inside a turn, whose beginning is summarized.
+        summarised_tokens: Estimated size of what the summary replaces, as the model saw it.
+        kept_tokens: Estimated size of what stays, with `edits` and pinned texts.
+        kept_tokens_now: The same without `edits`.
     """
 
     summarised: tuple[Message, ...]
@@ -97,7 +96,7 @@ class CompactionPlan:
 
 
 def read_live(path: Sequence[Entry], counter: TokenCounter) -> LiveConversation:
-    """The part of `path` that a compaction can work on."""
+    """The part of `path` that a compaction can change."""
     changed = in_force(path)
     marks = read_marks(changed)
     staying = {entry.id for entry in pinned_entries(changed).values()} | marks.staying
@@ -127,19 +126,19 @@ def read_live(path: Sequence[Entry], counter: TokenCounter) -> LiveConversation:
 
 
 def choose_cut(live: LiveConversation, kept_tokens: Sequence[int], room: int, window: int) -> int:
-    """The first place from which all that follows fits into `room` tokens.
+    """The first cut after which everything fits into `room` tokens.
 
-    Where nothing does it is the last place, before the newest reply with its results, as long
-    as the window has room for that; else all is summarised.
+    If none fits, the last cut, before the newest reply and its results, if the window can hold
+    those; else everything is summarized.
 
     Args:
         live: The conversation.
-        kept_tokens: What each entry would take if it stayed.
-        room: Bound of what stays.
+        kept_tokens: The size of each entry if it stayed.
+        room: Limit of what stays, in tokens.
         window: Context window in tokens.
 
     Raises:
-        NothingToCompactError: The newest reply is all there is.
+        NothingToCompactError: There is nothing before the newest reply.
     """
     before = list(accumulate(kept_tokens, initial=0))
     kept = {cut: before[-1] - before[cut] for cut in live.cuts}
@@ -164,11 +163,11 @@ def plan_cut(
     """The plan that cuts `live`, of `path`, before its entry `cut`.
 
     Args:
-        path: Entries from the root to the leaf, those in force.
-        live: Its part that a compaction can work on.
+        path: Entries in force, from the root to the leaf.
+        live: The part of it that a compaction can change.
         cut: See `choose_cut`.
-        edits: Edits of messages that are to stay, by entry id.
-        kept_tokens: What each entry takes with them.
+        edits: Edits of messages that stay, by entry id.
+        kept_tokens: The size of each entry with these edits.
         summary: The summary in force.
     """
     old, kept = live.entries[:cut], live.entries[cut:]
@@ -212,7 +211,7 @@ def previous_summary(path: Sequence[Entry], previous: Carryover | None) -> str:
 
 
 def live_entries(path: Sequence[Entry]) -> tuple[LiveEntry, ...]:
-    """The entries on `path` that no compaction stands for yet, in file order, but for pinned ones.
+    """The entries on `path` that no compaction has replaced, in file order, without pinned ones.
 
     They begin at the first entry that the newest compaction *kept*, which lies before the
     compaction entry itself; in a session that ``/compact`` started it lies after it.
@@ -257,14 +256,14 @@ def _role(entry: LiveEntry, seen: Mapping[str, list[ContextMessage]]) -> _Role:
 
 
 def _legal_cuts(live: Sequence[LiveEntry], roles: Sequence[_Role]) -> tuple[list[int], int]:
-    """Places before a message of the person's or a reply that part no call from its result.
+    """Indexes of user messages and replies at which a cut separates no call from its result.
 
-    A result belongs to the newest call before it that still waits for its id: some providers
-    use ids again in later turns.
+    A result belongs to the newest earlier call with its id that has no result yet: some providers
+    reuse ids in later turns.
 
     Returns:
-        The places in order, and the last place that would do if nothing need stay: the end, or
-        before the newest reply if its results are still to come.
+        The cuts in order, and the last possible cut if nothing has to stay: the end, or before the
+        newest reply if it still waits for results.
     """
     waiting: defaultdict[str, list[int]] = defaultdict(list)
     parting: set[int] = set()
@@ -285,7 +284,7 @@ def _legal_cuts(live: Sequence[LiveEntry], roles: Sequence[_Role]) -> tuple[list
 
 
 def _newest_open_reply(roles: Sequence[_Role], waiting: Mapping[str, list[int]]) -> int:
-    """Where the newest reply is if calls of it still wait for results; else the end."""
+    """The index of the newest reply if a call of it still waits for its result; else the end."""
     newest = max((i for i, role in enumerate(roles) if role in ("user", "assistant")), default=-1)
     return newest if any(newest in replies for replies in waiting.values()) else len(roles)
 
@@ -295,8 +294,8 @@ def _staying(
 ) -> tuple[Entry, ...]:
     """`pinned` and `kept` with the context edits of kept messages, in file order.
 
-    Pinned texts that were taken out do not stay: what took them out is not copied along. Marks
-    that count beyond this compaction are.
+    Pinned texts that were removed do not stay, as the entry that removed them is not copied. Marks
+    that outlast this compaction are copied.
     """
     ids = {entry.id for entry in (*pinned, *kept)} - taken_out(path)
     marks = read_marks(path)

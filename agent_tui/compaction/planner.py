@@ -39,13 +39,13 @@ from agent_tui.tokens import TokenCounter
 
 
 class CompactionPlanner:
-    """Plans compactions without any side effect; whoever asks writes, prints or shows the outcome.
+    """Plans compactions without side effects; the caller writes, prints or shows the outcome.
 
     Args:
-        client: Asks models; None has everything done by code.
+        client: Asks models; None to do everything by code.
         counter: Counts tokens.
-        models: Answers what is known of models.
-        on_decisions: Told what strategies did to which message, for a log; None for no log.
+        models: Looks up models.
+        on_decisions: Takes what strategies did to each message, for a log; None for no log.
     """
 
     def __init__(
@@ -73,27 +73,26 @@ class CompactionPlanner:
         on_progress: OnProgress,
         on_usage: OnUsage = uncounted,
     ) -> Outcome:
-        """What comes of compacting `request`. Cancel the task to stop.
+        """Compact `request` without writing anything. Cancel the task to stop.
 
         Args:
             request: The conversation.
-            strategy: What is tried first. Where it fails, frees too little or does not reach the
-                target, `tiered` takes over; if that cannot do anything either, what was found is
-                better than nothing.
-            on_progress: Told of each step.
-            on_usage: Told of every request to a model that was paid for.
+            strategy: The strategy to try first. If it fails, frees too little or misses the target,
+                `tiered` takes over; if that also fails, the first result is used.
+            on_progress: Called for each step.
+            on_usage: Called with the usage of every paid request.
 
         Raises:
-            CompactionError: There is nothing to gain, or it went wrong.
+            CompactionError: There is nothing to free, or the compaction failed.
         """
         return await _decide(request, strategy, self._strategies, on_progress, on_usage)
 
     async def preview(
         self, request: CompactionRequest, strategy: CompactionStrategy
     ) -> CompactionPreview:
-        """What ``/compact`` and an automatic compaction by `strategy` would do, as code alone does.
+        """What ``/compact`` and an automatic compaction by `strategy` would do without a model.
 
-        A model that is asked chooses what fills the same room.
+        A model would fill the same space with its own choice.
         """
         outcome: Outcome | None = None
         summary: Outcome | None = None
@@ -102,7 +101,7 @@ class CompactionPlanner:
             summary = await self._by_code(replace(request, wants_summary=True), TIERED)
         except CompactionError as error:
             problem = error.message
-        # Without one, an automatic compaction has nothing to do.
+        # Without a summary, an automatic compaction has nothing to do.
         with suppress(CompactionError):
             outcome = await self._by_code(request, strategy)
         before = Conversation(request, self._counter, strategy).tokens_before
@@ -133,16 +132,16 @@ class CompactionPlanner:
         *,
         asks_model: bool = True,
     ) -> Proposal:
-        """What compacting `request` would keep, for the person to decide about.
+        """Propose what compacting `request` would keep, for the user to decide.
 
         Args:
             request: The conversation.
-            on_progress: Told of each step.
-            on_usage: Told of every request that was paid for.
-            asks_model: Whether a model says what it needs.
+            on_progress: Called for each step.
+            on_usage: Called with the usage of every paid request.
+            asks_model: Whether to ask a model what it needs.
 
         Raises:
-            NothingToCompactError: A summary would gain nothing.
+            NothingToCompactError: A summary would free nothing.
         """
         await asyncio.to_thread(make_draft, request, counter=self._counter)
         ask = await asyncio.to_thread(make_ask, request, counter=self._counter)
@@ -156,12 +155,12 @@ class CompactionPlanner:
                 return Proposal(ask, problem="; ".join(problems))
 
     async def choose_ahead(self, request: CompactionRequest, on_usage: OnUsage) -> Choice | None:
-        """What a model wants kept, for the ``ahead`` of a later request.
+        """Ask a model what to keep, for the ``ahead`` of a later request.
 
-        None where shorter messages alone would do, or none answers.
+        None if shortening messages would suffice, or no model answers.
 
         Raises:
-            NothingToCompactError: A summary would gain nothing.
+            NothingToCompactError: A summary would free nothing.
         """
         shorter = await asyncio.to_thread(shorten_in_place, request, self._counter)
         if self._curator is None or shortening_does(shorter, request.target_tokens):
@@ -171,9 +170,9 @@ class CompactionPlanner:
         return found if isinstance(found, Choice) else None
 
     def reader(self, settings: CompactionSettings, model: ModelRef) -> ModelInfo | None:
-        """Who is asked first what to keep where nothing of a conversation with `model` is cached.
+        """The first model to ask if nothing of a conversation with `model` is cached.
 
-        None if no model is.
+        None if no model can be asked.
         """
         if self._curator is None:
             return None
@@ -182,10 +181,10 @@ class CompactionPlanner:
     async def summarise_branch(
         self, request: BranchRequest, on_progress: OnProgress, on_usage: OnUsage = uncounted
     ) -> BranchSummary:
-        """Sum up a branch that is being left.
+        """Summarize a branch that the user leaves.
 
         Raises:
-            NothingToCompactError: No reply is left behind.
+            NothingToCompactError: The branch has no reply.
         """
         writer = Writer(self._client, self._counter) if self._client is not None else None
         models = candidates(self._models, request.settings, request.model)
@@ -203,7 +202,7 @@ async def _decide(
     on_progress: OnProgress,
     on_usage: OnUsage,
 ) -> Outcome:
-    """The one order in which the ways to compact are tried."""
+    """Try the ways to compact in their fixed order."""
     found: StrategyPlan | None = None
     problem = ""
     if name != TIERED:
@@ -254,7 +253,7 @@ def _wanted(request: CompactionRequest, name: CompactionStrategy) -> int:
 
 
 def _by_tier(outcome: Outcome | None) -> tuple[Mapping[int, int], Mapping[int, int]]:
-    """How many messages each tier would change and what that frees; nothing if none would."""
+    """Number of messages that each tier would change, and tokens freed; empty if none would."""
     if outcome is None or outcome.strategy != TIERED:
         return {}, {}
     if outcome.summarised:

@@ -13,7 +13,7 @@ ContextLevel: TypeAlias = Literal["normal", "warn", "trigger"]
 MAX_FAILURES_IN_A_ROW = 3
 
 _LARGEST_RESERVE = 20_000
-"""Replies beyond this are rare; a model's whole output limit would waste a third of a window."""
+"""Longer replies are rare; reserving a model's full limit would waste a third of a window."""
 
 _SMALL_WINDOW = 32_768
 
@@ -29,13 +29,12 @@ def output_reserve_tokens(window: int, max_output: int) -> int:
 
 
 def reply_cap_tokens(info: ModelInfo, used: int = 0) -> int | None:
-    """The limit to send along, so that a reply keeps to its reserve; None leaves it to the service.
+    """The reply limit to send with a request, so that it keeps to its reserve; None to send none.
 
-    Small windows have no room for more, and models on a server of one's own are often small
-    ones that, once they babble, do not stop by themselves. Some servers refuse a request whose
-    limit goes beyond the window: with more than the rest of it `used` (tokens, as far as known)
-    the reply gets less, though not next to nothing on the strength of an estimate. A window that
-    is a guess limits no reply.
+    Small windows have no space for more, and models on local servers are often small ones that do
+    not stop once they ramble. Some servers refuse a limit that exceeds the window: if `used` (known
+    tokens) leaves less, the limit shrinks, though an estimate never shrinks it to next to nothing.
+    A guessed window sets no limit.
     """
     if info.source == "guess" or (info.window > _SMALL_WINDOW and info.source != "server"):
         return None
@@ -44,15 +43,15 @@ def reply_cap_tokens(info: ModelInfo, used: int = 0) -> int | None:
 
 
 def usable_window(window: int, output_reserve: int) -> int:
-    """The window less the reserve; never less than half the window, whatever the reserve."""
+    """The window less the reserve, but at least half the window."""
     return max(window - max(output_reserve, 0), window // 2)
 
 
 @dataclass(frozen=True, slots=True)
 class ContextLimits:
-    """Where in a window of `window` tokens the person is told, room is made, and how deep.
+    """At which size of the context the user is warned and compaction starts, and its target.
 
-    All in tokens, and 0 where the window is not known; beyond `most` the reply's room begins.
+    All in tokens, and 0 if the window is unknown; above `most` is the reply's reserve.
     """
 
     window: int
@@ -64,11 +63,11 @@ class ContextLimits:
 
     @property
     def trigger_percent(self) -> int:
-        """Where room is made, on the scale of `ContextUsage.percent`."""
+        """The percentage at which compaction starts, on the scale of `ContextUsage.percent`."""
         return percent_of(self.trigger, self.window)
 
     def level(self, used: int) -> ContextLevel:
-        """Where `used` tokens stand; ``normal`` in an unknown window."""
+        """The level of `used` tokens; ``normal`` in an unknown window."""
         if self.window <= 0:
             return "normal"
         if used >= self.trigger:
@@ -77,10 +76,10 @@ class ContextLimits:
 
 
 def context_limits(window: int, output_reserve: int, settings: CompactionSettings) -> ContextLimits:
-    """The limits of a window: fractions of it, while room for the reply stays free.
+    """The limits of a window: fractions of it that keep the reply's reserve free.
 
-    However large the window, room is made at ``trigger_tokens``; the warning and the target keep
-    their proportion to that.
+    Compaction starts at ``trigger_tokens`` at the latest, however large the window; the warning and
+    the target scale with it.
     """
     used = settings.used_window(window)
     most = usable_window(window, output_reserve)
@@ -96,9 +95,9 @@ def context_limits(window: int, output_reserve: int, settings: CompactionSetting
 
 
 def note_due(note: ContextNote, told: ContextNote | None) -> bool:
-    """Whether the model should be told `note` of its context, after what it was `told` last.
+    """Whether the model should get `note` about its context, after the last one it was `told`.
 
-    From six tenths of the limit on, once for each further tenth; at the limit room is made.
+    That is once for each tenth of the limit, from six tenths on; at the limit agent-tui compacts.
     """
     last_told = told.tenth if told is not None else 0
     return max(_FIRST_TOLD_TENTH, last_told + 1) <= note.tenth < _ALL_TENTHS
@@ -106,12 +105,12 @@ def note_due(note: ContextNote, told: ContextNote | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RefillWatch:
-    """Notices that compactions are in vain: the context is full again a few replies later.
+    """Notices that compactions do not help: the context is full again a few replies later.
 
-    A value: each method returns the watch as it is afterwards.
+    An immutable value: each method returns a new watch.
 
     Args:
-        replies: Since the last automatic compaction; None before the first.
+        replies: Number since the last automatic compaction; None before the first.
         refills: How often in a row the context filled up within three replies.
     """
 
@@ -120,11 +119,11 @@ class RefillWatch:
 
     @property
     def is_in_vain(self) -> bool:
-        """Whether the person should be told now: at the third refill in a row, and each third."""
+        """Whether to tell the user now: after every third refill in a row."""
         return self.refills > 0 and self.refills % _REFILLS_IN_A_ROW == 0
 
     def message(self, filling: str) -> str:
-        """What to tell the person; `filling` names what fills the context."""
+        """The message for the user; `filling` names what fills the context."""
         return (
             f"The context filled up again within {_REFILL_REPLIES} replies, "
             f"{self.refills} times in a row. Mostly: {filling}. Ask for smaller pieces, or choose "
@@ -132,11 +131,11 @@ class RefillWatch:
         )
 
     def after_reply(self) -> "RefillWatch":
-        """One more reply came."""
+        """The watch after one more reply."""
         return self if self.replies is None else RefillWatch(self.replies + 1, self.refills)
 
     def after_compaction(self) -> "RefillWatch":
-        """An automatic compaction made room."""
+        """The watch after an automatic compaction."""
         is_refill = self.replies is not None and self.replies <= _REFILL_REPLIES
         return RefillWatch(0, self.refills + 1 if is_refill else 0)
 
@@ -145,7 +144,7 @@ class RefillWatch:
 class Breaker:
     """Stops automatic compaction after failures in a row, so that it cannot fail forever.
 
-    A value: each method returns the breaker as it is afterwards.
+    An immutable value: each method returns a new breaker.
     """
 
     failures: int = 0
@@ -157,7 +156,7 @@ class Breaker:
 
     @property
     def message(self) -> str:
-        """What to tell the person while it is open; empty otherwise."""
+        """The message for the user while it is open; empty otherwise."""
         if not self.is_open:
             return ""
         return (
@@ -166,26 +165,26 @@ class Breaker:
         )
 
     def after_failure(self) -> "Breaker":
-        """One more automatic compaction failed (a cancel by the person is no failure)."""
+        """The breaker after a failed automatic compaction (cancelling does not count)."""
         return Breaker(self.failures + 1)
 
     def after_success(self) -> "Breaker":
-        """A compaction succeeded, the person compacted by hand, or the model changed."""
+        """The breaker after a compaction, a manual one included, or a change of model."""
         return Breaker()
 
 
 def should_compact(
     used: int, limits: ContextLimits, breaker: Breaker, left_tokens: int = 0
 ) -> bool:
-    """Whether automatic compaction, where it is on, is due before the next request.
+    """Whether automatic compaction, if switched on, is due before the next request.
 
     Args:
         used: Tokens of the context.
-        limits: Of its window.
-        breaker: Of the conversation.
-        left_tokens: What the last compaction left, or what its undoing brought back. Where that
-            was much (a small window, a giant turn) the next one waits until the least gain is to
-            be had or the reply's room is reached.
+        limits: The limits of its window.
+        breaker: The conversation's breaker.
+        left_tokens: Size after the last compaction or its undo. If that was large (a small window,
+            a giant turn), the next one waits until it can free the least gain or the context
+            reaches the reply's reserve.
     """
     if breaker.is_open or limits.level(used) != "trigger":
         return False

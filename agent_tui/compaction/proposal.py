@@ -1,4 +1,4 @@
-"""What a compaction would keep, for a person who decides about it before it is made."""
+"""What a compaction would keep, for the user to decide before it is made."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,20 +10,20 @@ from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.draft import Answered, CompactionRequest
 
 Mark: TypeAlias = Literal["keep", "always", "drop"]
-"""What a person says of a piece: keep it word for word now, through all compactions, or do not."""
+"""A user's mark: keep a piece word for word now, through all compactions, or drop it."""
 
 Place: TypeAlias = Literal["stays", "kept", "goes"]
-"""Where a piece would be: among the newest messages, word for word in the summary, or not there."""
+"""Where a piece will be: among the newest messages, word for word in the summary, or nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a person decided about a proposal.
+    """The user's decision about a proposal.
 
     Args:
-        marked: What is kept, whatever the model chose.
-        released: What is no longer kept through all compactions.
-        answered: What the model chose, without what the person dropped; nobody is asked again.
+        marked: Pieces to keep, whatever the model chose.
+        released: Pieces that are no longer kept through all compactions.
+        answered: The model's choice without dropped pieces; no model is asked again.
     """
 
     marked: tuple[Pick, ...]
@@ -31,7 +31,7 @@ class Decision:
     answered: Answered
 
     def applied(self, request: CompactionRequest) -> CompactionRequest:
-        """`request` with the decision."""
+        """`request` with the decision applied."""
 
         async def answered() -> Answered:
             return self.answered
@@ -41,12 +41,12 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A compaction that waits for the person, who marks pieces by their numbers.
+    """A compaction that waits for the user, who marks pieces by their numbers.
 
     Args:
-        ask: What can be chosen, and how much there is room for.
-        choice: What the model wants kept; None where none was asked, or none answered.
-        problem: Why there is no choice, as a clause; empty where nobody was asked.
+        ask: The pieces to choose from, and the available sizes.
+        choice: The model's choice; None if no model was asked or none answered.
+        problem: Why there is no choice, as a clause; empty if no model was asked.
     """
 
     ask: Ask
@@ -54,7 +54,7 @@ class Proposal:
     problem: str = ""
 
     def place(self, piece: Piece, marks: Mapping[int, Mark]) -> Place:
-        """Where `piece` would be."""
+        """Where `piece` will be with these marks."""
         mark = marks.get(piece.number)
         if mark != "always" and 0 < self.ask.staying_from <= piece.number:
             return "stays"
@@ -62,12 +62,12 @@ class Proposal:
         return "kept" if mark in ("keep", "always") or (is_kept and mark != "drop") else "goes"
 
     def chosen_lines(self, piece: Piece) -> str:
-        """``10-20, 31-33``: what the model wants of a piece; empty for all of it."""
+        """The lines of a piece that the model wants, as ``10-20, 31-33``; empty for all of it."""
         spans = next((pick.spans for pick in self._chosen if pick.piece == piece), ())
         return ", ".join(f"{first}-{last}" for first, last in spans)
 
     def kept_tokens(self, marks: Mapping[int, Mark]) -> int:
-        """About what would be kept word for word, parts of a piece by their lines."""
+        """Approximate tokens kept word for word; partial pieces count by their lines."""
         picks = {pick.piece.number: pick for pick in self._chosen}
         return sum(
             _size(piece, None if piece.number in marks else picks.get(piece.number))
@@ -76,7 +76,7 @@ class Proposal:
         )
 
     def decided(self, marks: Mapping[int, Mark]) -> Decision:
-        """The decision that the marks come to."""
+        """The decision that results from the marks."""
         marked = (
             *(Pick(piece, is_lasting=True) for piece in self._marked(marks, "always")),
             *(Pick(piece) for piece in self._marked(marks, "keep")),

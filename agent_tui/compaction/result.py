@@ -1,4 +1,4 @@
-"""A finished compaction that nobody has written yet, and the entries it becomes."""
+"""A finished compaction that is not written yet, and its entries."""
 
 from dataclasses import dataclass
 
@@ -20,23 +20,23 @@ from agent_tui.tokens import TokenCounter
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """What a compaction came to. Nothing is written before the caller appends it.
+    """The result of a compaction. Nothing is written until the caller appends it.
 
     Args:
-        summary: Notes of a model, if any, amid the blocks that code writes.
-        first_kept_entry_id: The first entry that stays; empty when none does.
-        kept_entries: The entries that stay, as they are in the session, with `edits`.
+        summary: A model's notes, if any, between the blocks that code writes.
+        first_kept_entry_id: The first entry that stays; empty if none does.
+        kept_entries: The entries that stay, unchanged, and `edits`.
         edits: Edits of messages that stay, made for this compaction.
         tokens_before: The caller's measured usage.
         tokens_after: The same for the context afterwards; always less.
-        estimated_after: `tokens_after` in tokens of ours.
+        estimated_after: `tokens_after` in our own estimate.
         carryover: What the next session needs to know.
         summarised_by: Name of the model that chose; empty without one.
-        is_fallback: No model chose what stays.
-        usage: What the requests to models used; None without any.
-        note: One line for the person when something did not go as planned; else empty.
-        focus: What the person asked to pay attention to.
-        summarised: How many messages the summary stands for.
+        is_fallback: Whether no model chose what stays.
+        usage: The usage of all requests; None without any.
+        note: One line for the user if something did not go as planned; else empty.
+        focus: What the user wanted the summary to focus on.
+        summarised: Number of messages that the summary replaces.
     """
 
     summary: str
@@ -57,8 +57,8 @@ class CompactionResult:
     def entry(self, reason: str) -> CompactionEntry:
         """The compaction as one entry, to be appended to the session it was made from.
 
-        It is dated later than every message it keeps, whatever the clock says, because the
-        age of a kept reply is what tells its outdated usage from a new one.
+        It is dated later than every message it keeps, whatever the clock says, because the dates
+        decide whether a kept reply's usage is outdated.
         """
         messages = (entry.message for entry in self.kept_entries if isinstance(entry, MessageEntry))
         return CompactionEntry(
@@ -94,9 +94,9 @@ def result_of(
 
     Args:
         request: The conversation.
-        draft: What becomes of it.
-        choice: What a model wanted kept; None where code decided alone.
-        usage: What the requests to models used.
+        draft: The draft of its compaction.
+        choice: The model's choice; None if code decided alone.
+        usage: The usage of all requests.
         counter: Estimates.
     """
     before, after = draft.tokens_before(request), draft.tokens_after(request, counter)
@@ -124,10 +124,10 @@ def result_of(
 
 
 def child_entries(result: CompactionResult, reason: str = "manual") -> tuple[Entry, ...]:
-    """The first entries of the session that goes on after a compaction, as one chain.
+    """The first entries of the session that continues after a compaction, as one chain.
 
-    The compaction, then copies of the kept entries. Copies keep their ids (context edits name
-    them) and their times; only the parent ids are new.
+    They are the compaction and copies of the kept entries. Copies keep their times and their ids
+    (context edits refer to them); only parent ids are new.
     """
     taken = {entry.id for entry in result.kept_entries}
     first = result.entry(reason).model_copy(update={"id": new_entry_id(taken)})

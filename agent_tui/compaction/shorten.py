@@ -1,18 +1,18 @@
-"""Cutting long text in the middle, saying how much went."""
+"""Cut long text in the middle, stating how much was left out."""
 
 import re
 
 from agent_tui.omissions import cut_middle_mark
 
 SENTENCE_END = re.compile(r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\.\.)(?<=[.!?])[\"')\]]*\s+")
-"""Between two sentences; three dots end none."""
+"""Between two sentences; three dots do not end one."""
 
 
 def shorten_middle(text: str, max_chars: int) -> str:
-    """`text`, or its head and tail with the number of characters left out between them.
+    """`text`, or its head and tail around the number of characters left out.
 
-    The result is at most `max_chars` long, except where that is too small for the remark
-    itself. Two thirds of what is kept is head.
+    The result is at most `max_chars` long, unless that is too small for the remark itself. Two
+    thirds of the kept text is head.
     """
     if len(text) <= max_chars:
         return text

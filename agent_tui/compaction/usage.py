@@ -1,4 +1,4 @@
-"""How full the context window is: the provider's own figure first, our estimate for the rest."""
+"""How full the context window is: by the provider's own figure, plus our estimate for the rest."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _LEAST_PART = 4
 _MOST_TIMES = 10
 
 _LEAST_UNCOUNTED_PART = 10
-"""More than this part of the window that is only estimated may be off by a percent of it."""
+"""If more than this fraction of the window is only estimated, it may be off by a percent."""
 
 _NAMED_SOURCES = 3
 _LABEL_CHARS = 60
@@ -33,15 +33,15 @@ def measure_context(
     window: int,
     overhead_tokens: int,
 ) -> ContextUsage:
-    """Tokens the next request of `model` fills.
+    """The tokens of the next request to `model`.
 
     The newest usable figure of the provider (see `newest_figure`) plus an estimate of every
     message after it; without one, everything is estimated and `overhead_tokens` added.
 
     Args:
-        context: What the model sees.
-        counter: Estimates; remembers what it has counted.
-        ratios: What was learned of `model`'s counting.
+        context: The context that the model sees.
+        counter: Estimates tokens; caches its counts.
+        ratios: The learned ratio of `model`'s counts to ours.
         model: Name of the model, ``provider/name`` or the bare name.
         window: Context window of `model` in tokens.
         overhead_tokens: System prompt and tool schemas, as `counter` estimates them.
@@ -59,7 +59,7 @@ def measure_context(
 def _counted_part(
     context: Context, counter: TokenCounter, model: str, window: int, overhead_tokens: int
 ) -> tuple[int, int, int] | None:
-    """Index and tokens of the newest figure, and what we count; None where it is not credible."""
+    """Index and tokens of the newest figure, and our estimate; None if it is not credible."""
     if (found := newest_figure(context, model)) is None:
         return None
     index, counted = found
@@ -68,14 +68,14 @@ def _counted_part(
 
 
 def newest_figure(context: Context, model: str) -> tuple[int, int] | None:
-    """Index and tokens of the newest reply whose usage still says how large the context is.
+    """Index and tokens of the newest reply whose usage still states the context's size.
 
     It must be a completed reply of `model` with a usage that the provider itself sent. Replies
     kept through a compaction still carry the usage of the larger context before it, and so do
     the replies copied into the session that ``/compact`` starts. A message keeps its own time
     wherever it is copied to, and `compaction_entry` dates a compaction later than every message
-    it keeps: so a figure counts only when its message is not older than the compaction. The
-    same goes for replies from before an edit or an undoing (`Context.fresh_from`).
+    it keeps: so a figure counts only when its message is not older than the compaction. The same
+    applies to replies before an edit or an undo (`Context.fresh_from`).
     """
     earliest_ms = _written_ms(context.compaction)
     for index in range(len(context.messages) - 1, context.fresh_from - 1, -1):
@@ -92,11 +92,11 @@ def newest_figure(context: Context, model: str) -> tuple[int, int] | None:
 
 
 def is_credible(counted: int, estimated: int, window: int) -> bool:
-    """Whether a service that says `counted` can have counted what we take for `estimated` tokens.
+    """Whether a service's figure `counted` is plausible for our estimate of `estimated` tokens.
 
-    Some count only what their cache did not hold, or what was left after cutting the request.
-    No vocabulary makes a quarter of our tokens of the same text; one that makes ten times as
-    many is not to be believed either if it goes beyond the window of the reply it stands in.
+    Some services count only uncached tokens, or what was left after cutting the request. No
+    vocabulary gives a quarter of our tokens for the same text; ten times as many is implausible too
+    if it exceeds the model's window.
     """
     is_too_low = counted * _LEAST_PART < estimated and estimated >= _JUDGED_FROM_TOKENS
     most = _MOST_TIMES * max(estimated, _JUDGED_FROM_TOKENS)
@@ -120,8 +120,8 @@ def learn_ratio(
 ) -> None:
     """Compare the newest usable figure with our estimate of the same messages.
 
-    Call it once for each completed reply, when the reply is in `context`, and once after a
-    session was opened. Does nothing when no figure is usable.
+    Call it once for each completed reply, when the reply is in `context`, and once after opening a
+    session. Does nothing if no figure is usable.
     """
     if found := _counted_part(context, counter, model, window, overhead_tokens):
         _, counted, estimated = found
@@ -133,7 +133,7 @@ def _estimate(messages: Sequence[ContextMessage], counter: TokenCounter) -> int:
 
 
 def _written_ms(compaction: CompactionEntry | None) -> float:
-    """When the compaction was written, in milliseconds since 1970; unknown means long ago."""
+    """The time of the compaction in ms since 1970; minus infinity if unknown."""
     if compaction is None:
         return float("-inf")
     try:
@@ -145,8 +145,8 @@ def _written_ms(compaction: CompactionEntry | None) -> float:
 def largest_sources(context: Context, counter: TokenCounter) -> str:
     """The largest sources of `context` with their shares: ``read src/a.py 41 %, ...``.
 
-    Results of the same call, whatever their number, are one source; so are all replies and all
-    messages of the person. What is less than one percent is not named.
+    All results of the same call are one source; so are all replies and all user messages. Sources
+    below one percent are not named.
     """
     tokens = Counter[str]()
     outputs = read_outputs([item.message for item in context.messages])

@@ -1,4 +1,4 @@
-"""Settings: what there is, what is in force and where it is set, and changing one's own."""
+"""Settings: all that exist, those in force and their sources, and changing the user's own."""
 
 from agent_tui.config.loading import LoadedSettings, Origin, SettingProblem, load_settings
 from agent_tui.config.schema import (

@@ -1,4 +1,4 @@
-"""Web addresses that somebody wrote: of model servers and MCP servers."""
+"""Web addresses of model servers and MCP servers, as written by users."""
 
 import re
 from ipaddress import ip_address
@@ -11,7 +11,7 @@ _CREDENTIALS: Final = re.compile(r"(?<=//)[^/@\s]*@")
 
 
 def address_problem(address: str) -> str:
-    """What is wrong with a web address, as words that follow it; empty where nothing is."""
+    """What is wrong with a web address, as text to follow it; empty if nothing."""
     if not address.isprintable() or " " in address:
         return "contains a space or a control character"
     try:
@@ -31,10 +31,10 @@ def address_problem(address: str) -> str:
 
 
 def check_address(address: str) -> str:
-    """`address` as it is.
+    """Returns `address` if it is valid.
 
     Raises:
-        ValueError: It is no web address; says why.
+        ValueError: It is not a web address; says why.
     """
     if problem := address_problem(address):
         shown = _CREDENTIALS.sub("", address)

@@ -1,4 +1,4 @@
-"""Reading the settings in force, and changing the person's own."""
+"""Read the settings in force, and change the user's own."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from agent_tui.config.user_file import UserConfigFile
 from agent_tui.errors import ConfigError
 
 RefuseValue = Callable[[SettingSpec, JsonValue], str]
-"""Says why a value of the right type is refused all the same; empty where it is not."""
+"""Says why a value of the right type is refused anyway; empty if it is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsEditor:
-    """Reads settings and changes the person's own; each reading is fresh.
+    """Reads settings and changes the user's own; never caches.
 
     Attributes:
-        file: The person's own.
-        load: All that is in force here.
-        load_own: What the person's own file says alone, above the defaults.
-        refuse: Why a value is refused that only the rest of the program can judge.
+        file: The user's settings file.
+        load: Loads all settings in force here.
+        load_own: Loads only the user's file and the defaults.
+        refuse: Refuses values that only the rest of the program can judge.
     """
 
     file: UserConfigFile
@@ -31,10 +31,10 @@ class SettingsEditor:
     refuse: RefuseValue
 
     def checked(self, spec: SettingSpec, words: Sequence[str]) -> JsonValue:
-        """What the person wrote for `spec`, as it would be kept.
+        """Convert the user's text for `spec` to the value to store.
 
         Raises:
-            ConfigError: It would be refused; says what is allowed.
+            ConfigError: The value is invalid; says what is allowed.
         """
         value = self.file.checked(spec, words)
         if why := self.refuse(spec, value):
@@ -42,24 +42,24 @@ class SettingsEditor:
         return value
 
     def set(self, spec: SettingSpec, words: Sequence[str]) -> JsonValue:
-        """Keep what the person wrote for `spec`, and return it as it is kept.
+        """Store the user's text for `spec`; returns the stored value.
 
         Raises:
-            ConfigError: It would be refused, or the file cannot be changed; it is as it was.
+            ConfigError: The value is invalid, or the file cannot be changed and stays as it was.
         """
         value = self.checked(spec, words)
         self.file.set(spec, value)
         return value
 
     def stronger_than_own(self, loaded: LoadedSettings, spec: SettingSpec) -> str:
-        """What overrules the person's own value of `spec`, in words; empty where nothing does."""
+        """What overrides the user's own value of `spec`, in words; empty if nothing does."""
         origin = loaded.origin(spec.key)
         match origin.layer:
             case "default" | "own file":
                 return ""
             case "project file":
                 if spec.kind == "list":
-                    return ""  # rules of a project are added to the person's
+                    return ""  # a project's rules are added to the user's
                 return f"{origin} sets it for this project"
             case "environment":
                 return f"the environment variable {origin} sets it"

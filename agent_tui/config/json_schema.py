@@ -42,9 +42,9 @@ def settings_schema() -> JsonObject:
 
 
 def _plain(schema: JsonValue, definitions: Mapping[str, JsonObject]) -> JsonValue:
-    """`schema` with definitions in place of references, and without the choice of null.
+    """`schema` with references replaced by definitions, and without null as an option.
 
-    TOML has no null. Titles and the docstrings of definitions are left out: they name the code.
+    TOML has no null. Titles and docstrings of definitions are left out, because they name code.
     """
     if isinstance(schema, list):
         return [_plain(one, definitions) for one in schema]

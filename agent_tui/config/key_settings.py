@@ -25,7 +25,7 @@ class _Keys(BaseModel):
 
     @property
     def key_map(self) -> KeyMap:
-        """The keys in force, by what the person chose."""
+        """The keys in force, by what the user chose."""
         chosen = {name for name in self.model_fields_set if self._choice(name)}
         return KeyMap({name: getattr(self, name) for name in KEY_ACTIONS if name in chosen})
 

@@ -1,4 +1,4 @@
-"""Names of settings: from ``compaction.auto`` to its parts, and the lines they stand on."""
+"""Names of settings: ``compaction.auto`` to its parts, and the lines of keys in a file."""
 
 import re
 import tomllib
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TypeAlias, cast
 
 SettingKey: TypeAlias = tuple[str, ...]
-"""``("compaction", "auto")``; the parts may hold dots, as names of models do."""
+"""``("compaction", "auto")``; parts may contain dots, as model names do."""
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -17,10 +17,10 @@ def dotted(key: SettingKey) -> str:
 
 
 def parse_key(text: str) -> SettingKey:
-    """The parts of a key as written in TOML.
+    """Parse a key as written in TOML into its parts.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not a key.
     """
     if "\n" in text or "\r" in text or "=" in re.sub(r'"[^"]*"', "", text):
         raise ValueError(f"{text!r} is not the name of a setting")
@@ -49,7 +49,7 @@ def key_lines(text: str) -> Mapping[SettingKey, int]:
 
 
 def line_of(lines: Mapping[SettingKey, int], key: SettingKey) -> int:
-    """The line of `key`, or the first of it, or that of its section; 0 where none is known."""
+    """The line of `key`, of its first part set, or of its section; 0 if unknown."""
     below = [line for known, line in lines.items() if known[: len(key)] == key]
     if below:
         return min(below)

@@ -29,12 +29,12 @@ Layer: TypeAlias = Literal["default", "own file", "project file", "environment",
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a setting is set.
+    """The source of a setting.
 
     Attributes:
         layer: The later in `Layer`, the stronger.
         source: The file, the variable or the option; empty for a default.
-        line: In the file, from 1; 0 where there is none.
+        line: The line in the file, from 1; 0 if there is none.
     """
 
     layer: Layer
@@ -52,9 +52,9 @@ DEFAULT = Origin("default")
 
 @dataclass(frozen=True, slots=True)
 class SettingProblem:
-    """One setting that was left out, or a whole file: its `key` is empty.
+    """A setting that was ignored, or a whole file if `key` is empty.
 
-    `line` is 0 where there is none (environment, flags). `is_of_project`: a project's file sets it.
+    `line` is 0 if there is none (environment, flags). `is_of_project`: a project's file sets it.
     """
 
     source: str
@@ -65,7 +65,7 @@ class SettingProblem:
 
     @property
     def place(self) -> str:
-        """Where it is set, with its name."""
+        """The source and the name of the setting."""
         where = f"{self.source}:{self.line}" if self.line else self.source
         return f"{where}: {self.key}" if self.key else where
 
@@ -74,17 +74,16 @@ class SettingProblem:
 
     @property
     def notice(self) -> str:
-        """What the person is told."""
+        """The notice for the user."""
         what = "Setting ignored" if self.key else "File ignored"
         return f"{what}: {self}"
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """The settings in force, what could not be used, and where each comes from.
+    """The settings in force, the ignored ones, and the sources of all.
 
-    `origins` has the settings that are set anywhere, each with all places that set it, the
-    strongest last.
+    `origins` maps each setting that is set anywhere to all its sources, the strongest last.
     """
 
     settings: Settings
@@ -94,7 +93,7 @@ class LoadedSettings:
     )
 
     def origins_of(self, key: SettingKey) -> tuple[Origin, ...]:
-        """All places that set `key`, or something in it, the strongest last; at least `DEFAULT`."""
+        """All sources of `key` or a part of it, the strongest last; at least `DEFAULT`."""
         found = [
             origin
             for other, origins in self.origins.items()
@@ -104,7 +103,7 @@ class LoadedSettings:
         return tuple(found) or (DEFAULT,)
 
     def origin(self, key: SettingKey) -> Origin:
-        """The place whose value of `key` is in force."""
+        """The source of the value of `key` that is in force."""
         return self.origins_of(key)[-1]
 
 
@@ -121,8 +120,8 @@ def load_settings(
         environ: ``AGENT_TUI_MODEL`` sets ``model``, ``AGENT_TUI_COMPACTION__AUTO`` sets
             ``compaction.auto``.
         flags: Values from the command line, by setting name; ``None`` values are left out.
-        project_files: Settings of a trusted project, the most general first. They stand between
-            `user_file` and the environment, and only say what `refusals` lets them.
+        project_files: Settings of a trusted project, the most general first. They override
+            `user_file` but not the environment, and may only set what `refusals` allows.
     """
     layers = _SettingsLayers()
     layers.add_file(user_file)
@@ -149,7 +148,7 @@ class _SettingsLayers:
         self._add(values, lambda key: Origin("own file", str(path), line_of(lines, key)))
 
     def add_project_file(self, path: Path) -> None:
-        """What the project's file may set; its rules are added to the others."""
+        """Add the values that the project's file may set; its rules are added to the others."""
         first = len(self.problems)
         values, lines = self._read(path)
         own = Settings.model_validate(self.values)
@@ -191,7 +190,7 @@ class _SettingsLayers:
         self._add(values, lambda key: Origin("command line", f"--{key[-1].replace('_', '-')}"))
 
     def leave_out_clashing_keys(self) -> None:
-        """Leave out what ``[keys]`` says against itself; all layers are judged together."""
+        """Drop ``[keys]`` that conflict; all layers are judged together."""
         while clash := next(Settings.model_validate(self.values).keys.key_map.clashes(), None):
             name, why = clash
             key = ("keys", name)
@@ -232,14 +231,14 @@ class _SettingsLayers:
             self.problems.append(SettingProblem(source, line, ".".join(one.key), one.why))
 
     def _add(self, values: JsonObject, origin_of: Callable[[SettingKey], Origin]) -> None:
-        """Put `values` over those so far, and remember where each comes from."""
+        """Merge `values` over those so far, and record their source."""
         self.values = merge(self.values, values)
         for key in leaves(values):
             self.origins[key] = (*self.origins.get(key, ()), origin_of(key))
 
 
 def listed(text: str) -> JsonValue:
-    """The list that a variable holds: in JSON, or with commas between what brackets do not hold."""
+    """The list in a variable: JSON, or separated by commas that are not inside brackets."""
     if text.lstrip().startswith("["):
         with suppress(ValueError):
             return cast(JsonValue, json.loads(text))
@@ -257,7 +256,7 @@ def leaves(values: JsonObject, prefix: SettingKey = ()) -> Iterator[SettingKey]:
 
 
 def nested(key: SettingKey, value: JsonValue) -> JsonObject:
-    """A table that says only that `key` is `value`."""
+    """A table that sets only `key` to `value`."""
     for part in reversed(key):
         value = {part: value}
     assert isinstance(value, dict)
@@ -265,7 +264,7 @@ def nested(key: SettingKey, value: JsonValue) -> JsonObject:
 
 
 def merge(base: JsonObject, over: JsonObject) -> JsonObject:
-    """`base` with what `over` says, table by table."""
+    """`base` updated with `over`, table by table."""
     merged = dict(base)
     for key, value in over.items():
         before = merged.get(key)

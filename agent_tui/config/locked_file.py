@@ -1,4 +1,4 @@
-"""Files that several runs of the program change: one at a time."""
+"""Files that several runs of the program change, one at a time."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -13,10 +13,11 @@ _LOCK_WITHIN_S = 10.0
 
 @contextmanager
 def locked_for_change(path: Path, hint: str) -> Generator[None]:
-    """No other run changes `path` meanwhile; its folder is made.
+    """Lock `path` against changes by other runs; creates its folder.
 
     Raises:
-        ConfigError: With `hint`: another run kept it for too long, or the change met an OSError.
+        ConfigError: Another run held the lock too long, or the change raised an OSError; has
+            `hint`.
     """
     try:
         make_private_dir(path.parent)

@@ -24,10 +24,10 @@ _LOOSER_SANDBOXES: tuple[SandboxMode, ...] = ("on", "auto", "off")
 
 
 def refusals(values: JsonObject, own: Settings) -> Iterator[tuple[SettingKey, str]]:
-    """What a project's file, valid as such, may not set, and why.
+    """The settings of a valid project file that it may not set, and why.
 
-    It may choose how the work is done and make it stricter. It may not say where requests,
-    keys and files go, nor allow what the person's own settings do not.
+    It may choose how work is done and make permissions stricter. It may not decide where requests,
+    keys and files go, nor allow what the user's own settings do not.
     """
     for key, value in values.items():
         if key not in _PROJECT_SETTINGS:

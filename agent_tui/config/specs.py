@@ -1,4 +1,4 @@
-"""The specification of each setting: what it is, what it may be, and which variable sets it."""
+"""The specification of each setting: its meaning, its values, and its variable."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,12 +24,12 @@ class SettingSpec:
 
     Attributes:
         key: Its section and name.
-        kind: What kind of value it takes.
-        description: One line that says what it is.
+        kind: The kind of its value.
+        description: One line about it.
         choices: All values of a choice.
-        limits: Of a number, in words; empty for none.
-        default: What is in force where nobody says anything.
-        variable: The environment variable that sets it; empty where none does.
+        limits: The limits of a number, in words; empty for none.
+        default: The value if nothing sets it.
+        variable: The environment variable that sets it; empty if there is none.
     """
 
     key: SettingKey
@@ -47,12 +47,12 @@ class SettingSpec:
 
     @property
     def section(self) -> SettingKey:
-        """The table it stands in; empty for those before all tables."""
+        """The table of the setting; empty for those before all tables."""
         return self.key[:-1]
 
     @property
     def allowed(self) -> str:
-        """What it may be, in words."""
+        """The allowed values, in words."""
         match self.kind:
             case "switch":
                 return "true or false"
@@ -69,13 +69,13 @@ class SettingSpec:
 
 
 def setting_specs(settings: Settings) -> tuple[SettingSpec, ...]:
-    """Every setting, those without a section first; of ``[models]`` those `settings` name."""
+    """Every setting, those without a section first; in ``[models]`` those that `settings` name."""
     found = tuple(_specs(Settings, (), settings, has_variables=True))
     return (*(one for one in found if not one.section), *(one for one in found if one.section))
 
 
 def spec_of(key: SettingKey) -> SettingSpec | None:
-    """The specification of the setting `key`; None where there is no such setting."""
+    """The specification of the setting `key`; None if it does not exist."""
     model: type[BaseModel] = Settings
     depth, is_named = 0, False
     while depth < len(key):
@@ -96,7 +96,7 @@ def spec_of(key: SettingKey) -> SettingSpec | None:
 
 
 def section_of(key: SettingKey) -> type[BaseModel]:
-    """The table that `key`, which need not exist, is in; as deep as tables are known."""
+    """The table of `key`, which need not exist; as deep as tables are known."""
     model: type[BaseModel] = Settings
     rest = list(key[:-1])
     while rest and (field := model.model_fields.get(rest.pop(0))):
@@ -110,7 +110,7 @@ def section_of(key: SettingKey) -> type[BaseModel]:
 
 
 def section_description(section: SettingKey) -> str:
-    """The line that says what ``[section]`` is for."""
+    """The description of ``[section]``."""
     field = Settings.model_fields.get(section[0]) if section else None
     return (field.description or "") if field else ""
 
@@ -128,7 +128,7 @@ _NO_SETTINGS: Final = frozenset(
 
 
 def unknown_variables(environ: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Names of `environ` that look like ours and mean nothing, and which could be meant."""
+    """Names in `environ` that look like ours but mean nothing, and which may be meant."""
     known = {*setting_variables(), *_NO_SETTINGS}
     for name in sorted(environ):
         is_header = name.startswith("AGENT_TUI_MCP_HEADER_")
@@ -142,7 +142,7 @@ def setting_variables() -> Mapping[str, str]:
 
 
 def value_at(settings: Settings, key: SettingKey) -> JsonValue:
-    """The value of `key` in `settings`; None where a named table does not have it."""
+    """The value of `key` in `settings`; None if a named table lacks it."""
     value: object = settings
     for part in key:
         if isinstance(value, BaseModel):
@@ -219,7 +219,7 @@ def _kind(annotation: object) -> tuple[SettingKind, tuple[str, ...]]:
 
 
 def _inner(field: FieldInfo) -> type[BaseModel] | None:
-    """The table a field is, or the one that stands under each name in it."""
+    """The table that a field is, or the one under each name in it."""
     annotation: object = field.annotation
     if get_origin(annotation) is dict:
         annotation = get_args(annotation)[1]
@@ -229,7 +229,7 @@ def _inner(field: FieldInfo) -> type[BaseModel] | None:
 
 
 def _listed(field: FieldInfo) -> type[BaseModel] | None:
-    """The table that stands several times under each name in a field."""
+    """The table that occurs several times under each name in a field."""
     if not _is_named_lists(field):
         return None
     found: object = get_args(get_args(field.annotation)[1])[0]
@@ -263,7 +263,7 @@ def _limits(field: FieldInfo) -> str:
 
 
 def _plain(value: object) -> JsonValue:
-    """A value as TOML and JSON know it."""
+    """A value converted for TOML and JSON."""
     if isinstance(value, BaseModel):
         return cast(JsonValue, value.model_dump(mode="json"))
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""The text of a new ``config.toml``: every setting with what it is, commented out."""
+"""The text of a new ``config.toml``: every setting with its description, commented out."""
 
 import textwrap
 from itertools import groupby
@@ -28,7 +28,7 @@ _COLUMNS = 96
 
 
 def commented_settings() -> str:
-    """A file that changes nothing and says what could be changed."""
+    """A file that changes nothing and lists all settings."""
     pieces = [_HEAD]
     for section, specs in groupby(setting_specs(Settings()), key=lambda spec: spec.section):
         if section:
@@ -45,7 +45,7 @@ def commented_settings() -> str:
 
 
 def toml_text(value: JsonValue) -> str:
-    """A value as it is written in TOML; empty for None."""
+    """A value in TOML syntax; empty for None."""
     match value:
         case None:
             return ""
@@ -63,7 +63,7 @@ def toml_text(value: JsonValue) -> str:
 
 
 def _basic_string(text: str) -> str:
-    """A TOML string on one line; what steers a terminal is written as an escape."""
+    """A TOML string on one line; control characters are escaped."""
     escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
     letters = (
         escapes.get(letter) or (letter if letter.isprintable() else f"\\U{ord(letter):08X}")

@@ -1,4 +1,4 @@
-"""Changing the person's own ``config.toml``: one value at a time, comments and order kept."""
+"""Change the user's own ``config.toml``: one value at a time, with comments and order kept."""
 
 import re
 import tomllib
@@ -24,10 +24,10 @@ _FIX_FIRST = "Fix the file first: agent-tui config edit."
 
 
 def setting_named(text: str) -> SettingSpec:
-    """The setting a person names, such as ``compaction.auto`` or ``models."openai/x".window``.
+    """The setting that the user names, such as ``compaction.auto`` or ``models."openai/x".window``.
 
     Raises:
-        ConfigError: There is none of that name; says which one is meant, or which there are.
+        ConfigError: It does not exist; names the likely one, or all.
     """
     try:
         key = parse_key(text)
@@ -40,24 +40,24 @@ def setting_named(text: str) -> SettingSpec:
 
 
 class UserConfigFile:
-    """One person's ``config.toml``.
+    """The user's ``config.toml``.
 
     Args:
-        path: May be missing; where it is a link, what it leads to is changed.
+        path: May be missing; if it is a link, its target is changed.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def checked(self, spec: SettingSpec, words: Sequence[str]) -> JsonValue:
-        """What the person wrote for `spec`, as the type it has.
+        """Convert the user's text for `spec` to its type.
 
         Args:
             spec: The setting.
-            words: One text; of a list its members, or one text that is a TOML list.
+            words: One text; for a list, its items or one text with a TOML list.
 
         Raises:
-            ConfigError: It is not allowed there (says what is), or the file is broken.
+            ConfigError: It is not allowed (says what is), or the file is invalid.
         """
         if spec.kind == "table":
             raise ConfigError(f"{spec.name} is a table.", "Edit it with agent-tui config edit.")
@@ -83,14 +83,14 @@ class UserConfigFile:
         return value
 
     def set(self, spec: SettingSpec, value: JsonValue) -> None:
-        """Set `spec` to `value`, in the place of its commented line where there is one.
+        """Set `spec` to `value`, replacing its commented line if there is one.
 
         Args:
             spec: The setting.
-            value: As `checked` gave it.
+            value: As returned by `checked`.
 
         Raises:
-            ConfigError: The file is broken, or cannot be read or written; it is as it was.
+            ConfigError: The file is invalid, unreadable or not writable, and stays as it was.
         """
         import tomlkit  # 30 ms that only a change needs
 
@@ -105,11 +105,11 @@ class UserConfigFile:
         self._write(changed)
 
     def unset(self, spec: SettingSpec) -> bool:
-        """Take `spec` out of the file; false if it is not in there.
+        """Remove `spec` from the file; false if it is not set there.
 
         Raises:
-            ConfigError: The rest of the file needs it, or the file is broken or cannot be read or
-                written; it is as it was.
+            ConfigError: The rest of the file needs it, or the file is invalid, unreadable or not
+                writable; it stays as it was.
         """
         import tomlkit
 
@@ -131,7 +131,7 @@ class UserConfigFile:
         return True
 
     def create(self, text: str) -> bool:
-        """Make the file, with `text`, if there is none; false if there is.
+        """Create the file with `text`; false if it exists.
 
         Raises:
             ConfigError: It cannot be written.
@@ -144,7 +144,7 @@ class UserConfigFile:
     def _table(
         self, document: MutableMapping[str, object], section: SettingKey
     ) -> MutableMapping[str, object]:
-        """The table called `section`, made where it is not there."""
+        """The table `section`, created if it is missing."""
         import tomlkit
 
         table = document
@@ -189,7 +189,7 @@ def _toml_list(spec: SettingSpec, text: str) -> JsonValue:
 
 
 def _uncommented(text: str, key: SettingKey, line: str) -> str | None:
-    """`text` with `line` for the one that has `key` commented out; None where there is none."""
+    """`text` with the commented line of `key` replaced by `line`; None if there is none."""
     lines = text.splitlines(keepends=True)
     is_there = not key[:-1]
     commented = re.compile(rf"#\s?{re.escape(dotted(key[-1:]))}\s*=")

@@ -1,4 +1,4 @@
-"""Validation that leaves out what is wrong and says why, instead of refusing the whole file."""
+"""Validation that drops invalid settings and says why, instead of refusing the whole file."""
 
 import difflib
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from agent_tui.messages import JsonObject
 class InvalidSetting:
     """A setting that cannot be used, and what is allowed instead.
 
-    `by_rule`: its type is right, and what the value says is refused.
+    `by_rule`: its type is right, but its value is refused.
     """
 
     key: SettingKey
@@ -25,7 +25,7 @@ class InvalidSetting:
 
 
 def keep_valid(values: JsonObject) -> tuple[JsonObject, tuple[InvalidSetting, ...]]:
-    """`values` without the invalid ones, and those with the reasons."""
+    """`values` without the invalid ones, and the invalid ones with reasons."""
     invalid: list[InvalidSetting] = []
     remaining = without(values, (SCHEMA_KEY,))
     while True:
@@ -52,7 +52,7 @@ def without(values: JsonObject, key: SettingKey) -> JsonObject:
 
 
 def unknown_setting(key: SettingKey) -> str:
-    """What to say of a key that is no setting: the one that was meant, or those there are."""
+    """The message about an unknown key: the likely setting, or all that exist."""
     allowed = list(section_of(key).model_fields)
     near = difflib.get_close_matches(key[-1], allowed, n=1)
     if near:

@@ -1,1 +1,1 @@
-"""What the person writes: a draft with its pastes and images, and the history of those sent."""
+"""The user's input: a draft with its pastes and images, and the history of sent drafts."""

@@ -1,4 +1,4 @@
-"""Drafts: large pastes and images stand in the prompt as one short mark each, and go whole."""
+"""Drafts: large pastes and images are short marks in the prompt, and are sent whole."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ MarkKind = Literal["paste", "image"]
 
 @dataclass(frozen=True, slots=True)
 class DraftImage:
-    """An image and the path it was read from, as it was given."""
+    """An image and its path, as given."""
 
     path: str
     image: ImageFile
@@ -27,7 +27,7 @@ class DraftImage:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A mark in a line: what it stands for, and the columns it takes."""
+    """A mark in a line: its kind and number, and the columns it covers."""
 
     kind: MarkKind
     number: int
@@ -45,7 +45,7 @@ def _no_images() -> Mapping[int, DraftImage]:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What stands in the prompt: the text as shown, and what its marks stand for."""
+    """The contents of the prompt: the text as shown, and the contents of its marks."""
 
     text: str = ""
     pastes: Mapping[int, str] = field(default_factory=_no_pastes)
@@ -53,12 +53,12 @@ class Draft:
 
     @property
     def sent_text(self) -> str:
-        """The text with what was pasted; the marks of images stay, as the model sees those."""
+        """The text with pastes expanded; the marks of images stay, as the model sees the images."""
         return _replaced(self.text, self._paste_of)
 
     @property
     def full_text(self) -> str:
-        """The text with what was pasted, and the path of each image."""
+        """The text with pastes expanded, and each image as its path."""
         return _replaced(self.text, lambda kind, number: self._words_of(kind, number, "{}"))
 
     @property
@@ -69,11 +69,11 @@ class Draft:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing but blanks."""
+        """Whether there are only blanks."""
         return not self.text.strip()
 
     def trimmed(self) -> "Draft":
-        """Without blanks at both ends and without what no mark names any more."""
+        """Without blanks at both ends and without contents that have no mark."""
         named = {(mark.kind, mark.number) for mark in marks_in(self.text)}
         return Draft(
             self.text.strip(),
@@ -82,7 +82,7 @@ class Draft:
         )
 
     def with_mentions(self) -> "Draft":
-        """The same with each image as a mention of its file: what can be kept for later."""
+        """The same with each image as a mention of its file, so that it can be stored."""
         if not self.images:
             return self
         kept = _replaced(
@@ -92,7 +92,7 @@ class Draft:
         return Draft(kept, self.pastes)
 
     def folded(self, text: str) -> "Draft":
-        """`text`, made from `full_text` by an editor, with what is unchanged as marks again."""
+        """`text`, edited from `full_text`, with unchanged parts as marks again."""
         for mark in marks_in(self.text):
             words = self._words_of(mark.kind, mark.number, "{}")
             if words:
@@ -110,7 +110,7 @@ class Draft:
 
 
 def joined(drafts: Iterable[Draft]) -> Draft:
-    """One draft of several, an empty line between them; their marks are numbered anew."""
+    """Several drafts as one, separated by empty lines, with renumbered marks."""
     texts: list[str] = []
     pastes: dict[int, str] = {}
     images: dict[int, DraftImage] = {}
@@ -176,7 +176,7 @@ def mark_after(text: str) -> int:
 
 
 def _replaced(text: str, words_of: Callable[[MarkKind, int], str | None]) -> str:
-    """`text` with each mark that stands for words replaced by them."""
+    """`text` with each mark replaced by its words, if it has any."""
 
     def words(mark: re.Match[str]) -> str:
         found = words_of("paste" if mark[1] == "paste" else "image", int(mark[2]))

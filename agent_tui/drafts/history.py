@@ -1,4 +1,4 @@
-"""What was sent in a project before: a private JSON-lines file, and walking through it."""
+"""The messages sent in a project: a private JSON-lines file, and stepping through it."""
 
 import json
 import os
@@ -15,14 +15,14 @@ from agent_tui.regular_files import read_regular_file
 
 MAX_DRAFTS = 10_000
 MAX_BYTES = 16_000_000
-"""Older ones are dropped at the start once the file has twice as many lines or bytes."""
+"""At the start, older drafts are dropped if the file has twice as many lines or bytes."""
 
 
 class PromptHistory:
-    """The drafts sent in one project, oldest first, no text twice.
+    """The drafts sent in one project, oldest first, without duplicates.
 
-    Several programs may write the same file: each appends whole lines, and the one that shortens
-    it holds a lock and keeps what the others wrote.
+    Several programs may write the same file: each appends whole lines, and one that shortens it
+    holds a lock and keeps what others wrote.
 
     Args:
         path: ``history.jsonl``, created with mode 0600 at the first `add`; None keeps the
@@ -45,10 +45,10 @@ class PromptHistory:
         return [d.text for d in self.drafts if "\n" not in d.text and not d.pastes]
 
     def load(self) -> None:
-        """Read the file, and shorten it where it has grown. Blocking.
+        """Read the file, and shorten it if it has grown too long. Blocking.
 
-        Lines that cannot be read are skipped; what was added before stays newest. A file that
-        cannot be read or shortened changes nothing.
+        Unreadable lines are skipped; drafts added before stay newest. If the file cannot be read or
+        shortened, nothing changes.
         """
         added = self.drafts
         self._drafts = _decoded(self._read())
@@ -56,10 +56,10 @@ class PromptHistory:
             self._remember(draft)
 
     def add(self, draft: Draft) -> None:
-        """Remember what was sent, in the file too.
+        """Add a sent draft, also to the file.
 
         Raises:
-            OSError: the file cannot be written, told once; the draft is in memory all the same.
+            OSError: The file cannot be written (raised once); the draft is still in memory.
         """
         if draft.is_empty:
             return
@@ -105,10 +105,10 @@ class PromptHistory:
 
 @contextmanager
 def _locked(path: Path) -> Generator[int]:
-    """The file, open for appending, nobody else writing: also not one that takes its place.
+    """Open the file for appending and lock it, even against a file that replaces it.
 
-    Where the file system has no locks the worst is that a draft is forgotten that another program
-    adds while this one shortens the file.
+    On a file system without locks, at worst a draft is lost that another program adds while this
+    one shortens the file.
     """
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
@@ -129,7 +129,7 @@ def _is_still(path: Path, descriptor: int) -> bool:
 
 
 def _write(descriptor: int, line: bytes) -> None:
-    """Append `line`; behind a line that another program could not finish on one of its own."""
+    """Append `line`, on a new line if another program left an incomplete one."""
     size = os.fstat(descriptor).st_size
     if size and os.pread(descriptor, 1, size - 1) != b"\n":
         line = b"\n" + line
@@ -184,9 +184,9 @@ def _decode(line: bytes) -> Draft | None:
 
 
 class HistoryWalk:
-    """One walk through the history. The draft it began with is the newest step.
+    """Steps through the history. The draft it began with is the newest step.
 
-    What the person changes at a step is kept for that step until the walk ends.
+    Changes at a step are kept for that step until the walk ends.
     """
 
     def __init__(self, drafts: Sequence[Draft], current: Draft) -> None:
@@ -194,11 +194,11 @@ class HistoryWalk:
         self._position = len(self._steps) - 1
 
     def older(self, current: Draft) -> Draft | None:
-        """The step before; None at the oldest. `current` is what stands in the prompt now."""
+        """The previous step; None at the oldest. `current` is the present draft."""
         return self._move(current, -1)
 
     def newer(self, current: Draft) -> Draft | None:
-        """The step after; None at the draft the walk began with."""
+        """The next step; None at the draft that the walk began with."""
         return self._move(current, 1)
 
     def _move(self, current: Draft, step: int) -> Draft | None:

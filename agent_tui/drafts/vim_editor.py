@@ -1,4 +1,4 @@
-"""The keys of vi as commands, and an editor's mode, register and undo. Knows no screen."""
+"""The keys of vi as commands, and an editor's mode, register and undo, without a screen."""
 
 import re
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ _NAMED: Final = {
     "delete": "x",
     "ctrl+r": "\x12",
 }
-"""Keys that write no character, and the command each of them is."""
+"""Keys without a character, and the command of each."""
 
 _SHORT: Final = {"x": "dl", "X": "dh", "D": "d$", "C": "c$", "s": "cl", "S": "cc", "Y": "yy"}
 _SELECTED: Final = {"x": "d", "s": "c"}
@@ -49,13 +49,13 @@ Unfinished: TypeAlias = Literal["unfinished"]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What was asked for.
+    """A parsed command.
 
     Attributes:
-        name: The key that says what is done; an operator; empty where the cursor only moves.
-        target: Over what: a motion, an object such as ``iw``, or ``line``; empty for none.
-        letter: What ``f``, ``t``, ``r`` and the like are for.
-        count: How often; None where nothing was said.
+        name: The key of the action or operator; empty if the cursor only moves.
+        target: A motion, an object such as ``iw``, or ``line``; empty for none.
+        letter: The character for ``f``, ``t``, ``r`` and the like.
+        count: Number of repetitions; None if not given.
     """
 
     name: str = ""
@@ -65,16 +65,16 @@ class Command:
 
 
 def character_of(key: str) -> str:
-    """The character that stands for `key` in what `parse` takes; empty if it has none."""
+    """The character for `key` in the input of `parse`; empty if it has none."""
     return key if len(key) == 1 else _NAMED.get(key, "")
 
 
 def parse(keys: str, *, is_visual: bool) -> Command | Unfinished | None:
-    """The command that `keys` are; ``unfinished`` if more must come, None if they are none.
+    """Parse `keys` as a command; ``unfinished`` if more keys must follow, None if invalid.
 
     Args:
-        keys: The characters of the keys that were pressed.
-        is_visual: Whether something is selected that operators take.
+        keys: The characters of the pressed keys.
+        is_visual: Whether there is a selection for operators.
     """
     found = _PARTS.fullmatch(keys)
     if found is None:
@@ -94,7 +94,7 @@ def parse(keys: str, *, is_visual: bool) -> Command | Unfinished | None:
 
 
 def _moved(command: Command, keys: str, *, takes_objects: bool) -> Command | Unfinished | None:
-    """`command` over what `keys` say."""
+    """`command` with the target that `keys` name."""
     name, count = command.name, command.count
     if keys in MOTIONS:
         return Command(name, keys, "", count)
@@ -117,7 +117,7 @@ _MOST_PASTED: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """What was cut or copied last."""
+    """The text that was cut or copied last."""
 
     text: str = ""
     lines: bool = False
@@ -127,10 +127,10 @@ class Vim:
     """Takes keys and changes a buffer.
 
     Attributes:
-        mode: What keys mean now; in ``insert`` all but Esc are left to the text field.
-        anchor: Where the selection began, in the visual modes.
-        wish: Set by the last key: an earlier or later draft of the history.
-        pending: What was typed of a command that is not whole yet.
+        mode: The present mode; in ``insert`` the text field handles all keys but Esc.
+        anchor: The start of the selection in visual modes.
+        wish: A request of the last key for an earlier or later draft of the history.
+        pending: The typed part of an incomplete command.
     """
 
     def __init__(self) -> None:
@@ -153,7 +153,7 @@ class Vim:
         return self.mode == "insert"
 
     def begin(self, buffer: Buffer, mode: Mode | None = None) -> None:
-        """Take another text, whose past cannot be undone, in `mode` or the present one."""
+        """Switch to another text with an empty undo history, in `mode` or the present one."""
         self._past, self._future = [], []
         self.pending = ""
         self._open = None
@@ -161,14 +161,14 @@ class Vim:
         self.mode = mode or ("normal" if self.mode.startswith("visual") else self.mode)
 
     def press(self, key: str, buffer: Buffer) -> Buffer | None:
-        """Take a key.
+        """Handle a key.
 
         Args:
-            key: The character, or the name of a key that writes none, such as ``escape``.
-            buffer: The text as it is; in a visual mode its cursor is the moving end.
+            key: The character, or the name of a key without one, such as ``escape``.
+            buffer: The present text; in a visual mode its cursor is the moving end.
 
         Returns:
-            The text as it is now; None where the key means nothing here.
+            The text afterwards; None if the key has no meaning here.
         """
         self.wish = ""
         if self.is_writing:
@@ -188,7 +188,7 @@ class Vim:
         return self._run(command, buffer.at(buffer.cursor))
 
     def selection(self, buffer: Buffer) -> Extent:
-        """What is selected in a visual mode."""
+        """The selection in a visual mode."""
         start, last = sorted((min(self.anchor, len(buffer.text)), buffer.cursor))
         if self.mode == "visual line":
             return whole_lines(buffer.text, start, last)
@@ -262,7 +262,7 @@ class Vim:
     # Changes
 
     def _edit(self, command: Command, buffer: Buffer) -> Buffer:
-        """Do a command that can change the text, with what is selected or its target."""
+        """Continue in insert mode; undo restores `before`."""
         is_visual = self.mode != "normal"
         extent = self.selection(buffer) if is_visual else self._extent(command, buffer)
         if extent is None:
@@ -308,9 +308,9 @@ class Vim:
                 return self._insert(buffer, replace(buffer, cursor=end))
 
     def _extent(self, command: Command, buffer: Buffer) -> Extent | None:
-        """What a command in normal mode is about; None if it cannot be done here.
+        """The range of a command in normal mode; None if it is not possible here.
 
-        Of commands that insert, `end` is where. Motions that lead nowhere stop an operator.
+        For inserting commands, `end` is the position. A motion without a goal stops an operator.
         """
         text, at, count = buffer.text, buffer.cursor, command.count or 1
         match command.name:
@@ -376,7 +376,7 @@ class Vim:
         return buffer.replaced(place, place, new, end).at(end)
 
     def _paste_over(self, buffer: Buffer, extent: Extent, count: int) -> Buffer:
-        """Put the register in place of what is selected, which goes into the register."""
+        """Replace the selection with the register, and put the selection into the register."""
         register, new = self._register, self._paste(count)
         self._register = Register(buffer.text[extent.start : extent.end], extent.lines)
         if register.lines and not extent.lines:
@@ -391,7 +391,7 @@ class Vim:
     # Where motions lead
 
     def _move(self, command: Command, buffer: Buffer) -> Buffer:
-        """The cursor elsewhere; up and down beyond the text wish for another draft."""
+        """Move the cursor; up and down beyond the text request another draft."""
         goal = self._goal(command, buffer)
         if command.target in "jk":
             if goal is None and self.mode == "normal":
@@ -401,7 +401,7 @@ class Vim:
         return buffer if goal is None else buffer.at(goal.at)
 
     def _goal(self, command: Command, buffer: Buffer) -> Goal | None:
-        """Where a motion leads; that of ``f`` and the like is kept for ``;`` and ``,``."""
+        """The goal of a motion; that of ``f`` and the like is stored for ``;`` and ``,``."""
         text, at, motion = buffer.text, buffer.cursor, command.target
         if motion in ("j", "k"):
             if self._column is None:
@@ -435,7 +435,7 @@ class Vim:
 
 
 def _joined_lines(buffer: Buffer, count: int) -> Buffer:
-    """The cursor's line and those below it, `count` in all, as one, a blank between them."""
+    """Join `count` lines from the cursor's line on, with blanks between them."""
     for _ in range(max(count - 1, 1)):
         text = buffer.text
         end = line_end(text, buffer.cursor)
@@ -449,7 +449,7 @@ def _joined_lines(buffer: Buffer, count: int) -> Buffer:
 
 
 def _what_was_inserted(began: Buffer, now: Buffer) -> str:
-    """The text that was typed since insert mode began, where it is in one piece."""
+    """The text typed since insert mode began, if it is in one piece."""
     before, after = began.text[: began.cursor], began.text[began.cursor :]
     fits = len(now.text) >= len(before) + len(after)
     if fits and now.text.startswith(before) and now.text.endswith(after):

@@ -9,18 +9,18 @@ MotionKind: TypeAlias = Literal["exclusive", "inclusive", "lines"]
 MOTIONS: Final = frozenset((*"hl jkwWbBeE0^$G;,", "gg"))
 LETTER_MOTIONS: Final = frozenset("fFtT")
 END_OF_LINE: Final = 1_000_000_000
-"""The column that ``$`` keeps to on longer and shorter lines."""
+"""The column that ``$`` keeps on longer and shorter lines."""
 
 _WORDS: Final = {
     False: re.compile(r"\w+|[^\w\s]+|^$", re.MULTILINE),
     True: re.compile(r"\S+|^$", re.MULTILINE),
 }
-"""Words, and those that end at blanks only (``W``). An empty line is one, too."""
+"""Words, and words that end only at blanks (``W``). An empty line counts as one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A text, and the place in it where the cursor is."""
+    """A text and the position of the cursor."""
 
     text: str
     cursor: int = 0
@@ -30,13 +30,13 @@ class Buffer:
         return replace(self, cursor=on_a_letter(self.text, cursor))
 
     def replaced(self, start: int, end: int, by: str, cursor: int) -> "Buffer":
-        """The same with other text from `start` to `end`."""
+        """The same with the text from `start` to `end` replaced."""
         return Buffer(self.text[:start] + by + self.text[end:], cursor)
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """A part of a text, from `start` up to `end`; `lines`: it is of whole lines."""
+    """A range of a text from `start` up to `end`; `lines`: it consists of whole lines."""
 
     start: int
     end: int
@@ -45,19 +45,19 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Where a motion leads, and whether an operator takes the character, or the lines, there."""
+    """The goal of a motion, and whether an operator includes its character or lines."""
 
     at: int
     kind: MotionKind = "exclusive"
 
 
 def line_start(text: str, at: int) -> int:
-    """Where the line of `at` begins."""
+    """The start of the line of `at`."""
     return text.rfind("\n", 0, at) + 1
 
 
 def line_end(text: str, at: int) -> int:
-    """Where the line of `at` ends: its line feed, or the end of the text."""
+    """The end of the line of `at`: its line feed, or the end of the text."""
     end = text.find("\n", at)
     return len(text) if end < 0 else end
 
@@ -68,19 +68,19 @@ def whole_lines(text: str, start: int, last: int) -> Extent:
 
 
 def first_letter(text: str, at: int) -> int:
-    """The first character of the line that is no blank; its last one where all are."""
+    """The first non-blank character of the line; its last one if all are blank."""
     start = line_start(text, at)
     line = text[start : line_end(text, at)]
     return on_a_letter(text, start + len(line) - len(line.lstrip()))
 
 
 def on_a_letter(text: str, at: int) -> int:
-    """`at`, or the last character of its line where `at` is behind it: the cursor's place."""
+    """`at`, or the last character of its line if `at` is after it: the cursor's position."""
     return max(line_start(text, at), min(at, line_end(text, at) - 1))
 
 
 def lines_away(text: str, at: int, count: int, column: int = 0) -> int:
-    """`column` of the line so many below `at`, or above where negative; of the last there is."""
+    """`column` of the line `count` lines below `at` (negative: above), at most the last line."""
     lines = text.split("\n")
     row = max(0, min(text.count("\n", 0, at) + count, len(lines) - 1))
     start = sum(len(line) + 1 for line in lines[:row])
@@ -88,15 +88,15 @@ def lines_away(text: str, at: int, count: int, column: int = 0) -> int:
 
 
 def words_end(text: str, at: int, count: int, *, is_big: bool) -> int:
-    """The end of so many words from the one `at` is in: what ``cw`` changes."""
+    """The end of the word `count` words from `at`, which ``cw`` changes up to."""
     ends = [word.end() for word in _WORDS[is_big].finditer(text) if word[0] and word.end() > at]
     return ends[min(count, len(ends)) - 1] if ends else at
 
 
 def found_in_line(text: str, at: int, how: str, letter: str, *, again: bool) -> int | None:
-    """Where ``f``, ``F``, ``t`` or ``T`` leads for `letter`; None where the line has none.
+    """The goal of ``f``, ``F``, ``t`` or ``T`` for `letter`; None if the line has none.
 
-    `again`: ``t`` and ``T`` go on behind the letter they stand beside.
+    `again`: ``t`` and ``T`` skip the letter beside the cursor.
     """
     step = 1 if how in "ft" else -1
     start = at + step * (2 if again and how in "tT" else 1)
@@ -110,9 +110,9 @@ def found_in_line(text: str, at: int, how: str, letter: str, *, again: bool) -> 
 
 
 def goal_of(text: str, at: int, motion: str, count: int | None) -> Goal | None:
-    """Where a motion without letters of its own leads; None where it leads nowhere.
+    """The goal of a motion without a letter; None if it has none.
 
-    ``j`` and ``k``, which keep a column, are `lines_away`; ``f`` and the like `found_in_line`.
+    ``j`` and ``k``, which keep a column, use `lines_away`; ``f`` and the like `found_in_line`.
     """
     times = count or 1
     match motion:
@@ -136,7 +136,7 @@ def goal_of(text: str, at: int, motion: str, count: int | None) -> Goal | None:
 
 
 def _word_goal(text: str, at: int, motion: str, times: int) -> Goal | None:
-    """Where ``w``, ``b``, ``e`` and their capitals lead."""
+    """The goal of ``w``, ``b``, ``e`` and their capitals."""
     words = [found.span() for found in _WORDS[motion.isupper()].finditer(text)]
     match motion.lower():
         case "w":
@@ -153,7 +153,7 @@ def _word_goal(text: str, at: int, motion: str, times: int) -> Goal | None:
 
 
 def extent_to(text: str, at: int, goal: Goal, motion: str) -> Extent:
-    """What an operator takes between the cursor and where a motion leads."""
+    """The range of an operator between the cursor and the goal of a motion."""
     start, end = sorted((at, goal.at))
     if goal.kind == "lines":
         return whole_lines(text, start, end)
@@ -162,7 +162,7 @@ def extent_to(text: str, at: int, goal: Goal, motion: str) -> Extent:
     if motion in ("w", "W"):
         feed = text.rfind("\n", start, end)
         if feed >= 0 and not text[feed:end].strip():
-            end = feed  # the last word's line is not joined with the next
+            end = feed  # the line of the last word is not joined with the next
     elif end > start and text[end - 1] == "\n":
         if not text[line_start(text, start) : start].strip():
             return whole_lines(text, start, end - 1)
@@ -187,13 +187,13 @@ _RUNS: Final = {
 
 
 def object_at(text: str, at: int, name: str, count: int) -> Extent | None:
-    """The text object that `at` is in; None if there is none.
+    """The text object around `at`; None if there is none.
 
     Args:
-        text: All of it.
-        at: A place in it.
+        text: The whole text.
+        at: A position in it.
         name: Two letters, such as ``iw`` or ``a(``.
-        count: So many words or paragraphs, or so many brackets further out.
+        count: Number of words or paragraphs, or of brackets outward.
     """
     found = _object(text, at, name)
     for _ in range(min(count, len(text)) - 1):
@@ -262,7 +262,7 @@ def _bracketed(text: str, at: int, pair: str, *, is_around: bool) -> Extent | No
 
 
 def _opening(text: str, at: int, pair: str) -> int:
-    """The bracket that opens what `at` is in; -1 if it is in none."""
+    """The opening bracket around `at`; -1 if there is none."""
     opens, closes = pair
     depth = 0
     for place in range(min(at, len(text) - 1), -1, -1):
@@ -273,7 +273,7 @@ def _opening(text: str, at: int, pair: str) -> int:
 
 
 def _paragraph(text: str, at: int, *, is_around: bool) -> Extent:
-    """Lines that are all blank or all not; with the block behind it if `is_around`."""
+    """Lines that are all blank or all not, with the block after them if `is_around`."""
     blocks: list[tuple[int, int]] = []
     start = 0
     for _, lines in groupby(text.split("\n"), key=lambda line: not line.strip()):

@@ -1,4 +1,4 @@
-"""The terms of a run: its limits, and the JSON Schema that its last answer must match."""
+"""The limits of a run, and the JSON Schema for its final answer."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from agent_tui.errors import UsageError
 from agent_tui.messages import JsonObject
 
 MOST_REPAIRS: Final = 2
-"""How often an answer that does not fit is sent back."""
+"""How often an invalid answer is sent back."""
 
 _ASKED = """\
 When you are done, your last message must be only JSON, without any other text, that is valid \
@@ -26,21 +26,21 @@ _FENCED = re.compile(r"\s*```\w*\n(?P<inside>.*)\n```\s*", re.DOTALL)
 
 
 class AnswerMisfit(Exception):
-    """An answer does not fit; its text says why, for the model and the person."""
+    """An answer that does not match; the text says why, for the model and the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerSchema:
-    """A JSON Schema for the last answer. Nothing that it refers to elsewhere is fetched."""
+    """A JSON Schema for the final answer. External references are never fetched."""
 
     schema: JsonObject
 
     @classmethod
     def read(cls, given: str) -> "AnswerSchema":
-        """The schema that `given` is, or that is in the file it names.
+        """Parse `given` as a schema, or as the path of a file with one.
 
         Raises:
-            UsageError: there is no such file, or it holds no JSON Schema.
+            UsageError: There is no such file, or it is not a JSON Schema.
         """
         from jsonschema import Draft202012Validator  # 60 ms that few runs need
         from jsonschema.exceptions import SchemaError
@@ -59,20 +59,20 @@ class AnswerSchema:
         return cls(schema)
 
     def asked(self, prompt: str) -> str:
-        """`prompt` with the wish for such an answer."""
+        """`prompt` with a request for an answer of this schema."""
         schema = json.dumps(self.schema, ensure_ascii=False)
         return f"{prompt}\n\n{_ASKED.format(schema=schema)}"
 
     def repair(self, misfit: AnswerMisfit) -> str:
-        """What the model is told of an answer that does not fit."""
+        """The message to the model about an answer that does not match."""
         return _REPAIR.format(problem=misfit)
 
     def value(self, answer: str) -> JsonValue:
-        """What `answer` is as JSON; one in a fence of Markdown is taken out of it.
+        """Parse `answer` as JSON; a Markdown fence around it is removed.
 
         Raises:
-            AnswerMisfit: it is no JSON, or not as the schema says.
-            UsageError: the schema refers to something that is not in it.
+            AnswerMisfit: It is not JSON, or does not match the schema.
+            UsageError: The schema has an external reference.
         """
         fenced = _FENCED.fullmatch(answer)
         try:
@@ -107,27 +107,27 @@ def _file_text(name: str) -> str:
 
 @dataclass(slots=True)
 class TimeLimit:
-    """How long a run may take, and whether it has taken that long."""
+    """The time limit of a run, and whether it was reached."""
 
     seconds: float
     is_over: bool = False
 
     @property
     def words(self) -> str:
-        """Why a run ended that took too long."""
+        """The text for a run that reached its time limit."""
         return f"Stopped: --max-time {shortest(self.seconds)} reached."
 
 
 @dataclass(frozen=True, slots=True)
 class RunTerms:
-    """What was set for a run.
+    """The settings of a run.
 
     Attributes:
-        schema: What the answer must be; None for anything.
-        time_limit: When the run is ended; None for never.
-        fails_on_refusal: Whether a run in which a call was refused has an exit code of its own.
-        goes_on: Whether the conversation goes on after this message, and its background commands
-            with it.
+        schema: The schema of the answer; None for any answer.
+        time_limit: The time limit; None for none.
+        fails_on_refusal: Whether a refused call gives a separate exit code.
+        goes_on: Whether the conversation continues after this message, with its background
+            commands.
     """
 
     schema: AnswerSchema | None = None
@@ -137,7 +137,7 @@ class RunTerms:
 
     @property
     def is_out_of_time(self) -> bool:
-        """Whether the run has taken as long as it may."""
+        """Whether the run has reached its time limit."""
         return self.time_limit is not None and self.time_limit.is_over
 
 

@@ -1,4 +1,4 @@
-"""``-p`` as a `Front`: a command is run once, and what it tells is printed."""
+"""``-p`` as a `Front`: runs one command and prints its output."""
 
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
@@ -15,23 +15,23 @@ from agent_tui.events import AgentEvent, CompactionFailed, TurnFinished
 
 
 class Printer(Protocol):
-    """Where what happens is printed."""
+    """Prints events and texts."""
 
     def see(self, event: AgentEvent) -> None:
-        """Something happened."""
+        """Handle an event."""
         ...
 
     def tell(self, text: str, level: Level) -> None:
-        """A command says something."""
+        """Handle a text of a command."""
         ...
 
 
 @dataclass(slots=True)
 class HeadlessFront(UnansweredFront):
-    """One command; nobody is there to answer.
+    """Runs one command; nobody can answer questions.
 
-    `attached` goes along with the first message that is sent, as what was piped in does.
-    `problem` is what went wrong at last, empty for nothing.
+    `attached` is added to the first message sent, like piped input. `problem` is the last error, or
+    empty.
     """
 
     nobody_answers = "-p cannot ask questions."
@@ -50,22 +50,22 @@ class HeadlessFront(UnansweredFront):
     is_working: bool = field(default=False, init=False)
 
     def help(self) -> FrontHelp:
-        """The commands that do something here."""
+        """The commands that work here."""
         return FrontHelp((), command_sections(self.registry, self))
 
     def say(self, text: str, level: Level = "info") -> None:
-        """Print it; what is more than information is a failure."""
+        """Print a text; a warning or an error counts as a failure."""
         if level != "info":
             self.problem = text
         self.printer.tell(text, level)
 
     def show_events(self, events: Iterable[AgentEvent]) -> None:
-        """Print what a quick change of the runtime returned."""
+        """Print the events that a quick change of the runtime returned."""
         for event in events:
             self.printer.see(event)
 
     def show_thinking(self, is_shown: bool) -> None:
-        """Thinking is never printed."""
+        """Say that thinking is never printed."""
         self.say("-p does not print thinking.", "warning" if is_shown else "info")
 
     async def edit_file(self, path: Path) -> bool:
@@ -73,7 +73,7 @@ class HeadlessFront(UnansweredFront):
         raise UsageError(f"-p cannot open an editor for {path}.", "Start agent-tui without -p.")
 
     def warm_up(self) -> None:
-        """The first request does it."""
+        """Does nothing: the first request prepares the model."""
 
     async def run(self, events: AsyncGenerator[AgentEvent, None]) -> None:
         """Run an activity to its end and print its events."""
@@ -94,8 +94,8 @@ class HeadlessFront(UnansweredFront):
         await self.run(self.runtime.submit("\n\n".join(filter(None, parts))))
 
     def interrupt(self) -> bool:
-        """Nothing runs beside a command."""
+        """Returns false: nothing runs beside a command."""
         return False
 
     def leave(self) -> None:
-        """The program ends after the command in any case."""
+        """Does nothing: the program ends after the command anyway."""

@@ -1,4 +1,4 @@
-"""One prompt without a screen: text, one JSON object, or JSON lines as things happen."""
+"""One prompt without a screen: text, one JSON object, or JSON lines as events happen."""
 
 import json
 import sys
@@ -65,7 +65,7 @@ OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
 
 class ExitCode(IntEnum):
-    """What the shell gets back."""
+    """The exit codes of the program."""
 
     DONE = 0
     FAILED = 1
@@ -86,16 +86,16 @@ async def print_turn(
     *,
     terms: RunTerms = NO_TERMS,
 ) -> ExitCode:
-    """Run one turn and print it; with a schema as many more as its answer is mended in.
+    """Run one turn and print it; with a schema, also the turns that correct its answer.
 
-    ``text``: the last reply's text on `out`, failures and what was done on `err`.
-    ``json``: one object at the end. ``stream-json``: one object an event, as it happens.
-    Commands in the background are stopped then, unless the conversation goes on.
+    ``text``: the last reply's text on `out`, errors and actions on `err`.
+    ``json``: one object at the end. ``stream-json``: one object per event, as it happens.
+    Background commands are stopped then, unless the conversation continues.
 
     Returns:
-        `ExitCode.DONE` when the model finished, `ExitCode.LIMIT` or `ExitCode.TIMEOUT` where it
-        came to an end that was set for it, `ExitCode.REFUSED` where that was asked for and a call
-        was refused, `ExitCode.FAILED` otherwise.
+        `ExitCode.DONE` if the model finished, `ExitCode.LIMIT` or `ExitCode.TIMEOUT` if it reached
+        a limit, `ExitCode.REFUSED` if a call was refused and the terms ask for that,
+        `ExitCode.FAILED` otherwise.
     """
     schema = terms.schema
     watcher = _WATCHERS[output_format](runtime, out, err, terms)
@@ -117,7 +117,7 @@ async def _run(
 
 
 async def _mend_answer(runtime: AgentRuntime, schema: AnswerSchema, watcher: "_Watcher") -> None:
-    """Have the model answer as `schema` says where it did not; that is then the result."""
+    """Let the model correct an answer that does not match `schema`; the value is the result."""
     for repairs in range(MOST_REPAIRS + 1):
         if watcher.finished.outcome != "done":
             return
@@ -146,20 +146,20 @@ async def print_command(
     err: TextIO = sys.stderr,
     terms: RunTerms = NO_TERMS,
 ) -> ExitCode:
-    """Run the slash command that `line` calls, and print what it tells; else the turn of `line`.
+    """Run the slash command in `line` and print its output, or run `line` as a message.
 
     Args:
         runtime: The conversation.
-        services: What else commands work on.
-        line: What was written after ``-p``.
+        services: The other services for commands.
+        line: The text after ``-p``.
         output_format: As for `print_turn`.
-        attached: What was piped in; goes along with what is sent.
-        out: Where what was asked for goes.
-        err: Where everything else goes.
+        attached: Piped input; added to the message.
+        out: Receives the result.
+        err: Receives everything else.
         terms: As for `print_turn`.
 
     Returns:
-        `ExitCode.USAGE` for a command that there is not, or that needs a person or a screen.
+        `ExitCode.USAGE` for an unknown command, or one that needs a user or a screen.
     """
     registry = built_in_commands(services.plugin_commands)
     servers = services.servers
@@ -208,13 +208,13 @@ def print_event(event: AgentEvent, secrets: Sequence[str], out: TextIO) -> None:
 
 
 def _print_json(value: JsonObject, secrets: Sequence[str], out: TextIO) -> None:
-    """Print `value` on one line without keys that cannot steer a terminal."""
+    """Print `value` on one line, with keys masked and nothing that steers a terminal."""
     line = safe_json(json.dumps(value, ensure_ascii=False))
     print(mask_values(line, secrets), file=out, flush=True)
 
 
 _GONE_ON_FROM = ("length", "error")
-"""What comes after a reply that stopped so is the rest of it."""
+"""Stop reasons after which the next reply continues the same text."""
 
 
 _PROGRESS_EVERY_S = 60.0
@@ -222,7 +222,7 @@ _SHOWN_REFUSALS = 3
 
 
 def _refused_line(refused: Sequence[RefusedCall]) -> str:
-    """Which calls were refused and why, as the last line of what is said beside the result."""
+    """The refused calls and the reasons, as the last line beside the result."""
     shown = [
         f"{printable_line(call.title)} ({printable_line(call.reason)})"
         for call in refused[:_SHOWN_REFUSALS]
@@ -235,7 +235,7 @@ def _refused_line(refused: Sequence[RefusedCall]) -> str:
 
 
 class _Watcher:
-    """Sees every event of the turn; `close` prints what is left and gives the exit code."""
+    """Handles every event of the turn; `close` prints the rest and returns the exit code."""
 
     def __init__(
         self,
@@ -259,11 +259,11 @@ class _Watcher:
 
     @property
     def secrets(self) -> Sequence[str]:
-        """The keys that no output may hold."""
+        """The keys that must not appear in any output."""
         return self.runtime.conversation.services.secrets
 
     def see(self, event: AgentEvent) -> None:
-        """Note what decides the outcome."""
+        """Note the facts that decide the outcome."""
         match event:
             case TurnFinished():
                 self.finished = event
@@ -300,13 +300,13 @@ class _Watcher:
             self.refused.append(RefusedCall(NETWORK, f"connect to {host}", why))
 
     def _tell_progress(self, phase: str) -> None:
-        """Say once a minute that a summary is being written."""
+        """Report once a minute that a summary is being written."""
         if monotonic() - self._quiet_since >= _PROGRESS_EVERY_S:
             self._quiet_since = monotonic()
             self.say(f"Compacting: {phase}.")
 
     def say(self, text: str) -> None:
-        """Say something beside the result."""
+        """Print a text beside the result."""
         print(self.harmless(text), file=self.err, flush=True)
 
     def harmless(self, text: str) -> str:
@@ -314,24 +314,24 @@ class _Watcher:
         return mask_values(strip_control_characters(text), self.secrets)
 
     def tell(self, text: str, level: Level) -> None:
-        """Note what a command says, for the result."""
+        """Note a command's text for the result."""
         if level == "info":
             self.text = "\n".join(filter(None, (self.text, text)))
 
     @property
     def outcome(self) -> RunOutcome:
-        """How the run ended: what was stopped may have been stopped because its time was over."""
+        """How the run ended; an aborted run may have reached its time limit."""
         outcome = self.finished.outcome
         return "timeout" if outcome == "aborted" and self.terms.is_out_of_time else outcome
 
     @property
     def error(self) -> str:
-        """Why it is not done."""
+        """Why the run is not done."""
         limit = self.terms.time_limit
         return limit.words if limit and self.outcome == "timeout" else self.finished.error
 
     def close(self) -> ExitCode:
-        """Print the end."""
+        """Print the end; returns the exit code."""
         if self.refused:
             self.say(_refused_line(self.refused))
         match self.outcome:
@@ -350,7 +350,7 @@ class _Watcher:
 
 
 class _TextWatcher(_Watcher):
-    """Prints for a person: what models and tools wrote cannot steer the terminal."""
+    """Prints for people: texts of models and tools cannot steer the terminal."""
 
     def __init__(self, runtime: AgentRuntime, out: TextIO, err: TextIO, terms: RunTerms) -> None:
         super().__init__(runtime, out, err, terms)
@@ -385,9 +385,9 @@ class _TextWatcher(_Watcher):
                 pass
 
     def _tell_result(self, call_id: str, message: ToolResultMessage) -> None:
-        """What a command printed, and what went wrong with a call.
+        """Print the output of a command, and the error of a call.
 
-        Of calls that run at the same time, each is named again.
+        Calls that run at the same time are each named again.
         """
         title = printable_line(self._titles.pop(call_id, ""))
         name = "" if call_id == self._newest_call else f"{title}: "
@@ -431,7 +431,7 @@ class _TextWatcher(_Watcher):
         print(self.harmless(text), file=self.err, flush=True)
 
     def _tell_passing(self, event: RetryScheduled) -> None:
-        """Say that a request is tried again; on a terminal the next line takes its place."""
+        """Report a retry; on a terminal, the next line replaces it."""
         if not self.err.isatty():
             self.say(self._retries.line(event))
             return
@@ -454,7 +454,7 @@ class _JsonWatcher(_Watcher):
         return code
 
     def result(self, code: ExitCode) -> RunResult:
-        """The one object of ``json``, and the last of ``stream-json``."""
+        """The only object of ``json``, and the last of ``stream-json``."""
         conversation = self.runtime.conversation
         log, usage, totals = conversation.log, conversation.usage, conversation.totals
         return RunResult(

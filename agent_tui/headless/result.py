@@ -1,4 +1,4 @@
-"""What a run came to, as JSON, and the JSON Schema of the lines that `stream-json` prints."""
+"""The result of a run as JSON, and the JSON Schema of the lines of `stream-json`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -101,13 +101,13 @@ def _line_name(kind: type) -> str:
 
 
 def _resolved(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    """A schema that stands for itself: a reference to a definition is followed."""
+    """The schema itself; a reference to a definition is resolved."""
     reference = schema.get("$ref", "")
     return definitions.pop(reference.rpartition("/")[2]) if reference else schema
 
 
 def _with_type(definition: dict[str, Any], name: str) -> dict[str, Any]:
-    """With the ``type`` that begins the line."""
+    """`definition` with the ``type`` that begins the line."""
     others = {key: of for key, of in definition.get("properties", {}).items() if key != "type"}
     required = [key for key in definition.get("required", ()) if key != "type"]
     return {
@@ -118,7 +118,7 @@ def _with_type(definition: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _loosen(definition: dict[str, Any]) -> None:
-    """Require no field that is left out when it is null, and say nothing of further ones."""
+    """Require no field that is omitted when null, and leave further fields open."""
     definition.pop("additionalProperties", None)
     properties = definition.get("properties", {})
     required: Sequence[str] = definition.get("required", ())

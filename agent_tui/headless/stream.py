@@ -1,4 +1,4 @@
-"""Many messages without a screen: JSON lines come in as messages and go out as events."""
+"""Many messages without a screen: JSON lines in, events out."""
 
 import asyncio
 import sys
@@ -123,17 +123,17 @@ def _image(data: str) -> ImageContent:
 
 
 class MessageStream:
-    """Runs a turn or a command for each message, one after the other, and prints all events.
+    """Runs a turn or a command for each message in order, and prints all events.
 
     After each message comes its result. Commands in the background run on between turns, and end
     with the input.
 
     Args:
         runtime: The conversation.
-        services: What else commands work on.
-        terms: What was set for the run; a schema holds for each answer.
-        out: Where events go.
-        err: Where everything else goes.
+        services: The other services for commands.
+        terms: The settings of the run; a schema applies to each answer.
+        out: Receives events.
+        err: Receives everything else.
     """
 
     def __init__(
@@ -156,9 +156,9 @@ class MessageStream:
         self._is_stopped = False
 
     def feed(self, line: bytes) -> None:
-        """Take a line of the input: a message waits for its turn, an interrupt acts at once.
+        """Handle an input line: a message is queued, an interrupt acts at once.
 
-        One that cannot be read is told as a notice, and the rest goes on.
+        An invalid line is reported as a notice, and the rest continues.
         """
         self._lines += 1
         if not line.strip():
@@ -174,11 +174,11 @@ class MessageStream:
             self._runtime.abort()
 
     def close(self) -> None:
-        """There are no more lines: `run` ends once what waits is done."""
+        """End the input: `run` returns after the queued messages."""
         self._waiting.put_nowait(None)
 
     def stop(self) -> None:
-        """End now: the running turn is interrupted, what waits is not sent."""
+        """Stop now: interrupt the running turn and drop queued messages."""
         while not self._waiting.empty():
             self._waiting.get_nowait()
         self.close()
@@ -189,7 +189,7 @@ class MessageStream:
         """Run until the input is closed.
 
         Returns:
-            What the last message came to, `ExitCode.USAGE` where a line could not be read,
+            The result of the last message, `ExitCode.USAGE` if a line was invalid,
             `ExitCode.INTERRUPTED` or `ExitCode.TIMEOUT` after `stop`.
         """
         code = ExitCode.DONE

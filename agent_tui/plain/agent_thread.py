@@ -1,7 +1,7 @@
-"""The agent on an event loop of its own thread, so that the main one can wait for the person.
+"""Runs the agent on an event loop in its own thread, so that the main thread can wait for input.
 
-Reading a line blocks, and Ctrl+C ends that only in the main thread; what the agent does meanwhile
-(a model that loads, a summary written ahead) must go on.
+Reading a line blocks, and Ctrl+C interrupts that only in the main thread; the agent's work (loading
+a model, writing a summary in advance) must continue meanwhile.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from agent_tui.errors import AgentTuiError
 ValueT = TypeVar("ValueT")
 
 _TICK_S = 1.0
-"""How long `AgentThread.wait` finds nothing to do before it says so."""
+"""Seconds without work after which `AgentThread.wait` calls `on_quiet`."""
 
 
 class AgentThread:
@@ -45,23 +45,23 @@ class AgentThread:
         self._loop.close()
 
     def soon(self, function: Callable[[], object]) -> None:
-        """Call `function` there; does not wait. May be called by a signal's handler."""
+        """Call `function` in that thread without waiting. Signal handlers may use it."""
         self._loop.call_soon_threadsafe(function)
 
     def begin(self, work: Coroutine[None, None, ValueT]) -> Future[ValueT]:
-        """Start `work` there; does not wait."""
+        """Start `work` in that thread without waiting."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def wait(
         self, work: Awaitable[ValueT], on_quiet: Callable[[], object] = lambda: None
     ) -> ValueT:
-        """Run `work` there and wait for its result; its error is raised here.
+        """Run `work` in that thread and wait for its result; its error is raised here.
 
-        Meanwhile what it hands to `in_main` is done here, one after the other.
+        Meanwhile, functions passed to `in_main` run here, one at a time.
 
         Args:
             work: What to wait for.
-            on_quiet: Called whenever nothing was to be done for `_TICK_S`.
+            on_quiet: Called whenever there was no work for `_TICK_S`.
 
         Raises:
             KeyboardInterrupt: `stop_waiting` was called.
@@ -96,7 +96,7 @@ class AgentThread:
             function()
 
     async def asked_in_main(self, function: Callable[[], ValueT]) -> ValueT:
-        """What `function` returns in the main thread; called on the event loop there."""
+        """Returns the result of `function` in the main thread; call it on the event loop."""
         answer: Future[ValueT] = Future()
 
         def ask() -> None:
@@ -109,7 +109,7 @@ class AgentThread:
         return await asyncio.wrap_future(answer)
 
     def stop_waiting(self) -> None:
-        """Cancel what `wait` waits for, if it does."""
+        """Cancel what `wait` is waiting for, if anything."""
         if self._cancel_wait is not None:
             self._cancel_wait()
 

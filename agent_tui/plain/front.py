@@ -1,4 +1,4 @@
-"""Lines as a `Front`: what commands can do with a conversation by lines."""
+"""Plain lines as a `Front`: how commands show and ask."""
 
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
@@ -56,10 +56,10 @@ KEYS: tuple[Row, ...] = tuple(
 
 @dataclass(slots=True)
 class PlainFront:
-    """The conversation and the ways to tell and to ask.
+    """The conversation and the means to show and ask.
 
-    Commands run on the event loop of `agent`; what is written and read is so in the main thread.
-    `leaves` is set by who wants to end the program.
+    Commands run on the event loop of `agent`; reading and writing happen in the main thread. Set
+    `leaves` to end the program.
     """
 
     runtime: AgentRuntime
@@ -79,7 +79,7 @@ class PlainFront:
     _warming: "Future[None] | None" = field(default=None, init=False)
 
     def help(self) -> FrontHelp:
-        """How to type, and the commands that do something here."""
+        """How to type, and the commands that work here."""
         return FrontHelp((PageSection("Keys", KEYS),), command_sections(self.registry, self))
 
     # Telling
@@ -89,7 +89,7 @@ class PlainFront:
         self.agent.in_main(partial(self.lines.line, f"Error: {text}" if level == "error" else text))
 
     def show_events(self, events: Iterable[AgentEvent]) -> None:
-        """Tell what a quick change of the runtime returned."""
+        """Show the events that a quick change of the runtime returned."""
         for event in events:
             self.agent.in_main(partial(self.narrator.tell, event))
             if isinstance(event, SessionChanged) and event.reason == "resumed":
@@ -98,7 +98,7 @@ class PlainFront:
                 self.agent.in_main(partial(self.lines.lines, opened))
 
     def show_thinking(self, is_shown: bool) -> None:
-        """Tell what the model thinks, or only that it does."""
+        """Show what the model thinks, or only that it thinks."""
         self.narrator.shows_thinking = is_shown
         self.say("Thinking is shown." if is_shown else "Thinking is hidden.")
 
@@ -123,18 +123,18 @@ class PlainFront:
         return await self.agent.asked_in_main(partial(self.asker.pick, listing))
 
     async def edit_file(self, path: Path) -> bool:
-        """Let the person's editor change a file."""
+        """Open a file in the user's editor."""
         edit = partial(run_editor, editor_command(os.environ), path)
         return await self.agent.asked_in_main(edit) == 0
 
     async def set_up_model(self) -> bool:
-        """There is only ``/model``."""
+        """There is none but ``/model``."""
         return False
 
     # Working
 
     async def run(self, events: AsyncGenerator[AgentEvent, None]) -> None:
-        """Run an activity to its end, tell its events and ask what it asks."""
+        """Run an activity to its end, show its events and ask its questions."""
         await self._run(events)
 
     async def send(self, text: str) -> None:
@@ -142,7 +142,7 @@ class PlainFront:
         await self._run(self.runtime.submit(text))
 
     async def send_typed(self, text: str) -> None:
-        """Send a message that stands on the terminal already."""
+        """Send a message that is already visible on the terminal."""
         await self._run(self.runtime.submit(text), typed=text)
 
     async def _run(self, events: AsyncGenerator[AgentEvent, None], typed: str = "") -> None:
@@ -161,22 +161,22 @@ class PlainFront:
             self._ask_for_approval(event.request)
 
     def interrupt(self) -> bool:
-        """Stop the running activity; may be called by a signal's handler."""
+        """Stop the running activity. Signal handlers may use it."""
         if self.runtime.is_busy:
             self.agent.soon(self.runtime.abort)
             return True
         return False
 
     def leave(self) -> None:
-        """End the program, once what was typed is done."""
+        """End the program after the typed input is processed."""
         self.leaves = True
 
     def warm_up(self) -> None:
-        """Get the present model ready behind the person's back."""
+        """Prepare the present model in the background."""
         self._warming = self.warm()
 
     def tell_of_warming(self) -> None:
-        """Say what went wrong there, once."""
+        """Report an error of that preparation, once."""
         if self._warming is None or not self._warming.done():
             return
         failed, self._warming = self._warming.exception(), None
@@ -197,7 +197,7 @@ class PlainFront:
 
 
 def _opened_lines(name: str, entries: Sequence[Entry]) -> list[str]:
-    """What was opened, and what was said last in it."""
+    """The session that was opened, and its last messages."""
     messages = [entry.message for entry in entries if isinstance(entry, MessageEntry)]
     called = f" {printable_line(name)}" if name else ""
     lines = [f"Session{called} opened, {counted(len(messages), 'message')}. The last ones:"]

@@ -1,4 +1,4 @@
-"""Lines from the person, and Control C: ordinary terminal input, with line editing if possible."""
+"""Lines from the user, and Ctrl+C: ordinary terminal input, with line editing if possible."""
 
 import os
 import select
@@ -16,9 +16,9 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """Ctrl+C ends the reading of a line with `KeyboardInterrupt`; at work it only calls `stop`.
+    """Ctrl+C interrupts reading a line with `KeyboardInterrupt`; during work it only calls `stop`.
 
-    A program that is told to end does so with `SystemExit`, so that what is open is closed.
+    Signals that end the program raise `SystemExit`, so that everything open is closed.
     """
 
     def __init__(self, stop: Callable[[], None]) -> None:
@@ -27,7 +27,7 @@ class Interrupts:
 
     @contextmanager
     def caught(self) -> Generator[None]:
-        """In here signals are handled this way; where one is ignored, it stays so."""
+        """Handle signals this way inside the block; ignored signals stay ignored."""
         before = {number: signal.getsignal(number) for number in (signal.SIGINT, *_ENDING)}
         caught = [number for number, handler in before.items() if handler != signal.SIG_IGN]
         for number in caught:
@@ -40,7 +40,7 @@ class Interrupts:
 
     @contextmanager
     def reading(self) -> Generator[None]:
-        """In here Ctrl+C is a `KeyboardInterrupt`."""
+        """Make Ctrl+C raise `KeyboardInterrupt` inside the block."""
         self._is_reading = True
         try:
             yield
@@ -57,13 +57,13 @@ class Interrupts:
 
 BLOCK = '"""'
 _MORE = "... "
-"""The prompt for the further lines of a message."""
+"""The prompt for further lines of a message."""
 
 _DUMB = ("", "dumb", "emacs", "unknown")
 _MOST_BYTES_AT_ONCE = 65_536
 _MOST_BYTES = 1_000_000
 _PASTE_GAP_S = 0.05
-"""No pause in a paste is as long."""
+"""Pauses within a paste are shorter."""
 
 
 class LineSource(Protocol):
@@ -79,25 +79,25 @@ class LineSource(Protocol):
         ...
 
     def remember(self, line: str) -> None:
-        """Let the person bring `line` back with a key, if that is possible."""
+        """Let the user recall `line` with a key, if that is possible."""
         ...
 
 
 class TypedInput(Protocol):
-    """What was typed and is not read yet."""
+    """Input that was typed but is not read yet."""
 
     def take(self) -> str:
-        """Take its whole lines away, joined by newlines; empty if there are none."""
+        """Remove and return its complete lines, joined by newlines; empty if there are none."""
         ...
 
     def drop_rest(self) -> None:
-        """Forget the line that is being typed."""
+        """Discard the line that is being typed."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TypedMessage:
-    """What the person sends. `is_pasted`: lines that came at once, so none is a command."""
+    """A message from the user. `is_pasted`: its lines came at once, so none is a command."""
 
     text: str
     is_pasted: bool = False
@@ -107,9 +107,9 @@ class Keyboard:
     """Asks for lines.
 
     Args:
-        source: Gives one after the other.
-        reading: Makes Ctrl+C end the reading.
-        unread: What was typed before it was asked for.
+        source: Reads one line.
+        reading: Makes Ctrl+C interrupt the reading.
+        unread: Input typed before it was requested.
     """
 
     def __init__(
@@ -123,12 +123,12 @@ class Keyboard:
         self._unread = unread
 
     def line(self, prompt: str) -> str:
-        """One line. Raises as `LineSource.read`."""
+        """Read one line. Raises like `LineSource.read`."""
         with self._reading():
             return self._source.read(safe_text(prompt, keep_newlines=False))
 
     def drop_typed(self) -> str:
-        """Forget what was typed up to now; returns the lines of it."""
+        """Discard what was typed so far; returns its lines."""
         lines = self._unread.take()
         self._unread.drop_rest()
         return lines
@@ -136,7 +136,7 @@ class Keyboard:
     def message(self, prompt: str) -> TypedMessage:
         r"""A message: a line, with ``\`` at its end also the next; or what `BLOCK` encloses.
 
-        Lines that are there at once with the first were pasted: they are one message.
+        Lines that arrive together with the first were pasted: they are one message.
         """
         first = self.line(prompt)
         if first.strip() == BLOCK:
@@ -162,13 +162,13 @@ class Keyboard:
 def terminal_lines(
     lines_before: Iterable[str], environ: Mapping[str, str], stdin: TextIO, stdout: TextIO
 ) -> LineSource:
-    """Lines from the terminal: with readline, where it can draw, else as the terminal gives them.
+    """Lines from the terminal: with readline if it can draw, else as the terminal sends them.
 
     Args:
-        lines_before: What the up key brings back, oldest first.
+        lines_before: Lines that the up key recalls, oldest first.
         environ: ``TERM`` says whether the terminal can draw; one that cannot may edit by itself.
         stdin: The terminal.
-        stdout: Where prompts go.
+        stdout: Receives prompts.
     """
     if stdout.isatty() and environ.get("TERM", "") not in _DUMB:
         try:
@@ -181,7 +181,7 @@ def terminal_lines(
 
 
 class _PlainLines:
-    """What the terminal gives."""
+    """Lines as the terminal sends them."""
 
     def __init__(self, stdin: TextIO, stdout: TextIO) -> None:
         self._stdin = stdin
@@ -200,7 +200,7 @@ class _PlainLines:
 
 
 class _Editing(Protocol):
-    """What is used of the module `readline`."""
+    """The functions used of the module `readline`."""
 
     def parse_and_bind(self, string: str, /) -> None: ...
     def add_history(self, string: str, /) -> None: ...
@@ -208,14 +208,14 @@ class _Editing(Protocol):
 
 
 class _EditedLines:
-    """Lines the person can edit, and bring back those that were messages."""
+    """Lines that the user can edit; messages can be recalled."""
 
     def __init__(self, readline: _Editing, lines_before: Iterable[str]) -> None:
         self._readline = readline
-        # Without these it writes escape sequences before anything is edited.
+        # Without these settings, readline writes escape sequences before anything is edited.
         for setting in ("enable-bracketed-paste", "enable-meta-key", "enable-keypad"):
             readline.parse_and_bind(f"set {setting} off")
-        readline.set_auto_history(False)  # answers to questions are not worth bringing back
+        readline.set_auto_history(False)  # answers to questions are not worth recalling
         for line in lines_before:
             readline.add_history(line)
 
@@ -233,7 +233,7 @@ class TerminalInput:
         self._stdin = stdin
 
     def take(self) -> str:
-        """Take the lines that are there, and those of a paste that still come."""
+        """Take the available lines, and those of a paste that are still arriving."""
         number = self._stdin.fileno()
         typed = b""
         while select.select([number], [], [], _PASTE_GAP_S)[0]:
@@ -242,8 +242,8 @@ class TerminalInput:
             if not piece or len(typed) >= _MOST_BYTES:
                 break
         lines = typed.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
-        return lines.rstrip("\n")  # the enter key is \r while readline has the terminal
+        return lines.rstrip("\n")  # readline makes the Enter key send \r
 
     def drop_rest(self) -> None:
-        """Forget the line that is being typed."""
+        """Discard the line that is being typed."""
         termios.tcflush(self._stdin, termios.TCIFLUSH)

@@ -1,4 +1,4 @@
-"""Events of the agent, tools included, as lines: what `event_lines` has no sentence for."""
+"""Events of the agent and its tools as lines, where `event_lines` has no sentence."""
 
 from typing import TypeAlias, assert_never
 
@@ -53,11 +53,11 @@ _OUTCOME_CHARS = 120
 
 
 class ToolNarrator:
-    """A line for each call, and the output of what the person runs.
+    """Writes a line for each call, and the output of the user's own commands.
 
     Args:
-        voice: Says it.
-        progress: Learns what runs.
+        voice: Writes the lines.
+        progress: Receives what runs.
     """
 
     def __init__(self, voice: Voice, progress: Progress) -> None:
@@ -69,15 +69,15 @@ class ToolNarrator:
         self._own_command = ""
         self._own_output = ""
         self.last_output = ""
-        """What the last tool or command printed."""
+        """The output of the last tool or command."""
 
     def forget(self) -> None:
-        """Another activity begins: no call of the last one is open."""
+        """Forget the calls of the last activity as another begins."""
         self._titles.clear()
         self._shown_diffs.clear()
 
     def tell(self, event: ToolEvent) -> None:
-        """Write what `event` says."""
+        """Write the lines for `event`."""
         match event:
             case ToolStarted(call_id, name, _, title):
                 self._titles[call_id] = title
@@ -102,7 +102,7 @@ class ToolNarrator:
                 assert_never(event)
 
     def _output(self, event: ToolOutputDelta) -> None:
-        """Lines of the person's own command as they come; of a tool only how much there is."""
+        """Write the user's command output as it arrives; of a tool's only count it."""
         if event.call_id == self._own_command:
             *lines, self._own_output = (self._own_output + event.text).split("\n")
             self._voice.say(*map(safe_output, lines))
@@ -115,7 +115,7 @@ class ToolNarrator:
         message, details = event.message, event.message.tool_details
         title = self._titles.pop(event.call_id, "")
         self.last_output = message.text
-        if details.todos is None or message.is_error:  # a plan is told by an event of its own
+        if details.todos is None or message.is_error:  # a plan has its own event
             printed = command_output(message)
             self._voice.say(_tool_line(message, title, printed))
             if printed is not None:
@@ -140,7 +140,7 @@ class ToolNarrator:
 
 
 def _tool_line(message: ToolResultMessage, title: str, printed: CommandOutput | None) -> str:
-    """A tool call and what it came to: in its own words, else in the first line of its output."""
+    """A tool call and its result: its summary, else the first line of its output."""
     name, subject = message.tool_name, printable_line(title)
     subject = subject.removeprefix(f"{name} ")
     match message.tool_details.ending:
@@ -161,11 +161,11 @@ ME = "agent-tui:"
 
 
 class Narrator:
-    """Tells events in order.
+    """Writes events in order.
 
     Args:
-        lines: Where to.
-        progress: What is said of long work.
+        lines: Receives the text.
+        progress: Decides on lines about long work.
     """
 
     def __init__(self, lines: LineWriter, progress: Progress) -> None:
@@ -182,31 +182,31 @@ class Narrator:
 
     @property
     def last_output(self) -> str:
-        """What the last tool or command printed."""
+        """The output of the last tool or command."""
         return self._tools.last_output
 
     def begin(self, typed: str = "") -> None:
-        """An activity is about to run; `typed` stands on the terminal already."""
+        """Prepare for an activity; `typed` is already visible on the terminal."""
         self._typed = typed
         self._tools.forget()
         self._progress.spoken()
 
     def heard(self) -> None:
-        """The person has said something: they need not be told at once that work goes on."""
+        """Note that the user typed something, which delays the next line about long work."""
         self._progress.spoken()
 
     def end(self) -> None:
-        """Nothing runs any more, however it ended."""
+        """Finish after the activity has ended, however it did."""
         self._voice.end()
         self._progress.doing("")
 
     def tick(self) -> None:
-        """Say what goes on if it goes on for long."""
+        """Report on work that takes long."""
         if not self._voice.is_speaking and (text := self._progress.due()):
             self._lines.line(text)
 
     def tell(self, event: AgentEvent) -> None:
-        """Write what `event` says."""
+        """Write the lines for `event`."""
         for one in self._once.of(event):
             self._tell(one)
 
@@ -272,7 +272,7 @@ class Narrator:
 
 
 def _plan_line(todos: tuple[Todo, ...]) -> str:
-    """The model's plan in one line: how far it is, and what is done now."""
+    """The model's plan in one line: its progress and the present step."""
     done = sum(todo.status == "completed" for todo in todos)
     now = next((todo.text for todo in todos if todo.status == "in_progress"), "")
     now = f" Now: {printable_line(now)}." if now else ""

@@ -1,4 +1,4 @@
-"""Questions in words. An answer needs the Enter key, and one that is not understood asks again."""
+"""Questions in words. Answers need Enter; an unknown answer asks again."""
 
 import os
 from collections.abc import Mapping
@@ -24,12 +24,12 @@ _QUESTIONS = {
     "plan": "follow this plan",
 }
 _Choices: TypeAlias = tuple[tuple[str, str], ...]
-"""Answers in their order, each with its letter and what it means."""
+"""Answers in order, each with its letter and meaning."""
 
 _BY_PARTS: Mapping[str, Literal["session", "project"]] = MappingProxyType(
     {"s": "session", "w": "project"}
 )
-"""Answers by rules for the parts of a command, and how long they hold."""
+"""Answers with rules for the parts of a command, and how long these last."""
 
 _PLAN_CHOICES: _Choices = (
     ("y", "yes, asking before each change"),
@@ -39,7 +39,7 @@ _PLAN_CHOICES: _Choices = (
     ("e", "no, and say what is missing"),
 )
 _INDENT = "    "
-"""Before what is asked about, so that no line of it can pass for one of ours."""
+"""Indents the subject of a question, so that none of its lines looks like ours."""
 
 ValueT = TypeVar("ValueT")
 
@@ -52,7 +52,7 @@ class Asker:
     keyboard: Keyboard
 
     def approval(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """Ask whether a tool may run; no more input is a no.
+        """Ask whether a tool may run; the end of input means no.
 
         Raises:
             KeyboardInterrupt: Ctrl+C was pressed.
@@ -85,7 +85,7 @@ class Asker:
             return ApprovalAnswer("no")
 
     def _changed_plan(self, request: ApprovalRequest) -> ApprovalRequest:
-        """Have the person change a plan in their editor; the same where nothing came of that."""
+        """Let the user edit a plan; returns the same request if nothing changed."""
         try:
             plan = edited_text(request.body, _edit)
         except AgentTuiError as error:
@@ -99,7 +99,7 @@ class Asker:
         return changed
 
     def question(self, question: Question[ValueT]) -> ValueT | None:
-        """Ask for one of the answers; None after Enter alone or Ctrl+C, or at the end of input."""
+        """Ask for an answer; None after Enter alone, Ctrl+C or the end of input."""
         if question.is_grave:
             self._drop_typed_ahead()
         self.lines.line(f"Question: {_one_line(question.title)}")
@@ -117,7 +117,10 @@ class Asker:
         return None
 
     def text(self, question: TextQuestion) -> str | None:
-        """Ask for a line; None after Ctrl+C, or at the end of input. Enter alone keeps what is."""
+        """Ask for a line; None after Ctrl+C or at the end of input.
+
+        Enter alone keeps the present text.
+        """
         self.lines.line(f"Question: {_one_line(question.title)}")
         if question.about:
             self.lines.line(f"{_INDENT}{_one_line(question.about)}")
@@ -129,9 +132,9 @@ class Asker:
         return None
 
     def pick(self, listing: Listing[ValueT]) -> ValueT | str | None:
-        """List what there is with numbers and ask for one; None for nothing.
+        """List the items with numbers and ask for one; None for none.
 
-        Where that may be, what was typed instead of a number is returned.
+        If the listing allows it, returns text typed instead of a number.
         """
         self.lines.line(f"{listing.title}:" if listing.choices else listing.empty)
         for number, choice in enumerate(listing.choices, start=1):
@@ -152,13 +155,13 @@ class Asker:
         return None
 
     def _drop_typed_ahead(self) -> None:
-        """What was typed before the question was shown cannot answer it."""
+        """Discard input typed before the question was shown, as it cannot answer it."""
         if typed := self.keyboard.drop_typed():
             self.lines.line(f"Ignored because it was typed before the question: {typed!r}")
 
 
 def approval_lines(request: ApprovalRequest) -> list[str]:
-    """What would happen, whole, and why it is asked."""
+    """What would happen, in full, and why the user is asked."""
     match request.body_kind:
         case "command":
             commands = safe_text(request.body).split("\n")
@@ -184,7 +187,7 @@ def approval_lines(request: ApprovalRequest) -> list[str]:
 
 
 def _approval_choices(request: ApprovalRequest) -> _Choices:
-    """The answers there are."""
+    """The possible answers to `request`, by its kind and rules."""
     if request.body_kind == "plan":
         return _PLAN_CHOICES
     rules = (("a", "session"), ("p", "project")) if request.session_rule else ()
@@ -198,13 +201,13 @@ def _offered(choices: _Choices) -> str:
 
 
 def _letter(typed: str, choices: _Choices) -> str:
-    """The letter of the answer whose number was typed; else what was typed."""
+    """The letter of the answer whose number was typed, else the typed text."""
     by_number = {str(number): letter for number, (letter, _) in enumerate(choices, start=1)}
     return by_number.get(typed, typed)
 
 
 def approval_answer(typed: str, *, may_make_rule: bool) -> ApprovalAnswer | None:
-    """What an answer means: its letter, or after ``e`` also the words; None where it is none."""
+    """The meaning of a typed answer: a letter, with words after ``e``; None if it is unknown."""
     letter, _, words = typed.partition(" ")
     match letter.lower(), words.strip():
         case (("y" | "yes"), ""):

@@ -1,4 +1,4 @@
-"""A conversation by lines, from the first notice to the way back."""
+"""A plain conversation, from the first notice to the hint for resuming it."""
 
 import os
 import shlex
@@ -52,18 +52,18 @@ _LEAVE_HINT = "Press Control C again to quit, or keep typing."
 
 @dataclass(frozen=True, slots=True)
 class PlainOptions:
-    """Everything a conversation by lines needs.
+    """Everything a plain conversation needs.
 
     Args:
         runtime: The conversation; closed at the end.
-        services: What commands work on besides.
-        warm: Gets the provider and the present model ready, in the background.
+        services: The other services for commands.
+        warm: Prepares the provider and the present model in the background.
         close: Stops the provider, once the conversation is closed.
-        history_file: Where what is sent is kept, for the up key.
-        notices: Lines to tell at the start.
+        history_file: The file of sent messages, for the up key.
+        notices: Lines to write at the start.
         first_prompt: Sent at once, as if it had been typed.
         resume: A session to open at the start, by path, id or name.
-        keeps_model: Go on with the runtime's model instead of the opened session's.
+        keeps_model: Keep the runtime's model instead of the opened session's.
         lists_sessions: Begin with the list of sessions (``-r`` without an id).
     """
 
@@ -80,7 +80,7 @@ class PlainOptions:
 
 
 def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO = sys.stdout) -> int:
-    """Talk until the person leaves; returns the exit code."""
+    """Run the conversation until the user leaves; returns the exit code."""
     lines = LineWriter(stdout, lambda: options.runtime.conversation.services.secrets)
     with AgentThread() as agent:
         front: PlainFront
@@ -120,7 +120,7 @@ def _warm(agent: AgentThread, options: PlainOptions) -> Future[None]:
 
 
 class Conversation:
-    """Reads what the person types and does it, one after the other."""
+    """Reads what the user types and handles it in order."""
 
     def __init__(self, front: PlainFront, options: PlainOptions, history: PromptHistory) -> None:
         self._front = front
@@ -133,7 +133,7 @@ class Conversation:
         self._is_leaving = False
 
     def run(self) -> None:
-        """From the greeting to the way back."""
+        """Run from the greeting to the hint for resuming."""
         front, options = self._front, self._options
         self._greet()
         self._guarded(self._open)
@@ -177,7 +177,7 @@ class Conversation:
         self._wait(self._begin_servers())
 
     async def _begin_servers(self) -> None:
-        """Start those that may be, say what they say, and ask about the others."""
+        """Start the allowed servers, pass on their messages, and ask about the others."""
         if (servers := self._front.services.servers) is not None:
             servers.listen(self._front.say)
             servers.let_answer(form_filler(self._front))
@@ -235,11 +235,11 @@ class Conversation:
         return self._front.registry.read(text)
 
     def _wait(self, work: Coroutine[None, None, ValueT]) -> ValueT:
-        """Run `work`, and say meanwhile what goes on if that takes long."""
+        """Run `work`, and report on it meanwhile if it takes long."""
         return self._front.agent.wait(work, self._front.narrator.tick)
 
     def _guarded(self, work: Callable[[], None]) -> None:
-        """Do `work`; what goes wrong in it is one line, and the talk goes on."""
+        """Run `work`; an error becomes one line, and the conversation continues."""
         try:
             work()
         except AgentTuiError as error:

@@ -1,4 +1,4 @@
-"""Lines for a reading voice: harmless, in whole sentences, with word of long work and of diffs."""
+"""Lines for a screen reader: harmless, in whole sentences, with long work and diffs in words."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -10,11 +10,11 @@ from agent_tui.secret_text import mask_values
 
 
 class LineWriter:
-    """Writes lines, harmless ones: nothing steers the terminal, and no key is shown.
+    """Writes harmless lines: nothing steers the terminal, and no key is shown.
 
     Args:
-        out: Where to.
-        secrets: The keys that must not be shown, as they are at that moment.
+        out: Receives the lines.
+        secrets: Returns the present keys, which must not be shown.
     """
 
     def __init__(self, out: TextIO, secrets: Callable[[], Iterable[str]]) -> None:
@@ -23,7 +23,7 @@ class LineWriter:
         self._is_line_open = False
 
     def line(self, text: str = "") -> None:
-        """Write `text` as a line, or as several where it has newlines."""
+        """Write `text` as a line, or as several if it has newlines."""
         self.end_line()
         self._write(f"{text}\n")
 
@@ -33,13 +33,13 @@ class LineWriter:
             self.line(text)
 
     def piece(self, text: str) -> None:
-        """Write the next words of a line; a newline in it ends that."""
+        """Write the next part of a line; a newline in it ends the line."""
         if text:
             self._write(text)
             self._is_line_open = not text.endswith("\n")
 
     def end_line(self) -> None:
-        """End the line that `piece` has begun."""
+        """End the line that `piece` began."""
         if self._is_line_open:
             self._is_line_open = False
             self._write("\n")
@@ -50,7 +50,7 @@ class LineWriter:
 
 
 FIRST_AFTER_S = 5.0
-"""Seconds of silence before something is said; twice as many before each further line."""
+"""Seconds of silence before the first line about long work; doubled before each further line."""
 
 _LAST_AFTER_S = 40.0
 
@@ -58,7 +58,7 @@ WAITING = "Waiting for the model."
 
 
 class Progress:
-    """Knows what is going on, and when that is worth a line.
+    """Tracks what is running, and when that deserves a line.
 
     Args:
         clock: Monotonic seconds.
@@ -72,16 +72,16 @@ class Progress:
         self._quiet_since_s = clock()
 
     def doing(self, text: str) -> None:
-        """Something goes on, or goes on otherwise; empty for nothing."""
+        """Set what is running now; empty for nothing."""
         self._now = text
 
     def spoken(self) -> None:
-        """Something else was written: the person knows that the program lives."""
+        """Note that something else was written, which shows that the program is alive."""
         self._quiet_since_s = self._clock()
         self._pause_s = FIRST_AFTER_S
 
     def due(self) -> str:
-        """What should be said now; empty for nothing."""
+        """The line to write now; empty for none."""
         if self._now in ("", self._said) or self._clock() - self._quiet_since_s < self._pause_s:
             return ""
         self._said = self._now
@@ -94,13 +94,13 @@ _SENTENCE_END = re.compile(r"[.!?\u2026]+[\"')\]*_`\u201d\u2019]*[ \t]+|[\u3002\
 _FENCES = ("```", "~~~")
 
 MOST_HELD_CHARS = 2_000
-"""Of a line; a longer one comes in pieces, wherever it has a blank."""
+"""Most characters held of a line; longer ones are written in parts, split at a blank."""
 
 
 class SentenceCutter:
-    """Holds text back until a sentence or a line is whole. What comes out is what went in.
+    """Holds text back until a sentence or a line is complete. The text itself does not change.
 
-    Lines of code blocks are not cut at sentences.
+    Lines of code blocks are not split into sentences.
     """
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class SentenceCutter:
         self._is_code = False
 
     def add(self, text: str) -> str:
-        """Take more text; returns what is whole now, empty if nothing is."""
+        """Add text; returns what is now complete, or empty."""
         self._held += text
         *lines, last = self._held.split("\n")
         for line in lines:
@@ -125,7 +125,7 @@ class SentenceCutter:
         return "".join(f"{line}\n" for line in lines) + last[:end]
 
     def rest(self) -> str:
-        """What is left at the end of the text."""
+        """The rest at the end of the text."""
         rest, self._held = self._held, ""
         self._line_start, self._is_code = "", False
         return rest
@@ -140,11 +140,11 @@ class SentenceCutter:
 
 
 class Voice:
-    """Says one thing after the other: a line ends what a speaker has begun.
+    """Writes texts in order: a line ends what a speaker began.
 
     Args:
-        lines: Where to.
-        progress: Learns that something was said.
+        lines: Receives the text.
+        progress: Is told that something was written.
     """
 
     def __init__(self, lines: LineWriter, progress: Progress) -> None:
@@ -155,17 +155,17 @@ class Voice:
 
     @property
     def is_speaking(self) -> bool:
-        """Whether a speaker has begun and may go on."""
+        """Whether a speaker has begun and may continue."""
         return bool(self._speaker)
 
     def say(self, *texts: str) -> None:
-        """Say each of `texts` as a line."""
+        """Write each of `texts` as a line."""
         self.end()
         self._lines.lines(texts)
         self._progress.spoken()
 
     def speak(self, speaker: str, text: str) -> None:
-        """Say the next words of `speaker`, whole sentences at a time."""
+        """Write the next text of `speaker`, one or more whole sentences at a time."""
         if speaker != self._speaker:
             self.end()
             text = text.lstrip("\n")
@@ -178,7 +178,7 @@ class Voice:
             self._progress.spoken()
 
     def end(self) -> None:
-        """Say the rest of a speaker's words."""
+        """Write the rest of a speaker's text."""
         if self._speaker:
             self._speaker = ""
             self._lines.piece(self._cutter.rest())
@@ -190,10 +190,10 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 def diff_words(diff: str) -> list[str]:
-    """A unified diff as lines: the file, how much changes, then each line that does.
+    """A unified diff as lines: the file, the number of changes, then each changed line.
 
-    ``Line 6 added:`` counts in the new file, ``removed`` in the old one. Lines that stay are
-    left out, anything else that the diff holds is not.
+    ``Line 6 added:`` counts in the new file, ``removed`` in the old one. Unchanged lines are left
+    out; everything else in the diff is kept.
     """
     changes = list(_changes(diff))
     added = sum(label.endswith(" added:") for label, _ in changes)
@@ -207,7 +207,7 @@ def diff_words(diff: str) -> list[str]:
 
 
 def _changes(diff: str) -> Iterator[tuple[str, str]]:
-    """What changes, each as a label and a text."""
+    """The changes, each as a label and a text."""
     old = new = old_end = new_end = 0
     old_name = ""
     for line in diff.removesuffix("\n").split("\n"):

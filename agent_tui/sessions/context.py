@@ -1,4 +1,4 @@
-"""What the model sees of a session: a pure replay of its entries."""
+"""The context that the model sees of a session: a pure replay of its entries."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -47,7 +47,7 @@ from agent_tui.sessions.replay.scope_entries import replaced_by_scopes
 EntryT = TypeVar("EntryT", bound=Entry)
 
 OMITTED_RESULT_TEXT = "(This result was removed from the context.)"
-"""What the model reads in place of a tool result that an edit omits."""
+"""The text that replaces a tool result which an edit omits."""
 
 _SUMMARY_INTRODUCTION = (
     "The earlier part of this conversation was compacted to save space. "
@@ -58,13 +58,13 @@ _BRANCH_INTRODUCTION = "This is what happened on a branch of the conversation th
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The messages of the next request, and what they were made under.
+    """The messages of the next request, and the state that they were made in.
 
     `messages` can be sent as they are: see `normalise_messages`. `compaction` is the one in
-    force, `summary` what stands for the history before, whether or not a message holds it.
-    `provider`, `model_id` and `thinking_level` are the newest named on the path, empty where
-    none is (the session's header counts then). Messages from `fresh_from` on were written after
-    the newest compaction, edit or undoing: only they knew this context.
+    force, `summary` the summary of the history before it, whether or not a message holds it.
+    `provider`, `model_id` and `thinking_level` are the newest on the path; if they are empty, the
+    session's header counts. Messages from index `fresh_from` on are later than the newest
+    compaction, edit or undo: only they saw this context.
     """
 
     messages: tuple[ContextMessage, ...]
@@ -86,13 +86,12 @@ def build_context(
     """Replay `path` (root to leaf) into what the model sees.
 
     The newest compaction's summary comes first, then the entries from its first kept one on,
-    then everything after it; context edits replace or omit single messages, summaries of
-    scopes stand for what was in them. What was taken back (see `agent_tui.sessions.replay.changes`)
-    has no effect. Pinned texts (see `agent_tui.sessions.replay.pins`) are there word for word,
-    those from before the first kept entry right behind the summary. Of what hooks wanted kept
-    behind compactions the newest is there.
-
-    What was marked (see `agent_tui.sessions.replay.marks`) stands like pinned texts, or goes.
+    then everything after it; context edits replace or omit single messages, and summaries of scopes
+    replace their contents. Changes that were undone (see `agent_tui.sessions.replay.changes`) have
+    no effect. Pinned texts (see `agent_tui.sessions.replay.pins`) are included word for word, those
+    from before the first kept entry right after the summary. Of the texts that hooks keep after
+    compactions, only the newest is included. Marked messages (see
+    `agent_tui.sessions.replay.marks`) stay like pinned texts, or are removed.
 
     Args:
         path: Entries from the root to the leaf.
@@ -134,18 +133,18 @@ def build_context(
 def extended_context(
     known: Context, before: Sequence[Entry], path: Sequence[Entry]
 ) -> Context | None:
-    """What `build_context` makes of `path`, where that is `before` with new messages.
+    """The same as `build_context(path)`, if `path` is `before` with new messages.
 
-    Results of `before` may have learnt which files their commands changed. Only from the last reply
-    on anything is read again, so that a step costs no more in a long conversation.
+    Results in `before` may have got the files that their commands changed. Only entries from the
+    last reply on are read again, so that a step costs no more in a long conversation.
 
     Args:
-        known: What it made of `before`.
+        known: The context of `before`.
         before: Entries from the root to the leaf.
         path: Likewise.
 
     Returns:
-        The context, or None where it is to be built anew.
+        The context, or None if it must be built from the start.
     """
     count = len(before)
     if not 0 < count <= len(path):
@@ -179,7 +178,7 @@ def extended_context(
 
 
 def _only_adds(entry: Entry) -> bool:
-    """Whether `entry` leaves what the model saw before it as that was."""
+    """Whether `entry` changes nothing in the earlier context."""
     is_told = isinstance(entry, MessageEntry) or bool(result_changed(entry))
     return is_told or is_file_changes(entry) or turn_facts_in(entry) is not None
 
@@ -187,7 +186,7 @@ def _only_adds(entry: Entry) -> bool:
 def _with_details(
     messages: Sequence[ContextMessage], results: Sequence[Entry]
 ) -> tuple[ContextMessage, ...]:
-    """`messages` with the details that their entries among `results` have now."""
+    """`messages` with the current details of their entries in `results`."""
     details = {
         entry.id: entry.message.details
         for entry in results
@@ -222,7 +221,7 @@ def _belong_together(drafts: Sequence[ContextMessage]) -> bool:
 
 
 def is_summary(item: ContextMessage, context: Context) -> bool:
-    """Whether `item` of `context` is what stands for the history before."""
+    """Whether `item` of `context` is the summary of the history before."""
     stands_for = context.compaction.id if context.compaction else ""
     return bool(context.summary) and item.entry_id == stands_for
 
@@ -241,7 +240,7 @@ def _emptying(entry_id: str) -> ContextEditEntry:
 
 
 def without_dropped(path: Sequence[EntryT], marks: Marks) -> tuple[EntryT, ...]:
-    """`path` as whoever sums it up reads it: without the messages and texts marked ``drop``."""
+    """`path` for a summary: without the messages and texts marked ``drop``."""
     return tuple(
         _emptied(entry) if entry.id in marks.emptied else entry
         for entry in path
@@ -257,7 +256,7 @@ def _emptied(entry: EntryT) -> EntryT:
 
 
 def _first_fresh(path: Sequence[Entry], messages: Sequence[ContextMessage]) -> int:
-    """Where in `messages` those begin that came after the newest change of the context."""
+    """The index in `messages` of the first one after the newest change of the context."""
     fresh: set[str] = set()
     for entry in reversed(path):
         if changes_context(entry):
@@ -270,15 +269,15 @@ def _first_fresh(path: Sequence[Entry], messages: Sequence[ContextMessage]) -> i
 
 
 def wrap_summary(summary: str) -> str:
-    """`summary` as it is put before the model: a line on what it is, then it, in tags."""
+    """`summary` as the model sees it: an introductory line, then the summary in tags."""
     return f"{_SUMMARY_INTRODUCTION}\n\n<summary>\n{summary.strip()}\n</summary>"
 
 
 def _kept_entries(path: Sequence[Entry]) -> tuple[CompactionEntry | None, Sequence[Entry]]:
     """The newest compaction and the entries it leaves, or None and all of them.
 
-    In the session ``/compact`` starts, the first kept entry is not before the compaction; all
-    that comes after it is kept.
+    In a session that ``/compact`` starts, the first kept entry comes after the compaction;
+    everything after it is kept.
     """
     at = next(
         (i for i in range(len(path) - 1, -1, -1) if isinstance(path[i], CompactionEntry)), None
@@ -325,10 +324,10 @@ def _to_message(entry: Entry) -> Message | None:
 
 
 def edited_message(message: Message, edit: ContextEditEntry) -> Message | None:
-    """`message` with the content `edit` gives it; None where it is omitted.
+    """`message` with the content of `edit`; None if the edit omits it.
 
-    A reply keeps its calls unless the edit brings calls of its own, a result is never omitted
-    altogether: calls and results stay paired.
+    A reply keeps its calls unless the edit has calls itself; a result is never omitted completely:
+    calls and results stay paired.
     """
     replacement = edit.replacement
     match message:
@@ -379,7 +378,7 @@ def _reply_parts(
 
 
 def newest_model(path: Sequence[Entry]) -> tuple[str, str]:
-    """Provider and model id last changed to on `path`; empty where the header's still counts."""
+    """Provider and model id of the newest model change on `path`; empty if the header's apply."""
     for entry in reversed(path):
         if isinstance(entry, ModelChangeEntry):
             return entry.provider, entry.model_id
@@ -387,7 +386,7 @@ def newest_model(path: Sequence[Entry]) -> tuple[str, str]:
 
 
 def newest_base_url(path: Sequence[Entry], header: Header) -> str:
-    """Address of the server that the newest model on `path` is asked at; empty for its own."""
+    """The server address of the newest model on `path`; empty for its usual address."""
     for entry in reversed(path):
         if isinstance(entry, ModelChangeEntry):
             return entry.base_url or ""
@@ -395,7 +394,7 @@ def newest_base_url(path: Sequence[Entry], header: Header) -> str:
 
 
 def newest_thinking_level(path: Sequence[Entry]) -> str:
-    """The thinking level last changed to on `path`; empty where the header's still counts."""
+    """The newest thinking level set on `path`; empty if the header's applies."""
     for entry in reversed(path):
         if isinstance(entry, ThinkingLevelChangeEntry):
             return entry.thinking_level
@@ -405,8 +404,8 @@ def newest_thinking_level(path: Sequence[Entry]) -> str:
 def sent_messages(context: Context) -> tuple[Message, ...]:
     """The messages of the next request: those of `context` with the notes that still hold.
 
-    A note is part of its result for the model alone: nothing else takes it for output. What was
-    written before a compaction or an edit tells of another context, and is not told any more.
+    Only the model sees a note as part of its result; nothing else takes it for output. Notes from
+    before a compaction or an edit describe another context and are left out.
     """
     noted = dict(_notes(context))
     messages = [item.message for item in context.messages]
@@ -419,12 +418,12 @@ def sent_messages(context: Context) -> tuple[Message, ...]:
 
 
 def newest_note(context: Context) -> ContextNote | None:
-    """What the model of `context` was told last of how full it is."""
+    """The last note to the model of `context` about how full it is."""
     return next((note for _, note in _notes(context)), None)
 
 
 def _notes(context: Context) -> Iterator[tuple[int, ContextNote]]:
-    """The notes that hold, newest first, with the indices of their messages."""
+    """The notes that still hold, newest first, with the indexes of their messages."""
     compaction = context.compaction
     since_ms = milliseconds(compaction.timestamp) if compaction is not None else 0
     for index in range(len(context.messages) - 1, context.fresh_from - 1, -1):

@@ -1,4 +1,4 @@
-"""The lines of a session file, as values. See `Entry` for the closed set."""
+"""The lines of a session file as values. `Entry` is the closed set of their types."""
 
 import uuid
 from collections.abc import Iterable
@@ -34,9 +34,9 @@ def timestamp_now() -> str:
 
 
 def timestamp_after(times_ms: Iterable[int]) -> str:
-    """The present time, or a millisecond after the newest of `times_ms` where that is later.
+    """The present time, or a millisecond after the newest of `times_ms` if that is later.
 
-    What was copied into a session, and what a compaction keeps, is recognised by its earlier time.
+    Entries copied into a session, or kept by a compaction, are recognized by their earlier time.
     """
     newest_ms = max(times_ms, default=0)
     try:
@@ -46,7 +46,7 @@ def timestamp_after(times_ms: Iterable[int]) -> str:
 
 
 def milliseconds(timestamp: str) -> int:
-    """An ISO 8601 timestamp as milliseconds since 1970; 0 where it cannot be read."""
+    """An ISO 8601 timestamp as milliseconds since 1970; 0 if it cannot be parsed."""
     try:
         return (datetime.fromisoformat(timestamp).astimezone(UTC) - _EPOCH) // _MILLISECOND
     except (ValueError, OverflowError):
@@ -69,21 +69,21 @@ _THINKING_LEVELS: dict[str, ThinkingLevel] = {
 
 
 def as_thinking_level(text: str) -> ThinkingLevel:
-    """The level nearest to `text`, which another program may have written; else ``off``."""
+    """The level nearest to `text`, which another program may have written; ``off`` if unknown."""
     return _THINKING_LEVELS.get(text, "off")
 
 
 def new_entry_id(taken: "frozenset[str] | set[str] | dict[str, object]") -> str:
-    """Eight hex digits that are not in `taken`."""
+    """Eight random hex digits that are not in `taken`."""
     while (candidate := uuid.uuid4().hex[:8]) in taken:
         pass
     return candidate
 
 
 class TaskText(Stored):
-    """What a tracker, a plan or a document says is to be done, as an output showed it.
+    """The text of a task in a tracker, a plan or a document, as an output showed it.
 
-    ``is_closed`` says that the tracker was told that it is done, with no commit since.
+    ``is_closed``: the tracker was told that it is done, with no commit since.
     """
 
     item: str
@@ -93,9 +93,9 @@ class TaskText(Stored):
 
 
 class WorkState(Stored):
-    """Where the work stands: steps and items by their state, what was committed, tested, and runs.
+    """The state of the work: steps and items by state, commits, test results and running jobs.
 
-    ``jobs`` are the background commands that run, by id.
+    ``jobs`` are the running background commands by id.
     """
 
     plan: dict[str, str] = Field(default_factory=dict)
@@ -108,14 +108,14 @@ class WorkState(Stored):
 
 
 class KnownLines(Stored):
-    """Lines of a file that follow each other; ``first`` is 0 where their numbers are unknown."""
+    """Consecutive lines of a file; ``first`` is 0 if their numbers are unknown."""
 
     first: int = 0
     text: str = ""
 
 
 class KnownFile(Stored):
-    """What the log knows of a file as it stands now."""
+    """What the log knows of the current state of a file."""
 
     path: str
     runs: tuple[KnownLines, ...] = ()
@@ -125,21 +125,21 @@ class KnownFile(Stored):
     edits: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
     is_committed: bool = False
-    """Whether git took it as it is."""
+    """Whether git has it as it is."""
 
 
 class Handover(Stored):
-    """What one session hands to the next beside the facts of the ledger, oldest first.
+    """What one session passes to the next beside the facts of the ledger, oldest first.
 
-    ``through`` is the last entry of the parent that it knows of; ``way`` ends before the first
+    ``through`` is the last entry of the parent that it covers; ``way`` ends before the first
     entry that was kept.
     """
 
     through: str = ""
     said: dict[str, str] = Field(default_factory=dict)
-    """Entry ids of the person's messages that are in the ledger, by a digest of their text."""
+    """Entry ids of the user's messages in the ledger, by a digest of their text."""
     asked: dict[str, str] = Field(default_factory=dict)
-    """What those of them answer that say little by themselves, by the same digest."""
+    """The questions answered by those that say little alone, by the same digest."""
     tasks: tuple[TaskText, ...] = ()
     state: WorkState = Field(default_factory=WorkState)
     findings: tuple[str, ...] = ()
@@ -161,7 +161,7 @@ class Ledger(Stored):
 
 
 class Requests(Stored):
-    """What some requests took together; ``model`` is empty for summaries."""
+    """The total usage of some requests; ``model`` is empty for summaries."""
 
     model: str
     requests: int
@@ -169,7 +169,7 @@ class Requests(Stored):
 
 
 class Carryover(Stored):
-    """The one thing that crosses sessions; on disk the header's ``compaction`` state."""
+    """The only state that crosses sessions; on disk, the header's ``compaction`` state."""
 
     summary: str = Field(default="", alias="lastSummary")
     read_files: tuple[str, ...] = ()
@@ -191,14 +191,14 @@ class Header(Stored):
     provider: str = ""
     model_id: str = ""
     base_url: str | None = None
-    """Address of the person's own server, for a model that is not asked under its usual one."""
+    """Address of the user's own server, for a model that is not asked at its usual one."""
     thinking_level: ThinkingLevel = "off"
     parent_session: str | None = None
     compaction: Carryover | None = None
     launch_cwd: str | None = None
-    """Where the program was started, when it works in another folder (the demo does)."""
+    """The folder the program was started in, if it works in another (as the demo does)."""
     origin: str | None = None
-    """What made the session, unless it was a person in a conversation: ``print`` or ``tour``."""
+    """The origin of the session, unless a user's conversation made it: ``print`` or ``tour``."""
     first_prompt: str | None = None
     """The user's first message, if it is in a session that this one was compacted from."""
 
@@ -218,7 +218,7 @@ class MessageEntry(_Entry):
 
 
 class ModelChangeEntry(_Entry):
-    """From here on the replies come from another model."""
+    """Replies from here on come from another model."""
 
     type: Literal["model_change"] = "model_change"
     provider: str = ""
@@ -227,7 +227,7 @@ class ModelChangeEntry(_Entry):
 
 
 class ThinkingLevelChangeEntry(_Entry):
-    """From here on the model thinks more or less."""
+    """The thinking level from here on."""
 
     type: Literal["thinking_level_change"] = "thinking_level_change"
     thinking_level: str = "off"
@@ -243,14 +243,14 @@ class CompactionDetails(Stored):
     is_fallback: bool = False
     note: str = ""
     batch: str = ""
-    """Of the edits of kept messages that were made with it and stand right before it."""
+    """The batch of the edits of kept messages that were made with it, right before it."""
 
 
 class CompactionEntry(_Entry):
-    """A summary that stands for everything before ``first_kept_entry_id``.
+    """A summary that replaces everything before ``first_kept_entry_id``.
 
     In the session that ``/compact`` starts it is the first entry, and ``first_kept_entry_id``
-    names the first of the copied messages after it (or itself when none was copied).
+    names the first of the copied messages after it (or itself if none was copied).
     """
 
     type: Literal["compaction"] = "compaction"
@@ -270,9 +270,9 @@ EditContent: TypeAlias = Annotated[
 
 
 class ContextEditEntry(_Entry):
-    """For the model only: replace (or with null omit) the content of an earlier message.
+    """Replaces (or, with null, omits) the content of an earlier message, for the model only.
 
-    Parts that do not fit the role of the message are passed over; see `build_context`.
+    Parts that do not fit the role of the message are ignored; see `build_context`.
     """
 
     type: Literal["context_edit"] = "context_edit"
@@ -306,7 +306,7 @@ def custom_value(entry: "Entry", kind: str, model: type[StoredT]) -> StoredT | N
 
 
 class CustomMessageEntry(_Entry):
-    """A message put in by a feature; in the context as the user's, shown if ``display``."""
+    """A message added by a feature; in the context as the user's, shown if ``display``."""
 
     type: Literal["custom_message"] = "custom_message"
     custom_type: str = ""
@@ -347,7 +347,7 @@ class SessionInfoEntry(_Entry):
 
 
 class UnknownEntry(_Entry):
-    """A kind this version does not know; kept in the tree, not in the context."""
+    """An entry of an unknown kind; kept in the tree, not in the context."""
 
     type: str
 

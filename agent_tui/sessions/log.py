@@ -1,4 +1,4 @@
-"""One session: an append-only file and its in-memory twin."""
+"""One session: an append-only file and its copy in memory."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,10 +28,10 @@ EntryT = TypeVar("EntryT", bound=Entry)
 
 
 class SessionLog:
-    """Entries of one session, each in the file before it is part of the twin.
+    """Entries of one session, each written to the file before it is added in memory.
 
-    Build it with `create`, `open` or, with its first entries written at once, `write`. An
-    append that fails leaves the twin as it was. One thread uses a log.
+    Build it with `create`, `open` or, with its first entries written at once, `write`. A failed
+    append leaves the entries in memory unchanged. Use a log in one thread only.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class SessionLog:
         *,
         open_file: OpenFile = DiskFile,
     ) -> Self:
-        """A new, empty session. The file is made by the first append; None: memory only."""
+        """Create an empty session. The first append creates the file; None: memory only."""
         writer = SessionWriter(path, durability, open_file, lock=None) if path else None
         return cls(path, header, writer)
 
@@ -77,15 +77,15 @@ class SessionLog:
         read_only: bool = False,
         open_file: OpenFile = DiskFile,
     ) -> Self:
-        """Read a session of version 1, 2 or 3, damaged ones too (see `warnings`).
+        """Read a session of version 1, 2 or 3, even a damaged one (see `warnings`).
 
-        Versions 1 and 2 are rewritten as version 3 by the first append; the file as it was is
-        kept beside it as ``<name>.v1.bak``.
+        Versions 1 and 2 are rewritten as version 3 by the first append; the original is kept beside
+        it as ``<name>.v1.bak``.
 
         Raises:
-            SessionInUseError: Another process writes it; `read_only` works all the same.
-            SessionNotWritableError: It may not be written; `read_only` works all the same.
-            NewerFormatError: A newer program made it; `read_only` works all the same.
+            SessionInUseError: Another process writes it; `read_only` still works.
+            SessionNotWritableError: It may not be written; `read_only` still works.
+            NewerFormatError: A newer version of the program made it; `read_only` still works.
             SessionError: The file cannot be read, or is no session.
         """
         if not path.is_file():
@@ -119,10 +119,10 @@ class SessionLog:
         *,
         open_file: OpenFile = DiskFile,
     ) -> Self:
-        """A new session with `entries`, whose file shows up whole or not at all.
+        """Create a session with `entries`, whose file appears complete or not at all.
 
         Raises:
-            SessionError: The file could not be written; there is none then.
+            SessionError: The file could not be written and does not exist.
         """
         log = cls.create(path, header, durability, open_file=open_file)
         placed, lines = log._place(entries)
@@ -144,12 +144,12 @@ class SessionLog:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What was wrong with the file when it was opened, each with its line number."""
+        """Problems found in the file when it was opened, each with its line number."""
         return self._warnings
 
     @property
     def leaf_id(self) -> str | None:
-        """The entry whose child the next one becomes."""
+        """The entry that becomes the parent of the next one."""
         return self._leaf_id
 
     @property
@@ -159,7 +159,7 @@ class SessionLog:
 
     @property
     def name(self) -> str:
-        """The newest name given to the session, or an empty text."""
+        """The newest name of the session, or empty."""
         for entry in reversed(self.entries):
             if isinstance(entry, SessionInfoEntry):
                 return entry.name or ""
@@ -169,18 +169,18 @@ class SessionLog:
         """Write one entry as a child of the leaf and return it with its ids.
 
         Raises:
-            SessionError: Nothing was added; the same call may be tried again.
+            SessionError: Nothing was added; the call may be retried.
         """
         return cast(EntryT, self.append_many((entry,))[0])
 
     def append_many(self, entries: Sequence[Entry]) -> tuple[Entry, ...]:
-        """Write several entries, each the child of the one before, in one go.
+        """Write several entries at once, each a child of the one before.
 
-        An id that is empty or taken is made anew; a compaction without a first kept entry gets
-        itself as one.
+        An empty or duplicate id is replaced; a compaction without a first kept entry gets itself as
+        one.
 
         Raises:
-            SessionError: Nothing was added; the same call may be tried again.
+            SessionError: Nothing was added; the call may be retried.
         """
         if self._is_read_only or self._is_closed:
             state = "closed" if self._is_closed else "open read-only"
@@ -217,9 +217,9 @@ class SessionLog:
         return self._path_entries
 
     def sync(self) -> None:
-        """Make sure that the file holds the session, and is on the disk (the end of a turn).
+        """Make sure that the file has the whole session and is on disk (at the end of a turn).
 
-        With durability "none" it is left to the system when it gets there.
+        With durability "none", the system decides when it reaches the disk.
 
         Raises:
             SessionError: The disk reports an error; what was written may not survive a crash.
@@ -229,11 +229,11 @@ class SessionLog:
             self._writer.sync()
 
     def take_mends(self) -> tuple[str, ...]:
-        """What had to be mended since this was asked last: a file deleted or replaced."""
+        """Repairs since the last call: the file was deleted or replaced."""
         return self._writer.take_mends() if self._writer is not None else ()
 
     def close(self) -> None:
-        """Sync and let go of file and lock; a second call does nothing."""
+        """Sync, close the file and release the lock; a second call does nothing."""
         self._is_closed = True
         if self._writer is not None:
             self._writer.close()
@@ -250,7 +250,7 @@ class SessionLog:
         self.close()
 
     def _place(self, entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], bytes]:
-        """`entries` with ids, as a chain below the leaf, and their lines."""
+        """`entries` with ids, as a chain below the leaf, and their lines for the file."""
         fresh: set[str] = set()
         parent_id = self._leaf_id
         placed: list[Entry] = []

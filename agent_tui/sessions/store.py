@@ -1,4 +1,4 @@
-"""All sessions of a person: made, found by id or name, listed, put in the trash."""
+"""All sessions of a user: create, find by id or name, list, and move to the trash."""
 
 import difflib
 import os
@@ -43,7 +43,7 @@ _PAGE_SIZE = 100
 _GLANCED_FILES = 50
 _TRASH = "trash"
 _LEFT = ".left"
-"""In the folder of a project: the path of the session that the person left last there."""
+"""In a project's folder: a file with the path of the session that the user left last."""
 EXPLORED = "explored"
 """The folder of the sessions of helpers, in that of their project's; below it one for each
 session they worked for."""
@@ -54,7 +54,7 @@ _NEAR_MATCHES = 5
 class SessionStore:
     """Session files below one folder: ``<root>/<cwd slug>/<timestamp>_<id>.jsonl``.
 
-    Nothing is made on the disk before the first session is written.
+    Nothing is created on disk before the first session is written.
     """
 
     def __init__(self, root: Path, durability: Durability = "entry") -> None:
@@ -63,11 +63,11 @@ class SessionStore:
         self._search = SessionSearch(root / "search.sqlite")
 
     def create(self, header: Header) -> SessionLog:
-        """A new session; its file is made by the first append."""
+        """Create a session; its file is created by the first append."""
         return SessionLog.create(self._path_for(header), header, self._durability)
 
     def create_explored(self, header: Header, parent_id: str) -> SessionLog:
-        """The session of a helper of the session `parent_id`; no list of sessions looks there."""
+        """Create the session of a helper of `parent_id`; lists of sessions leave it out."""
         path = self._path_for(header)
         file = path.parent / EXPLORED / parent_id / path.name
         return SessionLog.create(file, header, self._durability)
@@ -84,13 +84,13 @@ class SessionStore:
         *,
         cwd: Path | None = None,
     ) -> SessionLog:
-        """The session that follows `parent` after ``/compact``, written whole at once.
+        """Create the session that follows `parent` after ``/compact``, written all at once.
 
-        Its name, model and thinking level are what the parent's last were, its folder is `cwd`
-        or the parent's. The child of a session that lives in memory only does so too.
+        It takes the parent's last name, model and thinking level; its folder is `cwd` or the
+        parent's. The child of a session in memory is in memory too.
 
         Raises:
-            SessionError: The file could not be written; there is none then.
+            SessionError: The file could not be written and does not exist.
         """
         before = parent.header
         path = parent.path_entries()
@@ -115,11 +115,11 @@ class SessionStore:
         return SessionLog.write(file, header, (*first_entries, *name), self._durability)
 
     def open(self, ref: str, cwd: Path, *, read_only: bool = False) -> SessionLog:
-        """Open the session `ref` means: a file, an id, a name, or the beginning of one id.
+        """Open the session that `ref` names: a file, an id, a name, or the beginning of one id.
 
         Args:
-            ref: A path is taken from `cwd`. Of several sessions with one name the newest counts.
-            cwd: Where the person is.
+            ref: Paths are relative to `cwd`. Of several sessions with one name, the newest counts.
+            cwd: The folder the user is in.
             read_only: Take no lock; appending is refused.
 
         Raises:
@@ -130,7 +130,7 @@ class SessionStore:
         return SessionLog.open(self.find(ref, cwd), self._durability, read_only=read_only)
 
     def find(self, ref: str, cwd: Path) -> Path:
-        """The file of the session `ref` means; see `open`."""
+        """The file of the session that `ref` names; see `open`."""
         file = _existing_file(ref, cwd)
         if file is not None:
             return file
@@ -160,7 +160,7 @@ class SessionStore:
         raise SessionError(f'There is no session "{ref}".', hint)
 
     def _helper_named(self, start: str) -> Path | None:
-        """The session of the one helper whose id begins with `start`."""
+        """The session of the only helper whose id begins with `start`."""
         files = self.root.glob(f"*/{EXPLORED}/*/[!.]*.jsonl")
         named = [path for path in files if id_in_name(path).startswith(start)]
         return named[0] if start and len(named) == 1 else None
@@ -181,10 +181,10 @@ class SessionStore:
     def unreadable(
         self, listed: Iterable[SessionSummary], cwd: Path | None = None
     ) -> tuple[str, ...]:
-        """Each file that is among the sessions and is none of `listed`: its name, and why.
+        """Session files that are not in `listed`: the name of each, and why.
 
         Args:
-            listed: What `list` or `pages` found, of every folder.
+            listed: The results of `list` or `pages` for all folders.
             cwd: Only those in this working folder's own folder. Blocking.
         """
         readable = {found.path for found in listed}
@@ -204,14 +204,14 @@ class SessionStore:
     def pages(
         self, first: Path | None = None, page_size: int = _PAGE_SIZE
     ) -> Generator[Sequence[SessionSummary]]:
-        """All sessions, some at a time, newest first: a screen shows the first at once.
+        """All sessions in pages, newest first, so that a screen can show the first at once.
 
-        Without the cache each session's whole file is read, which takes seconds for gigabytes.
-        Close the generator to stop early; what was read is kept in the cache. Blocking.
+        Without the cache, all files are read completely, which takes seconds for gigabytes. Close
+        the generator to stop early; the cache keeps what was read. Blocking.
 
         Args:
             first: The sessions in this working folder's own folder come before all others.
-            page_size: How many files are read for a page.
+            page_size: Number of files read per page.
         """
         if not self.root.is_dir():
             return
@@ -226,21 +226,21 @@ class SessionStore:
     def search(self, query: str, limit: int = 100) -> Sequence[SearchHit]:
         """Sessions in which all words of `query` occur, the best first. Blocking; never raises.
 
-        Names, prompts, replies, thinking, tool arguments and outputs are searched, whatever
-        their case and accents. The words of ``"a phrase"`` follow each other; the last word may be
-        only begun. What `update_search` has not yet reached is not found.
+        Names, prompts, replies, thinking, tool arguments and outputs are searched, ignoring case
+        and accents. The words of ``"a phrase"`` must be adjacent; the last word may be incomplete.
+        Sessions that `update_search` has not reached are not found.
         """
         return self._search.search(query, limit)
 
     def search_project(self, query: str, cwd: Path, limit: int) -> tuple[Sequence[SearchHit], int]:
-        """As `search`, among the sessions that work in `cwd`, indexed or not.
+        """Like `search`, for the sessions that work in `cwd`, indexed or not.
 
         Returns the hits and how many sessions could not be looked at in the time allowed.
         """
         return self._search.search_among(query, session_files(self.project_files(cwd)), limit)
 
     def project_files(self, cwd: Path) -> Iterator[Path]:
-        """The files of the sessions that work in `cwd`, in no order."""
+        """The files of the sessions that work in `cwd`, in no particular order."""
         return (self.root / cwd_slug(cwd)).glob("[!.]*.jsonl")
 
     def update_search(
@@ -248,32 +248,32 @@ class SessionStore:
         progress: Callable[[int, int], None] | None = None,
         is_cancelled: Callable[[], bool] = lambda: False,
     ) -> int:
-        """Bring the search up to date, newest sessions first; return how many are left.
+        """Update the search index, newest sessions first; returns how many are left.
 
-        Some may be left because it was cancelled, the disk is full or another process does the
-        same. It takes about a minute for each gigabyte that is new. Blocking: for a thread.
+        Some are left if it was cancelled, the disk is full or another process is updating. It takes
+        about a minute per new gigabyte. Blocking: call it in a thread.
 
         Args:
-            progress: Called with the sessions done and all there are, now and then.
-            is_cancelled: Asked several times a second; what was done so far is kept.
+            progress: Called now and then with the number of sessions done and in total.
+            is_cancelled: Called several times a second; finished work is kept.
         """
         return self._search.update(self._listed(), progress, is_cancelled)
 
     def unsearched(self) -> int:
-        """How many sessions `search` does not know as they are now."""
+        """The number of sessions whose present version `search` does not cover."""
         return self._search.pending(self._listed())
 
     def _listed(self) -> Sequence[SessionFile]:
         return session_files(self._files()) if self.root.is_dir() else ()
 
     def newest(self, cwd: Path) -> SessionSummary | None:
-        """The session that was written last in `cwd`."""
+        """The most recently written session in `cwd`."""
         return next(iter(self.list(cwd)), None)
 
     def left_last(self, cwd: Path) -> Path | None:
-        """The session that the person left last in `cwd`.
+        """The session that the user left last in `cwd`.
 
-        That is the one of `note_left`, unless another one that a person made was written since.
+        That is the one of `note_left`, unless another session of the user's was written since.
         """
         made = (found.path for found in self.list(cwd) if not found.origin)
         newest, note = next(made, None), self._left_file(cwd)
@@ -285,9 +285,9 @@ class SessionStore:
         return left if is_last and left.is_file() else newest
 
     def note_left(self, path: Path, cwd: Path) -> None:
-        """Note that the person is leaving the session at `path`, if it has a file, in `cwd`.
+        """Record that the user leaves the session at `path`, if it has a file, in `cwd`.
 
-        The session's own time stays that of what was said last.
+        The time of the session file does not change.
         """
         if path.is_file():
             with suppress(OSError):
@@ -297,10 +297,10 @@ class SessionStore:
         return self.root / cwd_slug(cwd) / _LEFT
 
     def rename(self, path: Path, name: str) -> None:
-        """Give the session at `path`, which no process may have open, another name.
+        """Rename the session at `path`, which no process may have open.
 
-        Of the name one line without control characters is taken. The session's age stays that
-        of what was said last: a new name makes none the newest.
+        The name becomes one line without control characters. The file's time stays that of the last
+        message, so that renaming does not make a session the newest.
 
         Raises:
             SessionInUseError: It is open; rename it there.
@@ -313,9 +313,9 @@ class SessionStore:
                 os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
     def delete(self, path: Path) -> Path:
-        """Move the session at `path`, those of its helpers and what it kept to the trash folder.
+        """Move the session at `path` with its helpers' sessions and stored files to the trash.
 
-        Returns where it is now.
+        Returns its new path.
 
         Raises:
             SessionInUseError: It is open.
@@ -375,7 +375,7 @@ def _existing_file(ref: str, cwd: Path) -> Path | None:
 
 
 def _kind_at(ref: str, cwd: Path) -> str:
-    """What has the name `ref`; empty where nothing has."""
+    """The kind of file named `ref`; empty if there is none."""
     try:
         return kind_of_file((cwd / Path(ref).expanduser()).stat().st_mode)
     except (OSError, RuntimeError, ValueError):
@@ -383,7 +383,7 @@ def _kind_at(ref: str, cwd: Path) -> str:
 
 
 def _near(ref: str, sessions: Sequence[SessionSummary]) -> list[SessionSummary]:
-    """Sessions whose name or id looks like `ref`, best first."""
+    """Sessions whose name or id resembles `ref`, best first."""
     wanted = ref.casefold()
     by_label: dict[str, SessionSummary] = {}
     for found in reversed(sessions):
@@ -404,7 +404,7 @@ def _shown(sessions: Sequence[SessionSummary]) -> str:
 
 
 def _first_prompt(path: Iterable[Entry]) -> str | None:
-    """The user's first message on `path`, on a line."""
+    """The user's first message on `path`, on one line."""
     for entry in path:
         if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
             return prompt_line(entry.message) or None

@@ -116,7 +116,7 @@ class AgentApp(App[UiOutcome]):
 
     @property
     def controller(self) -> "Controller":
-        """Where what the person does goes, once the conversation is loaded."""
+        """Handles what the user does, once the conversation is loaded."""
         assert self.loaded is not None
         return self.loaded.controller
 
@@ -166,13 +166,13 @@ class AgentApp(App[UiOutcome]):
         loaded.view.refresh_status()
         await loaded.controller.begin(warnings)
         if not self.is_headless:
-            # What is here now stays to the end. Looking through it again and again for cycles
-            # would stop the program for 0.2 s each time, with a long session on the screen.
+            # Everything here stays to the end. Scanning it for cycles again and again would stop
+            # the program for 0.2 s each time, with a long session on the screen.
             gc.freeze()
         self._submit_early(loaded.controller)
 
     def _use_loaded_settings(self, options: "UiOptions") -> tuple[str, ...]:
-        """Settings of the project, unknown at the first paint; what is wrong with them."""
+        """Apply project settings, unknown at the first paint; returns what is wrong with them."""
         self.window.terminal.set_mouse(options.settings.mouse)
         self.use_keys(options.settings.keys.key_map)
         self.prompt.use_vim(on=options.settings.vim_mode)
@@ -185,7 +185,7 @@ class AgentApp(App[UiOutcome]):
         return (f"No theme is named {theme}. /theme lists them.",)
 
     def _submit_early(self, controller: "Controller") -> None:
-        """Submit what was sent before anything could take it; unknown commands come back."""
+        """Submit what was sent before loading; unknown commands return to the prompt."""
         for draft in self._early_drafts:
             if reason := controller.registry.refusal(draft.text):
                 self.prompt.put_before((draft,))
@@ -202,7 +202,7 @@ class AgentApp(App[UiOutcome]):
     # The terminal
 
     def get_driver_class(self) -> type[Driver]:
-        """The driver of this platform; the usual one reads the terminal our way."""
+        """The driver of this platform; on Linux, one that reads the terminal our way."""
         usual = super().get_driver_class()
         return TerminalDriver if usual is LinuxDriver else usual
 
@@ -212,7 +212,7 @@ class AgentApp(App[UiOutcome]):
         return self.theme_variables
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """What is done to every row on its way to the terminal; with ``NO_COLOR`` not Textual's."""
+        """Filters for every row sent to the terminal; with ``NO_COLOR``, without Textual's."""
         filters = super().get_line_filters()
         if not self.no_color:
             return filters
@@ -220,7 +220,7 @@ class AgentApp(App[UiOutcome]):
         return (*kept, _WITHOUT_COLOURS)
 
     def write_to_terminal(self, sequence: str) -> None:
-        """Send what steers the terminal itself; nothing where there is none."""
+        """Send a control sequence to the terminal, if there is one."""
         if self._driver is not None and not self.is_headless:
             self._driver.write(sequence)
 
@@ -243,7 +243,7 @@ class AgentApp(App[UiOutcome]):
 
     @contextmanager
     def suspend(self) -> Generator[None]:
-        """Lend the terminal to something else for the length of a ``with`` block."""
+        """Release the terminal to another program inside a ``with`` block."""
         self.window.terminal.leave()
         try:
             with super().suspend():
@@ -260,7 +260,7 @@ class AgentApp(App[UiOutcome]):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show `message` for a while; it may hold anything, so it is no markup unless said."""
+        """Show `message` for a while; it may contain anything, so markup is off by default."""
         super().notify(
             safe_text(message),
             title=safe_text(title, keep_newlines=False),
@@ -270,7 +270,7 @@ class AgentApp(App[UiOutcome]):
         )
 
     def _fatal_error(self) -> None:
-        """Leave over a fault of ours, without what Textual adds: the values of all variables."""
+        """Exit after a fault of ours, without Textual's dump of all variables' values."""
         self.panic(crash_report(sys.exception()))
 
     # Messages of the prompt
@@ -297,7 +297,7 @@ class AgentApp(App[UiOutcome]):
 
     @on(Prompt.NoImage)
     def _no_image(self) -> None:
-        """Paste what was copied in this program, if anything."""
+        """Paste the text copied in this program, if any."""
         if self.clipboard:
             self.prompt.area.post_message(textual_events.Paste(self.clipboard))
         else:
@@ -317,13 +317,13 @@ class AgentApp(App[UiOutcome]):
     # Messages of widgets that are not imported before the first paint, bound by their names
 
     def on_approval_panel_answered(self, event: "ApprovalPanel.Answered") -> None:
-        """The person answered."""
+        """The user answered."""
         self.view.person_acted()
         self.prompt.area.answered_by(event.key)
         self.controller.answer_approval(event.request_id, event.answer)
 
     def on_approval_panel_plan_to_edit(self, event: "ApprovalPanel.PlanToEdit") -> None:
-        """The person changes a plan before they decide on it."""
+        """Let the user edit a plan before they decide on it."""
         from agent_tui.ui.prompt.editor import edited_text
 
         plan = edited_text(self, event.plan)
@@ -331,29 +331,29 @@ class AgentApp(App[UiOutcome]):
             self.view.widgets.approval.change_plan(plan)
 
     async def on_approval_panel_key_for_prompt(self, event: "ApprovalPanel.KeyForPrompt") -> None:
-        """The draft is edited while a question stands."""
+        """Edit the draft while a question is open."""
         self.prompt.focus()
         await self.prompt.area.take(event.event)
 
     def on_approval_panel_send_wanted(self) -> None:
-        """Send what was written while the question stood; the question goes on."""
+        """Send what was typed while a question was open; the question stays."""
         self.prompt.focus()
         self.prompt.send()
 
     def on_approval_panel_closed(self) -> None:
-        """Nothing is asked any more; a search of the chat goes on."""
+        """Return the focus to the prompt after the last question, unless a search has it."""
         if not self.query("#find:focus-within"):
             self.prompt.focus()
 
     def on_transcript_start_chosen(self, event: "Transcript.StartChosen") -> None:
-        """A command of an empty chat is run; other text goes into the prompt."""
+        """Run a command chosen in an empty chat; put other text into the prompt."""
         if event.draft.startswith("/"):
             self.controller.dispatch(event.draft)
         else:
             self.prompt.take(event.draft)
 
     def on_stack_view_follow_changed(self, event: "Transcript.FollowChanged") -> None:
-        """Say that there is more below while the person reads above."""
+        """Say that there is more below while the user reads above."""
         news = f"↓ {event.new_count} new" if event.new_count else "↓ more"
         below = " · ".join(filter(None, (news, keys_in_force().shown("last_message"))))
         self.view.widgets.activity.show_below("" if event.following else below)
@@ -361,44 +361,44 @@ class AgentApp(App[UiOutcome]):
             self.view.earlier.let_go()
 
     def on_stack_view_earlier_wanted(self) -> None:
-        """Read what was said before a compaction."""
+        """Load the messages from before a compaction."""
         self.run_worker(self.view.earlier.load(), group="earlier")
 
     # Events of the terminal
 
     def on_paste(self, event: textual_events.Paste) -> None:
-        """What is pasted while something else than a text field is in front belongs there too."""
+        """Paste into the prompt if no text field has the focus."""
         if len(self.screen_stack) == 1:
             self.prompt.focus()
             self.prompt.area.post_message(textual_events.Paste(event.text))
 
     def on_key(self, event: textual_events.Key) -> None:
-        """Keys belong to the prompt where a click beside everything took them from it."""
+        """Return keys to the prompt if a click took the focus from everything."""
         if self.focused is None and len(self.screen_stack) == 1:
             self.prompt.focus()
             if event.is_printable and event.character:
                 self.prompt.area.insert(event.character)
 
     def on_app_focus(self, _event: textual_events.AppFocus) -> None:
-        """The terminal is looked at again."""
+        """Note that the terminal has the focus again."""
         if self.loaded is not None:
             self.loaded.view.focus_changed(True)
 
     def on_app_blur(self, _event: textual_events.AppBlur) -> None:
-        """The person looks at something else."""
+        """Note that the terminal has lost the focus."""
         if self.loaded is not None:
             self.loaded.view.focus_changed(False)
 
     # Keys
 
     def use_keys(self, keys: KeyMap) -> None:
-        """From now on `keys` do what is done here and in the prompt; texts name them."""
+        """Use `keys` here, in the prompt and in texts from now on."""
         put_in_force(keys)
         self._bindings = BindingsMap(bound(APP_BINDINGS, keys))
         self.prompt.area.use_keys(keys)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys of the chat do nothing before it is there or while a screen lies above it."""
+        """Disable keys of the chat before it exists and while a screen covers it."""
         if self.loaded is None:
             return action not in NEED_THE_CHAT
         return not (action in NOT_OVER_SCREENS and len(self.screen_stack) > 1)
@@ -413,7 +413,7 @@ class AgentApp(App[UiOutcome]):
             self.controller.interrupt()
 
     def action_clear_or_leave(self) -> None:
-        """Ctrl+C: copy a selection, stop what runs, clear the prompt; else leave at the second."""
+        """Ctrl+C: copy a selection, stop what runs, or clear the prompt; the second press exits."""
         if selected := self.screen.get_selected_text():
             from agent_tui.ui.terminal.clipboard import copy_text
 
@@ -442,7 +442,7 @@ class AgentApp(App[UiOutcome]):
             self.loaded.view.clear_prompt()
 
     def action_leave_if_empty(self) -> None:
-        """Ctrl+D: leave if nothing is written, else delete to the right."""
+        """Ctrl+D: exit if the prompt is empty, else delete to the right."""
         if self.prompt.area.text:
             self.prompt.area.action_delete_right()
         else:
@@ -453,7 +453,7 @@ class AgentApp(App[UiOutcome]):
         self.controller.next_permission_mode()
 
     def action_take_back_queue(self) -> None:
-        """Alt+Up: queued messages come back into the prompt."""
+        """Alt+Up: return queued messages to the prompt."""
         self.controller.turns.take_back_queue()
 
     def action_switch_mouse(self) -> None:
@@ -521,7 +521,7 @@ class AgentApp(App[UiOutcome]):
 
 
 def _load_with_imports(load: "Callable[[], UiOptions]") -> "UiOptions":
-    """`load`, and the import of what will be put on the screen, both in this thread."""
+    """Run `load`, and import what the screen will need in the same thread."""
     import agent_tui.ui.assembly as _assembly
 
     assert _assembly

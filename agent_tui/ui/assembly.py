@@ -1,6 +1,6 @@
 """Builds what works behind the main screen, once the conversation is loaded.
 
-Importing it takes most of the program along, so the app does so only after the first paint.
+It imports most of the program, so the app imports it only after the first paint.
 """
 
 import asyncio
@@ -37,11 +37,11 @@ from agent_tui.ui.window import Window
 
 @dataclass(frozen=True, slots=True)
 class LoadedChat:
-    """What the app holds of it.
+    """The parts of the chat that the app uses.
 
     Attributes:
         view: Shows events.
-        controller: Takes what the person does.
+        controller: Takes what the user does.
         sources: What the prompt completes from and remembers in.
     """
 
@@ -51,7 +51,7 @@ class LoadedChat:
 
 
 def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> LoadedChat:
-    """Everything behind the main screen; its widgets are not mounted yet."""
+    """Build everything behind the main screen; its widgets are not mounted yet."""
     approval = ApprovalPanel(
         options.approval_quiet_s, EarlyKeys(window.prompt, options.approval_quiet_s)
     )
@@ -102,7 +102,7 @@ def _prompt_sources(
     front: ScreenFront,
     prompt_files: PromptFileCommands,
 ) -> PromptSources:
-    """What the prompt completes from and remembers in."""
+    """The sources of the prompt's completions, and its history."""
     runtime = options.runtime
 
     def completions(name: str) -> Completions | Awaitable[Completions]:

@@ -1,6 +1,6 @@
-"""What becomes of what the person does: the start, what is typed, keys, approvals, the end.
+"""Handles what the user does: the start, input, keys, approvals, the end.
 
-It knows no widget: events go down to a view, and the app hands the person's intents up to it.
+It knows no widget: events go down to a view, and the app hands the user's intents up to it.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,7 +27,7 @@ from agent_tui.ui.options import UiOptions
 from agent_tui.ui.turns import EventSink, StartWork, TurnRunner
 
 GO_BACK_WITHIN_S = 0.6
-"""A second Esc within this time shows what one can go back to."""
+"""A second Esc within this time shows the places to go back to."""
 
 
 class ChatView(EventSink, Protocol):
@@ -42,7 +42,7 @@ class ChatView(EventSink, Protocol):
         ...
 
     def refresh_status(self) -> None:
-        """Bring what stands around the chat up to date."""
+        """Update what is around the chat."""
         ...
 
     def follow_end(self) -> None:
@@ -50,17 +50,17 @@ class ChatView(EventSink, Protocol):
         ...
 
     def message_sent(self, draft: Draft) -> None:
-        """Keep what the person sent in the prompt's history."""
+        """Keep what the user sent in the prompt's history."""
         ...
 
     def give_back(self, drafts: Sequence[Draft]) -> None:
-        """Put what was not delivered back into the prompt."""
+        """Return undelivered drafts to the prompt."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerPorts:
-    """What the controller acts through.
+    """The services that the controller uses.
 
     Attributes:
         view: Shows what happens.
@@ -68,7 +68,7 @@ class ControllerPorts:
         turns: Runs activities.
         start_work: Runs a coroutine in a task of the app's.
         read_files: Reads the prompt history and what else the screen keeps in files.
-        refresh_commands: Looks for prompt files; true where there are others than before.
+        refresh_commands: Looks for prompt files; true if they changed.
         set_up_model: Offers the ways to a first model where that is wanted at the start.
         close: Ends what the screen itself runs.
     """
@@ -84,17 +84,17 @@ class ControllerPorts:
 
 
 class Controller:
-    """Turns what the person does into calls of the runtime, and into commands.
+    """Turns what the user does into calls of the runtime, and into commands.
 
     Args:
         options: The conversation and how this run was started.
         registry: All commands.
-        ports: What it acts through.
+        ports: The services that it uses.
 
     Attributes:
         turns: Runs activities.
         front: What commands act on.
-        refresh_commands: Looks for prompt files; true where there are others than before.
+        refresh_commands: Looks for prompt files; true if they changed.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class Controller:
         self._tell_problems(warnings)
 
     async def aclose(self) -> None:
-        """Let the running turn record what it has, then close the session and what serves it."""
+        """Let the running turn record its state, then close the session and its services."""
         await self.turns.stop()
         await self._ports.close()
         await self.runtime.aclose()
@@ -190,14 +190,14 @@ class Controller:
     # What is sent
 
     def submit(self, draft: Draft) -> None:
-        """Remember and dispatch what was sent; what begins a turn is in sight."""
+        """Store and dispatch a sent draft; scrolls to the end if it starts a turn."""
         self._view.message_sent(draft)
         if not (self.turns.is_running or parse_command(draft.full_text)):
             self._view.follow_end()
         self.dispatch(draft.full_text, draft)
 
     def dispatch(self, text: str, draft: Draft | None = None) -> None:
-        """Run a command, a shell command, or send a message: `draft`, if `text` comes from one."""
+        """Run a command or a shell command, or send a message (`draft`, if `text` is from one)."""
         draft = draft or Draft(text)
         called = self.registry.read(text)
         if isinstance(called, CalledCommand):
@@ -237,11 +237,11 @@ class Controller:
     # Keys
 
     def typed(self) -> None:
-        """A key changed the prompt: an Esc before it does not count any more."""
+        """Note that a key changed the prompt: an earlier Esc no longer counts."""
         self._escaped_at = None
 
     def interrupt(self) -> None:
-        """Esc: stop what runs; twice while nothing does: go back in the chat."""
+        """Esc: stop what runs; pressed twice while nothing runs, go back in the chat."""
         before, self._escaped_at = self._escaped_at, None
         if self.turns.interrupt() or not self.runtime.conversation.log.entries:
             return
@@ -252,11 +252,11 @@ class Controller:
             self._escaped_at = now
 
     def stop(self) -> bool:
-        """Ctrl+C: stop what runs; false where nothing does, or it is about to end already."""
+        """Ctrl+C: stop what runs; false if nothing runs or it is already stopping."""
         return not self.turns.is_stopping and self.turns.interrupt()
 
     def next_permission_mode(self) -> None:
-        """Shift+Tab: the next mode in turn; the first time, mode full is asked for."""
+        """Shift+Tab: select the next mode; asks before full mode the first time."""
         place = PERMISSION_MODES.index(self.runtime.conversation.permissions.mode) + 1
         mode = PERMISSION_MODES[place % len(PERMISSION_MODES)]
         if mode == "full" and not self._may_be_full:
@@ -276,5 +276,5 @@ class Controller:
         self._view.refresh_status()
 
     def answer_approval(self, request_id: str, answer: ApprovalAnswer) -> None:
-        """The person answered whether a tool call may run."""
+        """Pass on the user's answer about a tool call."""
         self.runtime.pending_approvals.answer(request_id, answer)

@@ -1,4 +1,4 @@
-"""The one place where events of the agent become something on the screen."""
+"""The only place that turns events of the agent into changes of the screen."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -96,7 +96,7 @@ class EventView:
 
     Args:
         options: The conversation, read when another session was opened, and the clock.
-        widgets: What is changed.
+        widgets: The widgets to change.
         status: What stands around the chat; follows each event.
 
     Attributes:
@@ -120,7 +120,7 @@ class EventView:
         self.last_outcome = ""
 
     def show(self, event: AgentEvent) -> None:
-        """Change the screen as `event` says."""
+        """Change the screen for `event`."""
         chat = self.widgets.transcript
         match event:
             case TurnStarted():
@@ -149,7 +149,7 @@ class EventView:
             case ReplyDiscarded():
                 chat.discard_reply()
             case ToolStarted():
-                has_title = event.title != event.name  # a call that is refused at once has none
+                has_title = event.title != event.name  # a call that is refused immediately has none
                 title = event.title if has_title else call_title(event.name, event.arguments)
                 self._begin(ToolBlock(event.call_id, event.name, title))
                 self._relabel(f"Running {event.name}", 0)
@@ -211,7 +211,7 @@ class EventView:
                 self._go_back(event)
             case Notice():
                 chat.tell(NoticeBlock(event.level, event.text, event.about))
-                self.status.refresh()  # it may tell of another mode
+                self.status.refresh()  # it may report another mode
             case TurnRecorded():
                 chat.append(TurnBlock(event.facts))
             case TurnFinished():
@@ -234,7 +234,7 @@ class EventView:
         return UserBlock(without_attachments(event.text))
 
     def begin(self) -> None:
-        """An activity is about to run; what was shown to go on beside it gives way."""
+        """Prepare for an activity; hides what is shown while nothing runs."""
         self.status.set_working(True)
         self.widgets.cold.display = False
         self.widgets.activity.show(None)
@@ -243,7 +243,7 @@ class EventView:
         self._round = ""
 
     def idle(self) -> None:
-        """Nothing runs any more, however it ended."""
+        """Reset the screen after an activity, however it ended."""
         self.status.set_working(False)
         self.widgets.activity.show(None)
         self.widgets.plan.make_room("none")
@@ -252,7 +252,7 @@ class EventView:
         self.status.refresh()
 
     def redraw(self) -> None:
-        """Rebuild the chat from the session, or greet if nothing is in it."""
+        """Rebuild the chat from the session; shows the greeting if that is empty."""
         log = self._runtime.conversation.log
         blocks = blocks_of(log.path_entries())
         self.widgets.transcript.load(blocks or [welcome_block(self._options)])
@@ -270,7 +270,7 @@ class EventView:
 
     @contextmanager
     def loading(self, label: str) -> Generator[None]:
-        """Show for the length of a ``with`` block what is got ready, unless something runs."""
+        """Show `label` as loading inside a ``with`` block, unless something else runs."""
         activity = self.widgets.activity
         if activity.state is not None:
             yield
@@ -284,7 +284,7 @@ class EventView:
                 activity.show(None)
 
     def refresh_status(self) -> None:
-        """Bring what stands around the chat up to date."""
+        """Update what is around the chat."""
         self.status.refresh()
         self.widgets.tour.show_step()  # it names keys
 
@@ -293,27 +293,27 @@ class EventView:
         self.widgets.transcript.follow_end()
 
     def message_sent(self, draft: Draft) -> None:
-        """Keep what the person sent in the prompt's history; hints end after so many."""
+        """Add a sent draft to the prompt's history, and count it for the hints."""
         self._remember(draft)
         self.status.onboarding.message_sent()
 
     def give_back(self, drafts: Sequence[Draft]) -> None:
-        """Put what was not delivered back into the prompt."""
+        """Return undelivered drafts to the prompt."""
         self.widgets.prompt.put_before(drafts)
 
     def clear_prompt(self) -> None:
-        """Empty the prompt; what stands there goes into the history."""
+        """Empty the prompt; its contents go into the history."""
         draft = self.widgets.prompt.draft.trimmed()
         if not draft.is_empty:
             self._remember(draft)
         self.widgets.prompt.clear()
 
     def edit_again(self, text: str, *, is_selected: bool = False) -> None:
-        """Put an earlier message into the prompt; what stands there goes into the history.
+        """Put an earlier message into the prompt, whose present text goes into the history.
 
         Args:
             text: The message.
-            is_selected: What is typed next replaces it.
+            is_selected: Whether the next typed text replaces it.
         """
         self.clear_prompt()
         self.widgets.prompt.load(Draft(text), is_selected=is_selected)
@@ -325,17 +325,17 @@ class EventView:
             self.say(f"Cannot write the prompt history: {error.strerror}.", "warning")
 
     def person_typed(self) -> None:
-        """A key came: a question waits for a pause, and the hint follows."""
+        """Note a key: a question waits for a pause, and the hint is updated."""
         self.widgets.approval.postpone()
         self.person_acted()
         self.status.refresh_hint()
 
     def person_acted(self) -> None:
-        """Somebody is there, who need not be called."""
+        """Note that the user is present and need not be notified."""
         self.status.notifier.person_acted()
 
     def focus_changed(self, has_focus: bool) -> None:
-        """The terminal is looked at again, or not any more."""
+        """Note that the terminal gained or lost the focus."""
         self.status.notifier.focus_changed(has_focus)
         if has_focus:  # keys and clicks of that moment answer nothing
             self.widgets.approval.ignore_focus_click()
@@ -364,9 +364,9 @@ class EventView:
             )
 
     def _await(self, event: ReplyAwaited) -> None:
-        """Words are long in coming: show since when, and whether the server is at work.
+        """Show for how long a reply is awaited, and whether the server is working.
 
-        Those of a helper are not waited for alone, and are told of below its call.
+        Waiting for a helper is shown below its call instead.
         """
         if self._running:
             return
@@ -376,13 +376,13 @@ class EventView:
             self.widgets.activity.show(replace(state, awaited_since=since))
 
     def _pause(self) -> None:
-        """The person is waited for: that is not counted as work."""
+        """Stop counting time while waiting for the user."""
         self._relabel("Waiting for your answer", 0)
         if (state := self.widgets.activity.state) is not None:
             self.widgets.activity.show(state.paused(self._clock()))
 
     def _end_reply(self, event: ReplyFinished) -> None:
-        """What failed is told where it is tried again, and at the end of the turn."""
+        """Finish a reply; an error is reported with the retry, or at the end of the turn."""
         stop = event.message.stop_reason
         places = self.widgets.transcript.finish_reply("" if stop == "error" else REPLY_MARKS[stop])
         if stop == "error":
@@ -430,7 +430,7 @@ class EventView:
             self.widgets.activity.show(replace(state, until=until, detail=event.reason))
 
     def _warn(self, event: ContextWarning) -> None:
-        """Say it each time where the person must act, else once: the bar shows it anyway."""
+        """Show a warning each time if the user must act, else once: the status bar shows it too."""
         self.status.refresh()
         if event.compacts_at and (event.level == "trigger" or self._has_warned):
             return

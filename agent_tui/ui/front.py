@@ -146,7 +146,7 @@ class ScreenFront:
                 await self.show_screen(PageScreen(await shown.page()))
 
     async def _show_leading(self, screen: LeadingScreen, choice: KeepingChoice | None) -> None:
-        """Show `screen`, and on request what a compaction keeps."""
+        """Show `screen`, and on request the choice of what a compaction keeps."""
         from agent_tui.ui.screens.keeping import KeepingScreen
 
         await self.show_screen(screen)
@@ -158,11 +158,11 @@ class ScreenFront:
     # Asking
 
     async def show_screen(self, screen: Screen[ResultT]) -> ResultT | None:
-        """Show a screen above the chat and wait for its result; None if it was left without."""
+        """Show a screen above the chat; returns its result, or None without one."""
         return await self._window.ask(screen)
 
     async def ask(self, question: Question[ResultT]) -> ResultT | None:
-        """Ask above the chat; letters that were meant for the prompt get there."""
+        """Ask above the chat; letters meant for the prompt go there."""
         return await _ask(self._window, question)
 
     async def ask_text(self, question: TextQuestion) -> str | None:
@@ -175,17 +175,17 @@ class ScreenFront:
         return await self._window.ask(screen)
 
     async def pick(self, wanted: Pickable[ResultT]) -> ResultT | str | None:
-        """Have one thing picked, in the screen made for that kind or else in a list."""
+        """Let the user pick an item, in the screen for its kind or else in a list."""
         from agent_tui.ui.screens.listing import ListingScreen
 
         screen = self._picker_screen(wanted)
         if screen is None:
             return await self.show_screen(ListingScreen(await wanted.listing()))
-        # Such a screen returns what is picked; the type of its class cannot say so.
+        # Such a screen returns the picked value, which the type of its class cannot express.
         return await self.show_screen(cast("Screen[ResultT]", screen))
 
     def _picker_screen(self, wanted: object) -> Screen[object] | None:
-        """The screen made for this kind; None where there is none."""
+        """The screen for this kind; None if there is none."""
         from agent_tui.ui.screens.model_picker import ModelPicker
         from agent_tui.ui.screens.session_picker import SessionPicker
         from agent_tui.ui.screens.tree import TreeScreen
@@ -209,17 +209,17 @@ class ScreenFront:
         return cast("Screen[object]", screen)
 
     async def edit_file(self, path: Path) -> bool:
-        """Let the person's editor change a file."""
+        """Open a file in the user's editor."""
         from agent_tui.ui.prompt.editor import edit_file
 
         return edit_file(self._app, path)
 
     async def set_up_model(self) -> bool:
-        """Offer the ways to a first model; false where the program began with one."""
+        """Offer ways to get a first model; false if the program started with one."""
         return await self._setup.choose()
 
     def warm_up(self) -> None:
-        """Get the model in use ready while the person types."""
+        """Prepare the model in use while the user types."""
         self._setup.warm_up()
 
     # Working
@@ -237,7 +237,7 @@ class ScreenFront:
         return self._turns.interrupt()
 
     def leave(self) -> None:
-        """End the program; while a turn runs, ask first."""
+        """Exit the program; asks first during a turn."""
         if self.is_working:
             self._app.run_worker(self._ask_and_leave(), group="leave", exclusive=True)
         else:
@@ -268,7 +268,7 @@ class ScreenFront:
         self._app.theme = name
 
     async def pick_theme(self) -> str | None:
-        """Let the person try the themes on."""
+        """Let the user try the themes on."""
         from agent_tui.ui.screens.listing import ThemePicker
 
         picker = ThemePicker(self.theme_names, self.theme_in_use, self.set_theme)
@@ -297,11 +297,11 @@ class ScreenFront:
         self._view.status.use_fields(fields)
 
     def use_vim(self, *, on: bool) -> None:
-        """Have the keys of vi in the prompt, or no longer."""
+        """Turn the keys of vi in the prompt on or off."""
         self._window.prompt.use_vim(on=on)
 
     def use_keys(self, keys: KeyMap) -> None:
-        """From now on `keys` do what is done in the chat and in the prompt."""
+        """Use `keys` in the chat and in the prompt from now on."""
         self._window.use_keys(keys)
         self._view.refresh_status()
 
@@ -335,7 +335,7 @@ class ScreenFront:
 
 
 async def ask_at_start(window: Window, trust: FolderTrust, cwd: Path) -> None:
-    """Ask about `cwd` before anything of it is read; what is typed meanwhile is kept."""
+    """Ask about `cwd` before anything in it is read; keeps what is typed meanwhile."""
     from agent_tui.commands.trust import trust_question
     from agent_tui.errors import AgentTuiError
 

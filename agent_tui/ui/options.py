@@ -22,7 +22,7 @@ from agent_tui.ui.status.status_script import StatusScript
 
 
 class LocalModels(Protocol):
-    """The built-in model of this machine: what it is, and how it is had."""
+    """The built-in model of this machine, and how to get it."""
 
     @property
     def offer(self) -> Offer:
@@ -33,7 +33,7 @@ class LocalModels(Protocol):
     def problem(self) -> str:
         """Why no model can run on this machine yet, empty if one can.
 
-        Says what is missing, and on a line of its own the command that mends it.
+        Says what is missing and, on a separate line, the command that fixes it.
         """
         ...
 
@@ -43,12 +43,12 @@ class LocalModels(Protocol):
         ...
 
     async def pull(self, on_progress: Callable[[PullProgress], None]) -> ModelRef:
-        """Fetch the model and return how it is used; cancelled, it keeps what came.
+        """Fetch the model and return its reference; on cancellation, the part fetched is kept.
 
-        `on_progress` may be called in any thread and as often as one likes.
+        `on_progress` may be called in any thread, any number of times.
 
         Raises:
-            AgentTuiError: it could not be fetched; the message says what to do.
+            AgentTuiError: It could not be fetched; the message says what to do.
         """
         ...
 
@@ -102,7 +102,7 @@ class UiOptions:
         runtime: The conversation; the app closes it when it ends.
         models: Answers for ``/model`` and the chooser.
         settings: Theme, mouse and so on.
-        settings_editor: Where the person sees and changes the settings; None where there is none.
+        settings_editor: Where the user sees and changes the settings; None where there is none.
         problems: Settings that were left out, told at the start.
         notices: Other lines to tell at the start.
         first_prompt: Sent at once, as if it had been typed.
@@ -114,7 +114,7 @@ class UiOptions:
         local: The built-in model; None leaves it out of the chooser.
         pull_first: Ask at the start whether `local` shall be pulled (``--local``).
         warm: Gets the provider and the present model ready; awaited in the background after the
-            first paint and again once the person has chosen a model at the first run. An
+            first paint and again once the user has chosen a model at the first run. An
             `AgentTuiError` is shown; a model that loads on this machine is said to load.
         close: Stops the provider and the servers; awaited once the conversation is closed.
         servers: The MCP servers; None where there can be none.
@@ -122,14 +122,14 @@ class UiOptions:
         history_file: Where sent prompts are kept; None keeps them in memory.
         onboarding_file: Where it is counted how often was sent; hints end at a number. None shows
             none.
-        known_models: Which models were chosen before, and which the person marked.
+        known_models: Which models were chosen before, and which the user marked.
         session_dir: The folder of sessions as the command line named it, empty if it did not;
             the way back names it too.
         welcome: A line under the program's name in an empty chat.
         is_demo: Said in the status bar.
         sandbox_word: How commands in a folder run, for the status bar; empty for nothing
             special. May block.
-        status_script: The person's command for the status line; None where there is none.
+        status_script: The user's command for the status line; None where there is none.
         approval_quiet_s: Seconds without a key before an approval takes any.
         clock: Monotonic seconds.
     """

@@ -56,7 +56,7 @@ class PaintedLines(Widget):
         self._drawn_for: tuple[int, Palette] | None = None
 
     def on_mount(self) -> None:
-        """Follow the theme."""
+        """Follow theme changes."""
         self.app.theme_changed_signal.subscribe(self, lambda _theme: self.refresh())
 
     def show(self, paint: Paint = _nothing) -> None:
@@ -65,7 +65,7 @@ class PaintedLines(Widget):
         self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """All rows: what holds this scrolls."""
+        """The number of rows: the container scrolls."""
         return len(self._lines_at(width))
 
     def render_line(self, y: int) -> Strip:

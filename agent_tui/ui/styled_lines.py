@@ -123,7 +123,7 @@ def prefixed(lines: Iterable[Line], first: Runs, rest: Runs | None = None) -> li
 
 
 def padded(line: Line, width: int, style: Style, label: str = "") -> Line:
-    """`line` filled up to `width` cells, with `label` at its right end where it fits."""
+    """`line` padded to `width` cells, with `label` at its right end if it fits."""
     room = width - line.cells
     if room <= 0:
         return line
@@ -150,7 +150,7 @@ def copied_text(lines: Iterable[Line]) -> str:
 
 
 def text_offset(lines: Sequence[Line], row: int) -> int:
-    """How much source text stands before the row, in characters."""
+    """The number of characters of source text before the row."""
     return sum(len(line.text) + len(line.joint or "") for line in lines[:row])
 
 
@@ -211,7 +211,7 @@ def _word_spans(text: str, width: int) -> Iterator[tuple[int, int]]:
 
 
 def _chop(text: str, start: int, end: int, width: int) -> list[tuple[int, int]]:
-    """Rows cut where they are full, never inside a character cluster."""
+    """Rows cut at the full width, never inside a grapheme cluster."""
     spans: list[tuple[int, int]] = []
     row_start, used = start, 0
     for left, _, size in split_graphemes(text[start:end])[0]:

@@ -150,7 +150,7 @@ class TurnRunner:
         await self._watch(events)
 
     async def _watch(self, events: AsyncGenerator[AgentEvent, None]) -> bool:
-        """Show what happens; true if a message of the person's became part of the session."""
+        """Show what happens; true if a message of the user's became part of the session."""
         self._view.begin()
         is_recorded = False
         async with aclosing(events) as stream:

@@ -21,7 +21,7 @@ class Window:
 
     Attributes:
         app: Textual's side: themes, suspending, the clipboard.
-        prompt: Where the person writes.
+        prompt: Where the user writes.
         terminal: The terminal's title and mouse.
         use_keys: Has other keys do what is done in the chat and in the prompt.
     """

@@ -1,1 +1,1 @@
-"""Carrying out compactions of a conversation, by hand, when it is full, and ahead of time."""
+"""Carry out compactions of a conversation: on request, when the context is full, and in advance."""

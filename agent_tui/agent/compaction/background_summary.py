@@ -1,4 +1,4 @@
-"""What the next compaction is to keep, asked while the work goes on."""
+"""Ask a model in advance, in the background, what the next compaction should keep."""
 
 import asyncio
 import contextlib
@@ -12,61 +12,61 @@ from agent_tui.errors import AgentTuiError
 
 
 class BackgroundSummary:
-    """At most one choice in the making or made; whoever compacts may take it.
+    """Holds at most one choice, being made or finished, which the next compaction may use.
 
-    It is made from a snapshot of the conversation. Whether it still fits is for the one to
-    decide who takes it.
+    The choice is made from a snapshot of the conversation. The caller decides whether it still
+    fits.
     """
 
     def __init__(self, planner: CompactionPlanner) -> None:
         self._planner = planner
         self._task: asyncio.Task[Choice | None] | None = None
         self.begun_at_tokens = 0
-        """Size of the conversation it was last begun for."""
+        """Tokens in use when the last choice was requested."""
 
     @property
     def is_there(self) -> bool:
-        """Whether it is in the making or made."""
+        """Whether a choice is being made or finished."""
         task = self._task
         return task is not None and (not task.done() or _result_of(task) is not None)
 
     @property
     def is_made(self) -> bool:
-        """Whether it need not be waited for."""
+        """Whether the choice is finished, so that nobody has to wait for it."""
         task = self._task
         return task is not None and task.done() and _result_of(task) is not None
 
     @property
     def ahead(self) -> Callable[[], Awaitable[Choice | None]] | None:
-        """How to wait for it; None where there is none."""
+        """Returns the function that waits for the choice; None if there is none."""
         return self._made if self.is_there else None
 
     def begin(self, request: CompactionRequest, on_usage: OnUsage) -> None:
-        """Ask for `request` in the background, in place of any other.
+        """Ask for the choice for `request` in the background, replacing any earlier one.
 
-        Not where the tiers alone would do.
+        Callers do not use it when the tiers alone free enough.
 
         Args:
             request: The snapshot.
-            on_usage: Told of every request that was paid for, whatever comes of it.
+            on_usage: Called with the usage of every paid request, even if no choice results.
         """
         self.drop()
         self.begun_at_tokens = request.tokens_before
         self._task = asyncio.create_task(self._ask(request, on_usage))
 
     async def _made(self) -> Choice | None:
-        """The choice, waited for; None where there is none to be had."""
+        """Wait for the choice; None if there is none or the model gave none."""
         return await asyncio.shield(self._task) if self._task is not None else None
 
     def drop(self) -> None:
-        """Forget it, and stop asking."""
+        """Discard the choice and cancel the request for it."""
         if self._task is not None:
             self._task.cancel()
         self._task = None
         self.begun_at_tokens = 0
 
     async def aclose(self) -> None:
-        """Stop, and wait until it has stopped."""
+        """Cancel the request and wait until it has ended."""
         task = self._task
         self.drop()
         if task is not None:
@@ -77,7 +77,7 @@ class BackgroundSummary:
         try:
             return await self._planner.choose_ahead(request, on_usage)
         except AgentTuiError:
-            return None  # the compaction itself will try again, and say what is wrong
+            return None  # the compaction itself asks again and reports what is wrong
 
 
 def _result_of(task: "asyncio.Task[Choice | None]") -> Choice | None:

@@ -1,4 +1,4 @@
-"""Whether the provider still has the conversation in its cache, and what it costs if not."""
+"""Whether the provider's cache still holds the conversation, and what a cold cache costs."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -11,17 +11,17 @@ from agent_tui.providers.prompt_cache import cache_lifetime
 Warmth: TypeAlias = Literal["warm", "unsure", "cold"]
 
 LEAST_USD = 0.10
-"""Below this price, reading a context again is not worth a word."""
+"""Below this price of reading the context again, no notice is shown."""
 
 _CHOICE_TOKENS = 2_500
-"""Notes and the list of what to keep, as models write them."""
+"""Typical length of a model's reply: the notes and the list of what to keep."""
 
 _MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class CacheState:
-    """`left_s` is how many seconds the prefix is sure to be kept; 0 unless it is warm."""
+    """`left_s`: seconds for which the prefix is certain to stay cached; 0 unless it is warm."""
 
     warmth: Warmth
     left_s: float = 0.0
@@ -31,8 +31,8 @@ class CacheState:
 class ColdPrice:
     """What the next request costs in US dollars with a cold cache.
 
-    `small_usd` is the price of compacting and of what that leaves; None where it is not known or
-    saves nothing.
+    `small_usd` is the price of compacting and of what that leaves; None if it is unknown or saves
+    nothing.
     """
 
     whole_usd: float
@@ -48,17 +48,17 @@ class ColdPrice:
 
 
 def cache_state(conversation: Conversation) -> CacheState | None:
-    """How the newest request stands in the provider's cache.
+    """The state of the newest request in the provider's cache.
 
-    None where the provider says nothing of how long it keeps a prefix, and where no request of
-    the present model had the context as it is now.
+    None if the provider does not state how long it keeps a prefix, or if no request to the present
+    model had the context as it is now.
     """
     lifetime = cache_lifetime(conversation.model)
     context = conversation.context()
     found = newest_figure(context, conversation.model.name)
     if lifetime is None or found is None:
         return None
-    # The provider counts from the request; of an earlier run, the time of the reply is known.
+    # The provider counts from the request; after a restart, only the time of the reply is known.
     replied_s = context.messages[found[0]].message.timestamp / 1_000
     sent_s = conversation.requests.sent_s or replied_s
     used_s = max(min(sent_s, replied_s), conversation.prefix_read_s)
@@ -71,12 +71,12 @@ def cache_state(conversation: Conversation) -> CacheState | None:
 def cold_price(
     conversation: Conversation, reader: ModelInfo | None, *, is_ready: bool
 ) -> ColdPrice | None:
-    """What the next request costs; None unless the cache is cold and that is worth a word.
+    """What the next request costs; None unless the cache is cold and the price is worth a notice.
 
     Args:
         conversation: The conversation.
         reader: The model that ``/compact`` would ask; None if it would ask none.
-        is_ready: Whether that was asked already.
+        is_ready: Whether that model has already answered.
     """
     state, price = cache_state(conversation), _write_price(conversation.model_info)
     if state is None or state.warmth != "cold" or price is None:

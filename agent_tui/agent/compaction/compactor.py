@@ -1,4 +1,4 @@
-"""Carrying out a compaction: the planner decides, this writes and tells."""
+"""Carry out a compaction: the planner decides; this module writes and reports the result."""
 
 import asyncio
 import re
@@ -52,17 +52,16 @@ from agent_tui.tokens import ContextUsage
 from agent_tui.tools.base import ToolOutput
 
 _LEAST_USED_TOKENS = 10_000
-"""Below, the model's own wish to compact is not followed: there is too little to gain."""
+"""Below this, a compaction that the model asks for is not run: it would free too little."""
 
 _LARGEST_FILE = 400_000
-"""Bytes. No larger file would be shown whole."""
+"""Bytes. A larger file is not shown whole."""
 
 _PROSE_CHARS = 2_000
 _REFUSED = "Not compacted: a PreCompact hook refused: {why}"
 
 _SINCE_SHARE = 0.4
-"""Of the target, what may come between a summary that is written ahead and its compaction: all of
-that stays as it is."""
+"""Most that may be said between an advance summary and its compaction: a share of the target."""
 
 _LARGE_WINDOW, _EARLY_SHARE = 200_000, 0.7
 _WHY_EARLY = (
@@ -71,15 +70,15 @@ _WHY_EARLY = (
 )
 
 _LONGEST_LIFE_S = 3_600.0
-"""A prefix that may live longer is not asked about in every pause."""
+"""If a prefix may live longer than this, the model is not asked in every pause."""
 
 _BEFORE_DEATH_S = 45.0
-"""A request takes its time before the provider looks into its cache."""
+"""Ask this long before the prefix expires: a request takes time to reach the provider's cache."""
 
 _PAUSE_NOTE = "The model chose what to keep in the pause, while its cache was warm."
 
 _LOOK_AGAIN_PARTS = 50
-"""A context that has grown by less than this part of the window needs no second look."""
+"""If the context grew by less than this part of the window, do not check again."""
 
 
 class Compactor:
@@ -99,8 +98,8 @@ class Compactor:
     def is_due(self, usage: ContextUsage) -> bool:
         """Whether an automatic compaction should run before the next request.
 
-        That is so where the context is full, and where the model said in a pause what to keep and
-        the cache has gone cold since.
+        It should if the context is full, or if the model chose what to keep during a pause and the
+        cache has since gone cold.
         """
         conversation = self._conversation
         return self._is_ready_after_pause or (
@@ -120,13 +119,13 @@ class Compactor:
 
     @property
     def _is_recent(self) -> bool:
-        """Whether little was said since the background began; all of it would stay as it is."""
+        """Whether so little was said since the background request that all of it would stay."""
         conversation = self._conversation
         grown = conversation.usage.used - self._background.begun_at_tokens
         return grown <= int(conversation.limits.target * _SINCE_SHARE)
 
     def _ahead(self, focus: str) -> Ahead | None:
-        """What a model said beforehand; None where it knew too little of what is wanted now."""
+        """The choice made in advance; None if it is outdated or made without `focus`."""
         return self._background.ahead if self._is_recent and not focus else None
 
     @property
@@ -135,7 +134,7 @@ class Compactor:
         return state is not None and state.warmth == "cold"
 
     def cold_price(self) -> ColdPrice | None:
-        """What the next message costs with a cold cache; None unless it is worth a word."""
+        """What the next message costs with a cold cache; None unless it is worth a notice."""
         conversation = self._conversation
         if not self._is_cold:
             return None
@@ -146,7 +145,7 @@ class Compactor:
         )
 
     def seconds_to_ask_in_pause(self) -> float | None:
-        """How long to wait before `ask_in_pause`; None where a pause is not worth it."""
+        """Seconds to wait before `ask_in_pause`; None if asking in this pause is not worth it."""
         conversation = self._conversation
         lifetime, state = cache_lifetime(conversation.model), cache_state(conversation)
         price, bound = idle_price_usd(conversation), conversation.settings.idle_compaction
@@ -166,7 +165,7 @@ class Compactor:
         return max(state.left_s - _BEFORE_DEATH_S, 0.0)
 
     async def ask_in_pause(self) -> None:
-        """Ask the model what to keep, if the cache is still warm; the answer waits for the user."""
+        """If the cache is still warm, ask the model what to keep and store the answer for later."""
         if self.seconds_to_ask_in_pause() is not None:
             request = await self._request("")
             self._background.begin(request, self._count_background)
@@ -178,10 +177,9 @@ class Compactor:
         focus: str = "",
         strategy: CompactionStrategy | None = None,
     ) -> Outcome | None:
-        """Compact in place, in the middle of the work; None when that was not possible.
+        """Compact in place in the middle of a turn; None if that was not possible.
 
-        By the strategy that the settings name, or `strategy`: see `decide`. Failures are said
-        through `emit`.
+        Uses `strategy`, or the one in the settings (see `decide`). Reports failures through `emit`.
         """
         conversation = self._conversation
         for event in await conversation.refresh_usage():
@@ -229,20 +227,20 @@ class Compactor:
         return outcome
 
     def _say_why_early(self, emit: Emit) -> None:
-        """Say once, in a large window, why it is not filled."""
+        """Explain once why compaction starts long before a large window is full."""
         window, trigger = self._conversation.model_info.window, self._conversation.limits.trigger
         is_early = window > _LARGE_WINDOW and trigger < window * _EARLY_SHARE
         if is_early and self._services.is_first_time("told-of-trigger-tokens"):
             emit(Notice("info", _WHY_EARLY.format(trigger=trigger, window=window)))
 
     async def compact_here(self, strategy: CompactionStrategy, focus: str, emit: Emit) -> None:
-        """Compact in place by `strategy` because the person asks for it."""
+        """Compact in place with `strategy` because the user asked for it."""
         await self.make_room("manual", emit, focus, strategy)
 
     def _not_done(
         self, error: CompactionError, reason: CompactionReason, emit: Emit, *, is_told: bool
     ) -> None:
-        """Nothing was written; say why where somebody waits for it or something went wrong."""
+        """Report why nothing was written, if someone waits for it or something failed."""
         conversation = self._conversation
         conversation.left_by_compaction = conversation.usage.used
         if isinstance(error, NothingToCompactError):
@@ -253,7 +251,7 @@ class Compactor:
         self._count_failure(emit)
 
     async def answer_call(self, focus: str, emit: Emit) -> ToolOutput:
-        """Compact because the model asks for it, and tell it what came of that."""
+        """Compact because the model asked for it, and return the result as the tool's output."""
         conversation = self._conversation
         for event in await conversation.refresh_usage():
             emit(event)
@@ -282,9 +280,9 @@ class Compactor:
         """Write the compacted conversation as a new session; None when it failed.
 
         Args:
-            focus: What the person asked to pay attention to.
-            emit: Told of it.
-            decided: What the person decided about; None where nothing was.
+            focus: What the user asked to pay attention to.
+            emit: Takes the events.
+            decided: The proposal with the user's decisions; None without one.
         """
         conversation = self._conversation
         for event in await conversation.refresh_usage():
@@ -321,7 +319,7 @@ class Compactor:
         return log, finished_event(log.entries[0].id, "manual", outcome, used)
 
     async def propose(self, on_progress: OnProgress, *, asks_model: bool) -> Proposal:
-        """What ``/compact`` would keep, for the person to decide about; writes nothing.
+        """Propose what ``/compact`` would keep, for the user to decide; writes nothing.
 
         Raises:
             CompactionError: There is nothing to compact.
@@ -342,10 +340,9 @@ class Compactor:
         return replace(found, window=window, target_tokens=conversation.limits.target)
 
     async def write_ahead(self) -> None:
-        """Begin the next summary in the background, if one will be needed before long.
+        """Begin the next summary in the background if one will be needed soon.
 
-        Not where the summary would come from a server of the person's own: it would take its
-        time from the work.
+        Not if the model runs on the user's own server: that would slow the turn down.
         """
         conversation, background = self._conversation, self._background
         settings, usage, limits = conversation.settings, conversation.usage, conversation.limits
@@ -364,13 +361,13 @@ class Compactor:
             background.begin(await self._request(""), self._count_background)
 
     def _least_gain(self, reason: CompactionReason) -> int:
-        """What shortening must free; where the window overflows or the model asks, anything."""
+        """Tokens that shortening must free; 1 if the window overflows or the model asks."""
         if reason != "threshold" or self._conversation.is_overfull:
             return 1
         return max(self._estimated(self._conversation.limits.least_gain), 1)
 
     def _estimated(self, tokens: int) -> int:
-        """`tokens` of the model's counting in those of ours."""
+        """Convert `tokens` as the model counts them to our own estimate."""
         conversation = self._conversation
         return round(tokens / conversation.services.ratios.ratio(conversation.model.name))
 
@@ -385,7 +382,7 @@ class Compactor:
         ahead: Ahead | None = None,
     ) -> CompactionRequest:
         conversation = self._conversation
-        # A cheaper model reads it all for less than the conversation's own, once nothing is cached.
+        # With a cold cache, a cheaper model reads everything for less than the conversation's own.
         asks_another = bool(conversation.settings.model) or (is_asked and self._is_cold)
         return CompactionRequest(
             path=conversation.log.path_entries(),
@@ -409,7 +406,7 @@ class Compactor:
         )
 
     def _made_room(self, event: CompactionFinished, emit: Emit) -> None:
-        """Take note of what was written, and tell."""
+        """Update the conversation's state after a compaction, and report it."""
         conversation = self._conversation
         conversation.breaker = conversation.breaker.after_success()
         conversation.refill = conversation.refill.after_compaction()
@@ -419,7 +416,7 @@ class Compactor:
         emit(conversation.use_window(event.tokens_after))
 
     def _count_background(self, usage: Usage) -> None:
-        """Count a request in the background, which the provider took for one more use."""
+        """Count a background request, which for the provider also used the cached prefix."""
         self._conversation.count(usage)
         if not self._conversation.settings.model:
             self._conversation.prefix_read_s = self._services.wall_clock()
@@ -435,7 +432,7 @@ class Compactor:
 def finished_event(
     entry_id: str, reason: CompactionReason, outcome: Outcome, used_tokens: int
 ) -> CompactionFinished:
-    """What the person is told of `outcome`, which `used_tokens` were in use before, as measured."""
+    """The event that reports `outcome`; `used_tokens` were measured before the compaction."""
     summary = outcome.summary
     name = "" if outcome.strategy == TIERED else outcome.strategy
     done = describe_statistics(name, outcome.statistics)
@@ -456,7 +453,7 @@ def finished_event(
 
 
 class _StartTeller:
-    """Tells of the beginning with the first step that takes time, and of the steps after it."""
+    """Reports the start of a compaction at its first slow step, and every step after that."""
 
     def __init__(self, reason: CompactionReason, focus: str, used: int, emit: Emit) -> None:
         self._started = CompactionStarted(reason, focus, used)
@@ -464,7 +461,7 @@ class _StartTeller:
         self.is_told = False
 
     def progress(self, phase: str, summary_chars: int) -> None:
-        """As `OnProgress`."""
+        """Report one step; has the signature of `OnProgress`."""
         if not self.is_told:
             self.is_told = True
             self._emit(self._started)
@@ -472,12 +469,12 @@ class _StartTeller:
 
 
 def progress_to(emit: Emit) -> OnProgress:
-    """Tells the person of each step."""
+    """Returns a callback that emits each step as a `CompactionProgress`."""
     return lambda phase, summary_chars: emit(CompactionProgress(phase, summary_chars))
 
 
 def read_working_file(cwd: Path, path: str) -> str | None:
-    """The text of a file of the working folder; None where it is none to be shown unasked."""
+    """The text of a file in the workspace; None if it must not be shown without asking."""
     try:
         folder, file = cwd.resolve(), resolve_path(path, cwd)
         guard = ProtectedPaths(workspace=folder)
@@ -491,7 +488,7 @@ def read_working_file(cwd: Path, path: str) -> str | None:
 
 
 def kept_in(outcome: Outcome) -> str:
-    """What a compaction kept, in a few lines for the model that asked for it."""
+    """Describes in a few lines what a compaction kept, for the model that asked for it."""
     if outcome.summary is None:
         changed = ", ".join(
             f"{count} by tier {tier}" for tier, count in sorted(outcome.messages.items())
@@ -508,17 +505,17 @@ def kept_in(outcome: Outcome) -> str:
 
 
 class Pause:
-    """The time between two activities; asks at most once in each."""
+    """The time between two activities, in which the model is asked at most once."""
 
     def __init__(self) -> None:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, compactor: Compactor, sleep: Sleep, is_open: Callable[[], bool]) -> None:
-        """An activity ended. Does nothing where the settings or the price are against it.
+        """Start the timer after an activity, unless the settings or the price rule it out.
 
         Args:
-            compactor: Of the present conversation.
-            sleep: Waits for so many seconds.
+            compactor: The one of the present conversation.
+            sleep: Waits for the given number of seconds.
             is_open: Whether that conversation is still the present one.
         """
         self.end()
@@ -527,7 +524,7 @@ class Pause:
             self._task = asyncio.create_task(_ask_after(wait_s, compactor, sleep, is_open))
 
     def end(self) -> None:
-        """Something runs again, or the program ends; an answer that is there stays."""
+        """Stop the timer as an activity starts or the program ends; keeps a finished answer."""
         if self._task is not None:
             self._task.cancel()
             self._task = None

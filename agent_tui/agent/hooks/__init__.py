@@ -1,1 +1,1 @@
-"""Commands of the person's that are run at certain moments of a conversation."""
+"""User-defined commands that run at certain moments of a conversation."""

@@ -1,8 +1,8 @@
-"""What hooks say: an exit code and JSON, or plain words, as one answer.
+"""Read what a hook answers: an exit code with JSON or plain text.
 
 Exit code 0: what it printed counts. 2: it refuses, with what it wrote to stderr. Any other: it
-failed, which is told and changes nothing. An answer can hold back and add, never allow: an
-``allow`` says no more than silence.
+failed, which is reported and changes nothing. An answer can refuse and add text, never allow:
+``allow`` counts as no answer.
 """
 
 import asyncio
@@ -23,18 +23,17 @@ from agent_tui.tools.processes.keeper import READ_BYTES, ProcessKeeper, TalkingC
 from agent_tui.tools.processes.shell import ending_of
 
 _MAX_BYTES = 1_000_000
-"""Of each output; what is more is read and dropped."""
+"""Of each output stream; the rest is read and dropped."""
 
 _DRAIN_S = 0.5
-"""How long to read on when the hook has ended but something it started holds its output."""
+"""How long to keep reading if a hook has ended but a process it started holds its output open."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookRun:
     """How a hook ended.
 
-    `exit_code` is negative for a signal. `problem` says why there is none; empty where it came
-    to its end.
+    `exit_code` is negative for a signal. `problem` says why there is none; empty if the hook ended.
     """
 
     exit_code: int = 0
@@ -52,14 +51,14 @@ async def run_command(
     environ: Mapping[str, str],
     timeout_s: float,
 ) -> HookRun:
-    """Run `command` with bash (sh where there is none); never raises for what it does.
+    """Run `command` with bash (or sh if bash is missing); never raises for what it does.
 
-    All it started is ended with it, also when this is cancelled.
+    All processes it started are ended too, also on cancellation.
 
     Args:
         keeper: Starts it.
         command: Shell text.
-        given: What it reads.
+        given: Its standard input.
         cwd: Its working folder.
         environ: Its environment; variables that steer a shell are left out.
         timeout_s: When it is stopped.
@@ -74,7 +73,7 @@ async def run_command(
             return await _outcome(child, timeout_s)
     except ToolError as error:
         return HookRun(problem=str(error))
-    except ValueError as error:  # a NUL in a variable
+    except ValueError as error:  # a NUL in the environment
         return HookRun(problem=f"cannot be started: {error}")
 
 
@@ -104,7 +103,7 @@ async def _read(stream: asyncio.StreamReader, output: bytearray) -> None:
 
 _REFUSES = 2
 _ADD_TEXT = frozenset({"SessionStart", "UserPromptSubmit", "PreCompact"})
-"""Events at which plain words a hook prints are for the model."""
+"""Events for which plain text that a hook prints goes to the model."""
 
 _CAN_REFUSE = frozenset({"UserPromptSubmit", "PreToolUse", "PostToolUse", "PreCompact", "Stop"})
 _NO_REASON = "no reason given"
@@ -113,17 +112,17 @@ _DENYING = frozenset({"block", "deny"})
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """What one hook, or all that were run for one event, say.
+    """The answer of one hook, or of all hooks that ran for one event.
 
     Args:
-        refusal: Why what is asked about must not be; at PostToolUse what is wrong with what was
-            done, at Stop why the model is to go on. Empty: nothing against it.
-        doubt: Why the person is to be asked first; empty: no need.
+        refusal: Why the action is refused; at PostToolUse what is wrong with the result, at Stop
+            why the model should continue. Empty: no objection.
+        doubt: Why the user should be asked first; empty: no need.
         added: What the model is told, or at PreCompact what is kept.
         stops: Why the turn ends here; empty: it does not.
         updated_input: Other arguments for a call.
-        messages: What the person is told.
-        problem: Why it could not be understood, or what went wrong; empty for nothing.
+        messages: What the user is told.
+        problem: Why the answer could not be read, or what went wrong; empty if nothing.
     """
 
     refusal: str = ""
@@ -135,7 +134,7 @@ class HookAnswer:
     problem: str = ""
 
     def outcome(self, event: HookEvent) -> str:
-        """What came of a hook on `event`, in a word or a line."""
+        """The result of a hook on `event`, in a word or a line."""
         if self.problem:
             return self.problem
         if self.refusal:
@@ -147,7 +146,7 @@ class HookAnswer:
 
 
 def read_answer(event: HookEvent, run: HookRun) -> HookAnswer:
-    """What `run` of a hook on `event` says."""
+    """Interpret the output of a hook that ran on `event`."""
     if run.problem:
         return HookAnswer(problem=run.problem)
     if run.exit_code == _REFUSES:
@@ -169,7 +168,7 @@ def read_answer(event: HookEvent, run: HookRun) -> HookAnswer:
 
 
 def joined(answers: Sequence[HookAnswer]) -> HookAnswer:
-    """All that hooks on one event say together; the strictest word counts."""
+    """Merge the answers of all hooks on one event; the strictest one wins."""
     inputs = [one.updated_input for one in answers if one.updated_input is not None]
     return HookAnswer(
         refusal="\n".join(one.refusal for one in answers if one.refusal),
@@ -182,7 +181,7 @@ def joined(answers: Sequence[HookAnswer]) -> HookAnswer:
 
 
 def _from_json(event: HookEvent, said: JsonObject) -> HookAnswer:
-    """What a hook says in JSON.
+    """Interpret the JSON that a hook printed.
 
     Raises:
         ValueError: A part of it is of the wrong kind; says which.

@@ -1,4 +1,4 @@
-"""The hooks of one conversation: what they are told at each moment, and what is made of it."""
+"""The hooks of one conversation: their input at each moment, and the use of their answers."""
 
 import asyncio
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from agent_tui.tools.base import ToolOutput
 
 
 class ConversationHooks:
-    """Runs the hooks for what happens in `conversation`, and tells of them through `emit`."""
+    """Runs the hooks for events in `conversation`, and reports on them through `emit`."""
 
     def __init__(self, conversation: Conversation, emit: Emit) -> None:
         self._conversation = conversation
@@ -31,11 +31,11 @@ class ConversationHooks:
         self._emit = emit
 
     async def take_up(self) -> None:
-        """Read which hooks there are now."""
+        """Read again which hooks are defined."""
         await self._hooks.take_up(self._conversation.cwd, self._tell)
 
     async def before_message(self, text: str) -> tuple[str, tuple[CustomMessageEntry, ...]]:
-        """Why a message of the person's is refused, and what goes to the model behind it."""
+        """Returns why a user's message is refused, and the entries that follow it to the model."""
         conversation = self._conversation
         await self.take_up()
         opening = await self._hooks.begin_session(
@@ -53,7 +53,7 @@ class ConversationHooks:
         return "", tuple(added)
 
     async def before_call(self, call: ToolCall, paths: Sequence[Path]) -> HookAnswer:
-        """What is said of a call before it is judged."""
+        """The hooks' answer about a call before it is judged."""
         answer = await self._run("PreToolUse", call_facts(call, paths), names_of(call.name))
         if answer.stops:
             self._tell(f"A hook ended the turn: {answer.stops}")
@@ -63,9 +63,9 @@ class ConversationHooks:
     async def after_call(
         self, call: ToolCall, paths: Sequence[Path], output: ToolOutput
     ) -> ToolOutput:
-        """`output` of a call that ran, with what hooks say of it.
+        """Returns the `output` of a call that ran, with the hooks' remarks.
 
-        It is never lost: where this is cancelled it is given as it is.
+        The output is never lost: on cancellation it is returned unchanged.
         """
         if output.is_error and output.for_person.exit_code is None:
             return output
@@ -88,7 +88,7 @@ class ConversationHooks:
     async def _look_at_result(
         self, facts: JsonObject, names: Sequence[str], paths: Sequence[Path]
     ) -> tuple[HookAnswer, str]:
-        """What hooks say of a result, and which of the files of the call they changed."""
+        """The hooks' answer about a result, and a note on the call's files that they changed."""
         if not self._hooks.wanted("PostToolUse", names):
             return HookAnswer(), ""
         files = self._conversation.files
@@ -99,12 +99,12 @@ class ConversationHooks:
         return answer, f"(changed by the hook: {told})" if told else ""
 
     async def goes_on(self, last_reply: str, times_before: int, most_times: int) -> bool:
-        """Whether a hook sends the model on, which was about to end its turn.
+        """Whether a hook makes the model continue instead of ending its turn.
 
         Args:
-            last_reply: Its last words.
-            times_before: How often it was sent on in this turn.
-            most_times: How often it may be.
+            last_reply: The text of its last reply.
+            times_before: How often hooks continued this turn already.
+            most_times: How often they may.
         """
         facts: JsonObject = {
             "stop_hook_active": times_before > 0,
@@ -125,7 +125,7 @@ class ConversationHooks:
     async def before_compaction(
         self, reason: CompactionReason, focus: str
     ) -> tuple[str, tuple[CustomMessageEntry, ...]]:
-        """Why a compaction is refused, and what is kept word for word behind it."""
+        """Returns why a compaction is refused, and the entries to keep word for word after it."""
         await self.take_up()
         trigger = _trigger(reason)
         facts: JsonObject = {"trigger": trigger, "custom_instructions": focus}
@@ -137,7 +137,7 @@ class ConversationHooks:
         return why, (hook_entry("PreCompact", answer.added),) if answer.added else ()
 
     async def after_compaction(self, made: CompactionFinished) -> None:
-        """Tell of a compaction that was made."""
+        """Run the hooks for a finished compaction."""
         trigger = _trigger(made.reason)
         facts: JsonObject = {
             "trigger": trigger,
@@ -169,7 +169,7 @@ class ConversationHooks:
 
 
 def _begin(text: str) -> str:
-    """The first line of `text`, and how many follow."""
+    """The first line of `text`, and the number of lines that follow."""
     first, *others = text.splitlines()
     more = f" (and {len(others)} more)" if others else ""
     return f"{printable_line(first)}{more}"
@@ -189,10 +189,10 @@ _REPLACEMENT: Final = {"old": "old_string", "new": "new_string", "all": "replace
 
 
 def call_facts(call: ToolCall, paths: Sequence[Path]) -> JsonObject:
-    """The input of a hook before a call: its name, its arguments, and all files it is about.
+    """The input of a hook before a call: its name, its arguments, and every file it concerns.
 
     Args:
-        call: In our terms.
+        call: With our own names of tools and arguments.
         paths: Absolute.
     """
     return {

@@ -1,4 +1,4 @@
-"""All hooks of a program: which there are now, running those that an event is for."""
+"""All hooks of the program: which are defined, and running those that match an event."""
 
 import asyncio
 import json
@@ -22,15 +22,15 @@ from agent_tui.tools.shorten import keep_ends
 
 _MAX_LINES = 300
 _MAX_BYTES = 10_000
-"""Of what one hook says to the model."""
+"""Most bytes of what one hook says to the model."""
 
 _AT_THE_END_S = 5.0
-"""How long hooks may take when a session ends: the person waits to be let go."""
+"""How long hooks may take when a session ends, as the user waits for the program to exit."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookPlace:
-    """The conversation that hooks are run for, as they are told of it."""
+    """The conversation that hooks run for, as described in their input."""
 
     session_id: str
     transcript_path: str
@@ -40,7 +40,7 @@ class HookPlace:
 
     @property
     def facts(self) -> JsonObject:
-        """What every hook reads."""
+        """The part of the input that every hook reads."""
         return {
             "session_id": self.session_id,
             "transcript_path": self.transcript_path,
@@ -52,7 +52,7 @@ class HookPlace:
 
 @dataclass(frozen=True, slots=True)
 class HookResult:
-    """What came of a hook when it was last run."""
+    """The outcome of a hook's last run."""
 
     outcome: str
     took_s: float
@@ -62,13 +62,13 @@ class HookResult:
 class Hooks:
     """Runs hooks, those of one event side by side.
 
-    Which there are is read as a turn begins (`take_up`), not before each call.
+    Definitions are read when a turn begins (`take_up`), not before each call.
 
     Args:
-        sources: Where hooks are named; None where there are none.
+        sources: Where hooks are defined; None if nowhere.
         keeper: Starts their processes.
-        environ: What they are given, without keys.
-        secrets: Values that nothing they say may hold.
+        environ: Their environment, without keys.
+        secrets: Values to mask in everything they say.
     """
 
     def __init__(
@@ -90,27 +90,27 @@ class Hooks:
         self.results: dict[str, HookResult] = {}
 
     def for_calls(self) -> "Hooks":
-        """The same hooks for a helper, of which they see the calls alone."""
+        """The same hooks for a helper, limited to the events of tool calls."""
         calls = copy(self)
         calls._events = ("PreToolUse", "PostToolUse")
         return calls
 
     @property
     def found(self) -> FoundHooks:
-        """The hooks as they were last taken up."""
+        """The hooks as they were last read."""
         return self._found
 
     @property
     def not_asked(self) -> tuple[HookSpec, ...]:
-        """Hooks of the project that the person was not asked about."""
+        """Hooks of the project that the user has not been asked about."""
         return tuple(one.spec for one in self._found.hooks if one.is_allowed is None)
 
     async def take_up(self, cwd: Path, tell: Callable[[str], None] | None = None) -> None:
-        """Read which hooks there are for work in `cwd`.
+        """Read which hooks are defined for work in `cwd`.
 
         Args:
             cwd: The workspace.
-            tell: Takes a line for the person, each once; None: nothing is told now.
+            tell: Takes each line for the user once; None to report nothing now.
         """
         if self._sources is not None:
             self._found = await asyncio.to_thread(self._sources.find, cwd)
@@ -129,7 +129,7 @@ class Hooks:
                 tell(problem)
 
     async def answer(self, spec: HookSpec, *, is_allowed: bool) -> None:
-        """Run, or never run, a hook of the project, as the person says.
+        """Allow a hook of the project to run, or not, as the user answered.
 
         Raises:
             ConfigError: The answer cannot be kept; it holds for this run.
@@ -143,7 +143,7 @@ class Hooks:
             await asyncio.to_thread(self._sources.answer, spec, is_allowed=is_allowed)
 
     def wanted(self, event: HookEvent, names: Collection[str] = ()) -> tuple[HookSpec, ...]:
-        """The hooks that are run on `event` for something called `names`."""
+        """The allowed hooks for `event` whose matcher fits one of `names`."""
         return tuple(
             one.spec
             for one in self._found.hooks
@@ -161,15 +161,15 @@ class Hooks:
         tell: Callable[[str], None],
         names: Collection[str] = (),
     ) -> HookAnswer:
-        """Run the hooks on `event`; a failure of theirs is told and changes nothing.
+        """Run the hooks on `event`; a failure is reported and changes nothing.
 
         Cancelling ends them.
 
         Args:
             event: What happens.
             place: Where.
-            facts: What they read beside that.
-            tell: Takes lines for the person.
+            facts: The rest of their input.
+            tell: Takes lines for the user.
             names: What the event is about, for matchers.
         """
         specs = self.wanted(event, names)
@@ -190,16 +190,15 @@ class Hooks:
     async def begin_session(
         self, place: HookPlace, *, is_new: bool, is_compacted: bool, tell: Callable[[str], None]
     ) -> str:
-        """Tell hooks, once, that work in a session begins, and that it ended in the one before.
+        """Run, once per session, the hooks for its beginning, after those for the last one's end.
 
-        Returns:
-            What they say to the model, until `opened` tells that it was handed on.
+        Returns: Their text for the model, again on each call until `opened` is called.
 
         Args:
             place: The session.
             is_new: Whether nothing was said in it yet.
-            is_compacted: Whether it goes on from the one before, made smaller.
-            tell: Takes lines for the person.
+            is_compacted: Whether it continues the one before after a compaction.
+            tell: Takes lines for the user.
         """
         before = self._begun
         if before is not None and before.session_id == place.session_id:
@@ -218,11 +217,11 @@ class Hooks:
         return self._opening
 
     def opened(self) -> None:
-        """What was said as the session began is in it now."""
+        """Note that the text of `begin_session` is now in the session."""
         self._opening = ""
 
     async def end_session(self) -> None:
-        """Tell hooks that the program leaves the session; takes some seconds at most."""
+        """Run the hooks for leaving the session; takes a few seconds at most."""
         before, self._begun = self._begun, None
         if before is not None:
             await self._end(before, "other")
@@ -253,7 +252,7 @@ class Hooks:
         return answer
 
     def _made_fit(self, answer: HookAnswer) -> HookAnswer:
-        """`answer` without keys and what steers a terminal, and no longer than can be read."""
+        """Clean `answer`: mask keys, remove what steers a terminal, and cut what is too long."""
         return replace(
             answer,
             refusal=self._fit(answer.refusal),

@@ -1,4 +1,4 @@
-"""Hooks as settings and files of a trusted project name them."""
+"""Hooks as defined in the settings and in files of a trusted project."""
 
 import hashlib
 import json
@@ -25,16 +25,16 @@ _MAX_MATCHER_CHARS = 500
 
 @dataclass(frozen=True, slots=True)
 class HookSpec:
-    """One hook as it was written down.
+    """One hook as it is defined.
 
     Args:
         event: The moment it is run at.
         command: Shell text.
-        matcher: For which tools, or for what other kind of the event: a regular expression for
-            the whole name, upper and lower case alike; empty or ``*`` for all.
+        matcher: The tools or other kinds of the event it runs for: a regular expression for the
+            whole name that ignores case; empty or ``*`` for all.
         timeout_s: How long it may take.
         source: The file that names it.
-        is_projects: Whether the file belongs to a project, so that the person is asked first.
+        is_projects: Whether the file belongs to a project, so that the user is asked first.
     """
 
     event: HookEvent
@@ -45,7 +45,7 @@ class HookSpec:
     is_projects: bool = False
 
     def is_for(self, names: Collection[str]) -> bool:
-        """Whether it is run for what has one of `names`; where nothing is named it always is."""
+        """Whether the matcher fits one of `names`; always true if there are none."""
         if self.matcher in ("", "*") or not names:
             return True
         pattern = re.compile(self.matcher, re.IGNORECASE)
@@ -53,13 +53,13 @@ class HookSpec:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of all that says what would be run, when, and by which file."""
+        """A hash of what runs, when it runs, and which file defines it."""
         text = json.dumps([self.event, self.matcher, self.command, self.source])
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def matcher_problem(matcher: str) -> str:
-    """Why `matcher` cannot be used; empty where it can."""
+    """Why `matcher` cannot be used; empty if it can."""
     if len(matcher) > _MAX_MATCHER_CHARS:
         return f"its matcher is longer than {_MAX_MATCHER_CHARS} characters"
     try:
@@ -71,7 +71,7 @@ def matcher_problem(matcher: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FoundHook:
-    """A hook that some file names; `is_allowed` is None where the person was not asked yet."""
+    """A hook and the answer about it; `is_allowed` is None if the user was not asked yet."""
 
     spec: HookSpec
     is_allowed: bool | None = True
@@ -79,28 +79,28 @@ class FoundHook:
 
 @dataclass(frozen=True, slots=True)
 class FoundHooks:
-    """The hooks for a folder, and what of the files that name them cannot be used."""
+    """The hooks for a folder, and what is wrong with the files that define them."""
 
     hooks: tuple[FoundHook, ...] = ()
     problems: tuple[str, ...] = ()
 
 
 class HookSources(Protocol):
-    """Where hooks are named; see `HookFiles`."""
+    """Where hooks are defined; see `HookFiles`."""
 
     def find(self, cwd: Path) -> FoundHooks:
-        """The hooks for work in `cwd`. Reads files; nothing of a folder without trust."""
+        """The hooks for work in `cwd`. Reads files, but none of a folder that is not trusted."""
         ...
 
     def answer(self, spec: HookSpec, *, is_allowed: bool) -> None:
-        """Keep what the person said about a project's hook."""
+        """Store the user's answer about a project's hook."""
         ...
 
 
 _MAX_FILE_BYTES = 200_000
 _MAX_HOOKS = 64
 _MAX_COMMAND_CHARS = 4_000
-"""The person is shown all of what would be run; nobody reads more."""
+"""Longest command: the user is shown all of it, and nobody reads more."""
 
 _EVENTS: Mapping[str, HookEvent] = {event: event for event in get_args(HookEvent)}
 _OTHERS_EVENTS = frozenset(
@@ -110,20 +110,20 @@ _OTHERS_EVENTS = frozenset(
         *("ConfigChange", "WorktreeCreate", "WorktreeRemove", "InstructionsLoaded"),
     )
 )
-"""Moments that other agents have hooks for and we do not: passed over without a word."""
+"""Events of other agents that we do not have: skipped without a message."""
 
 _CHANGES_WHEN = ("if", "once")
-"""What another agent's hook may say and ours cannot: without it, it would run too often."""
+"""Conditions of other agents' hooks that we lack: without them, a hook would run too often."""
 
 
 class HookFiles:
-    """The `HookSources` of real use.
+    """The `HookSources` that reads the settings and the project's files.
 
     Args:
-        own: The hooks of the person's settings.
-        own_source: Where those stand, for messages.
+        own: The hooks of the user's settings.
+        own_source: The file of those settings, for messages.
         trust: Says whether a project's file may be opened.
-        consent: Keeps what the person said about a project's hooks.
+        consent: Stores the user's answers about a project's hooks.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class HookFiles:
         self._consent = consent
 
     def find(self, cwd: Path) -> FoundHooks:
-        """The hooks for work in `cwd`, the person's own first. Reads files."""
+        """The hooks for work in `cwd`, the user's own first. Reads files."""
         specs, problems = own_hooks(self._own, self._own_source)
         for file in hook_files(cwd):
             if self._trust.may_obey(file):
@@ -153,7 +153,7 @@ class HookFiles:
         return FoundHooks(tuple(hooks), tuple(problems))
 
     def answer(self, spec: HookSpec, *, is_allowed: bool) -> None:
-        """Keep what the person said about a project's hook.
+        """Store the user's answer about a project's hook.
 
         Raises:
             ConfigError: It cannot be kept; it holds for this run.
@@ -167,7 +167,7 @@ class HookFiles:
 def own_hooks(
     hooks: Mapping[HookEvent, Sequence[HookSettings]], source: Path
 ) -> tuple[list[HookSpec], list[str]]:
-    """The hooks of the person's settings, and what of them cannot be used."""
+    """The hooks of the user's settings, and what is wrong with others there."""
     specs: list[HookSpec] = []
     problems: list[str] = []
     for event, settings in hooks.items():
@@ -180,10 +180,10 @@ def own_hooks(
 
 
 def read_hook_file(file: Path) -> tuple[list[HookSpec], list[str]]:
-    """The hooks that a project's file names, and what in it cannot be used.
+    """The hooks that a project's file defines, and what is wrong with others there.
 
     The file has ``{"hooks": {EVENT: [{"matcher": ..., "hooks": [{"type": "command", "command":
-    ..., "timeout": SECONDS}]}]}}``; whatever else it has is another program's.
+    ..., "timeout": SECONDS}]}]}}``; other keys belong to other programs.
     """
     try:
         events = _events_in(file)
@@ -211,11 +211,11 @@ def read_hook_file(file: Path) -> tuple[list[HookSpec], list[str]]:
 
 
 def _events_in(file: Path) -> JsonObject:
-    """What a file says of each event.
+    """The part of a file that lists hooks by event.
 
     Raises:
         OSError: It cannot be read.
-        ValueError: It has no such thing; says why.
+        ValueError: It has no such part; says why.
     """
     with open_regular_file(file) as opened:
         content = opened.read(_MAX_FILE_BYTES + 1)

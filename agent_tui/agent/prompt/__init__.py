@@ -1,1 +1,1 @@
-"""What the model is told before and beside the messages: system prompt, files, mentions."""
+"""What the model gets besides the messages: system prompt, instruction files, mentions."""

@@ -1,4 +1,4 @@
-"""AGENTS.md files: what every conversation is told, what changed in them, adding a line."""
+"""AGENTS.md files: the ones in force, what changed in them on disk, and adding a line."""
 
 import os
 import re
@@ -25,7 +25,7 @@ from agent_tui.text import repair_text
 from agent_tui.tools.files.protected import is_secret_name
 
 MAX_FILE_CHARS = 40_000
-"""About 10,000 tokens: more than any real file of this kind. Small windows get less of it."""
+"""About 10,000 tokens: more than any real instruction file. Small windows get less."""
 
 MOST_IMPORTS = 50
 _DEEPEST_IMPORT = 5
@@ -45,7 +45,7 @@ class ContextFile:
         path: Where it is.
         text: What it says.
         was_cut: Only its first `MAX_FILE_CHARS` are used.
-        not_imported: What it names with ``@`` and is there, but may not be told.
+        not_imported: Existing files it names with ``@`` that may not be read.
     """
 
     path: Path
@@ -60,10 +60,11 @@ def load_context_files(user_dir: Path, cwd: Path, may_obey: MayObey) -> tuple[Co
     Looks into the user's folder, then from the repository root (the nearest folder upward
     with ``.git``) down to `cwd`; without a repository only into `cwd`. In each folder
     ``AGENTS.override.md``, else ``AGENTS.md``, else ``CLAUDE.md``; of a project also
-    ``CLAUDE.local.md``. What a file names as ``@path`` follows it. Unreadable ones are passed by.
+    ``CLAUDE.local.md``. Files that a file names as ``@path`` follow it. Unreadable files are
+    skipped.
 
     Args:
-        user_dir: The person's own folder; what is there is always obeyed.
+        user_dir: The user's own folder; always read.
         cwd: The workspace.
         may_obey: Whether a file of the project may be read; asked before it is opened.
     """
@@ -75,7 +76,7 @@ def load_context_files(user_dir: Path, cwd: Path, may_obey: MayObey) -> tuple[Co
 
 
 def load_folder_instructions(folder: Path, may_obey: MayObey) -> tuple[ContextFile, ...]:
-    """Those of `folder` alone, with what they import."""
+    """The files of `folder` alone, with their imports."""
     return tuple(_of_folder(_Reader(), folder, may_obey))
 
 
@@ -91,7 +92,7 @@ class _Reader:
         self._read: set[Path] = set()
 
     def first_of(self, candidates: Iterable[Path], may_import: MayObey) -> Iterator[ContextFile]:
-        """The first of `candidates` that says something, and what it imports."""
+        """The first of `candidates` that has text, and its imports."""
         for path in candidates:
             found = list(self._with_imports(path, may_import, 0))
             if found:
@@ -136,7 +137,7 @@ def _file_named(name: str, folder: Path) -> Path | None:
 
 
 def text_of(path: Path) -> str:
-    """What the file says, one character more than is used of a longer one; empty if unreadable."""
+    """The file's text, up to one character beyond `MAX_FILE_CHARS`; empty if unreadable."""
     try:
         with TextIOWrapper(open_regular_file(path), "utf-8", "replace") as file:
             return file.read(MAX_FILE_CHARS + 1)
@@ -157,7 +158,7 @@ _EDIT_IT = "Edit it with /memory edit."
 
 @dataclass(frozen=True, slots=True)
 class FileInForce:
-    """A file that the model is given, and what it takes of the window."""
+    """A file that the model is given, and its size in tokens."""
 
     file: ContextFile
     tokens: int
@@ -166,14 +167,14 @@ class FileInForce:
 def files_in_force(
     files: Sequence[ContextFile], count: Callable[[str], int]
 ) -> tuple[FileInForce, ...]:
-    """Each file with its size. Slow the first time `count` is asked."""
+    """Each file with its size. The first call of `count` is slow."""
     return tuple(FileInForce(file, count(file.text)) for file in files)
 
 
 def changes_on_disk(
     in_force: Sequence[ContextFile], on_disk: Sequence[ContextFile]
 ) -> tuple[tuple[Path, Change], ...]:
-    """What is not in force as it is in the files now."""
+    """The files whose text on disk differs from the one in force, and how."""
     before = {file.path: file.text for file in in_force}
     now = {file.path: file.text for file in on_disk}
     changes: list[tuple[Path, Change]] = []
@@ -188,7 +189,7 @@ def changes_on_disk(
 
 
 def own_file(user_dir: Path) -> Path:
-    """The person's own instructions, there or not."""
+    """The path of the user's own instructions, even if it does not exist yet."""
     return _file_of(user_dir) or user_dir / CONTEXT_NAMES[0]
 
 
@@ -200,7 +201,7 @@ def project_file(cwd: Path) -> Path:
 
 
 def why_not_obeyed(file: Path, trust: FolderTrust) -> str:
-    """Why instructions of a project would not be obeyed; empty where they would, once asked."""
+    """Why a project's instructions at `file` would be ignored; empty if they would not be."""
     if file.exists() or file.is_symlink():
         return trust.why_not(file)
     folder = file.parent
@@ -210,13 +211,12 @@ def why_not_obeyed(file: Path, trust: FolderTrust) -> str:
 
 
 def add_line(file: Path, text: str) -> None:
-    """Put `text` as one more item at the end of `file`, which is made if it is not there.
+    """Append `text` as an item to `file`, which is created if it is missing.
 
-    In one step: whatever happens, the file is there as it was or with the line. Its mode, line
-    ends and links stay.
+    The write is atomic. The file keeps its mode, line ends and links.
 
     Raises:
-        ConfigError: It is not UTF-8 text, changed meanwhile, or cannot be written.
+        ConfigError: It is not UTF-8 text, has changed meanwhile, or cannot be written.
     """
     try:
         real = file.resolve()
@@ -232,10 +232,10 @@ def add_line(file: Path, text: str) -> None:
 
 
 def make_folder(file: Path) -> None:
-    """Make the folder of the person's own `file`, so that an editor can write there.
+    """Create the folder of the user's own `file`, so that an editor can save there.
 
     Raises:
-        ConfigError: It cannot be made.
+        ConfigError: It cannot be created.
     """
     try:
         make_private_dir(file.parent)
@@ -244,7 +244,7 @@ def make_folder(file: Path) -> None:
 
 
 def with_line(present: str, text: str) -> str:
-    """`present` with `text` as an item below its last one, in the same marks and line ends."""
+    """Add `text` to `present` as an item after the last one, with the same marker and line ends."""
     newline = "\r\n" if "\r\n" in present else "\n"
     line = " ".join(repair_text(text).split())
     line = line[2:] if line.startswith(_LIST_MARKS) else line
@@ -262,10 +262,10 @@ def _file_of(folder: Path) -> Path | None:
 
 
 def _replace(path: Path, data: bytes, before: bytes | None) -> None:
-    """Put `data` in place of `before`; None is a file that is not there yet.
+    """Replace `before` with `data`; None means that the file does not exist yet.
 
     Raises:
-        ConfigError: The file is not as it was any more.
+        ConfigError: The file no longer holds `before`.
         OSError: Nothing was changed.
     """
     if not path.parent.exists():

@@ -1,4 +1,4 @@
-"""The system prompt, and what of it, the tools and the context files fits a model's window."""
+"""The system prompt, and fitting it, the tools and the context files into a model's window."""
 
 import platform
 from collections.abc import Callable, Iterator, Sequence
@@ -13,44 +13,42 @@ from agent_tui.tokens import TokenCounter
 from agent_tui.tools.mcp.finding import FIND_TOOLS, ServerOffer
 
 LEAST_WINDOW = 1_500
-"""Tokens. Below, the shortest prompt, one tool result and a reply leave no room to work."""
+"""Tokens. Below this, the shortest prompt, a tool result and a reply leave no space to work."""
 
 _PROMPT_SHARE = 5
-"""Prompt and tools take at most a fifth of the window: the full texts from about 6,100 on."""
+"""Prompt and tools take at most a fifth of the window: full texts from about 6,100 tokens on."""
 
 _OUTSIDE_SHARE = 10
-"""Tools of other programs take at most a tenth of the window, and none where ours are told of
-in few words."""
+"""Tools of servers take at most a tenth of the window; none if ours have short texts."""
 
 _FILES_SHARE = 8
 _TAKEN_TOKENS = 1_024
-"""All context files together take at most an eighth of what is over these: of the smallest
-windows hardly anything, as a conversation must still fit beside them."""
+"""Of the window beyond this, context files take at most an eighth; small windows need the rest."""
 
 SKILL_TOOL = "skill"
 _SKILLS_SHARE = 40
-"""What is told of all skills takes at most a fortieth of the window."""
+"""The descriptions of all skills take at most a fortieth of the window."""
 
 _SKILL_CHARS = (1_024, 400, 160, 60)
 _SKILLS_INTRODUCTION = "How to do some kinds of work here; the `skill` tool loads one."
 
 _PIECE_CHARS = 200
-"""A line is cut in steps of this."""
+"""Lines are cut in steps of this size."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptParts:
-    """What the prompt of one conversation is made of; all but the tools stays for its whole life.
+    """The parts of a conversation's prompt; only the tools change during its life.
 
     Args:
         cwd: The workspace.
-        day: Given to the model.
-        specs: All tools of ours, in order of use.
-        short_specs: The same tools in the same order in fewer words.
-        context_files: Instructions of the person and the project, the most general first.
-        skills: Names of those the model may take up, with what they are for.
+        day: The date that the model is given.
+        specs: All our tools, the most used first.
+        short_specs: The same tools in the same order, with short descriptions.
+        context_files: Instructions of the user and the project, the most general first.
+        skills: Names and descriptions of those that the model may use.
         outside: The tools of MCP servers.
-        added_folders: Other folders that are worked in.
+        added_folders: Other folders that belong to the work.
         has_sandbox: Whether commands run in a sandbox.
     """
 
@@ -70,11 +68,11 @@ class FittedPrompt:
     """The prompt for one window.
 
     Args:
-        window: Tokens; 0 where it is not known.
+        window: Tokens; 0 if unknown.
         system: The system prompt.
-        tools: What is offered: the first of all tools in order of use, then those of servers.
-        note: What the person is told about it, empty where everything fits.
-        model_id: The model whose tools they are.
+        tools: Those on offer: the most used of ours, then those of servers.
+        note: What was left out, for the user; empty if everything fits.
+        model_id: The model that the tools are for.
         is_planning: Whether they are those of plan mode.
     """
 
@@ -87,12 +85,12 @@ class FittedPrompt:
 
     @property
     def made_for(self) -> tuple[int, str, bool]:
-        """What a `PromptFitter` was given for it."""
+        """The arguments of the `PromptFitter` that made it."""
         return self.window, self.model_id, self.is_planning
 
     @property
     def is_too_small(self) -> bool:
-        """Whether no work is possible in this window."""
+        """Makes the prompt for a window (tokens), a model id, and whether plan mode is on."""
         return 0 < self.window < LEAST_WINDOW
 
 
@@ -102,7 +100,7 @@ PromptFitter: TypeAlias = Callable[[int, str, bool], FittedPrompt]
 
 @dataclass(frozen=True, slots=True)
 class _FittedFile:
-    """A context file as it stands in the prompt; `block` is empty where nothing of it does."""
+    """A context file as the prompt shows it; `block` is empty if nothing of it fits."""
 
     path: Path
     block: str
@@ -112,17 +110,16 @@ class _FittedFile:
 def fit_prompt(parts: PromptParts, window: int, counter: TokenCounter) -> FittedPrompt:
     """The largest prompt that keeps its share of `window`; the same bytes for the same inputs.
 
-    Full texts where prompt and tools take a fifth of the window at most, else the short ones and
-    as many tools as fit, in order of use, at least one. Of the tools of servers as many as fit a
-    tenth are offered beside the full texts, and where that is not all, those that find the others,
-    and of what they found as many again. Context files share an eighth evenly;
-    what a short one leaves over goes to the others. A larger window never gives less. `counter`
-    is only asked (it is slow the first time) where the number of bytes does not settle it: a
-    token is at least one byte.
+    Uses the full texts if prompt and tools then take at most a fifth of the window, else the short
+    texts and as many tools as fit, the most used first, at least one. Beside the full texts,
+    servers' tools get a tenth; if not all fit, the tools that find the others are added, and as
+    many found ones as fit. Context files share an eighth evenly; short ones leave the rest to the
+    others. A larger window never gives less. `counter` is slow the first time and is only used if
+    the number of bytes does not decide: a token is at least one byte.
 
     Args:
-        parts: What there is.
-        window: Tokens; 0 where it is not known, which is taken for enough.
+        parts: What to fit.
+        window: Tokens; 0 if unknown, which counts as large enough.
         counter: Estimates.
     """
     core, tools = _core_and_tools(parts, window, counter)
@@ -139,7 +136,7 @@ def fit_prompt(parts: PromptParts, window: int, counter: TokenCounter) -> Fitted
 
 
 def _skills_block(skills: Sequence[tuple[str, str]], window: int, counter: TokenCounter) -> str:
-    """The skills with as much of what they are for as fits; at the worst the first names."""
+    """The skills with as much of their descriptions as fits; at worst only the first names."""
     room = window // _SKILLS_SHARE
     for chars in _SKILL_CHARS:
         lines = [_skill_line(name, description, chars) for name, description in skills]
@@ -173,9 +170,9 @@ def _core_and_tools(
 
 
 def _outside_tools(parts: PromptParts, window: int, counter: TokenCounter) -> tuple[ToolSpec, ...]:
-    """The first tools of servers that keep their share; if not all, finders and what they found.
+    """The tools of servers that fit their share; if not all do, finders and what they found.
 
-    What was found comes last, so that what was there before stays where it was.
+    Found tools come last, so that the others keep their places.
     """
     offer, room = parts.outside, window // _OUTSIDE_SHARE
     if window <= 0 or _fits(_wire_texts(offer.specs), room, counter):
@@ -202,7 +199,7 @@ def _first_fitting(
 def _fitted_files(
     files: Sequence[ContextFile], window: int, counter: TokenCounter
 ) -> list[_FittedFile]:
-    """Each file whole, or cut to an even share of the room that smaller ones leave."""
+    """Each file whole, or cut to an even share of the space that shorter files leave."""
     blocks = [_whole_block(file) for file in files]
     room = max(window - _TAKEN_TOKENS, 0) // _FILES_SHARE
     if window <= 0 or _fits(blocks, room, counter):
@@ -219,9 +216,9 @@ def _fitted_files(
 
 
 def even_shares(sizes: Sequence[int], room: int) -> list[int]:
-    """What each of `sizes` may take of `room`: the same, but what small ones leave goes to others.
+    """Divide `room` among `sizes` evenly; what small ones do not need goes to the others.
 
-    Sizes and room in one unit. What fits gets what it takes.
+    Sizes and room have the same unit. No share is larger than its size.
     """
     shares = [0] * len(sizes)
     for rank, index in enumerate(sorted(range(len(sizes)), key=lambda i: sizes[i])):
@@ -236,7 +233,7 @@ def _whole_block(file: ContextFile) -> str:
 
 
 def _cut_block(file: ContextFile, room: int, counter: TokenCounter) -> str:
-    """The first lines that fit into `room` tokens, or nothing where not even the remark does."""
+    """The first lines that fit into `room` tokens; empty if not even the note on the cut fits."""
     text = file.text.rstrip()
     used = counter.count_text(_block(file, "", text.count("\n") + 1))
     if used > room:
@@ -249,7 +246,7 @@ def _cut_block(file: ContextFile, room: int, counter: TokenCounter) -> str:
         if used > room:
             break
         kept.append((line, piece))
-    while True:  # pieces can count for less than the text they make
+    while True:  # the pieces may count for fewer tokens than the joined text
         block = _block(file, "".join(piece for _, piece in kept), next_line)
         if not kept or counter.count_text(block) <= room:
             return block
@@ -257,7 +254,7 @@ def _cut_block(file: ContextFile, room: int, counter: TokenCounter) -> str:
 
 
 def _pieces(text: str) -> Iterator[tuple[int, str]]:
-    """`text` in pieces of at most a line, each with the number of its line."""
+    """`text` in pieces of at most one line, each with its line number."""
     for number, line in enumerate(text.split("\n"), start=1):
         ended = f"{line}\n"
         for start in range(0, len(ended), _PIECE_CHARS):
@@ -265,9 +262,9 @@ def _pieces(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _block(file: ContextFile, text: str, next_line: int) -> str:
-    """`text` in its tags, two lines below what it follows.
+    """`text` in its tags, after two line breaks.
 
-    `next_line` is where the rest begins, 0 where there is none.
+    `next_line` is where the rest begins, 0 if there is none.
     """
     rest = f"(cut here; to see the rest, read this file with offset={next_line})"
     lines = [f'<instructions file="{file.path}">', text.rstrip("\n"), rest if next_line else ""]
@@ -281,7 +278,7 @@ def _fits(texts: Sequence[str], room: int, counter: TokenCounter) -> bool:
 
 
 def _wire_texts(tools: Sequence[ToolSpec]) -> list[str]:
-    """The tools as `TokenCounter.count_tools` counts them."""
+    """The tools as text, as `TokenCounter.count_tools` counts them."""
     return [tool.model_dump_json() for tool in tools]
 
 
@@ -320,7 +317,7 @@ def _shown(path: Path, cwd: Path) -> str:
 
 
 _SHARE = 40
-"""All of them together take at most a fortieth of the window."""
+"""All instructions of servers together take at most a fortieth of the window."""
 
 _CHARS = (2_000, 800, 300)
 _INTRODUCTION = (
@@ -332,11 +329,11 @@ _INTRODUCTION = (
 def server_block(
     instructions: Sequence[tuple[str, str]], window: int, counter: TokenCounter
 ) -> str:
-    """The block with as much of each as fits, or nothing; two lines below what it follows.
+    """The block with as much of each text as fits, or an empty string.
 
     Args:
         instructions: Names of servers, and what they say.
-        window: Tokens; 0 where it is not known.
+        window: Tokens; 0 if unknown.
         counter: Estimates.
     """
     for chars in _CHARS if instructions else ():
@@ -391,12 +388,12 @@ _SHORT_FOLDER_CHARS = 80
 def full_prompt(
     cwd: Path, day: date, added: Sequence[Path] = (), *, has_sandbox: bool = False
 ) -> str:
-    """The prompt for windows with room for it, without context files.
+    """The prompt for large windows, without context files.
 
     Args:
         cwd: The workspace.
-        day: Given to the model.
-        added: Other folders that are worked in.
+        day: The date that the model is given.
+        added: Other folders that belong to the work.
         has_sandbox: Whether commands run in a sandbox.
     """
     system = f"System: {platform.system()} {platform.machine()}"
@@ -406,7 +403,7 @@ def full_prompt(
 
 
 def short_prompt(cwd: Path, day: date, *, has_sandbox: bool = False) -> str:
-    """The same rules in the fewest words, for small windows; of a long path only the end."""
+    """The same rules in the fewest words, for small windows; a long path is cut to its end."""
     folder = str(cwd)
     if len(folder) > _SHORT_FOLDER_CHARS:
         folder = f"…{folder[-_SHORT_FOLDER_CHARS:]}"

@@ -1,4 +1,4 @@
-"""``@path`` and ``@server:uri`` in a message: the text stays, the file or resource goes along."""
+"""``@path`` and ``@server:uri`` in a message: attach the file or resource to the text."""
 
 import os
 import re
@@ -19,7 +19,7 @@ from agent_tui.tools.limits import OutputLimits, output_limits
 from agent_tui.tools.shorten import keep_head
 
 ResourceReader: TypeAlias = Callable[[str, str, OutputLimits], Awaitable[ToolOutput | None]]
-"""Gives what a server has at a URI; None where there is no such server. Raises a `ToolError`."""
+"""Reads a URI of a server; None if there is no such server. Raises `ToolError`."""
 
 _RESOURCE = re.compile(
     r"(?:^|(?<=[\s(\[{\"'`,;]))@([A-Za-z0-9][\w-]*):([A-Za-z][A-Za-z0-9+.-]*:[^\s\"<>]+)"
@@ -29,12 +29,12 @@ _MOST = 10
 
 @dataclass(frozen=True, slots=True)
 class AttachedResource:
-    """A resource that was named.
+    """A resource that a message mentions.
 
     Args:
-        written: As it stands behind the @.
-        text: What goes to the model; empty where it could not be read.
-        images: Pictures that go along.
+        written: The text after the @.
+        text: Its text for the model; empty if it could not be read.
+        images: Its images.
         problem: Why it could not be read.
     """
 
@@ -45,19 +45,19 @@ class AttachedResource:
 
 
 async def no_resources(_server: str, _uri: str, _limits: OutputLimits) -> ToolOutput | None:
-    """A `ResourceReader` where there are no servers."""
+    """A `ResourceReader` for when there are no servers."""
     return None
 
 
 async def read_mentioned(
     text: str, window: int, read: ResourceReader
 ) -> Sequence[AttachedResource]:
-    """The resources that `text` mentions, each once; what names no server is passed over.
+    """Read each resource that `text` mentions once; names of unknown servers are skipped.
 
     Args:
-        text: What the person wrote.
-        window: Tokens of the model's window; 0 where it is not known.
-        read: Gives them.
+        text: What the user wrote.
+        window: Tokens of the model's window; 0 if unknown.
+        read: Reads one resource.
     """
     named: Mapping[str, tuple[str, str]] = {
         f"{found[1]}:{uri}": (found[1], uri)
@@ -92,7 +92,7 @@ _TRAILING = ".,;:!?)]}'`"
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A file or folder that was named: as written, where it is, and which lines (first, last)."""
+    """A file or folder that a message mentions: as written, its path, and lines (first, last)."""
 
     written: str
     path: Path
@@ -101,7 +101,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """What goes to the model, and what the person is told of it."""
+    """The text and images for the model, and notices for the user."""
 
     text: str
     images: tuple[ImageContent, ...] = ()
@@ -110,7 +110,7 @@ class Attached:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What becomes of one mention."""
+    """The result of one mention."""
 
     block: str
     notice: str = ""
@@ -129,15 +129,15 @@ def attach(
     """`text` followed by what its mentions name, each in a ``<file>`` or ``<folder>`` block.
 
     Paths are relative to `cwd`, ``~`` is the home folder, a path with blanks is written
-    ``@"like this"``, and ``:10-20`` behind it takes those lines. A mention that names nothing
-    (``@someone``) changes nothing. What goes along is bounded like the outputs of as many tool
-    calls: of a larger file the beginning is attached, and block and notice say so; of a binary
-    file only its size; images go along as such. A text with its files attached stays as it is.
+    ``@"like this"``, and ``:10-20`` after it takes those lines. A mention that names no file
+    (``@someone``) changes nothing. Attachments have the size limits of as many tool outputs: a
+    larger file is cut, which its block and a notice say; a binary file is given by size only;
+    images are attached as images. A text that already has its files attached stays as it is.
 
     Args:
-        text: What the person wrote.
+        text: What the user wrote.
         cwd: The workspace.
-        window: Tokens of the model's window; 0 where it is not known.
+        window: Tokens of the model's window; 0 if unknown.
         image_refusal: Why no image can be sent; empty if one can.
         why_held: Why a file (links followed) does not go along unasked, as a text that follows
             its name; empty where it may. What was pasted may mention keys, and so may a link.
@@ -170,7 +170,7 @@ def attach(
 
 
 def find_mentions(text: str, cwd: Path) -> list[Mention]:
-    """What `text` mentions and is there, each once."""
+    """The existing files and folders that `text` mentions, each once."""
     found: dict[tuple[Path, tuple[int, int] | None], Mention] = {}
     for written in _written_paths(text):
         mention = _existing_mention(written, cwd)
@@ -196,7 +196,7 @@ def _existing_mention(written: str, cwd: Path) -> Mention | None:
 
 
 def _missing(text: str, cwd: Path) -> Iterator[str]:
-    """Mentions that look like files but are none."""
+    """Mentions that look like file names but name no file."""
     for written in _written_paths(text):
         name = written.rstrip(_TRAILING)
         named = _LINES.fullmatch(name)

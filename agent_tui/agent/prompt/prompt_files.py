@@ -1,4 +1,4 @@
-"""Markdown files with a front matter: prompts and skills, and the message a prompt makes."""
+"""Markdown files with front matter: prompts and skills, and expanding a prompt to a message."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from agent_tui.permissions.trust import FolderTrust
 from agent_tui.regular_files import open_regular_file
 
 MAX_FILE_BYTES = 100_000
-"""A prompt of 25,000 tokens: nothing that a person wrote as one is larger."""
+"""A prompt of 25,000 tokens: no real prompt file is larger."""
 
 _MAX_DESCRIPTION_CHARS = 200
 _FENCE = "---"
@@ -25,17 +25,17 @@ _WORD = re.compile(r'"([^"]*)"|(\S+)')
 
 
 class PromptFileError(ValueError):
-    """A prompt file that cannot be used; the text says why and follows the file's name."""
+    """A prompt file that cannot be used; the text follows the file's name and says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptText:
-    """What a prompt file says.
+    """The parts of a prompt file.
 
     Attributes:
         description: One line: what the front matter says, else the first line of the body.
         argument_hint: What may follow the command; empty if the file takes nothing special.
-        body: The prompt, before anything is put in its places.
+        body: The prompt, with its placeholders.
     """
 
     description: str
@@ -46,12 +46,12 @@ class PromptText:
 def parse_prompt_file(data: bytes) -> PromptText:
     """Read a prompt file.
 
-    Front matter stands between two lines ``---`` at the very top, as lines ``key: value``.
-    ``description`` and ``argument-hint`` count; keys that other agents know are passed over.
+    Front matter is at the very top, between two lines ``---``, as lines ``key: value``.
+    Only ``description`` and ``argument-hint`` are used; other agents' keys are skipped.
 
     Raises:
         PromptFileError: It is too large, binary, not UTF-8 or empty, or its front matter is
-            not what it should be.
+            invalid.
     """
     known, body = read_front_matter(data, (_DESCRIPTION, _HINT))
     description = known.get(_DESCRIPTION) or first_line(body)
@@ -62,11 +62,11 @@ def parse_prompt_file(data: bytes) -> PromptText:
 def read_front_matter(
     data: bytes, keys: Collection[str], lists: Collection[str] = ()
 ) -> tuple[dict[str, str], str]:
-    """What a Markdown file says of itself at its top, and the text below.
+    """Read the front matter of a Markdown file, and the text below it.
 
     Args:
         data: The file.
-        keys: Those that count; what goes on over several lines is joined to one.
+        keys: Those to read; a value of several lines is joined to one.
         lists: Those whose values may also be lines ``- value``, which are joined by commas.
 
     Raises:
@@ -95,7 +95,7 @@ def read_front_matter(
 
 
 def read_prompt_bytes(path: Path) -> bytes:
-    """The bytes of a regular file, one more than allowed of a larger one.
+    """The bytes of a regular file, cut one byte beyond `MAX_FILE_BYTES`.
 
     Raises:
         OSError: It cannot be read.
@@ -105,11 +105,11 @@ def read_prompt_bytes(path: Path) -> bytes:
 
 
 def expand_prompt(body: str, argument: str) -> str:
-    """The message that `body` makes of `argument`.
+    """Expand `body` with `argument` to a message.
 
     ``$ARGUMENTS`` and ``$@`` stand for all of it, ``$1`` to ``$9`` for its words (``"two words"``
-    count as one), which are empty where there are fewer. Where `body` has none of these, the
-    argument follows it. What is put in is not looked at again.
+    count as one), empty if there are fewer. If `body` has no placeholder, the argument follows it.
+    Inserted text is not expanded again.
     """
     if not _PLACE.search(body):
         return f"{body}\n\n{argument}" if argument else body
@@ -127,7 +127,7 @@ def expand_prompt(body: str, argument: str) -> str:
 def _front_matter(
     lines: list[str], keys: Collection[str], lists: Collection[str]
 ) -> dict[str, str]:
-    """The keys we know; what belongs to others may go on over several lines."""
+    """The values of `keys` and `lists`; other keys may have values of several lines."""
     known: dict[str, str] = {}
     key = ""
     for number, line in enumerate(lines, start=2):
@@ -160,7 +160,7 @@ def _unquoted(value: str) -> str:
 
 
 def first_line(body: str) -> str:
-    """The first line with words, without the marks of a heading."""
+    """The first line with text, without heading marks."""
     line = next(line for line in body.split("\n") if line.strip())
     return " ".join(line.strip().lstrip("#").split())
 
@@ -182,13 +182,13 @@ class Skill:
     """One skill.
 
     Attributes:
-        name: What the model and the person call it by.
+        name: Its name for the model and the user.
         path: Its ``SKILL.md``.
-        source: Whose it is.
+        source: Whether it is the user's or the project's.
         description: What it is for, and when.
         argument_hint: What may follow ``/name``.
         is_for_model: Whether the model sees it in the prompt.
-        is_for_person: Whether it is a command.
+        is_for_person: Whether ``/name`` is a command.
     """
 
     name: str
@@ -201,25 +201,25 @@ class Skill:
 
     @property
     def folder(self) -> Path:
-        """Where what the skill needs lies."""
+        """The folder with the files that the skill needs."""
         return self.path.parent
 
 
 @dataclass(frozen=True, slots=True)
 class FoundSkills:
-    """The skills in force by name, and why other folders hold none."""
+    """The skills in force by name, and why other folders have none."""
 
     by_name: Mapping[str, Skill]
     problems: tuple[tuple[Path, str], ...] = ()
 
 
 def find_skills(cwd: Path, user_dir: Path, trust: FolderTrust) -> FoundSkills:
-    """The skills in force in `cwd`: the nearest of a name, the person's own last. Blocking.
+    """Find the skills in force in `cwd`; for one name, the nearest wins. Blocking.
 
     Args:
         cwd: The workspace.
-        user_dir: The person's own folder; ``skills`` in it is obeyed, as it is in the home folder.
-        trust: Says which folders of the project are, and where the home folder is.
+        user_dir: The user's own folder; ``skills`` in it and in the home folder is always read.
+        trust: Says which project folders are read, and where the home folder is.
     """
     by_name: dict[str, Skill] = {}
     problems: list[tuple[Path, str]] = []
@@ -239,9 +239,9 @@ def find_skills(cwd: Path, user_dir: Path, trust: FolderTrust) -> FoundSkills:
 
 
 def parse_skill(data: bytes, path: Path, source: SkillSource) -> Skill:
-    """What the ``SKILL.md`` at `path` says of itself.
+    """Parse the ``SKILL.md`` at `path`.
 
-    Its name is the folder's where it gives none that can be a command.
+    If its name cannot be a command, the folder's name is used.
 
     Raises:
         PromptFileError: It cannot be used.
@@ -263,13 +263,13 @@ def parse_skill(data: bytes, path: Path, source: SkillSource) -> Skill:
 
 
 def skill_folders(user_dir: Path, home: Path | None) -> tuple[Path, ...]:
-    """The folders that the person's own skills are in."""
+    """The folders of the user's own skills."""
     at_home = (home / folder for folder in SKILLS_FOLDERS) if home is not None else ()
     return (user_dir / "skills", *at_home)
 
 
 def _files(cwd: Path, user_dir: Path, trust: FolderTrust) -> Iterator[tuple[Path, SkillSource]]:
-    """Every ``SKILL.md`` that may be obeyed, those that count first."""
+    """Every ``SKILL.md`` that may be read, those with precedence first."""
     own = skill_folders(user_dir, trust.home)
     for project in reversed(project_folders(cwd)):
         for kind in SKILLS_FOLDERS:

@@ -1,4 +1,4 @@
-"""Which prompt files are in force in a folder: the person's own and those of a trusted project."""
+"""Prompt files in force in a folder: the user's own and those of a trusted project."""
 
 import os
 import re
@@ -24,11 +24,11 @@ from agent_tui.tools.files.protected import is_secret_name
 PromptSource: TypeAlias = Literal["user", "project"]
 
 MAX_FILES = 2_000
-"""Of one folder; what is beyond was hardly meant to be a menu."""
+"""Most files read from one folder: a menu is never larger."""
 
 MAX_FOLDERS = 200
 MAX_DEPTH = 4
-"""Folders below each other: ``/a:b:c:d``."""
+"""Deepest nesting of folders: ``/a:b:c:d``."""
 
 _SUFFIX = ".md"
 _NAME_PART = re.compile(r"\w[\w-]*")
@@ -41,10 +41,10 @@ class PromptFile:
     Attributes:
         name: What is typed after the slash: ``review``, or ``git:commit`` for git/commit.md.
         path: Where it is.
-        source: Whose it is.
+        source: Whether it is the user's or the project's.
         description: One line.
         argument_hint: What may follow the name.
-        is_skill: It is a skill: the conversation takes up its text beside the message.
+        is_skill: Whether it is a skill, whose text is pinned beside the message.
     """
 
     name: str
@@ -57,9 +57,9 @@ class PromptFile:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A file that is no command, and the reason, which follows its path.
+    """A file that makes no command; `why` follows its path.
 
-    `name` is the command it would have been; empty where it could be none.
+    `name` is the command it would have been; empty if its name is invalid.
     """
 
     path: Path
@@ -72,13 +72,13 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class FoundPrompts:
-    """The commands in force, by name, and what of the files is none."""
+    """The commands in force, and the files that make none."""
 
     files: tuple[PromptFile, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
     def named(self, name: str) -> PromptFile | None:
-        """The file behind a command."""
+        """The file behind the command `name`."""
         return next((file for file in self.files if file.name == name.lower()), None)
 
 
@@ -87,7 +87,7 @@ _Stamp: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class _ReadFile:
-    """What a file said when it had this stamp (time, size, number); a text is why it failed."""
+    """A file's content by stamp (mtime, size, inode); a string says why reading failed."""
 
     stamp: _Stamp
     said: PromptText | str
@@ -95,7 +95,7 @@ class _ReadFile:
 
 @dataclass(slots=True)
 class _Search:
-    """One search of all folders, while it goes on."""
+    """The state of one search through all folders."""
 
     known: dict[Path, _ReadFile]
     seen: dict[Path, _ReadFile] = field(default_factory=dict[Path, _ReadFile])
@@ -105,12 +105,12 @@ class _Search:
 
 
 class PromptLibrary:
-    """Finds prompt files, and reads again only those that changed.
+    """Finds prompt files, and rereads only those that changed.
 
     Args:
-        user_dir: The person's own folder; ``commands`` in it and in the home folder is obeyed.
-        trust: Says of which other folders anything is.
-        taken: Names that files cannot have, as the program has them.
+        user_dir: The user's own folder; ``commands`` in it and in the home folder is always read.
+        trust: Says which other folders are read.
+        taken: Names of built-in commands, which files cannot use.
     """
 
     def __init__(self, user_dir: Path, trust: FolderTrust, taken: Set[str]) -> None:
@@ -122,8 +122,8 @@ class PromptLibrary:
     def find(self, cwd: Path) -> FoundPrompts:
         """The commands in force in `cwd`. Blocking; a folder that is not trusted is not listed.
 
-        Of files with one name the project's wins over the person's, the nearest to `cwd` over
-        others, a prompt file over a skill; names of the program's own commands are not given away.
+        Among files with one name, the project's wins over the user's, the one nearest to `cwd` over
+        others, and a prompt file over a skill. No file replaces a built-in command.
         """
         search = _Search(self._known)
         home = self._trust.home
@@ -141,13 +141,13 @@ class PromptLibrary:
         return FoundPrompts(tuple(by_name), tuple(search.left_out))
 
     def message(self, name: str, argument: str, cwd: Path) -> str | None:
-        """What is sent for ``/name argument`` in `cwd`; None where no file makes that command.
+        """The message for ``/name argument`` in `cwd`; None if no file makes that command.
 
         Blocking; folders and file are read as they are now.
 
         Raises:
-            ConfigError: The file cannot be used, nothing came out of it, or a file of the project
-                would send what the person did not name and the project does not hold.
+            ConfigError: The file cannot be used, its message is empty, or a project's file would
+                attach a file that is outside the project and that the user did not name.
         """
         found = self.find(cwd)
         if (file := found.named(name)) is not None:
@@ -169,7 +169,7 @@ class PromptLibrary:
             raise ConfigError(f"{problem} or may contain keys.", "Attach it yourself with @.")
 
     def _take_folder(self, search: _Search, folder: Path, source: PromptSource) -> None:
-        """Add what one folder holds; of two files with one name the first stays."""
+        """Add the files of one folder; of two files with one name, the first wins."""
         own: dict[str, PromptFile] = {}
         search.folders = 0
         for number, (parts, path) in enumerate(self._markdown_files(search, folder, source, ())):
@@ -196,7 +196,7 @@ class PromptLibrary:
         search.files |= own
 
     def _take_skills(self, search: _Search, cwd: Path) -> None:
-        """Add the skills that are for the person, where no prompt file has the name."""
+        """Add the skills for the user whose name no prompt file has."""
         found = find_skills(cwd, self._user_dir, self._trust)
         search.left_out += [
             LeftOut(path, why, path.parent.name.lower()) for path, why in found.problems
@@ -218,7 +218,7 @@ class PromptLibrary:
                 )
 
     def _why_no_name(self, name: str, own: Mapping[str, PromptFile]) -> str:
-        """Why a file cannot be the command `name`; empty where it can."""
+        """Why a file cannot be the command `name`; empty if it can."""
         if not name:
             return "needs a name made of letters, digits, - and _ to be a command"
         if name in self._taken:
@@ -228,7 +228,7 @@ class PromptLibrary:
     def _markdown_files(
         self, search: _Search, folder: Path, source: PromptSource, above: tuple[str, ...]
     ) -> Iterator[tuple[tuple[str, ...], Path]]:
-        """The files of `folder` in order, then those of its folders, each with its name's parts.
+        """Yield the files of `folder` in order, then those of its subfolders, with name parts.
 
         `above` are the names of the folders between the first one and its files.
         """
@@ -257,10 +257,10 @@ class PromptLibrary:
                 yield from self._markdown_files(search, folder / entry.name, source, inner)
 
     def _may_enter(self, search: _Search, folder: Path, source: PromptSource, depth: int) -> bool:
-        """Whether a folder, `depth` below the first one, is to be listed."""
+        """Whether to list a folder that is `depth` levels below the first one."""
         why = ""
         if source == "project" and self._trust.state_of(folder) != "trusted":
-            if depth == 0:  # the person was asked, or will be
+            if depth == 0:  # the user was asked about this folder, or will be
                 return False
             why = f"is ignored: {NOT_TRUSTED}"
         elif depth >= MAX_DEPTH:
@@ -277,7 +277,7 @@ class PromptLibrary:
         return True
 
     def _read(self, search: _Search, path: Path) -> PromptText | str | None:
-        """What a file says, or why it cannot be used; None if it has just gone."""
+        """The content of a file, or why it cannot be used; None if it is gone."""
         try:
             status = path.stat()
             stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -316,21 +316,21 @@ def _description_of(path: Path) -> PromptText | str:
 def _leads_to(entry: os.DirEntry[str], kind: Literal["file", "folder"]) -> bool:
     try:
         return entry.is_file() if kind == "file" else entry.is_dir()
-    except OSError:  # a link in a circle
+    except OSError:  # a cycle of links
         return False
 
 
 def _unasked_mention(text: str, argument: str, cwd: Path, project: Path) -> Path | None:
-    """The first file that `text` would attach though neither person nor project gives it.
+    """The first file that `text` would attach though it is neither the user's nor the project's.
 
     A prompt file of a project could mention keys (``@~/.ssh/id_rsa``), which would then be sent
     without a question.
 
     Args:
         text: What the prompt file made of `argument`.
-        argument: What the person wrote; what it mentions is theirs to send.
+        argument: What the user wrote; its mentions are allowed.
         cwd: What paths are relative to.
-        project: Files below it may go along, but for those whose names speak of keys.
+        project: Files below it are allowed, except those with names of secrets.
     """
     by_person = {mention.path for mention in find_mentions(argument, cwd)}
     for mention in find_mentions(text, cwd):

@@ -1,1 +1,1 @@
-"""Which session a conversation is in: beginning, opening, forking, going back, undoing."""
+"""The session of a conversation: beginning, opening, forking, going back, undoing."""

@@ -1,4 +1,4 @@
-"""Going back to earlier messages of a session, marking them, and keeping what a branch was."""
+"""Going back to earlier messages of a session, marking them, and summarizing the branch left."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -20,16 +20,16 @@ from agent_tui.sessions.replay.marks import Mark, mark_entry, read_marks
 
 _LEFT = "This is the session before the compaction. /resume {id} returns to the one you left."
 _ROOT = "root"
-"""What a summary names as its place where the conversation begins anew, as pi does."""
+"""The place that a summary names if the conversation restarts at its beginning, as in pi."""
 
 
 class Branches:
     """Goes back to earlier entries of the present session, forks it there, and marks them.
 
     Args:
-        sessions: Has the present session.
-        services: Sum up what is left.
-        background: The next summary; one that was begun before a mark knows nothing of it.
+        sessions: Holds the present session.
+        services: Summarize the branch that is left.
+        background: The next summary, dropped when a mark changes what it should keep.
     """
 
     def __init__(
@@ -40,10 +40,10 @@ class Branches:
         self._background = background
 
     async def place_of(self, entry_id: str) -> Place:
-        """Where `go_back` goes on from. Reads earlier sessions until the entry is found.
+        """The place at which `go_back` continues. Reads earlier sessions until the entry is found.
 
         Args:
-            entry_id: As `trees` name it.
+            entry_id: As in `trees`.
 
         Raises:
             SessionError: There is no such entry.
@@ -52,24 +52,24 @@ class Branches:
         return tree.place(entry_id)
 
     async def last_said(self) -> Place | None:
-        """Before the person's last message, here or before a compaction; None without any."""
+        """The place before the user's last message, here or before a compaction; None if none."""
         tree = await asyncio.to_thread(_first, self.trees(), lambda t: t.last_said() is not None)
         entry_id = tree.last_said()
         return tree.place(entry_id) if entry_id is not None else None
 
     def trees(self) -> Iterator[JoinedTree]:
-        """The present session as a tree, then with each session it was compacted from.
+        """Yield the present session as a tree, then joined with each one it was compacted from.
 
-        Going on reads a file; any one thread may do so.
+        Each step reads a file; use one thread at a time.
         """
         return self._sessions.trees()
 
     async def whole_tree(self) -> JoinedTree:
-        """The present session with all that it was compacted from."""
+        """The present session joined with all that it was compacted from."""
         return await asyncio.to_thread(_first, self.trees(), lambda _tree: False)
 
     async def go_back(self, entry_id: str) -> tuple[AgentEvent, ...]:
-        """`go_to` an entry, as `trees` name it.
+        """Call `go_to` with an entry id, as in `trees`.
 
         Raises:
             AgentTuiError: As `go_to`, or there is no such entry.
@@ -77,12 +77,12 @@ class Branches:
         return await self.go_to(await self.place_of(entry_id))
 
     async def go_to(self, place: Place) -> tuple[AgentEvent, ...]:
-        """Go on from an earlier entry, or before an earlier message of the person's.
+        """Continue from an earlier entry, or before an earlier message of the user's.
 
-        The text of such a message comes back in `WentBack`. Nothing that was said is written
-        before something is said there; then that becomes a new branch, and the other one stays.
-        What was said before a compaction that began a session stands in an earlier one, which
-        is opened in place of the present one.
+        The text of such a message comes back in `WentBack`. Nothing is written until a message is
+        sent there; it starts a new branch, and the other one stays. If the entry is from before a
+        compaction that began the session, the earlier session is opened in place of the present
+        one.
 
         Raises:
             AgentTuiError: Something runs.
@@ -100,7 +100,7 @@ class Branches:
         return await self._moved(log, place)
 
     async def check(self, place: Place) -> None:
-        """Make sure that `go_to` can go there, as far as that can be known beforehand.
+        """Check in advance, as far as possible, that `go_to` can go to `place`.
 
         Raises:
             AgentTuiError: As `go_to`.
@@ -110,7 +110,7 @@ class Branches:
             (await self._sessions.open_earlier(place)).close()
 
     async def go_back_with_summary(self, entry_id: str, emit: Emit) -> None:
-        """The same, with a summary of what is left in the place that is gone on from."""
+        """Like `go_back`, with a summary of the branch that is left at the new place."""
         sessions = self._sessions
         sessions.require_writable()
         tree = await asyncio.to_thread(_first, self.trees(), lambda tree: tree.has(entry_id))
@@ -151,9 +151,9 @@ class Branches:
             emit(Notice("warning", remark))
 
     async def fork(self, entry_id: str | None = None) -> tuple[AgentEvent, ...]:
-        """Go on in a copy of this session as it is now, or as it was at `entry_id`.
+        """Continue in a copy of this session as it is now, or as it was at `entry_id`.
 
-        A message of the person's is left out and returned for the prompt, as by `go_back`.
+        A user's message there is left out and returned for the prompt, as by `go_back`.
 
         Raises:
             AgentTuiError: Something runs.
@@ -170,10 +170,10 @@ class Branches:
         return (*changes, *sessions.branch_events(place.text, place.image_count))
 
     async def label(self, entry_id: str, text: str) -> None:
-        """Put a bookmark on an entry, as `trees` name it; an empty text takes it off.
+        """Put a bookmark on an entry, as in `trees`; an empty text removes it.
 
         Raises:
-            SessionError: There is no such entry, or it cannot be written.
+            SessionError: There is no such entry, or the bookmark cannot be written.
         """
         self._sessions.require_writable()
         place = await self.place_of(entry_id)
@@ -185,15 +185,15 @@ class Branches:
             log.append(label)
 
     async def mark(self, entry_id: str, mark: Mark | None) -> None:
-        """Say what is to become of a message in the context; None takes that back.
+        """Mark what should happen to a message in the context; None removes the mark.
 
         Args:
-            entry_id: As `trees` name it.
-            mark: What is to become of it.
+            entry_id: As in `trees`.
+            mark: The new mark.
 
         Raises:
-            AgentTuiError: Something runs, it is not in the context, what is kept would leave no
-                room, or it cannot be written.
+            AgentTuiError: Something runs, the message is not in the context, kept messages would
+                leave no space, or the mark cannot be written.
         """
         sessions = self._sessions
         sessions.require_idle()
@@ -214,12 +214,12 @@ class Branches:
         return not place.later and place.said is None and place.leaf_id == at
 
     async def _branched(self, place: Place) -> tuple[AgentEvent, ...]:
-        """Go on at the leaf that the session's log was moved to, and tell."""
+        """Continue at the leaf that the session's log was moved to; returns the events."""
         self._sessions.branch_to(self._sessions.conversation.log.leaf_id)
         return await self._shown(place)
 
     async def _moved(self, log: SessionLog, place: Place) -> tuple[AgentEvent, ...]:
-        """Go on in `log`, an earlier session, and tell."""
+        """Continue in `log`, an earlier session; returns the events."""
         left = self._sessions.conversation.log.header.id
         changes = await self._sessions.go_on_in_earlier(log, place)
         note = Notice("info", _LEFT.format(id=left[:8])) if place.later[-1].path else None
@@ -252,7 +252,7 @@ class Branches:
 
 
 def _first(trees: Iterator[JoinedTree], is_wanted: Callable[[JoinedTree], bool]) -> JoinedTree:
-    """The first that is wanted, else the last. Reads files."""
+    """The first tree that is wanted, else the last one. Reads files."""
     tree = next(trees)
     while not is_wanted(tree):
         following = next(trees, None)
@@ -263,7 +263,7 @@ def _first(trees: Iterator[JoinedTree], is_wanted: Callable[[JoinedTree], bool])
 
 
 def _entries_left(tree: JoinedTree, entry_id: str, place: Place) -> tuple[Entry, ...]:
-    """What of the present branch is not on the way to `place`."""
+    """The entries of the present branch that are not on the path to `place`."""
     kept = {entry.id for entry in tree.path_to(entry_id)}
     if place.said is not None:
         kept.discard(entry_id)
@@ -271,10 +271,10 @@ def _entries_left(tree: JoinedTree, entry_id: str, place: Place) -> tuple[Entry,
 
 
 async def mark_message(conversation: Conversation, entry_id: str, mark: Mark | None) -> None:
-    """Write what is to become of a message; None takes that back.
+    """Write the mark of a message; None removes it.
 
     Raises:
-        SessionError: It is not in the context, or what is kept would leave no room.
+        SessionError: The message is not in the context, or kept messages would leave no space.
     """
     log = conversation.log
     path = log.path_entries()
@@ -290,7 +290,7 @@ async def mark_message(conversation: Conversation, entry_id: str, mark: Mark | N
 
 
 def _require_room(conversation: Conversation, path: Sequence[Entry]) -> None:
-    """Refuse a mark with which a compaction could not come down to its target."""
+    """Refuse a mark if a compaction could no longer reach its target with it."""
     ratio = conversation.services.ratios.ratio(conversation.model.name)
     live = read_live(in_force(path), conversation.services.counter)
     needed = round((live.pinned_tokens + conversation.overhead_tokens()) * ratio)

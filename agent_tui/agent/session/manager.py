@@ -1,4 +1,4 @@
-"""Which session a conversation is in: beginning, opening, forking and leaving sessions."""
+"""The present session of a conversation: beginning, opening, forking and leaving sessions."""
 
 import asyncio
 import gc
@@ -62,14 +62,14 @@ from agent_tui.sessions.replay.notes import ended_line
 from agent_tui.tools.jobs.table import JobTable
 
 OpenMode: TypeAlias = Literal["write", "read-only", "fork"]
-"""How a session is opened: to go on in it, to read it, or to go on in a copy of it."""
+"""How to open a session: to continue it, to read it, or to continue in a copy."""
 
 TAKEN_OVER = "Imported from another agent: {count:,} entries. The original file is unchanged."
 _IN_MEMORY = "Continuing in memory: from now on nothing is saved."
 READ_ONLY = "This session is open read-only: you cannot add to it."
 READ_ONLY_HINT = "/fork continues in a copy."
 _WENT_BACK = "went_back"
-"""Custom type of the entry that records the message the person was at when they left."""
+"""Custom type of the entry that records the message the user was at when leaving."""
 _LEFT_IN = "Permission mode: {mode}, as you left this session. /permissions changes it."
 _LEFT_IN_FULL = (
     "You left this session in full mode. It opens in {mode}: /permissions full chooses full again."
@@ -79,9 +79,9 @@ _BACK_HERE = "You went back to this message. /tree shows what came after it."
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A session that was opened, the folder to work in, and what to tell of both.
+    """A session that was opened, the folder to work in, and notices about both.
 
-    `left_in` is the permission mode it was left in: a file from elsewhere could say anything.
+    `left_in`: the permission mode it was left in; a file from elsewhere may name any.
     """
 
     log: SessionLog
@@ -91,7 +91,7 @@ class _Opened:
 
 
 class SessionManager:
-    """Holds the present conversation and puts another session in its place.
+    """Holds the present conversation and switches to other sessions.
 
     Attributes:
         conversation: The present one.
@@ -138,17 +138,17 @@ class SessionManager:
         mode: OpenMode = "write",
         here: bool = False,
     ) -> tuple[AgentEvent, ...]:
-        """Open another session by path, id or name and go on in its folder with its model.
+        """Open another session by path, id or name, and continue in its folder with its model.
 
-        Its context is not counted yet: for a long one that takes longer than all the rest, and
-        what the person sees must not be another session than the one they are in.
+        The context is not counted yet: that is the slowest step for a long session, and the screen
+        must not show another session meanwhile.
 
         Args:
-            ref: What `SessionStore.open` takes.
-            keep_model: Go on with the present model instead of the session's.
-            mode: Whether to go on in the session, to read it only, or to go on in a copy of
-                it; the last two also work while another process has it open.
-            here: Work in the present folder, whether the session's is there or not.
+            ref: As for `SessionStore.open`.
+            keep_model: Keep the present model instead of the session's.
+            mode: Whether to continue the session, only read it, or continue in a copy; the last two
+                also work while another process has it open.
+            here: Work in the present folder even if the session's folder exists.
 
         Raises:
             SessionError: No such session, another process has it open, or work began meanwhile.
@@ -174,8 +174,8 @@ class SessionManager:
         opened = await asyncio.to_thread(self._open, ref, mode, here)
         log = opened.log
         self.require_still_idle(log)
-        # A long session is 100,000 objects without cycles; each full pass of the garbage
-        # collector over them would stop the program for 0.1 s and more.
+        # A long session is 100,000 objects without cycles; each full garbage collection over them
+        # would stop the program for 0.1 s or more.
         gc.freeze()
         model, model_note = self.conversation.model, ""
         if not keep_model:
@@ -194,7 +194,7 @@ class SessionManager:
         return (*events, *left, *notices, *gone)
 
     async def _leave_jobs(self) -> tuple[Notice, ...]:
-        """End the background commands of the session that was left, and say so."""
+        """End the background commands of the session that was left; returns a notice."""
         ended = await self._jobs.leave()
         await self._services.close_walls()
         if not ended:
@@ -204,7 +204,7 @@ class SessionManager:
         return (Notice("info", said, "job"),)
 
     async def status(self, ref: str) -> SessionStatus:
-        """What is to be known of a session before it is opened: its folder, who has it open.
+        """What to know about a session before opening it: its folder, and who has it open.
 
         Raises:
             SessionError: There is no such session.
@@ -213,15 +213,15 @@ class SessionManager:
         return await asyncio.to_thread(lambda: session_status(find()))
 
     def trees(self) -> Iterator[JoinedTree]:
-        """The present session as a tree, then with each session it was compacted from.
+        """Yield the present session as a tree, then joined with each one it was compacted from.
 
-        Going on reads a file; any one thread may do so.
+        Each step reads a file; use one thread at a time.
         """
         log = self.conversation.log
         return joined_trees(known_session(log), log.leaf_id, self._past)
 
     async def open_earlier(self, place: Place) -> SessionLog:
-        """Open the session of `place`, which the present one was compacted from, to go on in it.
+        """Open the session of `place`, from which the present one was compacted, for writing.
 
         Raises:
             SessionError: It cannot be opened.
@@ -230,13 +230,13 @@ class SessionManager:
         return await asyncio.to_thread(open_known, place.session, store, cwd)
 
     async def go_on_in_earlier(self, log: SessionLog, place: Place) -> tuple[AgentEvent, ...]:
-        """Put `log`, of `open_earlier`, in the place of the present session.
+        """Continue in `log`, as returned by `open_earlier`, instead of the present session.
 
-        What later sessions changed in files is recorded in it, or it would pass for somebody
-        else's doing.
+        Records in it the file changes of later sessions, or they would count as made by someone
+        else.
 
         Raises:
-            SessionError: That cannot be written; the present session stays.
+            SessionError: They cannot be written; the present session stays.
         """
         before, known = self.conversation, {entry.id for entry in log.entries}
         now = replace(place, later=(*place.later[:-1], known_session(before.log)))
@@ -246,7 +246,7 @@ class SessionManager:
         except SessionError:
             log.close()
             raise
-        self._is_branch_begun = False  # the session left behind opens at its end
+        self._is_branch_begun = False  # the session that is left reopens at its end
         events = self._switch(log, before.cwd, before.model, before.thinking, "resumed")
         self._is_branch_begun = True
         if changes:
@@ -257,11 +257,11 @@ class SessionManager:
     async def fork_at(
         self, leaf_id: str | None, earlier: KnownSession | None = None
     ) -> tuple[AgentEvent, ...]:
-        """Go on in a copy of this session as it is at `leaf_id` (None: before its beginning).
+        """Continue in a copy of this session as it is at `leaf_id` (None: before its beginning).
 
         Args:
             leaf_id: The last entry of the copy.
-            earlier: The session to copy, where it is one before the present one.
+            earlier: The session to copy, if it is an earlier one than the present.
 
         Raises:
             SessionError: There is nothing to copy, it cannot be written, or work began meanwhile.
@@ -274,16 +274,16 @@ class SessionManager:
         self.require_still_idle(log)
         events = self._switch(log, before.cwd, before.model, before.thinking, "forked")
         if source is before.log and leaf_id == source.leaf_id:
-            self.conversation.files = before.files  # the model still knows what it read
+            self.conversation.files = before.files  # the model still knows the files it read
         log.append_many(unnamed_changes(log, before.model, before.thinking))
         counted = await self.conversation.refresh_usage()
         return (*events, *counted, Notice("info", _forked_note(source)))
 
     async def undo_compaction(self) -> tuple[AgentEvent, ...]:
-        """Take back the newest compaction; one that began a session leads back to the earlier.
+        """Undo the newest compaction; if it began a session, return to the earlier session.
 
         Raises:
-            CompactionError: There is none to take back.
+            CompactionError: There is none to undo.
             SessionError: It cannot be written, or the earlier session cannot be opened.
         """
         self.prepare_to_write()
@@ -294,7 +294,7 @@ class SessionManager:
         events: tuple[AgentEvent, ...] = ()
         if earlier is not None:
             log = earlier.log
-            if self._is_busy() or before.log.leaf_id != newest:  # work began while it was read
+            if self._is_busy() or before.log.leaf_id != newest:  # work began during the reading
                 log.close()
                 raise CompactionError("Not undone: a turn has started.", "Undo when it is done.")
             events = self._switch(log, before.cwd, before.model, before.thinking, "resumed")
@@ -311,7 +311,7 @@ class SessionManager:
     def follow_compaction(
         self, log: SessionLog, finished: CompactionFinished
     ) -> tuple[AgentEvent, ...]:
-        """Go on in `log`, which a compaction of the present session began."""
+        """Continue in `log`, which a compaction of the present session began."""
         before = self.conversation
         changes = self._switch(log, before.cwd, before.model, before.thinking, "compacted")
         return (finished, *changes, self.conversation.use_window(finished.tokens_after))
@@ -327,7 +327,7 @@ class SessionManager:
         return (self.session_changed("renamed"),)
 
     def branch_to(self, leaf_id: str | None) -> None:
-        """Go on from an earlier entry of this session; nothing is written yet."""
+        """Continue from an earlier entry of this session; nothing is written yet."""
         before = self.conversation
         before.log.branch_to(leaf_id)
         self.conversation = after = open_conversation(
@@ -345,12 +345,12 @@ class SessionManager:
         self._background.drop()
 
     def branch_events(self, text: str, image_count: int) -> tuple[AgentEvent, ...]:
-        """What to tell after `branch_to`; the text is a message to be changed and sent again."""
+        """The events after `branch_to`; `text` is a message to edit and send again."""
         went_back = WentBack(self.conversation.log.leaf_id, text, image_count)
         return (went_back, self.conversation.totals, TodosChanged(tuple(self.conversation.todos)))
 
     async def apply_trust(self) -> tuple[AgentEvent, ...]:
-        """Obey what the folder holds from now on, or no longer, as `trust` says; count again.
+        """Apply the folder's trust, as `trust` has it now, to its files; count again.
 
         Raises:
             AgentTuiError: Something runs.
@@ -368,7 +368,7 @@ class SessionManager:
         return await conversation.refresh_usage()
 
     def require_writable(self) -> None:
-        """Refuse what a session that is open read-only cannot take.
+        """Refuse a write if the session is open read-only.
 
         Raises:
             SessionError: It is open read-only.
@@ -377,7 +377,7 @@ class SessionManager:
             raise SessionError(READ_ONLY, READ_ONLY_HINT)
 
     def require_idle(self) -> None:
-        """Refuse what would take the session away from running work.
+        """Refuse a change of session while work is running.
 
         Raises:
             AgentTuiError: Something runs.
@@ -386,7 +386,7 @@ class SessionManager:
             raise AgentTuiError("Something is running.", "Stop it first with Esc or /abort.")
 
     def require_still_idle(self, log: SessionLog) -> None:
-        """Let go of `log`, read or written in a thread, if work began here in the meantime.
+        """Close `log`, read or written in a thread, if work began here in the meantime.
 
         Raises:
             SessionError: It did.
@@ -396,7 +396,7 @@ class SessionManager:
             raise SessionError("Not opened: a turn has started.", "Try again when it is done.")
 
     def prepare_to_write(self) -> None:
-        """Make sure that work may begin; a new branch first says which model it is with.
+        """Check that work may begin; at the start of a new branch, first record its model.
 
         Raises:
             SessionError: The session is open read-only, or cannot be written.
@@ -409,15 +409,15 @@ class SessionManager:
             self._is_branch_begun = False
 
     def leave(self) -> None:
-        """Make the session reopen as the person leaves it.
+        """Make the session reopen in the state in which the user leaves it.
 
-        That is in the current mode, and at the current message if they went back to it.
+        That is the current mode, and the current message if they went back to it.
         """
         log, mode = self.conversation.log, self.conversation.permissions.mode
         is_kept = bool(log.entries) and not (log.is_read_only or self._services.origin)
         default = "ask" if self._services.keeps_mode else self._first_mode
         if is_kept and mode != (mode_left_in(log) or default):
-            with suppress(SessionError):  # it opens in the mode of the settings then
+            with suppress(SessionError):  # then it opens in the mode of the settings
                 log.append(CustomEntry(custom_type=PERMISSION_MODE, data=mode))
         self._keep_place()
         self._note_left()
@@ -425,21 +425,21 @@ class SessionManager:
     def _keep_place(self) -> None:
         log = self.conversation.log
         if self._is_branch_begun and not log.is_read_only:
-            with suppress(SessionError):  # it opens at its end then
+            with suppress(SessionError):  # then it opens at its end
                 log.append(CustomEntry(custom_type=_WENT_BACK))
         self._is_branch_begun = False
 
     def _note_left(self) -> None:
-        """Make the present session the one that ``-c`` opens here."""
+        """Record the present session as the one that ``-c`` opens here."""
         log, services = self.conversation.log, self._services
         if log.path is not None and not (log.is_read_only or services.origin):
             services.store.note_left(log.path, self.conversation.cwd)
 
     def _mode_to_resume(self, left_in: PermissionMode | None) -> tuple[PermissionMode, str]:
-        """The mode in which a session left in `left_in` is continued, and what to say of it.
+        """The mode in which to continue a session left in `left_in`, and a note about it.
 
-        Only a conversation that has not begun, in the mode that the program started with, takes
-        up another mode: nobody has chosen one then.
+        The mode changes only in a conversation that has not begun and is still in the mode that the
+        program started with: then nobody has chosen one.
         """
         conversation = self.conversation
         mode = conversation.permissions.mode
@@ -451,7 +451,7 @@ class SessionManager:
         return left_in, _LEFT_IN.format(mode=left_in)
 
     def session_changed(self, reason: SessionChangeReason) -> SessionChanged:
-        """The event that tells of the present session."""
+        """The event that announces the present session."""
         log = self.conversation.log
         return SessionChanged(log.header.id, log.path, log.name, reason)
 
@@ -462,11 +462,11 @@ class SessionManager:
         return self._services.store.find(ref, self.conversation.cwd).samefile(present)
 
     def _open(self, ref: str, mode: OpenMode, here: bool) -> _Opened:
-        """Open, or copy, the session that `ref` means. Blocking."""
+        """Open or copy the session that `ref` names. Blocking."""
         present = self.conversation.cwd
         path = self._services.store.find(ref, present)
         taken_over: list[Notice] = []
-        if is_of_another_program(path):  # to be read, never to be written
+        if is_of_another_program(path):  # may be read but never written
             imported = import_session(self._services.store, path, cwd=present)
             path = imported.path
             taken_over = [Notice("info", TAKEN_OVER.format(count=imported.entries))]
@@ -489,7 +489,7 @@ class SessionManager:
         return _Opened(log, cwd, tuple(notices), mode_left_in(log) if is_own else None)
 
     def _open_log(self, path: Path, mode: OpenMode) -> tuple[SessionLog, tuple[Notice, ...]]:
-        """The session at `path`; one that may not be written as a copy in memory."""
+        """Open the session at `path`; one that may not be written opens as a copy in memory."""
         store, cwd = self._services.store, self.conversation.cwd
         try:
             return store.open(str(path), cwd, read_only=mode != "write"), ()
@@ -497,12 +497,12 @@ class SessionManager:
             source = store.open(str(path), cwd, read_only=True)
             copy = fork_session(source, source.leaf_id, None, cwd=Path(source.header.cwd or cwd))
             texts = list(source.warnings)
-            if self._services.keeps_sessions:  # else it was said at the start
+            if self._services.keeps_sessions:  # otherwise the user was told at the start
                 texts.append(f"{error.message} {_IN_MEMORY}")
             return copy, tuple(Notice("warning", text) for text in texts)
 
     def _fork(self, source: SessionLog, leaf_id: str | None, cwd: Path) -> SessionLog:
-        """A copy of `source`, in memory only where sessions are not kept. Blocking."""
+        """Copy `source`, in memory only if sessions are not kept. Blocking."""
         services = self._services
         launch_cwd = services.launch_cwd
         return fork_session(
@@ -523,7 +523,7 @@ class SessionManager:
         thinking: ThinkingLevel,
         reason: SessionChangeReason,
     ) -> tuple[AgentEvent, ...]:
-        """Go on with `log`; without an await, so that no interruption leaves half a change."""
+        """Switch to `log`; never awaits, so that an interruption cannot leave half a change."""
         if reason in ("new", "resumed"):
             self.leave()
         else:

@@ -1,4 +1,4 @@
-"""Beginning a conversation, and turning a session file into one that can go on."""
+"""Begin a conversation, and turn a session file into one that can continue."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -43,13 +43,13 @@ from agent_tui.tools.mcp.remote_tools import is_remote
 from agent_tui.tools.suited import suited_tools
 
 PERMISSION_MODE: Final = "permission_mode"
-"""Custom type of the entry that records the permission mode the person left the session in."""
+"""Custom type of the entry that records the permission mode in which the user left the session."""
 
 
 def new_log(
     services: RuntimeServices, cwd: Path, model: ModelRef, thinking: ThinkingLevel
 ) -> SessionLog:
-    """An empty session; its file appears with the first entry."""
+    """An empty session log; its file is created with the first entry."""
     launch_cwd = services.launch_cwd
     header = Header(
         cwd=str(cwd),
@@ -67,14 +67,14 @@ def new_log(
 
 @dataclass(frozen=True, slots=True)
 class FolderFiles:
-    """What a folder holds for the agent: the AGENTS.md files in force, and all not obeyed."""
+    """A folder's files for the agent: AGENTS.md files in force, and all files withheld."""
 
     in_force: tuple[ContextFile, ...]
     withheld: tuple[WithheldFile, ...]
 
 
 def load_folder_files(services: RuntimeServices, cwd: Path) -> FolderFiles:
-    """Those of `cwd` as they are now, by what the person trusts."""
+    """Load the files of `cwd` as they are now, according to the folder's trust."""
     trust = services.trust
     in_force = load_context_files(services.user_config_dir, cwd, trust.may_obey)
     return FolderFiles(in_force, trust.withheld(cwd))
@@ -110,7 +110,7 @@ def open_conversation(
 
 
 def _kept_files(services: RuntimeServices, log: SessionLog) -> KeptFiles:
-    """Where the contents of files are kept: beside the session, those before it beside theirs."""
+    """Stores file contents beside the session, and reads those of the sessions before it."""
     if log.path is None or log.is_read_only:
         return KeptFiles(None)
 
@@ -133,7 +133,7 @@ def _kept_files(services: RuntimeServices, log: SessionLog) -> KeptFiles:
 def prompt_fitter(
     services: RuntimeServices, cwd: Path, context_files: Sequence[ContextFile]
 ) -> PromptFitter:
-    """Gives the prompt for a window and a model, with the tools there are by then."""
+    """Returns a fitter that uses the tools available at the time of each call."""
     toolbox, day, files = services.toolbox, date.today(), tuple(context_files)
 
     def fit(window: int, model_id: str, is_planning: bool) -> FittedPrompt:
@@ -165,10 +165,10 @@ def prompt_fitter(
 def model_to_resume(
     log: SessionLog, present: ModelRef, services: RuntimeServices
 ) -> tuple[ModelRef, str]:
-    """The model a session goes on with, and what to tell the person (empty for nothing).
+    """The model with which a session continues, and a note for the user (or empty).
 
-    A session file may lead back to a server on this machine or to the one in the settings,
-    never to another address: it could come from anywhere. A login in an address is in no file.
+    A session file may name a server on this machine or the one in the settings, but no other
+    address: the file could come from anywhere. Logins in addresses are never stored.
     """
     name, settings = last_model_name(log), services.settings
     base_url = shown_address(newest_base_url(log.path_entries(), log.header))
@@ -190,7 +190,7 @@ def model_to_resume(
 
 
 def model_change(model: ModelRef) -> ModelChangeEntry:
-    """The entry that says `model` answers from here on."""
+    """The entry that records the switch to `model`."""
     return ModelChangeEntry(
         provider=model.provider,
         model_id=model.model_id,
@@ -201,7 +201,7 @@ def model_change(model: ModelRef) -> ModelChangeEntry:
 def unnamed_changes(
     log: SessionLog, model: ModelRef, thinking: ThinkingLevel
 ) -> tuple[ModelChangeEntry | ThinkingLevelChangeEntry, ...]:
-    """What must be written so that whoever opens `log` goes on with `model` and `thinking`."""
+    """Entries to write so that `log` reopens with `model` and `thinking`."""
     changes: list[ModelChangeEntry | ThinkingLevelChangeEntry] = []
     if model.name != last_model_name(log):
         changes.append(model_change(model))
@@ -211,7 +211,7 @@ def unnamed_changes(
 
 
 def last_model_name(log: SessionLog) -> str:
-    """The model a session last used; empty where the file does not say."""
+    """The model that a session last used; empty if the file does not say."""
     provider, model_id = newest_model(log.path_entries())
     if not model_id:
         provider, model_id = log.header.provider, log.header.model_id
@@ -219,13 +219,13 @@ def last_model_name(log: SessionLog) -> str:
 
 
 def last_thinking_level(log: SessionLog) -> ThinkingLevel:
-    """The thinking level a session last used; levels we do not know are ``off``."""
+    """The thinking level that a session last used; unknown levels become ``off``."""
     newest = newest_thinking_level(log.path_entries())
     return as_thinking_level(newest or log.header.thinking_level)
 
 
 def mode_left_in(log: SessionLog) -> PermissionMode | None:
-    """The permission mode a session was left in; None where the file does not say."""
+    """The permission mode in which a session was left; None if the file does not say."""
     for entry in reversed(log.entries):
         match entry:
             case CustomEntry(
@@ -238,11 +238,11 @@ def mode_left_in(log: SessionLog) -> PermissionMode | None:
 
 
 def _take_up_history(conversation: Conversation) -> None:
-    """Give a fresh conversation the totals, the plan and the jobs that its log tells of.
+    """Restore the totals, the plan and the jobs of a new conversation from its log.
 
-    What was spent on branches that were left was spent, and the ids of calls made there stay
-    taken; the plan is that of the present branch. What was copied here from another session (it
-    is older than this one) is not counted again. The header tells what was spent before /compact.
+    Spending and call ids of abandoned branches count too; the plan is that of the present branch.
+    Entries copied from another session (older than this one) are not counted again. The header has
+    the spending before /compact.
     """
     log = conversation.log
     for entry in log.entries:
@@ -266,7 +266,7 @@ def _take_up_history(conversation: Conversation) -> None:
 
 
 def cut_off_note(log: SessionLog) -> str:
-    """What to say of a turn that did not come to its end; empty where the last one did."""
+    """The note about a turn that was cut off; empty if the last turn ended normally."""
     if log.is_read_only:
         return ""
     said = (e.message for e in reversed(log.path_entries()) if isinstance(e, MessageEntry))
@@ -281,7 +281,7 @@ def cut_off_note(log: SessionLog) -> str:
 
 
 def unfinished_files_note(log: SessionLog) -> str:
-    """What to say of files that were being put back when the program ended. Reads them."""
+    """The note about a restore of files that the program's end interrupted. Reads the files."""
     plan = unfinished_restore(log.entries, lambda path: version_of(Path(path)))
     if not plan.restores:
         return ""
@@ -292,12 +292,12 @@ def unfinished_files_note(log: SessionLog) -> str:
 
 
 def working_folder(log: SessionLog, present: Path, *, here: bool = False) -> tuple[Path, str]:
-    """The folder to go on in, and what to tell the person about it (empty for nothing).
+    """The folder to continue in, and a note for the user about it (or empty).
 
     Args:
         log: The session.
-        present: Where the person is.
-        here: Stay there, wherever the session worked.
+        present: The folder the user is in.
+        here: Stay there, even if the session worked elsewhere.
     """
     if not log.header.cwd or log.header.cwd == repair_text(str(present)):
         return present, ""
@@ -312,7 +312,7 @@ def working_folder(log: SessionLog, present: Path, *, here: bool = False) -> tup
 def choose_model(
     conversation: Conversation, model: ModelRef, services: RuntimeServices
 ) -> tuple[AgentEvent, ...]:
-    """Use `model`; what stopped automatic compaction with another one counts no more."""
+    """Use `model`; resets what stopped automatic compaction with another model."""
     is_begun = bool(conversation.log.entries)
     if model != conversation.model:
         if is_begun:
@@ -336,7 +336,7 @@ _GUESSED = (
 async def learn_model(
     conversation: Conversation, services: RuntimeServices
 ) -> tuple[AgentEvent, ...]:
-    """Take in what the model's own server says of it, its window above all."""
+    """Update what is known of the model, above all its window, from the model's own server."""
     known = await services.learn_model(conversation.model)
     events: list[AgentEvent] = []
     if known != conversation.model_info:
@@ -351,7 +351,7 @@ async def learn_model(
 def choose_thinking(
     conversation: Conversation, level: ThinkingLevel, services: RuntimeServices
 ) -> tuple[AgentEvent, ...]:
-    """Ask the model to think more or less."""
+    """Set the thinking level."""
     is_begun = bool(conversation.log.entries)
     if level != conversation.thinking:
         if is_begun:
@@ -363,7 +363,7 @@ def choose_thinking(
 
 
 def _restart_empty_log(conversation: Conversation, services: RuntimeServices) -> None:
-    """Put the new model or thinking level into the header of a log nothing is in yet."""
+    """Write the new model or thinking level into the header of a log that is still empty."""
     conversation.log.close()
     conversation.log = new_log(
         services, conversation.cwd, conversation.model, conversation.thinking

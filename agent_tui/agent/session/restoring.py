@@ -1,4 +1,4 @@
-"""Putting files back to where they were at an earlier place of the conversation."""
+"""Restore files to their state at an earlier place of the conversation."""
 
 import asyncio
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ _NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What putting one file back changes in it. `diff` is empty where that cannot be shown."""
+    """What restoring one file changes in it. `diff` is empty if it cannot be shown."""
 
     path: Path
     diff: str
@@ -42,25 +42,25 @@ class Difference:
 
 
 class FileRestorer:
-    """Puts files back, for the conversation of `sessions`."""
+    """Restores files for the conversation of `sessions`."""
 
     def __init__(self, sessions: SessionManager) -> None:
         self._sessions = sessions
 
     async def plan_for(self, place: Place) -> RestorePlan:
-        """What going back to `place` means for files; changes nothing."""
+        """The plan to restore files to their state at `place`; changes nothing."""
         return await asyncio.to_thread(
             lambda: plan_restore(place.written(), place.leaf_id, self._now)
         )
 
     async def plan_taking_back(self) -> RestorePlan:
-        """What takes the newest putting back of files back."""
+        """The plan to undo the newest restore of files."""
         written = tuple(self._sessions.conversation.log.entries)
         return await asyncio.to_thread(plan_taking_back, written, self._now)
 
     @property
     def is_said_since_restore(self) -> bool:
-        """Whether something was said after the newest putting back of files."""
+        """Whether a message follows the newest record of file changes."""
         for entry in reversed(self._sessions.conversation.log.entries):
             if is_file_changes(entry):
                 return False
@@ -69,35 +69,35 @@ class FileRestorer:
         return False
 
     async def plan_going_on(self) -> RestorePlan:
-        """What a putting back of files still has to do that the program ended in."""
+        """The plan to finish a restore that the program's end interrupted."""
         written = tuple(self._sessions.conversation.log.entries)
         return await asyncio.to_thread(unfinished_restore, written, self._now)
 
     async def differences(self, plan: RestorePlan) -> tuple[Difference, ...]:
-        """What `plan` changes, for the person."""
+        """What `plan` changes, to show to the user."""
         conversation = self._sessions.conversation
         return await asyncio.to_thread(
             lambda: tuple(_difference(conversation, restore) for restore in plan.restores)
         )
 
     def told_of_left(self, plan: RestorePlan) -> tuple[AgentEvent, ...]:
-        """That the files stay which `plan` leaves."""
+        """Notices about the files that `plan` leaves as they are."""
         return tuple(_notices((), plan.left, self._sessions.conversation.cwd))
 
     async def carry_out(
         self, plan: RestorePlan, *, tells_model: bool = False
     ) -> tuple[AgentEvent, ...]:
-        """Put the files of `plan` back; each in one step, or not at all.
+        """Restore the files of `plan`, each in one step or not at all.
 
-        What is there now is kept and written to the session first, so that this can be taken back,
-        also where the program ends in the middle of it.
+        The present contents are first recorded in the session, so that the restore can be undone
+        even if the program ends in the middle.
 
         Args:
             plan: What to do; files that changed meanwhile stay.
-            tells_model: The conversation goes on where it is, and the model is to know.
+            tells_model: Whether to tell the model, because the conversation stays where it is.
 
         Raises:
-            AgentTuiError: Something runs, or it cannot be written to the session.
+            AgentTuiError: Something runs, or the session cannot be written.
         """
         self._sessions.require_idle()
         self._sessions.prepare_to_write()
@@ -122,7 +122,7 @@ def _present(conversation: Conversation, path: str) -> FileVersion:
 def _kept(
     conversation: Conversation, restores: Sequence[Restore]
 ) -> tuple[list[Restore], list[tuple[str, str]]]:
-    """What can be done and taken back again, and why the rest cannot."""
+    """The restores that can be undone again, and why the others cannot."""
     ready: list[Restore] = []
     left: list[tuple[str, str]] = []
     why_held = conversation.permissions.why_attaching_asks
@@ -187,7 +187,7 @@ def _notices(
 
 
 def shown_path(path: str, cwd: Path) -> str:
-    """`path` as the person knows it: relative below `cwd`."""
+    """`path` as shown to the user: relative if it is below `cwd`."""
     root = cwd.resolve()
     return Path(path).relative_to(root).as_posix() if Path(path).is_relative_to(root) else path
 

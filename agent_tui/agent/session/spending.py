@@ -1,4 +1,4 @@
-"""What the requests of a conversation took: by model, and since its last compaction."""
+"""What the requests of a conversation cost: by model, and since its last compaction."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -21,16 +21,16 @@ from agent_tui.sessions.replay.notes import run_in, was_copied
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What some requests took.
+    """The usage of some requests.
 
     Attributes:
-        model: Who answered; empty for requests of several.
-        requests: How many.
-        input_tokens: All that was sent, `cached_tokens` among them.
-        cached_tokens: What the provider had in its cache.
-        output_tokens: What came back.
-        cost_usd: As far as prices are known.
-        has_estimates: Whether a provider sent no counts.
+        model: The model that answered; empty for several.
+        requests: Number of requests.
+        input_tokens: All tokens sent, including `cached_tokens`.
+        cached_tokens: Tokens read from the provider's cache.
+        output_tokens: Tokens received.
+        cost_usd: US dollars, as far as prices are known.
+        has_estimates: Whether a provider sent no counts, so that these are estimates.
     """
 
     model: str = ""
@@ -42,7 +42,7 @@ class Spent:
     has_estimates: bool = False
 
     def plus(self, usage: Usage, requests: int = 1) -> "Spent":
-        """With `usage` more, of so many requests."""
+        """A copy with `usage` of the given number of requests added."""
         return replace(
             self,
             requests=self.requests + requests,
@@ -54,7 +54,7 @@ class Spent:
         )
 
     def stored(self) -> Requests:
-        """As the next session of the conversation stores it; `plus` reads it."""
+        """As stored in the conversation's next session; `plus` reads it back."""
         usage = Usage(
             input=self.input_tokens - self.cached_tokens,
             output=self.output_tokens,
@@ -67,9 +67,9 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What a conversation took: replies by model (the dearest first), summaries, the newest part.
+    """A conversation's usage: replies by model (most expensive first), summaries, newest part.
 
-    `since_compaction` is None if it was never compacted; `last_turn` is what came after the user's
+    `since_compaction` is None if it was never compacted; `last_turn` is the usage after the user's
     newest message.
     """
 
@@ -80,9 +80,9 @@ class Spending:
 
 
 def spending_of(log: SessionLog) -> Spending:
-    """What `log` and the sessions it was compacted from took, branches that were left included.
+    """The usage of `log` and the sessions it was compacted from, abandoned branches included.
 
-    Messages that were copied into `log` are not counted again.
+    Messages copied into `log` are not counted again.
     """
     own = [entry for entry in log.entries if not was_copied(log.header, entry)]
     by_model: dict[str, Spent] = {}
@@ -111,7 +111,7 @@ def spending_of(log: SessionLog) -> Spending:
 def with_spending(
     carried: Carryover | None, log: SessionLog, summary: CompactionResult | None
 ) -> Carryover:
-    """`carried` as the session stores it that `summary` of `log` begins: with what was spent."""
+    """`carried` with the spending so far, for the session that `summary` of `log` begins."""
     spending = spending_of(log)
     summaries = spending.summaries
     if summary is not None and summary.usage is not None:
@@ -141,7 +141,7 @@ def _last_turn(log: SessionLog) -> Spent:
 
 
 def _spent_from(log: SessionLog, place: int) -> Spent:
-    """What the replies took from one entry of the path on."""
+    """The usage of the replies from index `place` of the path on."""
     spent = Spent()
     own = (entry for entry in log.path_entries()[place:] if not was_copied(log.header, entry))
     for message in _replies(own):

@@ -1,4 +1,4 @@
-"""Taking back the newest compaction of a conversation."""
+"""Undo the newest compaction of a conversation."""
 
 import asyncio
 from collections.abc import Sequence
@@ -31,22 +31,22 @@ from agent_tui.sessions.store import SessionStore
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """The session to go back to; `left_out` counts what was said since and is not in it."""
+    """The session to return to; `left_out` counts later messages that it lacks."""
 
     log: SessionLog
     left_out: int
 
 
 async def undo_newest(log: SessionLog, store: SessionStore, cwd: Path) -> Earlier | None:
-    """Take back the newest compaction of `log`.
+    """Undo the newest compaction of `log`.
 
     Returns:
-        None where that was done by one more entry; else the session that `log` was compacted
-        from, with what was said since at its end.
+        None if one more entry undid it; else the session that `log` was compacted from, with the
+        messages since then at its end.
 
     Raises:
-        CompactionError: There is none, or what it stands for was never kept.
-        SessionError: It cannot be written, or the earlier session cannot be opened.
+        CompactionError: There is none, or the messages it replaced were never stored.
+        SessionError: The entry cannot be written, or the earlier session cannot be opened.
     """
     path = log.path_entries()
     changes = newest_change(path)
@@ -62,7 +62,7 @@ async def undo_newest(log: SessionLog, store: SessionStore, cwd: Path) -> Earlie
 
 
 def _reopened(log: SessionLog, parent: str, store: SessionStore, cwd: Path) -> Earlier:
-    """The parent of `log`; what was said since stays out where it was gone on with meanwhile."""
+    """Open the parent of `log`, without later messages if it was continued meanwhile."""
     earlier, written = _opened(*_before_compaction(log, parent, store), store, cwd)
     known = {entry.id for entry in earlier.entries}
     since = [entry for entry in log.path_entries() if entry.id not in known and _goes_back(entry)]
@@ -70,7 +70,8 @@ def _reopened(log: SessionLog, parent: str, store: SessionStore, cwd: Path) -> E
         return Earlier(earlier, left_out=sum(map(_is_said, since)))
     if since:
         try:
-            # The mark tells the sizes in these replies, of the compacted context, from true ones.
+            # After this mark, sizes stated in these replies (of the compacted context) do not
+            # count.
             earlier.append_many((*since, undo_mark(newest_change(log.path_entries()))))
         except BaseException:
             earlier.close()
@@ -81,7 +82,7 @@ def _reopened(log: SessionLog, parent: str, store: SessionStore, cwd: Path) -> E
 def _before_compaction(
     log: SessionLog, parent: str, store: SessionStore
 ) -> tuple[str, Path | None]:
-    """What `log` was compacted from, and who names it: forks of `log` may lie between the two."""
+    """The session `log` was compacted from, and the file that names it; forks may lie between."""
     child = log.path
     first = next((entry.id for entry in log.path_entries()), "")
     walked: set[Path] = set()
@@ -100,9 +101,9 @@ def _before_compaction(
 def _opened(
     parent: str, child: Path | None, store: SessionStore, cwd: Path
 ) -> tuple[SessionLog, Sequence[Entry]]:
-    """The session that `child` names as its parent, to go on in, and what its file held.
+    """Open the session that `child` names as its parent for writing; also returns its entries.
 
-    Files of other agents are theirs: such a session is gone on with in a copy.
+    Other agents' files are never written: such a session is copied.
     """
     file = parent_file(parent, child, store)
     return _open_to_go_on(str(file or parent), file, store, cwd)
@@ -131,14 +132,14 @@ def _open_to_go_on(
 
 
 def _was_gone_on_with(written: Sequence[Entry], child: SessionLog) -> bool:
-    """Whether `written` has something that was said after `child` began and is not in it."""
+    """Whether `written` has messages later than the start of `child` that `child` lacks."""
     own = {entry.id for entry in child.entries}
     begun = child.header.timestamp
     return any(_is_said(e) and e.timestamp > begun and e.id not in own for e in written)
 
 
 def _goes_back(entry: Entry) -> bool:
-    """Whether `entry` has a place in the earlier session; its name and its changes stay its own."""
+    """Whether `entry` belongs in the earlier session; names and context changes do not."""
     is_change = (changes_context(entry) and not is_mark(entry)) or report_of(entry) is not None
     awaits_change = isinstance(mark_of(entry), ScopePending)
     is_of_change = awaits_change or was_kept_by_hook(entry)
@@ -150,7 +151,7 @@ def _is_said(entry: Entry) -> bool:
 
 
 def left_out_note(child: SessionLog) -> str:
-    """What to tell of a session that was left behind with something in it."""
+    """The note about a session left behind with messages that the earlier one lacks."""
     return (
         "The earlier session has been continued, so it lacks the messages since the compaction. "
         f"/resume {child.header.id[:8]} opens the session that has them."

@@ -1,1 +1,1 @@
-"""One turn: what the person said, replies, and the calls in them, until nothing is left to do."""
+"""One turn: the user's message, then replies and their tool calls until the model is done."""

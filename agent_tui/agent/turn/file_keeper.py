@@ -1,4 +1,4 @@
-"""Keeping what files held before and after what changes them, so that they can be put back."""
+"""Store file contents before and after each change, so that they can be restored."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -20,14 +20,14 @@ _MODES = frozenset({FILE, PROGRAM, LINK})
 
 
 class FileKeeper:
-    """Watches what calls and commands change in files, and writes it to the session.
+    """Records in the session what calls and commands change in files.
 
-    Edits are kept in every conversation that has a place for them; what commands change is kept
-    where the services can look at work trees.
+    Edits are recorded in every conversation that can store contents; changes by commands only if
+    the services can inspect work trees.
 
     Args:
-        conversation: Whose files, session and rules these are.
-        environ: Environment of git.
+        conversation: The one whose files are watched.
+        environ: The environment for git.
     """
 
     def __init__(self, conversation: Conversation, environ: Mapping[str, str]) -> None:
@@ -36,10 +36,10 @@ class FileKeeper:
 
     @asynccontextmanager
     async def watched(self, intent: Intent) -> AsyncGenerator[None, None]:
-        """Keep what is done within, however it ends.
+        """Record what is changed inside the block, however it ends.
 
         Raises:
-            SessionError: It cannot be recorded.
+            SessionError: The changes cannot be recorded.
         """
         trees = self._conversation.services.trees
         if not self._conversation.kept_files.is_there:
@@ -103,7 +103,7 @@ class FileKeeper:
 def _of_command(
     conversation: Conversation, changed: Sequence[ChangedFile], contents: Mapping[str, bytes]
 ) -> list[FileChange]:
-    """What a command changed, with what git knows of the files before it."""
+    """The changes that a command made, with the earlier contents that git has."""
     kept, why_held = conversation.kept_files, conversation.permissions.why_attaching_asks
     changes: list[FileChange] = []
     for file in changed:

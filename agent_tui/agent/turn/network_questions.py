@@ -1,4 +1,4 @@
-"""What comes of connections that commands in the sandbox want: rules decide, or the person."""
+"""Decide on connections that commands in the sandbox want: by rules or by asking the user."""
 
 import asyncio
 import uuid
@@ -19,7 +19,7 @@ from agent_tui.tools.sandbox.proxy_request import Target
 from agent_tui.tools.sandbox.registries import bundle_of
 
 NETWORK = "network"
-"""What questions and the list of refused calls name as the tool."""
+"""The tool name used in questions and in the list of refused calls."""
 
 _NOBODY = "no turn is under way, so the user could not be asked"
 _UNANSWERED = "the user was asked and did not answer"
@@ -30,7 +30,7 @@ _MOST_KEPT = 100
 
 @dataclass(slots=True)
 class _Question:
-    """A question under way, which gives why not, and for how many connections it is asked."""
+    """An open question whose result is a refusal or empty, and how many connections wait."""
 
     asking: asyncio.Task[str]
     waiting: int = 0
@@ -38,16 +38,16 @@ class _Question:
 
 @dataclass(slots=True)
 class NetworkQuestions:
-    """Decides for the gate of the sandbox, for the conversation that is under way.
+    """Decides on connections for the sandbox's gate, in the present conversation.
 
-    Questions stand one at a time, and one host is asked about once: an answer for a single time
-    holds as long as the commands run that were running. What was refused is told with the result
-    of the next command, as nothing tells which one wanted it.
+    Asks one question at a time and once per host: a single-time answer holds until the commands
+    that were running have ended. Refusals are reported with the next command's result, as it is
+    unknown which command wanted the connection.
 
     Args:
-        pending: Where answers come in.
-        conversation: The present one.
-        tell_idle: Takes notices while no activity is under way.
+        pending: Receives the answers.
+        conversation: Returns the present one.
+        tell_idle: Takes notices while no activity runs.
     """
 
     pending: PendingApprovals
@@ -64,17 +64,17 @@ class NetworkQuestions:
 
     @property
     def waited_s(self) -> float:
-        """Seconds that the person was waited for, in all, a question that stands included."""
+        """Seconds spent waiting for the user in all, including a question that is still open."""
         asked_at_s = self._asked_at_s
         now = 0.0 if asked_at_s is None else self.conversation().services.clock() - asked_at_s
         return self._waited_s + now
 
     async def decide(self, wanted: Wanted) -> str:
-        """Why a command may not connect to what it wants; empty where it may."""
+        """Why a command may not make a connection; empty if it may."""
         return await self._why_not(wanted.target, is_read_only=wanted.is_read_only)
 
     def note_refusal(self, target: Target, why: str) -> None:
-        """Have the model told of it, and the person where no turn is under way."""
+        """Report a refusal to the model, and to the user if no turn is running."""
         is_known = self._untold.get(target.shown) == why
         if is_known or len(self._untold) >= _MOST_KEPT:
             return
@@ -85,7 +85,7 @@ class NetworkQuestions:
 
     @asynccontextmanager
     async def activity(self, emit: Emit) -> AsyncGenerator[None]:
-        """Ask through `emit` meanwhile; what is not answered by the end is refused."""
+        """Send questions to `emit` inside the block; refuse those still open at the end."""
         self._forget()
         self._emit = emit
         try:
@@ -99,7 +99,7 @@ class NetworkQuestions:
 
     @contextmanager
     def command(self) -> Generator[None]:
-        """A command of the model runs meanwhile."""
+        """Marks that a command of the model runs inside the block."""
         self._commands += 1
         try:
             yield
@@ -109,7 +109,7 @@ class NetworkQuestions:
             self._forget()
 
     def told(self, output: ToolOutput) -> ToolOutput:
-        """`output` with what was refused since the last time."""
+        """`output` with the refusals since the last call."""
         if not self._untold:
             return output
         refused, self._untold = self._untold, {}
@@ -152,7 +152,7 @@ class NetworkQuestions:
         return judging.judge_host(target.host, target.port)
 
     async def _ask(self, target: Target, emit: Emit) -> str:
-        """Why not, by the person's answer, or by what they have answered to another question."""
+        """Ask the user; returns why not, also if an answer to an earlier question decides."""
         async with self._one_at_a_time:
             verdict = self._verdict(target)
             if verdict.decision != "ask":
@@ -190,20 +190,20 @@ class NetworkQuestions:
         self.conversation().permissions.record(NETWORK, intent, verdict)
 
     def _withdraw(self) -> None:
-        """Take back questions that no connection waits for, unless a command may try again."""
+        """Withdraw questions that no connection waits for, unless a running command may retry."""
         if not self._commands:
             for question in tuple(self._questions.values()):
                 if not question.waiting:
                     question.asking.cancel()
 
     def _forget(self) -> None:
-        """Forget single answers once nothing runs any more that they were given for."""
+        """Forget single-time answers once no command or job runs that they could be for."""
         if not (self._commands or self.conversation().jobs.running):
             self._answers.clear()
 
 
 def _request(target: Target, verdict: Verdict) -> ApprovalRequest:
-    """The question about `target`: it is suggested to decline what no bundle allows."""
+    """The question about `target`; it suggests refusing hosts that no bundle contains."""
     bundle = bundle_of(target.host)
     kind = f" ({bundle.kind})" if bundle is not None else ""
     body = [f"Host: {target.host}, port {target.port}"]

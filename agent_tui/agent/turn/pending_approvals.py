@@ -1,4 +1,4 @@
-"""What the person decides about a turn: calls, plans, and results that are held back."""
+"""The user's decisions in a turn: on calls, plans, and results that are held back."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,11 +20,11 @@ from agent_tui.tools.sandbox.held import HeldFile
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAnswer:
-    """What the person said. `words` go to the model with a "no"; without words it stops.
+    """The user's answer. `words` go to the model with a "no"; without words the turn stops.
 
-    `rules` are those that the question offered for the parts of a command, or their own, in place
-    of the one for all of it. Of a plan "once" approves it with each change asked about, "session"
-    with edits accepted; `plan` is the plan as they changed it, empty where they did not.
+    `rules` replace the one for the whole command: those offered for its parts, or the user's own.
+    For a plan, "once" approves it and asks before each change, "session" accepts edits; `plan` is
+    the plan as the user changed it, or empty.
     """
 
     choice: Literal["once", "session", "project", "no"]
@@ -34,7 +34,7 @@ class ApprovalAnswer:
 
 
 class PendingApprovals:
-    """Open questions by id. Answers to unknown ids (asked and aborted) are ignored."""
+    """Open questions by id. Answers to unknown ids (of aborted questions) are ignored."""
 
     def __init__(self) -> None:
         self._open: dict[str, asyncio.Future[ApprovalAnswer]] = {}
@@ -49,7 +49,7 @@ class PendingApprovals:
             del self._open[request_id]
 
     def answer(self, request_id: str, answer: ApprovalAnswer) -> None:
-        """Give the answer; call on the event loop's thread."""
+        """Give the answer; call this on the event loop's thread."""
         future = self._open.get(request_id)
         if future is not None and not future.done():
             future.set_result(answer)
@@ -63,10 +63,10 @@ Remember: TypeAlias = Callable[[ApprovalAnswer, str], None]
 
 @dataclass(frozen=True, slots=True)
 class HeldDecision:
-    """Has the person decide on the files that a result tells of as held back.
+    """Asks the user about the files that a result holds back.
 
-    A rule that allows writing one puts it in place. In mode full, and where nobody can be asked,
-    the others stay aside. `ask` shows them and waits; `remember` keeps a rule.
+    A file that a rule allows to be written is put in place. In full mode, or if nobody can be
+    asked, the others stay held back. `ask` shows them and waits; `remember` stores a rule.
     """
 
     permissions: PermissionEngine
@@ -75,7 +75,7 @@ class HeldDecision:
     emit: Emit
 
     async def decide(self, call: ToolCall, output: ToolOutput, cwd: Path) -> ToolOutput:
-        """`output` with what came of its held files."""
+        """`output` with the decisions on its held files."""
         if output.put_in_place is None or not output.held:
             return output
         root = await asyncio.to_thread(cwd.resolve)
@@ -140,7 +140,7 @@ AskAboutPlan: TypeAlias = Callable[[ToolCall, Intent], Awaitable[ApprovalAnswer]
 
 @dataclass(slots=True)
 class PlanDecision:
-    """Has the person decide on plans; an approved one is from then on what they asked for.
+    """Asks the user about plans; an approved plan becomes a request of the user's.
 
     `ask` shows a plan and waits for the answer.
     """
@@ -152,7 +152,7 @@ class PlanDecision:
     _approved: str = field(default="", init=False)
 
     async def decide(self, call: ToolCall, plan: str) -> ToolOutput:
-        """What the model is told. Where nobody can answer, or a no has no words, the turn ends."""
+        """The result for the model. If nobody can answer, or a "no" has no words, the turn ends."""
         if self.permissions.mode != "plan":
             return ToolOutput(_NOT_PLANNING, is_error=True)
         self.emit(PlanHandedOver(call.id, plan))
@@ -175,10 +175,10 @@ class PlanDecision:
         return self._approval(is_changed=self._approved != plan)
 
     def say_approved(self) -> None:
-        """Add the approved plan as the person's message, which every compaction keeps.
+        """Add the approved plan as the user's message, which every compaction keeps.
 
-        To be called once all results of the reply are recorded. The model wrote most of it, so
-        no file goes along that it mentions.
+        Call this once all results of the reply are recorded. Files that it mentions are not
+        attached, because the model wrote most of it.
         """
         if plan := self._approved:
             self._approved = ""

@@ -1,4 +1,4 @@
-"""Skills and the instructions of folders below: put before the model once, and kept there."""
+"""Skills and instructions of subfolders: put into the context once, and kept there."""
 
 import asyncio
 import hashlib
@@ -34,20 +34,23 @@ from agent_tui.tools.files.protected import is_secret_name
 
 _SHARE = 4
 _TAKEN_TOKENS = 1_024
-"""All that is pinned takes at most a quarter of what a window has beyond these tokens: of an 8k
-window one ordinary skill (their specification recommends less than 5,000 tokens), and work beside
-it."""
+"""Pinned texts take at most a quarter of what the window has beyond these tokens.
+
+Of an 8k window that is one ordinary skill (the specification recommends under 5,000 tokens).
+So an 8k window holds one ordinary skill (their specification recommends less than 5,000 tokens) and
+some work.
+"""
 
 _LEAST_TOKENS = 60
-"""Less of a text is no use; then its name and its path have to do."""
+"""A shorter cut is useless; then only the name and the path are given."""
 
 _MOST_FOLDERS = 40
-"""Between the workspace and a file."""
+"""Most folders between the workspace and a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text as its file has it now, whole."""
+    """The full text of a file as it is now."""
 
     pin: Pin
     text: str
@@ -57,7 +60,7 @@ class _Text:
 class PinKeeper:
     """Pins texts for one conversation: see `agent_tui.sessions.replay.pins`.
 
-    Everything is written to the session first, then told.
+    Everything is written to the session first, then emitted.
 
     Args:
         conversation: Gets the texts.
@@ -69,7 +72,7 @@ class PinKeeper:
         self._emit = emit
 
     async def use_skill(self, name: str) -> ToolOutput:
-        """Pin the skill the model asks for; what it is told of that."""
+        """Pin the skill that the model asks for; returns the tool's output."""
         skills = await asyncio.to_thread(self._skills)
         known = sorted(skill.name for skill in skills.values() if skill.is_for_model)
         skill = skills.get(name.lower())
@@ -86,11 +89,11 @@ class PinKeeper:
         return ToolOutput(f"The text of skill {skill.name} {where} and stays.", details)
 
     async def follow(self, said: str, files: Iterable[Path]) -> None:
-        """Pin what goes along with a message of the person's.
+        """Pin the skill and the instructions that belong to a user's message.
 
         Args:
-            said: The message; ``/name`` at its beginning calls a skill.
-            files: What it mentions.
+            said: The message; ``/name`` at its beginning names a skill.
+            files: The files it mentions.
         """
         name = said[1:].split(maxsplit=1)[0].lower() if said[:1] == "/" and said[1:].strip() else ""
         if name and (skill := (await asyncio.to_thread(self._skills)).get(name)) is not None:
@@ -101,7 +104,7 @@ class PinKeeper:
         await self.touched(files)
 
     async def touched(self, paths: Iterable[Path]) -> None:
-        """Pin the instructions of the folders below those worked in that `paths` are in.
+        """Pin the instructions of the subfolders that contain `paths`.
 
         Args:
             paths: Absolute, links followed.
@@ -110,13 +113,13 @@ class PinKeeper:
             await self._pin(found)
 
     async def refresh(self) -> None:
-        """Bring what is pinned up to date with its files and the window; a turn begins so."""
+        """Update pinned texts to their files and the window; called as a turn begins."""
         self._conversation.looked_into.clear()
         if pinned_entries(self._conversation.log.path_entries()):
             await self._pin(())
 
     def _instructions_at(self, paths: Sequence[Path]) -> list[_Text]:
-        """Those of the folders of `paths` that were not looked into yet."""
+        """Instructions in folders of `paths` that were not searched yet."""
         conversation = self._conversation
         workspace, seen = conversation.cwd.resolve(), conversation.looked_into
         added, may_obey = conversation.services.added_folders, conversation.services.trust.may_obey
@@ -137,9 +140,9 @@ class PinKeeper:
         return dict(found.by_name)
 
     async def _pin(self, new: Sequence[_Text]) -> bool:
-        """Pin `new` beside what is pinned, all as the files are now and as the window has room.
+        """Pin `new` beside the pinned texts, all as their files are now and as the window allows.
 
-        What stays as it is is not written again; whether anything was.
+        Unchanged texts are not written again; returns whether anything was.
         """
         conversation = self._conversation
         before = {
@@ -167,7 +170,7 @@ class PinKeeper:
     def _present(
         self, before: dict[str, tuple[Pin, str]], new: Sequence[_Text]
     ) -> tuple[list[_Text], list[Notice]]:
-        """What is to be pinned, as the files are now, and what the person is to know."""
+        """The texts to pin, as their files are now, and notices for the user."""
         conversation = self._conversation
         texts = {text.pin.path: text for text in new}
         notices: list[Notice] = []
@@ -187,7 +190,7 @@ class PinKeeper:
         return list(texts.values()), notices
 
     def _may_read(self, path: Path) -> bool:
-        """Whether `path` may be read again; a session file from elsewhere could name any."""
+        """Whether `path` may be read again: a session file from elsewhere could name any path."""
         services = self._conversation.services
         if is_secret_name(path.name):
             return False
@@ -197,7 +200,7 @@ class PinKeeper:
 
 
 def _skill_text(skill: Skill) -> _Text:
-    """The body of a skill as it is now.
+    """The body of a skill as its file is now.
 
     Raises:
         OSError, PromptFileError: It cannot be used.
@@ -220,7 +223,7 @@ def _again(pin: Pin) -> _Text:
     """A pinned text as its file is now.
 
     Raises:
-        OSError, PromptFileError: It cannot be used any more.
+        OSError, PromptFileError: The file is no longer usable.
     """
     path = Path(pin.path)
     if pin.kind == "skill":
@@ -235,7 +238,7 @@ def _digest(data: bytes) -> str:
 def _fitted(
     texts: Sequence[_Text], window: int, counter: TokenCounter
 ) -> Iterator[tuple[Pin, str]]:
-    """Each text whole, or cut to an even share of the room that smaller ones leave."""
+    """Each text whole, or cut to an even share of the space that shorter ones leave."""
     sizes = [counter.count_text(text.text) for text in texts]
     room = max(window - _TAKEN_TOKENS, 0) // _SHARE if window > 0 else sum(sizes)
     fitted: list[tuple[Pin, str]] = []
@@ -249,7 +252,7 @@ def _fitted(
 
 
 def _cut(text: _Text, room: int, counter: TokenCounter) -> str:
-    """The first lines that fit into `room` tokens, and where the rest is to be read."""
+    """The first lines that fit into `room` tokens, and a note on where to read the rest."""
     lines = text.text.split("\n")
     kept: list[str] = []
     left = room - _LEAST_TOKENS
@@ -264,9 +267,9 @@ def _cut(text: _Text, room: int, counter: TokenCounter) -> str:
 
 
 def _folders_of(workspace: Path, added: Sequence[Path], paths: Iterable[Path]) -> Iterator[Path]:
-    """The folders that `paths` are in, or are, the outermost first.
+    """The folders that contain `paths`, or are `paths`, outermost first.
 
-    Those are below `workspace`, or one of the `added` folders or below it.
+    Only folders below `workspace`, and `added` folders and those below them.
     """
     above = set(project_folders(workspace))
     for path in paths:

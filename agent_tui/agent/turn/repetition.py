@@ -1,4 +1,4 @@
-"""Noticing that a model goes in circles: weak models do, and never stop."""
+"""Notices that a model repeats itself, as weak models do without ever stopping."""
 
 import hashlib
 import json
@@ -12,19 +12,21 @@ from agent_tui.tools.base import ToolOutput
 
 REMARK_AT: Final = 3
 STUCK_AT: Final = 6
-"""Calls with the same arguments and the same result, nothing having changed between. Waiting for
-something takes two or three; a model that has not seen the point after five never does."""
+"""Calls with the same arguments and result, and no change in between.
+
+Polling takes two or three; a model that has not understood after five never will.
+"""
 
 MOST_REFUSED = 10
-"""Replies in a row whose calls name no tool or cannot be read, however they differ."""
+"""Replies in a row whose calls name no tool or cannot be parsed, even if they differ."""
 
 _REMEMBERED = 30
-"""Calls looked back on, so that going round in a circle of up to five is noticed too."""
+"""Calls remembered, so that a cycle of up to five calls is noticed too."""
 
 _LOOKING = frozenset(
     ["read", "grep", "find", "ls", "fetch", "explore", "recall", "todo", "compact", "scope", "job"]
 )
-"""Tools that change nothing a later call could see."""
+"""Tools whose calls change nothing that a later call could see."""
 
 _FILE_TOOLS = frozenset({"edit", "write", "apply_patch"})
 
@@ -35,7 +37,7 @@ _REMARK = (
 
 
 class Repetition:
-    """The calls of one turn and what came of them."""
+    """The calls of one turn and their results."""
 
     def __init__(self) -> None:
         self._seen: deque[str] = deque(maxlen=_REMEMBERED)
@@ -44,12 +46,12 @@ class Repetition:
         self.is_stuck = False
 
     def count_reply(self, *, is_refused: bool) -> None:
-        """A reply had calls; with `is_refused` none of them could be run as written."""
+        """Count a reply with calls; if `is_refused`, none of them could be run as written."""
         self._refused = self._refused + 1 if is_refused else 0
         self.is_stuck = self.is_stuck or self._refused >= MOST_REFUSED
 
     def noticed(self, call: ToolCall, output: ToolOutput) -> ToolOutput:
-        """`output`, with a remark to the model where it has come of the same call before."""
+        """`output`, with a note to the model if the same call gave it before."""
         told = json.dumps([call.name, call.arguments, output.for_model], sort_keys=True)
         signature = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
         if self._has_changed_something(call.name, output, signature):
@@ -62,10 +64,10 @@ class Repetition:
         return replace(output, for_model=output.for_model + _REMARK.format(count=count))
 
     def _has_changed_something(self, name: str, output: ToolOutput, signature: str) -> bool:
-        """Whether a call made before may come out otherwise now.
+        """Whether an earlier call could now give another result.
 
-        What a command did is not always known: one whose like was not seen since the last change
-        of a file may have done anything.
+        What a command did is not always known: one that was not seen since the last file change may
+        have changed anything.
         """
         details = output.for_person
         if name in _FILE_TOOLS:
@@ -81,13 +83,13 @@ class Repetition:
         return is_new
 
     def note_changes(self) -> None:
-        """The newest command turned out to have changed files: whatever was called may differ."""
+        """Forget earlier calls because the newest command changed files: any result may differ."""
         self._commands.clear()
         while len(self._seen) > 1:
             self._seen.popleft()
 
     def forget_single_calls(self) -> None:
-        """The context was compacted: to make a call again whose result has gone is no circle."""
+        """Forget rare calls: after a compaction, repeating one whose result is gone is fine."""
         often = [seen for seen in self._seen if self._seen.count(seen) >= REMARK_AT]
         self._seen = deque(often, maxlen=_REMEMBERED)
 
@@ -99,10 +101,10 @@ _LOOK_EVERY_CHARS = 200
 
 
 def goes_round(text: str) -> bool:
-    """Whether `text` ends in one short passage again and again, its figures aside.
+    """Whether `text` ends in one short passage that repeats, ignoring its digits.
 
-    A count without end is one, which `LoopWatch` takes for a listing: to go on from it, once it
-    was cut, leads nowhere.
+    That includes endless counting, which `LoopWatch` takes for a list: continuing such a reply
+    after a cut is useless.
     """
     end = re.sub(r"\d+", "0", text)[-_LOOP_CHARS:]
     periods = range(1, _LOOP_PERIODS.start * 2)
@@ -110,10 +112,10 @@ def goes_round(text: str) -> bool:
 
 
 class LoopWatch:
-    """Notices that a reply has fallen into saying the same thing without end.
+    """Notices that a reply repeats the same passage endlessly.
 
-    A passage of 8 to 200 characters, letters among them, at least twelve times in a row and
-    400 characters long: tables, rulers and rows of numbers have no letters or are shorter.
+    The passage has 8 to 200 characters, some of them letters, and repeats at least twelve times
+    over 400 characters. Tables, rulers and rows of numbers have no letters or are shorter.
     """
 
     def __init__(self) -> None:
@@ -121,7 +123,7 @@ class LoopWatch:
         self._unseen = 0
 
     def is_looping(self, text: str) -> bool:
-        """Whether the reply, with `text` as its newest piece, is in a loop."""
+        """Whether the reply loops, with `text` as its newest piece."""
         most = _LOOP_TIMES * _LOOP_PERIODS.stop
         self._text = (self._text + text)[-most:]
         self._unseen += len(text)

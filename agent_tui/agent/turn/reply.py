@@ -1,4 +1,4 @@
-"""Building a reply from a provider's chunks, also one that is continued after it was cut off."""
+"""Build a reply from a provider's chunks, even if it continues after a cut."""
 
 import json
 import uuid
@@ -34,7 +34,7 @@ from agent_tui.text import repair_json
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A finished reply. `broken_calls`: call id -> what is wrong with its arguments."""
+    """A finished reply. `broken_calls` maps call ids to what is wrong with their arguments."""
 
     message: AssistantMessage
     broken_calls: dict[str, str]
@@ -65,7 +65,7 @@ class _ThinkingDraft:
 
 
 class ReplyBuilder:
-    """Collects chunks in the order they come.
+    """Collects chunks in the order in which they arrive.
 
     Call ids are made unique within the reply and against `taken_ids`, because some servers
     repeat them; arguments that are not a JSON object are stored as ``{}`` and reported.
@@ -88,7 +88,7 @@ class ReplyBuilder:
 
     @property
     def has_prose(self) -> bool:
-        """Whether text or thinking came: what the person has seen and a break must keep."""
+        """Whether text or thinking arrived: the user saw it, so an interruption keeps it."""
         return any(
             "".join(draft.pieces).strip()
             for draft in self._drafts
@@ -131,22 +131,22 @@ class ReplyBuilder:
                 pass
 
     def argument_chars(self, index: int) -> int:
-        """Characters of arguments received so far for one call."""
+        """Characters of the arguments received so far for the call at `index`."""
         draft = self._calls_by_index.get(index)
         return draft.chars if draft else 0
 
     @property
     def call_count(self) -> int:
-        """How many calls have begun."""
+        """Number of calls that have begun."""
         return len(self._calls_by_index)
 
     def call_name(self, index: int) -> str:
-        """The name of the call at `index`, empty until it came."""
+        """The name of the call at `index`; empty until it arrives."""
         draft = self._calls_by_index.get(index)
         return draft.name if draft else ""
 
     def finished(self) -> Reply:
-        """The whole reply; call when `is_finished`."""
+        """The complete reply; call only if `is_finished`."""
         assert self._finish is not None
         content: list[AssistantContent] = []
         broken: dict[str, str] = {}
@@ -175,7 +175,7 @@ class ReplyBuilder:
         return Reply(message, broken, was_filtered=reason == "contentFilter")
 
     def interrupted(self, stop_reason: StopReason, error: str | None = None) -> AssistantMessage:
-        """What came before the break. Calls are left out: none was run, none can be sent."""
+        """The reply up to an interruption, without calls: none was run, so none can be sent."""
         content: list[AssistantContent] = []
         for draft in self._drafts:
             if not isinstance(draft, _CallDraft):
@@ -225,9 +225,9 @@ def _prose(draft: _TextDraft | _ThinkingDraft) -> list[AssistantContent]:
 
 
 def _parse_arguments(text: str) -> tuple[JsonObject, str]:
-    """The arguments and what is wrong with them; no text at all means no arguments.
+    """The arguments, and what is wrong with them; an empty text means no arguments.
 
-    Line ends and tabs stand in JSON texts as they are more often than escaped as they should be.
+    Accepts raw line ends and tabs in JSON strings: models rarely escape them.
     """
     if not text.strip():
         return {}, ""
@@ -246,9 +246,9 @@ def _parse_arguments(text: str) -> tuple[JsonObject, str]:
 
 
 class CutReply:
-    """The parts of one reply that came by several tries, each cut, oldest first.
+    """The parts of one reply that several cut-off attempts gave, oldest first.
 
-    A model that is asked to go on may begin anew. Then the parts stand there twice.
+    A model that is asked to continue may start again, which repeats the parts.
     """
 
     def __init__(self) -> None:
@@ -257,21 +257,21 @@ class CutReply:
 
     @property
     def last_id(self) -> str:
-        """The entry of the newest part; empty where none is kept."""
+        """The entry id of the newest part; empty if there is none."""
         return self._parts[-1].id if self._parts else ""
 
     def add(self, part: MessageEntry) -> None:
-        """One more part is in the session."""
+        """Add a part that is now in the session."""
         self._parts.append(part)
 
     def begin_try(self) -> None:
-        """The model is asked once more."""
+        """Note that the model is asked again."""
         self._may_come_again = bool(self._parts)
 
     def take_given_anew(self, text: str) -> tuple[MessageEntry, ...]:
-        """The newest parts that a reply which begins with `text` contains; they are forgotten.
+        """Remove and return the newest parts that a reply beginning with `text` repeats.
 
-        A part that is thinking alone is in every reply: nobody can be asked to go on from it.
+        A part with only thinking counts as repeated by every reply: no model can continue it.
         """
         if not self._may_come_again:
             return ()
@@ -284,7 +284,7 @@ class CutReply:
         return ()
 
     def holds(self, text: str) -> bool:
-        """Whether a reply cut after `text` says nothing that is not kept."""
+        """Whether the parts already contain everything in `text`, a cut reply."""
         begun = _without_spaces(text)
         return any(self._text_from(at).startswith(begun) for at in range(len(self._parts)))
 

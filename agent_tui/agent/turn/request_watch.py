@@ -1,4 +1,4 @@
-"""What was different from one request to the next, which decides what the cache is worth."""
+"""Compare each request with the one before, which decides how much the cache saves."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ _KEPT_BREAKS = 10
 
 @dataclass(frozen=True, slots=True)
 class CacheBreak:
-    """A request whose beginning the provider had to read again.
+    """A request whose beginning was not in the provider's cache.
 
     Attributes:
-        number: Of the request, from 1 on, since the program started.
-        cause: The first part that was different, as a phrase.
-        cached_tokens: What the provider had in its cache all the same.
-        input_tokens: All that was sent.
+        number: Number of the request since the program started, from 1.
+        cause: The first part that differed, as a phrase.
+        cached_tokens: Tokens that were still read from the cache.
+        input_tokens: All tokens sent.
     """
 
     number: int
@@ -36,13 +36,13 @@ class _Sent:
 
 
 class RequestWatch:
-    """Compares each request with the one before; holds no more than the newest and the breaks."""
+    """Compares each request with the one before; keeps only the newest request and the breaks."""
 
     def __init__(self) -> None:
         self._newest: _Sent | None = None
         self._breaks: deque[CacheBreak] = deque(maxlen=_KEPT_BREAKS)
         self.count = 0
-        """Requests that were answered."""
+        """Number of answered requests."""
 
     @property
     def sent_s(self) -> float:
@@ -51,7 +51,7 @@ class RequestWatch:
 
     @property
     def breaks(self) -> tuple[CacheBreak, ...]:
-        """The newest ones, oldest first."""
+        """The newest breaks, oldest first."""
         return tuple(self._breaks)
 
     def answered(
@@ -62,13 +62,13 @@ class RequestWatch:
         usage: Usage,
         lifetime: CacheLifetime | None,
     ) -> None:
-        """Take note of a request that was answered.
+        """Record a request that was answered.
 
         Args:
-            request: What was sent.
+            request: The request.
             compaction_id: The newest compaction in it; empty for none.
             at_s: When, in seconds since 1970.
-            usage: What the provider counted.
+            usage: The provider's counts.
             lifetime: How long it keeps a prefix; None if that is unknown.
         """
         before, self._newest = self._newest, _Sent(request, compaction_id, at_s)
@@ -88,7 +88,7 @@ class RequestWatch:
 
 
 def _difference(before: _Sent, now: _Sent) -> str:
-    """The first part of `now` that does not continue `before`; empty where all of it does."""
+    """The first part of `now` that does not continue `before`; empty if all of it does."""
     old, new = before.request, now.request
     if old.model != new.model:
         return f"the model: {old.model.name}, then {new.model.name}"
@@ -107,7 +107,7 @@ def _difference(before: _Sent, now: _Sent) -> str:
 
 
 def _first_difference(old: Sequence[Message], new: Sequence[Message]) -> int | None:
-    """The index of the first of `old` that is not in its place in `new`."""
+    """The index of the first message of `old` that `new` does not have at the same place."""
     for at, message in enumerate(old):
         if at >= len(new) or (message is not new[at] and message != new[at]):
             return at

@@ -1,4 +1,4 @@
-"""Judging and running the tool calls of one reply, one result for each, whatever happens."""
+"""Judge and run the tool calls of one reply; every call gets exactly one result."""
 
 import asyncio
 import json
@@ -66,7 +66,7 @@ _INTERRUPTED = "Interrupted by the user before it finished. It may have taken pa
 _NOT_RUN = "Not run: the user interrupted before this call."
 _UNANSWERED = "Not run: the user interrupted before it started."
 _PLAN_VERDICT = Verdict("ask", "")
-"""A plan is asked about whatever the rules say."""
+"""A plan is always shown to the user, whatever the rules say."""
 _DECLINED = "The user declined this call."
 _ASKED = " Approval was needed because: {why}."
 _REST = "\nNo part of the command ran. You can run its other parts without the ones named here."
@@ -77,14 +77,14 @@ _CHANGED = (
 )
 
 _TOLD_S = 1.0
-"""How long a call took is told from here on."""
+"""The time of a call is shown from this duration on."""
 
 AnswerScope: TypeAlias = Callable[[ScopeAction, str, str, Emit], Awaitable[ToolOutput]]
 AnswerExplore: TypeAlias = Callable[[str, str, Callable[[str], None], Emit], Awaitable[ToolOutput]]
 
 
 class _Declined(Exception):
-    """The person said no without words: the turn stops so that they can speak.
+    """The user said no without words: the turn stops so that they can write.
 
     Its argument is the result that the model gets for the call.
     """
@@ -92,7 +92,7 @@ class _Declined(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A call that may run, or what stands for its result."""
+    """A call that may run, or its result if it may not."""
 
     work: Callable[[], Awaitable[ToolOutput]] | ToolOutput
     limits: OutputLimits
@@ -102,7 +102,7 @@ class _Ready:
 
 @dataclass(frozen=True, slots=True)
 class _UnderWay:
-    """A call that runs."""
+    """A running call."""
 
     call: ToolCall
     running: asyncio.Task[ToolOutput]
@@ -110,7 +110,7 @@ class _UnderWay:
 
 @dataclass(slots=True)
 class _Answered:
-    """How far the `calls` of one reply are answered; `uncounted` results are not in the usage."""
+    """Progress on the `calls` of one reply; the usage does not yet include `uncounted`."""
 
     calls: int = 1
     last_id: str = ""
@@ -126,11 +126,11 @@ class _Answered:
 
 @dataclass(frozen=True, slots=True)
 class ToolServices:
-    """What running a call needs beside the conversation.
+    """The services for running a call, beside the conversation.
 
-    `pending` takes answers to approvals; `history` gives what `recall` looks in; `compact` makes
-    room for the `compact` tool, `scope` enters and leaves scopes for the `scope` tool, `explore`
-    has a helper work for `explore`. `network` decides about connections that commands want.
+    `pending` takes answers to approvals; `history` returns what `recall` searches; `compact`,
+    `scope` and `explore` carry out the tools of these names. `network` decides on connections that
+    commands want.
     """
 
     pending: PendingApprovals
@@ -142,11 +142,11 @@ class ToolServices:
 
 
 class ToolRunner:
-    """Runs the calls of one reply in order and records a result for every one of them.
+    """Runs the calls of one reply in order and records a result for each.
 
     Attributes:
-        pins: Takes up skills and instructions; None where that is not done.
-        repetition: What was called before, and whether that goes on in vain.
+        pins: Pins skills and instructions; None to pin nothing.
+        repetition: Tracks repeated calls.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class ToolRunner:
 
     @property
     def waited_s(self) -> float:
-        """How long the person was waited for."""
+        """Seconds spent waiting for the user."""
         network = self._services.network
         return self._waited_s + (network.waited_s if network is not None else 0.0)
 
@@ -194,21 +194,21 @@ class ToolRunner:
         return broken
 
     def abandon(self, calls: Sequence[ToolCall]) -> None:
-        """Answer calls that were never begun with an error."""
+        """Record an error as the result of calls that never started."""
         self._skip(calls, _NOT_RUN)
 
     async def run_all(
         self, calls: Sequence[ToolCall], faults: Mapping[str, str] = MappingProxyType({})
     ) -> TurnEnding:
-        """Run `calls`; says how the turn ends with them, as after a no without a word.
+        """Run `calls`; returns how they end the turn, as after a "no" without words.
 
-        Those that only read run at the same time, any other by itself after all before it; the
-        person is asked about one after the other. Results are recorded in the order of the calls.
-        Cancelling ends all, and leaves an error result for each that was not done.
+        Calls that only read run at the same time, any other alone after all before it; the user is
+        asked about one at a time. Results are recorded in the order of the calls.
+        Cancelling stops all, and records an error for each unfinished call.
 
         Args:
-            calls: Those of one reply, as the model made them.
-            faults: Call id -> what is wrong with the arguments of those that cannot be read.
+            calls: The calls of one reply, as the model wrote them.
+            faults: Call id -> what is wrong with arguments that cannot be parsed.
         """
         understood = [self._understood(call) for call in calls]
         calls = [call for call, _ in understood]
@@ -248,20 +248,20 @@ class ToolRunner:
         return self._ending
 
     async def pin_instructions(self) -> None:
-        """Take up the instructions of the folders that calls have touched."""
+        """Pin the instructions of the folders that calls have touched."""
         touched, self._touched = self._touched, []
         if self.pins is not None and touched:
             await self.pins.touched(touched)
 
     async def _finish(self, under_way: list[_UnderWay]) -> None:
-        """Record the results of all calls under way, in order, as they come to their ends."""
+        """Wait for all running calls and record their results in order."""
         while under_way:
             await asyncio.wait((under_way[0].running,))
             first = under_way.pop(0)
             self._record(first.call, first.running.result())
 
     async def _end(self, under_way: list[_UnderWay]) -> None:
-        """Cancel what is under way; what had come to its end is recorded as that."""
+        """Cancel running calls; those that have finished get their true result."""
         for each in under_way:
             each.running.cancel()
         try:
@@ -280,7 +280,7 @@ class ToolRunner:
             self._record(call, _ended(why, "cancelled"))
 
     def _understood(self, call: ToolCall) -> tuple[ToolCall, str]:
-        """`call` in the terms of our tools, and what the model is told of that."""
+        """`call` with our own names of tools and arguments, and a note to the model about it."""
         toolbox, cwd = self._conversation.services.toolbox, self._conversation.cwd
         try:
             with self._told_faults(call.name):
@@ -293,7 +293,7 @@ class ToolRunner:
         """Announce `call` and have it permitted.
 
         Raises:
-            _Declined: The person said no without words.
+            _Declined: The user said no without words.
         """
         context = self._context(call)
         if why := broken.get(call.id):
@@ -333,7 +333,7 @@ class ToolRunner:
         return _Ready(work, context.limits, call.name, permit.only_reads)
 
     def _changed(self, call: ToolCall, given: JsonObject) -> ToolCall:
-        """`call` with the arguments a hook gives it, which are judged as those of any call.
+        """`call` with the arguments that a hook gave, which are judged like any others.
 
         Raises:
             ToolError: They do not fit the tool.
@@ -350,9 +350,9 @@ class ToolRunner:
     async def _run(
         self, call: ToolCall, prepared: PreparedCall, hooked: HookAnswer, *, only_reads: bool
     ) -> ToolOutput:
-        """Run `call`, and give its output with what hooks said before and say of it.
+        """Run `call`; returns its output with the hooks' remarks before and after it.
 
-        What it and hooks change in files is kept.
+        File changes by the call and by hooks are recorded.
         """
         async with self._kept(prepared.intent, only_reads=only_reads):
             cwd, intent = self._conversation.cwd, prepared.intent
@@ -367,7 +367,7 @@ class ToolRunner:
             return await self._hooks.after_call(call, prepared.intent.paths, output)
 
     async def _run_itself(self, call: ToolCall, prepared: PreparedCall) -> ToolOutput:
-        """Run `call`; the output of commands tells what the network refused them."""
+        """Run `call`; a command's output includes connections that the network refused."""
         network = self._services.network
         if network is None or not (prepared.intent.access == "execute" or call.name == "job"):
             return await prepared.run()
@@ -401,11 +401,11 @@ class ToolRunner:
 
     @contextmanager
     def _told_faults(self, tool_name: str) -> Generator[None]:
-        """Make whatever a tool raises an error for the model; odd arguments must end no turn.
+        """Turn whatever a tool raises into an error for the model, so that no input ends the turn.
 
         Raises:
             ToolError: In place of what was raised; a fault of the program is logged.
-            SessionError, ProviderError: Nothing can go on.
+            SessionError, ProviderError: The turn cannot continue.
         """
         try:
             yield
@@ -423,9 +423,9 @@ class ToolRunner:
     async def _permit(
         self, call: ToolCall, intent: Intent, context: ToolContext, doubt: str
     ) -> Verdict | ToolOutput:
-        """The verdict by which the call may run, or what the model is told.
+        """The verdict that lets the call run, or the result for the model if it may not.
 
-        `doubt` is why a hook wants the person asked; empty where none does.
+        `doubt` is why a hook wants the user to be asked; empty if none does.
         """
         permissions = self._conversation.permissions
         verdict = await self._judged(call, intent)
@@ -457,7 +457,7 @@ class ToolRunner:
         return verdict
 
     async def _judged(self, call: ToolCall, intent: Intent) -> Verdict:
-        """The verdict on a call; the person is told of work that it loses and undo restores."""
+        """The verdict on a call; the user is warned of work that it loses and undo restores."""
         permissions = self._conversation.permissions
         verdict = permissions.judge(call.name, intent)
         if verdict.may_undo:
@@ -500,7 +500,7 @@ class ToolRunner:
             part_rules=verdict.part_rules,
             is_loss=is_loss,
         )
-        async with self._asking:  # a call under way asks about what it left
+        async with self._asking:  # a running call asks about files it holds back
             self._emit(ApprovalRequested(request))
             allowed = False
             asked_at_s = self._conversation.services.clock()
@@ -549,7 +549,7 @@ class ToolRunner:
         return context
 
     async def _change_context(self, change: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:
-        """Have a tool change what the model sees, once all files are recorded."""
+        """Run a tool that changes the context, after all file changes are recorded."""
         await self.settle()
         output = await change()
         self._answered.uncounted.clear()
@@ -576,13 +576,13 @@ class ToolRunner:
             self._finding = asyncio.create_task(finding)
 
     async def settle(self) -> None:
-        """Wait until it is recorded which files the newest command changed.
+        """Wait until the file changes of the newest command are recorded.
 
-        To be awaited before anything else changes files or reads the session's facts, and at the
-        end of the turn.
+        Await this before anything else changes files or reads the session's facts, and at the end
+        of the turn.
 
         Raises:
-            SessionError: it could not be recorded.
+            SessionError: They could not be recorded.
         """
         if (finding := self._finding) is not None:
             await asyncio.wait((finding,))
@@ -625,6 +625,6 @@ def _ended(why: str, ending: CallEnding) -> ToolOutput:
 
 
 def _failure(text: str, limits: OutputLimits) -> ToolOutput:
-    """An error for the model; some repeat what they were given, which can be long."""
+    """An error for the model, cut to `limits`: some errors repeat long input."""
     kept = keep_head(text, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
     return ToolOutput(f"{kept.text} [...]" if kept.is_cut else text, is_error=True)

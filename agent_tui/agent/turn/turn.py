@@ -64,14 +64,14 @@ from agent_tui.sessions.replay.notes import turn_facts, turn_facts_entry
 from agent_tui.tokens import ContextUsage
 
 _SHORT_PARTS = 4
-"""A short reply may have this part of the usual limit: enough for a call or an answer."""
+"""A short reply may have this fraction of the usual limit: enough for a call or an answer."""
 
 _EMPTY = "The model sent an empty reply twice."
 _MOST_CUTS = 3
-"""So many replies in a row that end by their length are gone on from by themselves."""
+"""Most replies in a row, cut by their length, that are continued automatically."""
 
 _MOST_SENT_ON = 3
-"""How often in one turn a hook may send the model on that was about to end it."""
+"""How often in one turn hooks may continue a turn that the model was about to end."""
 
 _KEPT = "The partial reply is kept; the model is asked to continue it."
 _STUCK = (
@@ -80,19 +80,19 @@ _STUCK = (
 )
 _BABBLES = "Stopped: the model keeps repeating the same text."
 _NOT_TO_BE_HAD = ("address", "quota", "not_found")
-"""What waiting does not mend, but another model may."""
+"""Errors that waiting does not fix, but another model may."""
 
 _MAX_CALLS = 256
-"""In one reply; OpenAI's services allow 128."""
+"""Most calls in one reply; OpenAI's services allow 128."""
 _FLOODS = f"Stopped: the reply has more than {_MAX_CALLS} tool calls; none were run."
 _FILTERED = "The provider's content filter stopped this reply."
 
 
 class Compactor(Protocol):
-    """Makes room in the middle of a turn."""
+    """Compacts in the middle of a turn."""
 
     async def make_room(self, reason: CompactionReason, emit: Emit) -> object | None:
-        """Compact in place; None when nothing could be done (said through `emit`)."""
+        """Compact in place; None if that was not possible, which `emit` reports."""
         ...
 
     def is_due(self, usage: ContextUsage) -> bool:
@@ -100,7 +100,7 @@ class Compactor(Protocol):
         ...
 
     async def write_ahead(self) -> None:
-        """Begin the next summary in the background, if one will be needed before long."""
+        """Begin the next summary in the background if one will be needed soon."""
         ...
 
 
@@ -117,7 +117,7 @@ async def _nothing() -> None:
 
 
 class Turn:
-    """Runs one turn. Everything it emits is in the session file before.
+    """Runs one turn. Everything is in the session file before it is emitted.
 
     Args:
         conversation: What the turn adds to.
@@ -126,7 +126,7 @@ class Turn:
         emit: Takes the events.
         sleep: Waits between retries; a parameter so that tests need not wait.
         get_ready: Awaited before the first request.
-        most_replies: The turn ends after so many; 0 for any number.
+        most_replies: Most replies of the turn; 0 for any number.
     """
 
     def __init__(
@@ -155,10 +155,10 @@ class Turn:
         self._before = conversation.log.leaf_id
 
     async def run(self, text: str | None, images: tuple[ImageContent, ...] = ()) -> None:
-        """Run to the end. `text` is the person's message; None goes on from where it stood.
+        """Run the turn to its end. `text` is the user's message; None continues the last turn.
 
         Cancelling records the partial reply, or an error result for each open call, and emits
-        the `TurnFinished` before the cancellation goes on.
+        the `TurnFinished` before the cancellation is passed on.
         """
         try:
             ending = await self._run(text, images)
@@ -168,7 +168,7 @@ class Turn:
         self._emit(self._synced(ending))
 
     def _synced(self, ending: TurnFinished) -> TurnFinished:
-        """`ending` once the turn is on the disk, or what kept it from getting there."""
+        """`ending` once the turn is on disk, or the error that kept it from being written."""
         try:
             self._record_facts()
             self._conversation.log.sync()
@@ -178,10 +178,10 @@ class Turn:
         return ending
 
     def _record_facts(self) -> None:
-        """Record and tell how long the turn took and what it changed, where that is worth a line.
+        """Record and emit how long the turn took and what it changed, if that is worth a line.
 
         Raises:
-            SessionError: It could not be recorded.
+            SessionError: The facts could not be recorded.
         """
         conversation = self._conversation
         took_s = conversation.services.clock() - self._began_s - self._tools.waited_s
@@ -193,7 +193,7 @@ class Turn:
             self._emit(TurnRecorded(entry.id, facts))
 
     def _say_mends(self) -> None:
-        """Tell the person of a session file that somebody deleted or replaced."""
+        """Tell the user about a session file that somebody deleted or replaced."""
         for mend in self._conversation.log.take_mends():
             self._emit(Notice("warning", mend))
 
@@ -241,7 +241,7 @@ class Turn:
         raise AssertionError
 
     async def _goes_on(self, reply: Reply) -> bool:
-        """Whether the turn goes on when the model is done: more was said, or a hook wants it."""
+        """Whether the turn continues when the model is done: for a queued message or a hook."""
         queue = self._conversation.queue
         if queue.messages:
             return True
@@ -252,9 +252,9 @@ class Turn:
         return is_sent_on or bool(queue.messages)
 
     def _go_on_after_cut(self, reply: Reply, cuts: int) -> None:
-        """Say that the reply is gone on from, or end the turn where that comes to no end.
+        """Announce that the cut reply is continued, or end the turn if that would be endless.
 
-        The next request ends in that reply, and the wire adds the word to go on.
+        The next request ends in that reply, and the wire adds the request to continue.
         """
         is_weak = self._conversation.model_info.writes_calls
         leads_nowhere = is_weak and goes_round(reply.message.text)
@@ -264,7 +264,7 @@ class Turn:
         self._emit(Notice("info", said))
 
     async def _answer_calls(self, reply: Reply) -> None:
-        """One result for every call, also when this is cancelled."""
+        """Record one result for every call, even on cancellation."""
         calls = reply.message.tool_calls
         try:
             await self._say_usage()
@@ -320,7 +320,7 @@ class Turn:
     def _add_user_message(
         self, message: UserMessage, notices: tuple[str, ...], added: Sequence[Entry]
     ) -> None:
-        """Record `message` and what hooks say beside it."""
+        """Record `message` and the entries that hooks add to it."""
         entry = self._conversation.append(message)
         self._conversation.log.append_many(added)
         self._emit(UserMessageAdded(entry.id, message.text, len(message.images)))
@@ -328,7 +328,7 @@ class Turn:
             self._emit(Notice("info", notice))
 
     async def _deliver_inbox(self) -> None:
-        """One after the other; what is taken back or cut off while it is read stays waiting."""
+        """Deliver queued messages in order; one withdrawn or cancelled meanwhile stays queued."""
         queue = self._conversation.queue
         while (waiting := queue.first) is not None:
             message, notices = await self._message(waiting.text, waiting.images)
@@ -345,9 +345,9 @@ class Turn:
                 self._emit(QueueChanged(queue.shown))
 
     async def _make_room_if_due(self) -> None:
-        """Compact where that is due, also where it is switched off but nothing fits any more.
+        """Compact if that is due, or if it is switched off but the context no longer fits.
 
-        What is known not to fit is not sent: some servers would cut it without a word.
+        A request that is known not to fit is never sent: some servers would cut it silently.
         """
         await self._say_usage()
         conversation = self._conversation
@@ -364,10 +364,10 @@ class Turn:
             self._emit(event)
 
     async def _reply_once_more_if_empty(self) -> Reply:
-        """A reply with something in it.
+        """Returns a reply that is not empty; asks again once.
 
-        Some servers cut a request that is too large without a word and have no room left for an
-        answer: a reply that ends by its length before it began is taken for an overflow.
+        Some servers silently cut a request that is too large and then have no space for an answer,
+        so an empty reply that ends by its length counts as an overflow.
         """
         for last_try in (False, True):
             reply = await self._reply_with_retries()
@@ -394,11 +394,10 @@ class Turn:
         return has_room
 
     async def _reply_with_retries(self) -> Reply:
-        """The reply, asked for again where that may help.
+        """Returns the reply, retrying the request if that may help.
 
-        What is refused as too large is sent once more: after a compaction, or where there is
-        nothing to compact with less room for the reply, as servers that count both refuse what
-        would just fit.
+        A request refused as too large is sent once more: after a compaction or, if there is nothing
+        to compact, with a smaller reply limit, as some servers count the two together.
         """
         attempt = 1
         self._cut = CutReply()
@@ -428,24 +427,24 @@ class Turn:
                 attempt += 1
 
     def _reason(self, error: ProviderError) -> str:
-        """Why a request is tried again; what can be done meanwhile, where that may be needed."""
+        """Why a request is retried, with what the user can do meanwhile if that may be needed."""
         if self._cut.last_id:
             return f"{error.message} {_KEPT}"
         return str(error) if error.is_unproven and not error.has_answered else error.message
 
     @property
     def _fallback(self) -> ModelRef | None:
-        """Another model than the present one, for when that does not answer."""
+        """The model to use if the present one does not answer; None if there is none."""
         fallback = self._conversation.services.fallback_model
         return fallback if fallback != self._conversation.model else None
 
     @property
     def _most_retries(self) -> int:
-        """Where another model waits, no longer than a person would wait."""
+        """Fewer retries if another model can take over: no more than a user would wait for."""
         return FALLBACK_RETRIES if self._fallback else MAX_RETRIES
 
     async def _falls_back(self, error: ProviderError) -> bool:
-        """Whether another model goes on from here, as the present one cannot be had."""
+        """Whether to continue with another model because the present one is unavailable."""
         conversation, fallback = self._conversation, self._fallback
         if fallback is None or not (error.is_retryable or error.kind in _NOT_TO_BE_HAD):
             return False
@@ -459,7 +458,7 @@ class Turn:
         return True
 
     def _learns_window(self, error: ProviderError) -> bool:
-        """Whether the server names a smaller window than was known; it counts from now on."""
+        """Whether the server named a smaller window than was known; if so, use it from now on."""
         conversation = self._conversation
         window, known = error.stated_window, conversation.model_info
         if not 0 < window < (known.window or window + 1):
@@ -469,7 +468,7 @@ class Turn:
         return True
 
     async def _reply(self, *, is_short: bool) -> Reply:
-        """One request. What came before an error is kept for the person."""
+        """Make one request. What arrived before an error is kept for the user."""
         conversation = self._conversation
         model = conversation.model
         builder = ReplyBuilder(model.provider, model.model_id, conversation.tool_call_ids)
@@ -516,7 +515,7 @@ class Turn:
         self._emit(ReplyAwaited(waited_s, is_alive))
 
     def _take(self, chunk: Chunk, builder: ReplyBuilder) -> None:
-        """Add `chunk` to the reply and say what that changes."""
+        """Add `chunk` to the reply and emit what it changes."""
         if isinstance(chunk, RestartChunk):
             self._emit(ReplyDiscarded(was_shown=builder.has_prose))
             self._emit(ReplyStarted(self._conversation.model.name))
@@ -526,9 +525,9 @@ class Turn:
         self._emit_delta(chunk, builder)
 
     def _drop_what_comes_again(self, builder: ReplyBuilder) -> None:
-        """Leave out the parts of a cut reply that the present one contains.
+        """Leave out the parts of a cut reply that the present one repeats.
 
-        They stay in the session, on a branch of their own.
+        They stay in the session, on a separate branch.
         """
         log = self._conversation.log
         if log.leaf_id != self._cut.last_id or not builder.has_prose:
@@ -540,7 +539,7 @@ class Turn:
     def _keep_partial(
         self, builder: ReplyBuilder, stop_reason: StopReason, error: str | None = None
     ) -> None:
-        """Record what came before a break, if it says anything that is not recorded."""
+        """Record what arrived before an interruption, unless it is empty or already recorded."""
         if not builder.has_prose or self._cut.holds(builder.text):
             self._emit(ReplyDiscarded(was_shown=builder.has_prose))
             return

@@ -1,4 +1,4 @@
-"""Commands the person runs themselves with ``!`` (into the context) and ``!!`` (outside it)."""
+"""Commands that the user runs with ``!`` (into the context) and ``!!`` (outside it)."""
 
 import asyncio
 import uuid
@@ -18,7 +18,7 @@ async def run_user_command(
     in_context: bool,
     emit: Emit,
 ) -> None:
-    """Run `command` with the bash tool and record it; cancelling records what came so far."""
+    """Run `command` with the bash tool and record it; cancelling records its output so far."""
     call_id = uuid.uuid4().hex
     pieces: list[str] = []
     skipped_lines = 0

@@ -1,4 +1,4 @@
-"""Messages of the person: waiting in the queue, and made with files, images and a hint."""
+"""The user's messages: waiting in the queue, and completed with files, images and a hint."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +16,7 @@ from agent_tui.text_search import fold
 _MOST_SESSIONS = 2
 _TITLE_CHARS = 80
 _LEAST_SHARE = 0.5
-"""Of the weight of what was typed, what the other session's beginning must have, too."""
+"""Least share of the weight of the typed words that the other session's beginning must have."""
 
 _LEAST_WEIGHT = 3
 _NAME_WEIGHT = 2
@@ -56,7 +56,7 @@ def resembling(text: str, sessions: Iterable[SessionSummary]) -> Sequence[Sessio
 
 
 def hint_line(session: SessionSummary) -> str:
-    """One line for the model: when it was, how it began, and how to look into it."""
+    """One line for the model: when the session was, how it began, and how to search it."""
     words = sorted(_weights(_beginning(session)).items(), key=lambda item: -item[1])[:2]
     query = " ".join(word for word, _ in words)
     return (
@@ -66,7 +66,7 @@ def hint_line(session: SessionSummary) -> str:
 
 
 def notice(sessions: Sequence[SessionSummary]) -> str:
-    """The notice that names `sessions` to the person."""
+    """The notice that names `sessions` to the user."""
     named = (f'"{_title(session)}" ({session.modified:%Y-%m-%d})' for session in sessions)
     return f"Similar to {' and '.join(named)}: the model can search it, /resume opens it."
 
@@ -91,7 +91,7 @@ def _weights(text: str) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueuedMessage:
-    """One message; `shown` is how it is shown while it waits, its long pastes as marks."""
+    """A queued message; `shown` is its form on the screen, with marks for long pastes."""
 
     text: str
     images: tuple[ImageContent, ...] = ()
@@ -100,33 +100,33 @@ class QueuedMessage:
 
 @dataclass(slots=True)
 class MessageQueue:
-    """The messages, oldest first."""
+    """The queued messages, oldest first."""
 
     messages: list[QueuedMessage] = field(default_factory=list[QueuedMessage])
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """How they are shown."""
+        """The messages as shown on the screen."""
         return tuple(message.shown or message.text for message in self.messages)
 
     @property
     def first(self) -> QueuedMessage | None:
-        """The one to be delivered next."""
+        """The message to deliver next; None if there is none."""
         return self.messages[0] if self.messages else None
 
     def take_first(self) -> None:
-        """The first one is delivered."""
+        """Remove the first message, which was delivered."""
         del self.messages[0]
 
     def take_all(self) -> tuple[QueuedMessage, ...]:
-        """Empty the queue."""
+        """Empty the queue; returns its messages."""
         taken = tuple(self.messages)
         self.messages.clear()
         return taken
 
 
 def image_refusal(info: ModelInfo) -> str:
-    """Why this model is sent no images; empty if it sees them."""
+    """Why this model gets no images; empty if it supports them."""
     if info.sees_images:
         return ""
     known = "may not support images" if info.source == "guess" else "does not support images"
@@ -143,16 +143,16 @@ def user_message(
     *,
     resources: Sequence[AttachedResource] = (),
 ) -> tuple[UserMessage, tuple[str, ...]]:
-    """The message, and what the person is to be told of it. Reads files.
+    """The message, and notices about it for the user. Reads files.
 
     Args:
-        text: What was written; files are attached to it once.
-        images: What was given with it, before the images it mentions.
+        text: The typed text; files are attached to it once.
+        images: Images given with it; they precede those it mentions.
         cwd: What paths are relative to.
-        info: The model it is for.
+        info: The model that will read it.
         alike: Earlier sessions to hint at.
-        why_held: Why a file that is mentioned does not go along unasked; empty where it may.
-        resources: What servers gave for those that are mentioned.
+        why_held: Why a mentioned file is not attached without asking; empty if it may be.
+        resources: The mentioned resources that servers returned.
     """
     refusal = image_refusal(info)
     attached = attach(

@@ -1,1 +1,1 @@
-"""What commands are made of: parser, registry, the `Front` they talk to."""
+"""The parts of commands: parser, registry, and the `Front` they talk to."""

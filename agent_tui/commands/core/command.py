@@ -1,4 +1,4 @@
-"""A slash command as a value: what dispatch, completion and help are fed from."""
+"""A slash command as a value, for dispatch, completion and help."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
@@ -12,12 +12,12 @@ CommandFunction: TypeAlias = Callable[[Front, str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Something an argument may be.
+    """A possible argument.
 
     Attributes:
-        text: What is written; one that ends with a blank wants more behind it.
+        text: The text to insert; if it ends with a blank, more must follow.
         description: Second column of the menu.
-        label: What is shown and searched instead of `text`, where that is only an id.
+        label: Shown and searched instead of `text` if that is only an id.
     """
 
     text: str
@@ -27,10 +27,10 @@ class Completion:
 
 Completions: TypeAlias = Iterable[str | Completion]
 CompletionSource: TypeAlias = Callable[[Front], Completions | Awaitable[Completions]]
-"""What takes time to find out is awaited, in a task of its own."""
+"""Slow sources are awaited, in a separate task."""
 CommandSource: TypeAlias = Literal["program", "user", "project", "server"]
 Need: TypeAlias = Literal["", "person", "list", "screen"]
-"""What a command cannot do without: somebody who answers, lists to choose from, or a screen."""
+"""What a command requires: somebody who answers, lists to choose from, or a screen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class Command:
         argument_hint: ``[focus]``, ``<name>``, or empty if it takes none.
         run: The command itself.
         aliases: Other names it answers to.
-        refusal: Why it cannot run while a turn runs; empty if it can.
-        completions: What the argument may be.
-        harmless: Words in the argument with which it can run beside a turn all the same.
+        refusal: Why it cannot run during a turn; empty if it can.
+        completions: Possible arguments.
+        harmless: Words in the argument with which it can still run during a turn.
         takes_path: Whether paths complete the last word of the argument, after `completions`.
         needs: What the front must have.
         source: Where it comes from: the program, a prompt file of person or project, an MCP server.
@@ -65,12 +65,12 @@ class Command:
 
     @property
     def needs_argument(self) -> bool:
-        """Whether it says nothing without an argument."""
+        """Whether it does nothing without an argument."""
         return self.argument_hint.startswith("<")
 
     @property
     def room(self) -> str:
-        """The module that it is in."""
+        """The module that it is defined in."""
         return self.run.__module__.rpartition(".")[2]
 
     @property
@@ -84,7 +84,7 @@ class Command:
         return f"/{self.name} {self.argument_hint}".rstrip()
 
     def missing_in(self, front: Front) -> str:
-        """Why it can do nothing in `front`; empty if it can."""
+        """Why it cannot work in `front`; empty if it can."""
         match self.needs:
             case "screen" if front.screen is None:
                 return f"/{self.name} needs the screen: start agent-tui without {front.name}."
@@ -96,7 +96,7 @@ class Command:
                 return ""
 
     def refusal_of(self, argument: str) -> str:
-        """Why it cannot run with `argument` while a turn runs; empty if it can."""
+        """Why it cannot run with `argument` during a turn; empty if it can."""
         return "" if any(word in self.harmless for word in argument.split()) else self.refusal
 
 
@@ -110,16 +110,16 @@ def command(
     takes_path: bool = False,
     needs: Need = "",
 ) -> Callable[[CommandFunction], Command]:
-    """Make a slash command of a function: its name and its docstring's first line.
+    """Make a function a slash command: its name and its docstring's first line describe it.
 
     Args:
-        argument: Hint for the argument, in ``[]`` if it can be left out.
+        argument: Hint for the argument, in ``[]`` if it is optional.
         aliases: Other names.
         refusal: If given, the command is refused while a turn runs, with these words.
-        completions: What the argument may be.
+        completions: Possible arguments.
         harmless: Words in the argument with which it is not refused.
         takes_path: Whether paths complete the last word of the argument.
-        needs: What the front must have; where it is missing the command says so.
+        needs: What the front must have; if it is missing, the command says so.
     """
 
     def make(function: CommandFunction) -> Command:

@@ -1,4 +1,4 @@
-"""Having the person fill a form of an MCP server, with the questions that every front asks."""
+"""Ask the user to fill in an MCP server's form, with the questions that every front can ask."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -22,11 +22,11 @@ _SEND: Final = (Choice(True, "send this", "s"), Choice(False, "decline", "d"))
 
 
 def form_filler(front: Front, fill_whole: FormFiller | None = None) -> FormFiller:
-    """Fills forms by asking at `front`; nothing is sent before the person saw all of it.
+    """Returns a filler that asks in `front` and sends nothing before the user has seen it all.
 
     Args:
-        front: Where the person is.
-        fill_whole: Shows a form whole, where that can be; else it is asked field by field.
+        front: The front to ask in.
+        fill_whole: Shows a whole form; without it, fields are asked one by one.
     """
 
     async def fill(asked: Elicitation) -> "JsonObject":
@@ -59,7 +59,7 @@ def form_filler(front: Front, fill_whole: FormFiller | None = None) -> FormFille
 
 
 async def _typed(front: Front, server: str, field: FormField) -> str | None:
-    """What the person types for `field`, once it can be that; empty to leave it out."""
+    """Ask for `field` until the text is valid; empty to leave it out."""
     takes = ", ".join(label for _, label in field.choices) or field.kind
     wrong = ""
     while True:

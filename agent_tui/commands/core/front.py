@@ -1,6 +1,6 @@
-"""What a command may use of the front the person is at: the screen, lines, ``-p``, an editor.
+"""What commands may use of a front: the screen, lines, ``-p`` or an editor.
 
-A command says what it wants to tell, to ask and to do; how that looks is the front's. Nothing
+A command says what to tell, ask and do; the front decides how that looks. Nothing
 here assumes a terminal.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, TypeAlia
 from agent_tui.errors import UsageError
 
 Row: TypeAlias = tuple[str, str]
-"""A name and what is said of it; either may be empty."""
+"""A name and a text about it; either may be empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,31 +26,31 @@ class PageSection:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A titled list of sections; `is_searched`: so long that one looks for a row by its words."""
+    """A titled list of sections; `is_searched`: it is so long that users search its rows."""
 
     title: str
     sections: tuple[PageSection, ...]
     is_searched: bool = False
 
     async def page(self) -> "Page":
-        """Itself: a `Showable` that needs nothing more."""
+        """Returns itself: a `Showable` that needs nothing more."""
         return self
 
 
 class Showable(Protocol):
-    """Something to show that a front may draw better than as rows."""
+    """Something that a front may show in a better form than rows."""
 
     async def page(self) -> Page:
-        """The same as rows.
+        """The contents as rows.
 
         Raises:
-            AgentTuiError: It could not be worked out.
+            AgentTuiError: It could not be computed.
         """
         ...
 
 
 def page_lines(page: Page) -> list[str]:
-    """A page as lines of text: its title, then each section's rows under its heading."""
+    """A page as lines of text: its title, then each heading with its rows."""
     lines = [page.title]
     for section in page.sections:
         lines += ["", section.heading] if section.heading else [""]
@@ -64,11 +64,11 @@ ValueT_co = TypeVar("ValueT_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Choice(Generic[ValueT_co]):
-    """One thing that can be chosen.
+    """One option.
 
     Attributes:
-        value: What the command gets.
-        label: What the person reads.
+        value: The value that the command gets.
+        label: The text that the user reads.
         key: The letter that chooses it, in a `Question`.
         details: More about it, in a `Listing`.
     """
@@ -81,16 +81,16 @@ class Choice(Generic[ValueT_co]):
 
 @dataclass(frozen=True, slots=True)
 class Question(Generic[ValueT]):
-    """One question with a few answers, each with a letter of its own.
+    """One question with a few answers, each with its own letter.
 
     Attributes:
-        title: What is asked.
-        facts: What there is to know before answering, a line each.
+        title: The question.
+        facts: Facts to know before answering, one line each.
         choices: The answers.
-        is_grave: A letter that was meant for something else must not answer it.
-        unanswered: What leaving it without an answer does.
-        marked: The answer that Enter gives at first. It is a no if a yes allows more than one
-            call or cannot be undone.
+        is_grave: Whether letters typed earlier must not answer it.
+        unanswered: What happens without an answer.
+        marked: The answer that Enter gives at first. It is "no" if "yes" allows more than one call
+            or cannot be undone.
     """
 
     title: str
@@ -102,19 +102,19 @@ class Question(Generic[ValueT]):
 
 
 def loss_question(title: str, consequence: str) -> Question[bool]:
-    """Whether to do what no undo brings back."""
+    """The question whether to do something that cannot be undone."""
     answers = (Choice(True, "yes", "y"), Choice(False, "no", "n"))
     return Question(title, (consequence,), answers, marked=1)
 
 
 @dataclass(frozen=True, slots=True)
 class TextQuestion:
-    """Something that is answered with a line of text.
+    """A question that is answered with a line of text.
 
     Attributes:
-        title: What is asked for.
+        title: The question.
         about: More about it, one line.
-        present: What stands there at first; empty for nothing.
+        present: The initial text; may be empty.
         empty_means: What an empty answer does.
     """
 
@@ -126,12 +126,12 @@ class TextQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[ValueT_co]):
-    """Things to pick one from.
+    """A list to pick one item from.
 
     Attributes:
-        title: What is picked.
-        choices: What there is.
-        empty: What is said where that is nothing.
+        title: The heading.
+        choices: The items.
+        empty: The text to show if there are no items.
         typed: What may be typed instead, such as ``a model's name``; empty for nothing.
     """
 
@@ -141,19 +141,19 @@ class Listing(Generic[ValueT_co]):
     typed: str = ""
 
     async def listing(self) -> "Listing[ValueT_co]":
-        """Itself: a `Pickable` that needs nothing more."""
+        """Returns itself: a `Pickable` that needs nothing more."""
         return self
 
 
 class Pickable(Protocol[ValueT_co]):
-    """Something to pick from that a front may show better than as a list."""
+    """Something to pick from that a front may show in a better form than a list."""
 
     async def listing(self) -> Listing[ValueT_co]:
-        """The same as a plain list."""
+        """The items as a plain list."""
         ...
 
 
-if TYPE_CHECKING:  # pydantic and the conversation come after the first paint
+if TYPE_CHECKING:  # pydantic and the conversation load after the first paint
     from agent_tui.agent.runtime import AgentRuntime
     from agent_tui.commands.core.command import Command
     from agent_tui.commands.core.known_models import KnownModels
@@ -167,14 +167,14 @@ AnswerT = TypeVar("AnswerT")
 
 
 class ModelSource(Protocol):
-    """What is asked about models (`ModelCatalog` does it)."""
+    """Looks up models; `ModelCatalog` implements it."""
 
     def resolve(self, name: str) -> "ModelRef":
         """The model called `name`; raises an `AgentTuiError` that names near matches."""
         ...
 
     def info(self, ref: "ModelRef") -> "ModelInfo":
-        """What is known of a model."""
+        """The facts about a model."""
         ...
 
     async def found(self) -> "tuple[FoundModel, ...]":
@@ -184,13 +184,13 @@ class ModelSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CommandServices:
-    """What of the program commands work on besides the conversation.
+    """The parts of the program, besides the conversation, that commands work on.
 
     Attributes:
-        models: Answers questions about models.
-        known_models: Which models were chosen before, and which the person marked.
-        servers: The MCP servers; None where there can be none.
-        settings: Where settings are read and changed; None where there are none.
+        models: Looks up models.
+        known_models: Models chosen before, and the user's favourites.
+        servers: The MCP servers; None if there can be none.
+        settings: Reads and changes settings; None if there are none.
         plugin_commands: Commands of other packages.
     """
 
@@ -203,11 +203,11 @@ class CommandServices:
 
 @dataclass(frozen=True, slots=True)
 class FrontHelp:
-    """What a front tells of itself in ``/help`` and ``/keys``.
+    """A front's part of ``/help`` and ``/keys``.
 
     Attributes:
-        keys: All keys; empty where there are none.
-        commands: The commands that do something in this front, by subject.
+        keys: All keys; empty if there are none.
+        commands: The commands that work in this front, by subject.
     """
 
     keys: tuple[PageSection, ...]
@@ -215,7 +215,7 @@ class FrontHelp:
 
 
 class ScreenControls(Protocol):
-    """What only a front that draws on a screen has."""
+    """The controls that only a front with a screen has."""
 
     @property
     def theme_names(self) -> tuple[str, ...]:
@@ -232,11 +232,11 @@ class ScreenControls(Protocol):
         ...
 
     async def pick_theme(self) -> str | None:
-        """Let the person try the themes on; the one that was in use is back after a no."""
+        """Let the user try themes; None, with the old theme restored, if they cancel."""
         ...
 
     def show_tour(self, is_shown: bool | None) -> bool:
-        """Show or hide the steps of the tour (None: turn it over); false where there is none."""
+        """Show or hide the tour's steps (None: toggle); false if there is no tour."""
         ...
 
     def start_tour(self) -> None:
@@ -245,15 +245,15 @@ class ScreenControls(Protocol):
 
     @property
     def is_mouse_on(self) -> bool:
-        """Whether clicks and drags come to the program."""
+        """Whether the program receives clicks and drags."""
         ...
 
     def set_mouse(self, on: bool) -> None:
-        """Take the mouse, or leave it to the terminal."""
+        """Capture the mouse, or leave it to the terminal."""
         ...
 
     async def find(self, text: str) -> None:
-        """Search the chat for `text`, or ask for it."""
+        """Search the chat for `text`, or ask for a text."""
         ...
 
     def show_scrollback(self) -> None:
@@ -262,20 +262,20 @@ class ScreenControls(Protocol):
 
     @property
     def last_reply(self) -> str:
-        """The text of the model's last reply, empty if there is none."""
+        """The text of the model's last reply; empty if there is none."""
         ...
 
     def copy(self, text: str) -> str:
-        """Copy to the clipboard; returns the way it was done, for the person."""
+        """Copy to the clipboard; returns how it was done, for the user."""
         ...
 
 
 class Front(Protocol):
-    """Where the person is, as commands see it."""
+    """The front end that the user works in, as commands see it."""
 
     @property
     def name(self) -> str:
-        """What one calls it by: ``--plain``."""
+        """The name of the front for users: ``--plain``."""
         ...
 
     @property
@@ -285,82 +285,82 @@ class Front(Protocol):
 
     @property
     def services(self) -> CommandServices:
-        """What else commands work on."""
+        """The other services that commands use."""
         ...
 
     @property
     def screen(self) -> ScreenControls | None:
-        """What only a screen has; None where nothing is drawn."""
+        """The screen's controls; None if nothing is drawn."""
         ...
 
     @property
     def can_ask(self) -> bool:
-        """Whether somebody is there who answers `ask`."""
+        """Whether somebody can answer `ask`."""
         ...
 
     @property
     def can_pick(self) -> bool:
-        """Whether they can `pick` from lists and be asked for texts, too."""
+        """Whether they can also answer `pick` and `ask_text`."""
         ...
 
     @property
     def is_working(self) -> bool:
-        """Whether an activity runs, beside which a command was called."""
+        """Whether an activity was running when the command was called."""
         ...
 
     def help(self) -> FrontHelp:
-        """What can be done here."""
+        """The help for this front."""
         ...
 
     def say(self, text: str, level: Level = "info") -> None:
-        """Tell one thing, in a line or a few."""
+        """Show a text of one or a few lines."""
         ...
 
     def show_events(self, events: "Iterable[AgentEvent]") -> None:
-        """Show what a quick change of the runtime returned."""
+        """Show the events that a quick change of the runtime returned."""
         ...
 
     def show_thinking(self, is_shown: bool) -> None:
-        """Show or hide what the model thinks, from now on."""
+        """Show or hide the model's thinking from now on."""
         ...
 
     async def show(self, shown: Showable) -> None:
-        """Show a page, until the person has read it where it covers others."""
+        """Show a page; if it covers others, returns when the user has read it."""
         ...
 
     async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
-        """Ask something with a few answers; None if it was left without one."""
+        """Ask a question with a few answers; None if it is left unanswered."""
         ...
 
     async def ask_text(self, question: TextQuestion) -> str | None:
-        """Ask for a line of text; None if it was left without one."""
+        """Ask for a line of text; None if it is left unanswered."""
         ...
 
     async def pick(self, wanted: Pickable[AnswerT]) -> AnswerT | str | None:
-        """Have one thing picked; a text was typed instead, None: nothing was picked."""
+        """Let the user pick an item; returns typed text instead, or None for nothing."""
         ...
 
     async def edit_file(self, path: Path) -> bool:
-        """Let the person's editor change a file; false, with the reason said, if it did not."""
+        """Open a file in the user's editor; if that fails, says why and returns false."""
         ...
 
     async def set_up_model(self) -> bool:
-        """Offer the ways to a first model; false where there is none but ``/model``."""
+        """Offer ways to get a first model; false if there is none but ``/model``."""
         ...
 
     def warm_up(self) -> None:
-        """Get the model in use ready in the background."""
+        """Prepare the model in use in the background."""
         ...
 
     async def run(self, events: "AsyncGenerator[AgentEvent, None]") -> None:
         """Run an activity of the runtime and show its events.
 
-        Returns at once where the person can go on meanwhile, else at its end.
+        Returns at once if the user can continue meanwhile, else at its end.
         """
         ...
 
     async def send(self, text: str) -> None:
-        """Deliver `text` to the running turn, or send it if none runs; returns as `run`."""
+        """Deliver `text` to the running turn, or send it if none runs; returns like `run`."""
         ...
 
     def interrupt(self) -> bool:
@@ -373,46 +373,46 @@ class Front(Protocol):
 
 
 async def has_model(front: Front) -> bool:
-    """Whether a model is chosen; where none is, the person is offered the ways to one."""
+    """Whether a model is chosen; if not, first offers the user ways to get one."""
     if not front.runtime.conversation.model.name and not await front.set_up_model():
         front.say("No model chosen. Use /model.", "warning")
     return bool(front.runtime.conversation.model.name)
 
 
 class UnansweredFront(ABC):
-    """Tells pages as lines, and refuses questions with what there is to name."""
+    """Shows pages as lines, and refuses questions, listing the possible answers."""
 
     nobody_answers: ClassVar[str]
-    """Why, behind what was asked."""
+    """Why nobody answers; follows the question."""
 
     instead: ClassVar[str] = "Give the command its argument."
-    """What to do."""
+    """What the user can do instead."""
 
     @abstractmethod
     def say(self, text: str, level: Level = "info") -> None:
-        """Tell one thing."""
+        """Show a text."""
 
     async def show(self, shown: Showable) -> None:
-        """A page, as lines."""
+        """Show a page as lines."""
         self.say("\n".join(page_lines(await shown.page())))
 
     async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
-        """Refuse."""
+        """Refuse the question."""
         raise self._refused(question.title)
 
     async def ask_text(self, question: TextQuestion) -> str | None:
-        """Refuse."""
+        """Refuse the question."""
         raise self._refused(question.title)
 
     async def pick(self, wanted: Pickable[AnswerT]) -> AnswerT | str | None:
-        """Refuse, and tell what there is to name."""
+        """List the items, then refuse."""
         listing = await wanted.listing()
         rows = (": ".join(filter(None, (each.label, each.details))) for each in listing.choices)
         self.say("\n".join((listing.title, *rows)) if listing.choices else listing.empty)
         raise self._refused(listing.title)
 
     async def set_up_model(self) -> bool:
-        """There is only ``/model`` with a name, or ``-m``."""
+        """There is none: only ``/model`` with a name, or ``-m``."""
         return False
 
     def _refused(self, title: str) -> UsageError:

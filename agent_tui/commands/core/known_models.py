@@ -1,4 +1,4 @@
-"""The models a person chose before and those they marked; first steps with a model."""
+"""Models that the user chose or marked before, and first steps with a model."""
 
 import json
 from pathlib import Path
@@ -15,10 +15,10 @@ _CHOSEN = "recent"
 
 
 class KnownModels:
-    """Favourites, and what was chosen last, over all sessions.
+    """Favourites and recently chosen models, over all sessions.
 
-    What other programs have written meanwhile is kept. Where the file cannot be read or written,
-    it holds for this run.
+    Changes by other programs meanwhile are kept. If the file cannot be read or written, changes
+    last for this run.
 
     Args:
         file: ``{"favourites": [...], "recent": [...]}``; None keeps it in memory.
@@ -41,23 +41,23 @@ class KnownModels:
             self._kept = {kind: _names(found.get(kind)) for kind in self._kept}
 
     def is_favourite(self, ref: ModelRef) -> bool:
-        """Whether the person marked it."""
+        """Whether the user marked it."""
         return _key(ref) in self._kept[_MARKED]
 
     def place(self, ref: ModelRef) -> int:
-        """Where it comes in a list: favourites, then what was chosen last, then all others."""
+        """Its position in a list: favourites, then recently chosen ones, then all others."""
         known = (*self._kept[_MARKED], *self._kept[_CHOSEN])
         key = _key(ref)
         return known.index(key) if key in known else len(known)
 
     def chose(self, ref: ModelRef) -> None:
-        """It was chosen just now. Blocking."""
+        """Record that it was chosen just now. Blocking."""
         self.load()
         others = (key for key in self._kept[_CHOSEN] if key != _key(ref))
         self._keep(_CHOSEN, (_key(ref), *others)[:_MOST_RECENT])
 
     def mark(self, ref: ModelRef) -> None:
-        """Make it a favourite, or no longer. Blocking."""
+        """Make it a favourite, or undo that. Blocking."""
         self.load()
         key, marked = _key(ref), self._kept[_MARKED]
         self._keep(
@@ -77,7 +77,7 @@ class KnownModels:
 
 
 def _key(ref: ModelRef) -> str:
-    """The model and where it is; a login in the address is in no file."""
+    """The model's name and address; a login in the address is never stored."""
     return f"{ref.name} {shown_address(ref.base_url)}" if ref.base_url else ref.name
 
 
@@ -88,7 +88,7 @@ def _names(stored: object) -> tuple[str, ...]:
 
 
 def trial_note(info: ModelInfo) -> str:
-    """What to know of a model that is too small for work; empty for any other."""
+    """The note about a model that is too small for work; empty for any other."""
     if not info.is_tiny:
         return ""
     return (

@@ -1,6 +1,6 @@
-"""Slash commands made of prompt files: ``review.md`` is ``/review``, sent as a message.
+"""Slash commands from prompt files: ``review.md`` is ``/review``, sent as a message.
 
-The prompts of MCP servers join them.
+Prompts of MCP servers are included.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ from agent_tui.commands.core.registry import CommandRegistry, UnusableFile
 from agent_tui.commands.core.short_words import shown_file
 from agent_tui.errors import ToolError
 
-if TYPE_CHECKING:  # the first paint does not wait for the servers' room
+if TYPE_CHECKING:  # the MCP servers load after the first paint
     from agent_tui.tools.mcp.hub import McpHub
     from agent_tui.tools.mcp.library import RemotePrompt
 
 
 def server_commands(servers: "McpHub") -> Iterator[Command]:
-    """A command for each prompt that the servers offer now."""
+    """A command for each prompt that servers offer now."""
     for prompt in servers.prompts:
         yield Command(
             name=prompt.name,
@@ -37,7 +37,7 @@ def server_commands(servers: "McpHub") -> Iterator[Command]:
 
 @dataclass(frozen=True, slots=True)
 class _SendServerPrompt:
-    """Sends what a server makes of a prompt and its arguments; while a turn runs it is queued."""
+    """Sends a server's expanded prompt, or queues it during a turn."""
 
     prompt: "RemotePrompt"
     servers: "McpHub"
@@ -52,7 +52,7 @@ class _SendServerPrompt:
         by_person = await asyncio.to_thread(find_mentions, argument, cwd)
         for mention in await asyncio.to_thread(find_mentions, text, cwd):
             if mention not in by_person:
-                # What a server writes must not have files of the person's go along unasked.
+                # Text from a server must not attach the user's files without asking.
                 front.say(
                     f"/{self.prompt.name} not sent: it would attach @{mention.written}. Name that "
                     "file yourself to attach it.",
@@ -64,19 +64,19 @@ class _SendServerPrompt:
 
 
 _MOST_TOLD = 3
-"""Of many unusable files the others are named by ``/help``."""
+"""Unusable files named in notices; ``/help`` lists the others."""
 _SPEAKS_OF_PATHS = re.compile(r"path|file|folder|dir", re.IGNORECASE)
-"""In an argument's hint: then paths complete it, which would be in the way of other words."""
+"""If an argument's hint matches, paths complete it; otherwise they would be in the way."""
 
 
 class PromptFileCommands:
-    """Keeps a registry in step with the prompt files.
+    """Keeps a registry up to date with the prompt files.
 
     Args:
         registry: Gets their commands.
-        runtime: Says which folder is worked in and which files take effect.
+        runtime: Gives the working folder and which files take effect.
         tell: Gets a line for each file that cannot be used, once.
-        servers: The MCP servers, whose prompts are commands, too; None where there can be none.
+        servers: The MCP servers, whose prompts are commands too; None if there are none.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class PromptFileCommands:
         self._told: set[LeftOut] = set()
 
     async def refresh(self) -> bool:
-        """Look for new, changed and removed files, in a thread; false where nothing changed."""
+        """Look for new, changed and removed files in a thread; false if nothing changed."""
         found = await asyncio.to_thread(self._library.find, self._runtime.conversation.cwd)
         prompts = self._servers.prompts if self._servers is not None else ()
         if (found, prompts) == (self._found, self._prompts):
@@ -134,7 +134,7 @@ class PromptFileCommands:
 
 @dataclass(frozen=True, slots=True)
 class _SendPromptFile:
-    """Sends what a prompt file makes of an argument; while a turn runs it is queued."""
+    """Sends an expanded prompt file, or queues it during a turn."""
 
     file: PromptFile
     library: PromptLibrary

@@ -1,4 +1,4 @@
-"""All commands by name, found in this room, and which of them a text calls."""
+"""All commands by name, found in this package, and the command that a text calls."""
 
 import difflib
 import importlib
@@ -15,7 +15,7 @@ from agent_tui.errors import AgentTuiError
 
 @dataclass(frozen=True, slots=True)
 class CalledCommand:
-    """A command with the argument it was called with."""
+    """A command and the argument of the call."""
 
     command: Command
     argument: str
@@ -26,10 +26,10 @@ class CalledCommand:
         return missing or (self.command.refusal_of(self.argument) if front.is_working else "")
 
     async def run(self, front: Front) -> None:
-        """Do it, or say why not.
+        """Run the command, or say why it cannot run.
 
         Raises:
-            AgentTuiError: It could not be done; the text says why.
+            AgentTuiError: It failed; the text says why.
         """
         if why := self.refusal(front):
             front.say(why, "warning")
@@ -49,17 +49,16 @@ class CalledCommand:
 
 @dataclass(frozen=True, slots=True)
 class UnknownCommand:
-    """A call of what is no command; `why` is for the person, who gets their text back."""
+    """A call of an unknown command; `why` is for the user, who gets the text back."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class UnusableFile:
-    """A prompt file that is no command.
+    """A prompt file that is no command. `shown` is its path for the user.
 
-    `shown` is its path as one writes it, `why` goes on from there; `name` is the command it
-    would have been, empty where it could be none.
+    `why` continues from there; `name` is the command it would have been, or empty.
     """
 
     shown: str
@@ -68,7 +67,7 @@ class UnusableFile:
 
 
 class CommandRegistry:
-    """All commands by name and alias, in the order they are shown: the program's, then others."""
+    """All commands by name and alias, in the order shown: the program's own, then others."""
 
     def __init__(self, commands: Iterable[Command]) -> None:
         self._own = tuple(commands)
@@ -78,28 +77,28 @@ class CommandRegistry:
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """Every command once."""
+        """Every command, once."""
         return self._commands
 
     @property
     def own_names(self) -> frozenset[str]:
-        """Names and aliases of the program's own commands, which no other takes the place of."""
+        """Names and aliases of the program's own commands, which no other can replace."""
         return frozenset(_names(self._own))
 
     def use_prompt_files(
         self, commands: Iterable[Command], unusable: Iterable[UnusableFile] = ()
     ) -> None:
-        """Have the `commands` of prompt files besides the program's, in place of those before."""
+        """Set the `commands` of prompt files, replacing earlier ones."""
         self.unusable = tuple(unusable)
         self._commands = (*self._own, *commands)
         self._by_name = {**_names(self._commands), **_names(self._own)}
 
     def find(self, name: str) -> Command | None:
-        """The command called `name` or with that alias."""
+        """The command with the name or alias `name`."""
         return self._by_name.get(name.lower())
 
     def read(self, text: str) -> CalledCommand | UnknownCommand | None:
-        """What `text` calls; None for a message, which calls nothing."""
+        """The call in `text`; None for a message, which calls nothing."""
         call = parse_command(text)
         if call is None:
             return None
@@ -109,7 +108,7 @@ class CommandRegistry:
         return CalledCommand(found, call.argument)
 
     def refusal(self, text: str) -> str:
-        """Why `text` calls nothing that is known; empty if it does, or is a message."""
+        """Why the command in `text` is unknown; empty if it is known or `text` is a message."""
         read = self.read(text)
         return read.why if isinstance(read, UnknownCommand) else ""
 
@@ -139,11 +138,11 @@ class CommandCall:
 
 
 def parse_command(text: str) -> CommandCall | None:
-    """``/name argument`` as a call; None for what is a message.
+    """``/name argument`` as a call; None for a message.
 
-    The name ends at the first blank or newline, and everything behind that is the argument, so
+    The name ends at the first blank or newline, and everything after that is the argument, so
     ``/compact`` with words on its next lines is a command with these words. A path such as
-    ``/usr/bin/x`` calls nothing, nor does a name with any other sign in it (``/*``, ``/etc.``).
+    ``/usr/bin/x`` is no call, nor is a name with any other sign in it (``/*``, ``/etc.``).
     """
     stripped = text.strip()
     match = _CALL.match(stripped)
@@ -162,13 +161,13 @@ _FIRST = (
     "thinking",
     "permissions",
 )
-"""What a person looks for first; the others follow by name."""
+"""Commands that users look for first; the others follow by name."""
 
 
 def built_in_commands(plugins: Iterable[Command] = ()) -> CommandRegistry:
-    """Every command of the program, and those of `plugins`, which take the place of none.
+    """Every command of the program, and those of `plugins`, which replace none.
 
-    The modules pull in most of the program, so this is not called before the first paint.
+    This imports most of the program, so do not call it before the first paint.
     """
     room = agent_tui.commands
     modules = [

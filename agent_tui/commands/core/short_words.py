@@ -1,4 +1,4 @@
-"""Counts and paths in few letters, as all fronts write them."""
+"""Counts and paths in a short form, as all fronts show them."""
 
 import re
 from pathlib import Path
@@ -15,9 +15,9 @@ _SENTENCE_END = re.compile(r"(?<=[\w)`'\"][.!?:])\s")
 
 
 def task_title(request: str) -> str:
-    """What a request asks for, in a few words: its first sentence without courtesies.
+    """A request in a few words: its first sentence without courtesies.
 
-    Longer ones end at a word with ``…``; empty where there are no words.
+    Longer ones end at a word with ``…``; empty if there are no words.
     """
     text = " ".join(request.split()).lstrip("#*>- ")
     if courtesy := _COURTESIES.match(text):
@@ -30,7 +30,7 @@ def task_title(request: str) -> str:
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """``1 line``, ``2,000 lines``; `many` where that is not `one` and an s."""
+    """``1 line``, ``2,000 lines``; `many` is the plural if it is not `one` with an s."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
@@ -46,7 +46,7 @@ def short_count(count: int) -> str:
 
 
 def short_time(seconds: float) -> str:
-    """A duration for the eye: ``3.2s``, ``47s``, ``2m 05s``, ``1h 02m``."""
+    """A duration for display: ``3.2s``, ``47s``, ``2m 05s``, ``1h 02m``."""
     if seconds < 9.95:
         return f"{seconds:.1f}s"
     minutes, rest = divmod(round(seconds), 60)
@@ -56,7 +56,7 @@ def short_time(seconds: float) -> str:
 
 
 def short_via(via: str) -> str:
-    """Where a model was found, in few cells: ``Ollama :11434``."""
+    """The source of a model in a short form: ``Ollama :11434``."""
     return via.replace(" at 127.0.0.1:", " :")
 
 
@@ -68,7 +68,7 @@ def short_path(path: Path, home: Path) -> str:
 
 
 def shown_file(path: Path, cwd: Path) -> str:
-    """`path` as one would write it in `cwd`: from there, from the home folder, or whole."""
+    """`path` as written in `cwd`: relative to it or to the home folder, or absolute."""
     if path.is_relative_to(cwd):
         return str(path.relative_to(cwd))
     return short_path(path, Path.home())

@@ -1,5 +1,5 @@
-"""The model of the conversation says what stays; code vouches for it.
+"""The conversation's model chooses what stays; code checks its choice.
 
 `pieces` numbers what can be kept, `ask` words the request, `answer` reads the reply, `curator`
-sends one and gets the other, and `excerpts` puts what was chosen into the summary.
+sends the one and receives the other, and `excerpts` puts the choice into the summary.
 """

@@ -1,4 +1,4 @@
-"""Reading what a model wants kept: leniently, as weak models write it, and checked."""
+"""Read the list of what a model wants to keep: lenient about its form, and checked."""
 
 import json
 import re
@@ -25,9 +25,9 @@ _FENCE = re.compile(r"\A\s*```\w*\n(.*?)\n```\s*\Z", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A piece to keep; `spans` are first and last line of its parts, none for all of it.
+    """A piece to keep; `spans` are first and last lines of parts, empty for the whole piece.
 
-    `is_lasting`: the user wants it kept through all later compactions, too.
+    `is_lasting`: the user wants it kept through all later compactions.
     """
 
     piece: Piece
@@ -41,12 +41,12 @@ class Choice:
 
     Args:
         notes: Its notes, in the form of the template.
-        picks: What is to stay word for word, in order of need.
-        model: Who chose.
-        through: The newest entry that it had seen; empty where there is none.
+        picks: Pieces to keep word for word, the most needed first.
+        model: The model that chose.
+        through: The newest entry that it saw; empty if none.
         problem: What the notes lack, as a clause; empty if nothing.
-        usage: What the requests for it used.
-        failures: What went wrong before, one clause each.
+        usage: The usage of the requests.
+        failures: Earlier errors, one clause each.
     """
 
     notes: str
@@ -60,11 +60,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class NoChoice:
-    """No model says what is to stay.
+    """No model chose what to keep.
 
     Args:
-        problems: Why not, one clause each; empty where none is to be asked.
-        has_answered: It answered, but not usably; else there was no answer.
+        problems: Why not, one clause each; empty if none should be asked.
+        has_answered: Whether a model answered, but unusably; false if none answered.
     """
 
     problems: tuple[str, ...] = ()
@@ -73,12 +73,12 @@ class NoChoice:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a reply says.
+    """The parsed reply of a model.
 
     Args:
         notes: The text of the notes, unchecked.
-        picks: What is to be kept, in order of need.
-        unknown: How many lines of the list name nothing that can be kept.
+        picks: Pieces to keep, the most needed first.
+        unknown: Number of list lines that name no known piece.
     """
 
     notes: str
@@ -97,11 +97,11 @@ class _Given(BaseModel):
 
 
 def read_answer(text: str, pieces: Sequence[Piece]) -> Answer:
-    """The notes and the list in `text`, in the form asked for, as JSON, or nearly so.
+    """Parse the notes and the list in `text`: in the requested form, as JSON, or close to them.
 
     Args:
         text: The reply.
-        pieces: What could be chosen.
+        pieces: The pieces to choose from.
     """
     if fenced := _FENCE.match(text):
         text = fenced[1]
@@ -153,7 +153,7 @@ def _as_json(text: str) -> tuple[str, list[str]] | None:
 
 
 def _pick(piece: Piece, spans: str) -> Pick | None:
-    """A pick with spans that are in `piece`; None where all that are named lie outside of it."""
+    """A pick with those spans that are inside `piece`; None if all named spans are outside."""
     last = piece.last
     named = [(int(a), int(b)) for a, b in _SPAN.findall(spans)]
     inside = [(max(a, piece.first), min(b, last)) for a, b in named if a <= last and b >= a]

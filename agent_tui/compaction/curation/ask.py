@@ -1,4 +1,4 @@
-"""The words that ask a model what it will need after the compaction."""
+"""The request that asks a model what it will need after the compaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from agent_tui.compaction.transcript.text import escape_tags
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Sizes in tokens: of the context now and afterwards, and of what the model may say and keep.
+    """Sizes in tokens: the context now and afterwards, and the limits of the answer's two parts.
 
-    `notes` and `keep` are bounds of the two parts of the answer.
+    `notes` and `keep` are those limits.
     """
 
     used: int
@@ -29,13 +29,13 @@ class Ask:
 
     Args:
         units: The conversation.
-        pieces: What can be chosen.
-        staying_from: Number of the first piece that stays anyway; 0 where none does.
-        budget: How much there is room for.
+        pieces: The pieces to choose from.
+        staying_from: Number of the first piece that stays anyway; 0 if none does.
+        budget: The available sizes.
         template: The form of the notes.
-        focus: What the person asked to pay attention to; may be empty.
-        through: The newest entry that the model sees when it is asked; empty where there is none.
-        earlier: The summary that the conversation begins with; may be empty.
+        focus: What the user wants the summary to focus on; may be empty.
+        through: The newest entry that the model sees with the request; empty if none.
+        earlier: The summary at the beginning of the conversation; may be empty.
     """
 
     units: Sequence[Unit]
@@ -49,7 +49,7 @@ class Ask:
 
     @property
     def text(self) -> str:
-        """The message behind the conversation."""
+        """The message that follows the conversation."""
         return _ASK.format(
             used=self.budget.used,
             target=self.budget.target,
@@ -75,7 +75,7 @@ class Ask:
 
 
 def ask_again(problem: str) -> str:
-    """Added to the same message after an answer that could not be used.
+    """The text added to the same message after an unusable answer.
 
     Args:
         problem: What was wrong with it, as a clause: "it called a tool".

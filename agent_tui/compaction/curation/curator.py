@@ -1,4 +1,4 @@
-"""Asking the model of the conversation what it will need: one message behind all of it."""
+"""Ask the conversation's model what it will need, in one message after the conversation."""
 
 import asyncio
 from collections.abc import Iterable
@@ -25,37 +25,34 @@ from agent_tui.sessions.context import build_context
 from agent_tui.tokens import TokenCounter
 
 _LEAST_WINDOW = 32_000
-"""Tokens as the model counts them. In a smaller window, the question what to keep takes too much of
-what there is."""
+"""Tokens as the model counts them. In a smaller window, the request takes too much of the space."""
 
 _TOO_SMALL = f"the context window is smaller than {_LEAST_WINDOW:,} tokens"
 _DOES_NOT_FIT = "the conversation and the question do not fit in its context window"
 
 _EARLIER_CHARS = 4
-"""For each token of the target: as long as a summary is that we wrote."""
+"""Characters per token of the target: the length of a summary that we write."""
 
 _NOTES_SLACK = 1.5
-"""A model cannot count: notes a bit longer than asked stay whole, and excerpts give way."""
+"""Models cannot count: notes slightly longer than requested stay whole, at the excerpts' cost."""
 
 _TRIES = 2
 _REPLY_TOKENS = 2_000
-"""Beside notes and list, for models that think aloud before them."""
+"""Allowance beside notes and list, for models that think aloud first."""
 
 
 class Curator:
-    """Asks a model what is to stay: the one way in which a compaction asks any.
+    """Asks a model what to keep: the only way in which a compaction asks a model.
 
-    The model of the conversation is asked on the prefix that its provider has cached: its request
-    is the next one of the conversation with one message more, and system text, tools and everything
-    else that a cache depends on is the same. Another model gets the conversation as text. Calls of
-    tools that come instead of an answer are not run.
-
-    A model that twice gives no usable answer is not asked again.
+    The conversation's model is asked on the prefix that its provider has cached: the request is the
+    conversation's next one plus one message, with the same system text, tools and other parts that
+    the cache depends on. Another model gets the conversation as text. Tool calls in the answer are
+    not run. A model that twice gives no usable answer is not asked again.
 
     Args:
         client: Asks the models.
-        counter: Measures what is asked.
-        models: Answers what is known of models.
+        counter: Counts the tokens of requests.
+        models: Looks up models.
     """
 
     def __init__(self, client: ModelClient, counter: TokenCounter, models: ModelLookup) -> None:
@@ -67,15 +64,15 @@ class Curator:
     async def choose(
         self, request: CompactionRequest, ask: Ask, tracker: RequestTracker
     ) -> Choice | NoChoice:
-        """What a model wants kept.
+        """Ask a model what to keep.
 
-        That is the model of the conversation, unless the settings name another; where one cannot
-        be reached, the next.
+        It is the conversation's model unless the settings name another; if it is unreachable, the
+        next.
 
         Args:
             request: The conversation.
-            ask: What is asked.
-            tracker: Told of the progress and of what was paid.
+            ask: The question.
+            tracker: Takes progress and usage.
         """
         if request.window < int(_LEAST_WINDOW / request.ratio):
             return NoChoice((_TOO_SMALL,))
@@ -98,7 +95,7 @@ class Curator:
                     problems = (*problems, *none.problems)
                     failed.add(model)
                     if live is not None and none.has_answered:
-                        break  # code knows more than a model that was not there
+                        break  # code knows more than a model that did not see the conversation
                 case None:
                     too_small.append(model.name)
         return NoChoice((*problems, *_unfit(too_small)))
@@ -118,15 +115,15 @@ class Curator:
         judge: SummaryJudge,
         tracker: RequestTracker,
     ) -> Choice | NoChoice | None:
-        """What `model` wants kept; None where question and answer do not fit its window.
+        """Ask `model` what to keep; None if question and answer do not fit its window.
 
         Args:
-            live: The next request of the conversation, if its model is asked; else None.
-            model: Who is asked.
+            live: The conversation's next request if its own model is asked, else None.
+            model: The model to ask.
             window: Its context window in tokens, as the counter counts.
-            ask: What it is asked.
+            ask: The question.
             judge: Checks the notes.
-            tracker: Told of the progress and of what was paid.
+            tracker: Takes progress and usage.
         """
         if model in self._unable:
             why = f"{model.name} was not asked, as it gave no usable answer before"
@@ -154,7 +151,7 @@ class Curator:
                 reply = await self._client.ask(request, phase, tracker)
             except ProviderError as error:
                 if error.kind == "context_overflow":
-                    return None  # the window is smaller than it was said to be
+                    return None  # the window is smaller than stated
                 return NoChoice((*failures, failure_of(model, error)))
             choice, problem = _read(reply, ask, judge, model)
             if choice is not None:
@@ -175,7 +172,7 @@ def _unfit(models: Iterable[str]) -> tuple[str, ...]:
 def _read(
     reply: ModelReply, ask: Ask, judge: SummaryJudge, model: ModelRef
 ) -> tuple[Choice | None, str]:
-    """The choice, None where it cannot be used, and what is wrong with it as a clause."""
+    """The choice, or None if it is unusable, and what is wrong with it as a clause."""
     answer = read_answer(reply.text, ask.pieces)
     judged = judge.judge(replace(reply, text=answer.notes))
     if not judged.text:

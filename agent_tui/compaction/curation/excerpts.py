@@ -1,4 +1,4 @@
-"""What was chosen, as it goes into the summary: files as they are now, nothing twice."""
+"""The chosen pieces as they enter the summary: files as they are now, no line twice."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,14 +20,14 @@ from agent_tui.tokens import TokenCounter
 _HEAD_TOKENS = 24
 _LEAST_LINES = 3
 _MOST_NAMED = 8
-"""Of the choices for which there was no room."""
+"""Most choices named of those that did not fit."""
 
 _TELLING_CHARS = 4
 _LEAST_SHARED = 0.5
-"""A place that shares fewer lines with what was read is another place."""
+"""If a place shares a smaller part of its lines with the view, it is a different place."""
 
 _MOST_GROWTH, _MOST_ADDED_LINES = 2, 40
-"""Where more lines stand between those that were read, these are two places now."""
+"""If more lines than this were added between lines of a view, they are now two places."""
 
 _NOW, _LAST_KNOWN = "as it is now", "as last seen or edited"
 _UNSEEN = "as last seen or edited; a command has changed the file since"
@@ -45,13 +45,13 @@ _BLOCK = re.compile(r"<kept>\n(.*?)\n?</kept>", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The block of what was chosen.
+    """The block of chosen pieces.
 
     Args:
-        text: The block; empty where nothing was.
-        paths: Files of which parts stand there.
-        count: How many choices stand there.
-        left_out: How many had no room, or only in part.
+        text: The block; empty if nothing was chosen.
+        paths: Files with parts in the block.
+        count: Number of choices in the block.
+        left_out: Number of choices that did not fit, or only in part.
     """
 
     text: str = ""
@@ -62,11 +62,11 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Lines from number `first` on (0 where that is not known) of a piece or a file.
+    """Lines of a piece or a file, from number `first` on (0 if unknown).
 
-    Those of a file are known by its `path` alone. `state` says how a view of a file relates to the
-    file now; empty where it was not changed. `is_lasting`: the user
-    keeps it through all compactions.
+    Lines of a file are identified by its `path` alone. `state` says how a view differs from the
+    file now; empty if the file is unchanged. `is_lasting`: the user keeps it through all
+    compactions.
     """
 
     label: str
@@ -83,7 +83,7 @@ class Excerpt:
 
     @property
     def text(self) -> str:
-        """As it stands in a summary."""
+        """The excerpt as written in a summary."""
         source = ("file", self.path) if self.path else ("of", self.label)
         marks = f' {source[0]}="{_attribute(source[1])}"'
         marks += f' lines="{self.first}-{self.last}"' if self.first else ""
@@ -103,17 +103,17 @@ def keep_excerpts(
     counter: TokenCounter,
     shown: Sequence[ShownFile] = (),
 ) -> Kept:
-    """What was chosen as a block of the summary, in the order of the conversation.
+    """The chosen pieces as a block of the summary, in the order of the conversation.
 
     Args:
-        picks: In order of need: the last ones go where the room is full.
-        staying: Entries that stay in the context as they are.
-        files: What is known of the files now.
-        on_disk: Reads a file; None where the files are not at hand.
-        room_tokens: Bound of the block.
-        counter: Measures it.
-        shown: Files that stand in the summary in any case: what they hold is not said twice,
-            unless it is to last.
+        picks: The most needed first; the last are dropped if space runs out.
+        staying: Entries that stay unchanged in the context.
+        files: The known current state of the files.
+        on_disk: Reads a file; None if files are unavailable.
+        room_tokens: Limit of the block.
+        counter: Counts its tokens.
+        shown: Files that the summary shows anyway; their lines are not repeated unless the pick is
+            lasting.
     """
     states = {name: file for file in files for name in (*file.old_paths, file.path)}
     filler = _Filler(states, on_disk, room_tokens, counter, shown)
@@ -135,7 +135,7 @@ def keep_excerpts(
 
 
 def excerpts_in(text: str) -> Iterator[Excerpt]:
-    """The excerpts that stand in `text`."""
+    """The excerpts in `text`."""
     for found in _EXCERPT.finditer(text):
         lines = tuple(found["text"].split("\n"))
         first, path = int(found["first"] or 0), found["path"] or ""
@@ -145,7 +145,7 @@ def excerpts_in(text: str) -> Iterator[Excerpt]:
 
 
 def earlier_pieces(summary: str, counter: TokenCounter) -> tuple[Piece, ...]:
-    """What `summary` keeps by choice, to be chosen from again."""
+    """The excerpts in `summary`, as pieces that can be chosen again."""
     block = _BLOCK.search(summary)
     return tuple(
         Piece(
@@ -165,7 +165,7 @@ def earlier_pieces(summary: str, counter: TokenCounter) -> tuple[Piece, ...]:
 
 
 class _Filler:
-    """Takes picks as long as there is room."""
+    """Adds picks while there is space."""
 
     def __init__(
         self,
@@ -190,7 +190,7 @@ class _Filler:
         self.missing: list[str] = []
 
     def add(self, pick: Pick) -> None:
-        """Take all of `pick`, or what there is room for."""
+        """Add all of `pick`, or as much of it as fits."""
         parts = list(self._parts(pick))
         sizes = [self._add(pick, excerpt) for excerpt in parts]
         self.count += all(sizes)
@@ -201,7 +201,7 @@ class _Filler:
             self.missing.append(f"{part}{pick.piece.source} {spans} {recall}".strip())
 
     def excerpts(self) -> list[Excerpt]:
-        """What was taken, in the order of the conversation."""
+        """The excerpts added so far, in the order of the conversation."""
         placed = [*self._others]
         for path, lines in self._files.items():
             number, label = self._labels[path]
@@ -211,7 +211,7 @@ class _Filler:
         return [excerpt for _, excerpt in sorted(placed, key=lambda one: one[0])]
 
     def _add(self, pick: Pick, excerpt: Excerpt) -> int:
-        """How many lines of `excerpt` stand there now."""
+        """Returns how many lines of `excerpt` are now in the block or the files shown."""
         shown = self._shown.get(excerpt.path) if excerpt.state in _CURRENT else None
         if shown is not None and not pick.is_lasting and shown.shows(excerpt.lines):
             return len(excerpt.lines)
@@ -254,7 +254,7 @@ class _Filler:
             file = self._states.get(piece.path)
             path = file.path if file is not None else piece.path
             places = lines_now(piece, a, b, self._known(path))
-            first = 0 if piece.is_change and not piece.is_whole else a  # where an edit stands
+            first = 0 if piece.is_change and not piece.is_whole else a  # the place of an edit
             is_unseen = file is not None and bool(file.unseen)
             state = _UNSEEN if is_unseen else _NOW if self._on_disk else _LAST_KNOWN
             for place in places:
@@ -276,18 +276,17 @@ class _Filler:
 def lines_now(
     piece: Piece, first: int, last: int, known: Sequence[tuple[int, Sequence[str]]]
 ) -> list[tuple[int, tuple[str, ...]]]:
-    """The lines `first` to `last` of a view of a file as they are now, with their places.
+    """Lines `first` to `last` of a view of a file, as they are in the file now, with their numbers.
 
-    Lines that were indented or wrapped by others since are the same lines.
+    Lines that were only indented or wrapped since count as the same.
 
     Args:
         piece: The view.
         first: Number of a line in it.
-        last: Likewise, the last one.
-        known: What is known of the file now: number of the first line, and lines.
+        last: Number of the last line.
+        known: The known runs of the file now: number of the first line, and lines.
 
-    Returns:
-        More than one where much was put between them; none where it is not known.
+    Returns: Several runs if much was inserted between the lines; none if they are not found.
     """
     a, b = first - piece.first, last - piece.first + 1
     wanted, with_next = list(piece.lines[a:b]), list(piece.lines[a : b + 1])
@@ -309,10 +308,10 @@ def lines_now(
         low, high = _mapped(a, blocks), _mapped(b - 1, blocks, is_end=True) + 1
         behind = _mapped(b, blocks) if b < len(viewed) else high
         if high <= behind <= high + _MOST_ADDED_LINES:
-            high = behind  # with what was put behind them
+            high = behind  # including lines inserted after them
         is_one = low < high <= low + len(wanted) * _MOST_GROWTH + _MOST_ADDED_LINES
         shared = sum(end - at for at, end in same) / len(wanted)
-        if is_one:  # the view tells where it is, even if most of it was written anew
+        if is_one:  # the view tells the place even if most of its lines were rewritten
             shared = max(shared, sum(m.size for m in blocks) / len(viewed))
         places = [(low, high)] if is_one else _places([(low, low), *same, (high, high)])
         if places and shared >= _LEAST_SHARED:
@@ -326,7 +325,7 @@ def _says_little(line: str) -> bool:
 
 
 def _places(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """`spans` in order as one, or as several with much between them; a lone line says nothing."""
+    """Merge nearby `spans` in order; drop single lines, which prove nothing."""
     places: list[tuple[int, int]] = []
     for at, end in spans:
         if places and at - places[-1][1] <= _MOST_ADDED_LINES:
@@ -338,7 +337,7 @@ def _places(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _find(wanted: Sequence[str], lines: Sequence[str], near: int) -> int:
-    """Where `wanted` stands in `lines` as a whole, nearest to `near`; -1 where it does not."""
+    """The index of `wanted` as a whole in `lines`, nearest to `near`; -1 if it is not there."""
     count = len(wanted)
     if lines[max(near, 0) : max(near, 0) + count] == wanted:
         return max(near, 0)
@@ -351,7 +350,7 @@ def _find(wanted: Sequence[str], lines: Sequence[str], near: int) -> int:
 
 
 def _mapped(at: int, blocks: Sequence[Match], *, is_end: bool = False) -> int:
-    """Where the line `at` of a view is now; of a line that is gone, the end of its gap."""
+    """The present index of line `at` of a view; for a deleted line, the end of its gap."""
     before = -1
     for block in blocks:
         if block.a <= at < block.a + block.size:

@@ -1,4 +1,4 @@
-"""The conversation as text with the numbers of its pieces, for a model that was not in it."""
+"""The conversation as text with numbered pieces, for a model that did not take part."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,9 +18,9 @@ _ARGUMENT_CHARS = 400
 
 
 def numbered_text(units: Iterable[Unit], pieces: Sequence[Piece], earlier: str = "") -> str:
-    """The messages of `units`, each of `pieces` whole under its number, its lines counted.
+    """The messages of `units`, with each piece complete under its number and with line numbers.
 
-    Before them stands the summary of what was `earlier`, if there is one.
+    The summary in `earlier`, if any, precedes them.
     """
     by_entry: defaultdict[str, list[Piece]] = defaultdict(list)
     for piece in pieces:
@@ -35,7 +35,7 @@ def numbered_text(units: Iterable[Unit], pieces: Sequence[Piece], earlier: str =
 
 
 def _head(unit: Unit, shown: set[Kind]) -> Iterator[str]:
-    """What the pieces of `unit` do not show."""
+    """The parts of `unit` that its pieces do not show."""
     message = unit.message
     match message:
         case UserMessage() if unit.output is None and not shown:

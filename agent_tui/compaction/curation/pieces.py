@@ -1,4 +1,4 @@
-"""What can be kept of a conversation, numbered: texts that were said, written or shown."""
+"""The numbered pieces of a conversation that can be kept: texts said, written or shown."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,13 +13,13 @@ from agent_tui.messages import AssistantMessage, ToolCall, ToolResultMessage, Us
 from agent_tui.tokens import TokenCounter
 
 _LEAST_TOKENS = 25
-"""A shorter result is said in the notes, or stays with the newest messages."""
+"""A shorter result fits into the notes, or stays with the newest messages."""
 
 _LEAST_CALL_TOKENS = 150
-"""A shorter edit or command: its outcome says more."""
+"""Of a shorter edit or command, the outcome says more."""
 
 _LEAST_SAID_TOKENS = 400
-"""What a person says stays anyway, unless it is a long paste."""
+"""Shorter user messages stay anyway; longer ones are pastes."""
 
 _LABEL_CHARS = 110
 _OPENING_CHARS = 50
@@ -36,19 +36,19 @@ class Piece:
     """One text that can be kept, whole or in part.
 
     Args:
-        number: By which the model names it.
-        entry_id: Where it is in the log; empty for what an earlier compaction kept.
-        kind: Whose it is: said by the user, a reply's text, what a call has written, a result, or
-            what an earlier compaction kept.
-        label: What it is: ``read src/db.py``.
+        number: The number by which the model refers to it.
+        entry_id: Its entry in the log; empty if an earlier compaction kept it.
+        kind: Its origin: the user, a reply's text, text that a call writes, a result, or an earlier
+            compaction.
+        label: Description: ``read src/db.py``.
         lines: Its text, without the line numbers that a tool puts before them.
         first: Number of the first line, as the model saw it.
         tokens: Its size.
-        path: The file that it is a view of, in one form; empty for other texts.
-        remark: What the model should know of it: ``edited since``.
-        is_change: It wrote or edited the file.
-        is_whole: It is all of the file, as written.
-        is_lasting: The user wanted it kept through all compactions.
+        path: The normalized path of the file it shows; empty for other texts.
+        remark: A note for the model: ``edited since``.
+        is_change: Whether it wrote or edited the file.
+        is_whole: Whether it is the complete file as written.
+        is_lasting: Whether the user wants it kept through all compactions.
     """
 
     number: int
@@ -71,17 +71,17 @@ class Piece:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the file, or one of which an output names lines, was changed after this."""
+        """Whether the file, or a file whose lines the output names, changed afterwards."""
         return _OUTDATED in self.remark
 
     @property
     def source(self) -> str:
-        """Where its text is from, as an excerpt says it."""
+        """The origin of its text, as an excerpt states it."""
         return f"{self.label} ({_FAILED})" if _FAILED in self.remark else self.label
 
     @property
     def line(self) -> str:
-        """How it is listed for the model."""
+        """The piece's line in the list for the model."""
         span = f" {self.first}-{self.last}" if len(self.lines) > 1 else ""
         remark = f", {self.remark}" if self.remark else ""
         return f"#{self.number} {self.label}{span}, {self.tokens:,} tokens{remark}"
@@ -97,9 +97,9 @@ def read_pieces(
 
     Args:
         units: Its messages, as they were written.
-        earlier: What the compaction before kept.
-        folders: Names of the working folder.
-        counter: Measures them.
+        earlier: The pieces that the previous compaction kept.
+        folders: Paths of the working folder.
+        counter: Counts their tokens.
     """
     units = tuple(units)
     failed = _failed_calls(units)
@@ -127,7 +127,7 @@ def read_pieces(
 
 
 def _is_run(piece: Piece) -> bool:
-    """Whether `piece` is a command or another call, or what it gave, and not a view of a file."""
+    """Whether `piece` is a call that does not show a file, or the result of one."""
     return piece.kind in ("call", "result") and not piece.path
 
 
@@ -150,7 +150,7 @@ def _is_superseded(at: int, found: Sequence[Piece]) -> bool:
 
 
 def _failed_calls(units: Iterable[Unit]) -> frozenset[str]:
-    """The ids of the calls that came to nothing."""
+    """The ids of the calls that failed."""
     return frozenset(
         unit.message.tool_call_id
         for unit in units
@@ -161,9 +161,9 @@ def _failed_calls(units: Iterable[Unit]) -> frozenset[str]:
 def _pieces_of(
     unit: Unit, failed: frozenset[str], folders: Sequence[str], counter: TokenCounter
 ) -> Iterator[Piece]:
-    """The pieces of one message; a small change of a file has no tokens: it is not listed.
+    """The pieces of one message; a small file change gets 0 tokens, as it is not listed.
 
-    What a call that `failed` has written is not in the file.
+    Text written by a call in `failed` is not in the file.
     """
     for draft in _drafts_of(unit, failed):
         tokens = counter.count_text("\n".join(draft.lines))
@@ -217,7 +217,7 @@ def _drafts_of(unit: Unit, failed: frozenset[str]) -> Iterator[_Draft]:
 
 
 def _result(output: Output) -> _Draft | None:
-    """What an action showed; what a change of a file echoes is in the change itself."""
+    """The result of an action; None if it only echoes a file change."""
     if (view := file_view(output)) is not None:
         return _Draft("result", "read", view.lines, view.first, view.path)
     action = output.action
@@ -228,7 +228,7 @@ def _result(output: Output) -> _Draft | None:
 
 
 def _call(call: ToolCall) -> _Draft | None:
-    """What a call has written: a file, new text in a file, or a long command."""
+    """The text that a call writes: a file, new text in a file, or a long command."""
     action = action_of(call)
     if action.kind == "write" and (body := written_text(call.arguments)) is not None:
         lines = _lines(body)

@@ -1,7 +1,7 @@
-"""Whether what was chosen would have done for the steps that were made meanwhile.
+"""Check whether the chosen pieces would have sufficed for the steps taken since the choice.
 
-Between the question what to keep and the compaction, real steps were made. Their needs are known: a
-need that the new context would not have met is met now. (The idea: arXiv 2605.08580.)
+Between choice and compaction, the model took real steps. What they needed is known, so anything
+that the new context lacks is added now. (The idea: arXiv 2605.08580.)
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,17 +16,17 @@ from agent_tui.sessions.entries import Entry
 
 _AROUND_LINES = 12
 _LEAST_CHARS = 4
-"""Shorter lines, such as a bracket, tell nothing."""
+"""Shorter lines, such as a bracket, prove nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What became of the steps since a model chose.
+    """The result of checking the steps since the choice.
 
     Args:
-        steps: How many needed something that was known before.
-        covered: How many of them found all of it in the new context.
-        brought_back: What the others needed and can still be shown, to be kept first.
+        steps: Number of steps that needed something known before.
+        covered: How many of them have all of it in the new context.
+        brought_back: What the others needed and can still be shown; kept first.
     """
 
     steps: int = 0
@@ -35,7 +35,7 @@ class Proof:
 
     @property
     def sentence(self) -> str:
-        """For the person; empty where no step was made."""
+        """The result for the user; empty if there was no step."""
         if not self.steps:
             return ""
         back = len(self.brought_back)
@@ -48,9 +48,9 @@ def prove(path: Sequence[Entry], through: str, shown: str, folders: Sequence[str
 
     Args:
         path: Entries from the root to the leaf.
-        through: The newest entry that was known when the choice was made.
-        shown: The new context without what came after that.
-        folders: Names of the working folder.
+        through: The newest entry known at the time of the choice.
+        shown: The new context without anything after that entry.
+        folders: Paths of the working folder.
     """
     ids = [entry.id for entry in path]
     at = ids.index(through) + 1 if through in ids else len(ids)
@@ -82,14 +82,14 @@ def _edits(event: Done) -> Iterator[tuple[str, str]]:
 
 
 def _is_met(old: str, file: FileState, lines: frozenset[str]) -> bool:
-    """Whether the lines of `old` that were known of `file` are among `lines`."""
+    """Whether those lines of `old` that were known from `file` are among `lines`."""
     known = {line.strip() for _, run in file.runs for line in run}
     wanted = {line.strip() for line in old.split("\n")} & known
     return all(line in lines for line in wanted if len(line) >= _LEAST_CHARS)
 
 
 def _around(file: FileState, text: str) -> Pick | None:
-    """The lines of `file` around `text`, as they are now; None where it does not stand there."""
+    """The lines of `file` around `text`, as they are now; None if `text` is not there."""
     for first, run in file.runs:
         whole = "\n".join(run)
         if first and text and text in whole:

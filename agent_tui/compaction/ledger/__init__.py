@@ -1,1 +1,1 @@
-"""Facts taken from a session by code: `build` makes the ledger, the others find one kind each."""
+"""Facts that code takes from a session: `build` makes the ledger, others find one kind each."""

@@ -1,4 +1,4 @@
-"""Facts taken from a session by code, so that no summary has to be trusted with them."""
+"""Build the ledger: facts taken from a session by code, so that no summary need be trusted."""
 
 from collections.abc import Iterable, Sequence
 
@@ -19,12 +19,11 @@ MAX_TODOS = 40
 def build_ledger(
     entries: Iterable[Entry], *, folders: Sequence[str], previous: Ledger | None
 ) -> Ledger:
-    """The ledger as of the last of `entries`, everything that `previous` knew included.
+    """The ledger at the last of `entries`, including everything in `previous`.
 
     Args:
-        entries: Entries in the order they happened; they may overlap with what `previous`
-            was made from.
-        folders: Names of the working folder (as given, and with links followed).
+        entries: Entries, oldest first; they may overlap with those that `previous` was made from.
+        folders: Paths of the working folder (as given, and with links resolved).
         previous: The ledger carried over, or None.
     """
     path, earlier = tuple(entries), previous or Ledger()
@@ -53,9 +52,9 @@ def build_ledger(
 
 
 def known_so_far(path: Sequence[Entry], carryover: Carryover | None) -> Ledger | None:
-    """What earlier compactions handed on: the newest one on `path`, else the session's header.
+    """The ledger of earlier compactions: of the newest one on `path`, else of the session's header.
 
-    File lists outside the ledger (other programs write only those) are taken in.
+    Includes file lists outside the ledger, as other programs write only those.
     """
     newest = newest_compaction(path)
     details = newest.details if newest is not None else carryover
@@ -73,10 +72,10 @@ def known_so_far(path: Sequence[Entry], carryover: Carryover | None) -> Ledger |
 
 
 def unrecorded_entries(path: Sequence[Entry]) -> Sequence[Entry]:
-    """What of `path` the newest compaction's ledger may not know: all from its first kept entry.
+    """The entries that the newest compaction's ledger may lack: all from its first kept entry.
 
-    A ledger can be older than the compaction that carries it, when that was prepared ahead of
-    time, but never older than the first entry it kept. Without one it is all of `path`.
+    If a compaction was prepared in advance, its ledger is older than itself, but never older than
+    the first entry it kept. Without a ledger, returns all of `path`.
     """
     newest = newest_compaction(path)
     if newest is None or newest.details.ledger is None:
@@ -88,12 +87,12 @@ def unrecorded_entries(path: Sequence[Entry]) -> Sequence[Entry]:
 
 
 def _newest_first(later: Sequence[str], earlier: Sequence[str]) -> tuple[str, ...]:
-    """`later`, oldest first, and `earlier`, newest first: each text where it came last."""
+    """`later` (oldest first) and `earlier` (newest first), newest first and each text once."""
     return tuple(dict.fromkeys((*reversed(later), *earlier)))
 
 
 def _open_todos(path: Sequence[Entry]) -> tuple[str, ...] | None:
-    """What is open of the newest plan in `path`; None where there is no plan."""
+    """The open items of the newest plan in `path`; None if there is no plan."""
     for entry in reversed(path):
         if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResultMessage):
             todos = entry.message.tool_details.todos
@@ -103,7 +102,7 @@ def _open_todos(path: Sequence[Entry]) -> tuple[str, ...] | None:
 
 
 def _within(newest_first: Sequence[str], max_chars: int) -> tuple[str, ...]:
-    """The newest texts that fit, and the oldest in any case: it says what all of it is about."""
+    """The newest texts that fit, and always the oldest one, which states the goal."""
     if not newest_first:
         return ()
     *later, first = newest_first

@@ -1,4 +1,4 @@
-"""What the text of an output says: its error, and the count of a test run."""
+"""Facts in the text of an output: its error, and the counts of a test run."""
 
 import re
 
@@ -17,7 +17,7 @@ _NO_ERROR = re.compile(
 _NAMES_ERROR = re.compile(
     r"\w(?:Error|Exception|Warning)\b\S{0,3}:? \S|^\W*(?:fatal )?error\b\W+\w", re.I
 )
-"""A line that says which error it was, rather than that there was one."""
+"""A line that says which error occurred, not only that one did."""
 
 _SAYS_NOTHING = re.compile(
     r"^(?:[\[(]?(?:no output|(?:command |process )?exit(?:ed with)? (?:code|status) \d+)[\])]?"
@@ -28,7 +28,7 @@ _SAYS_NOTHING = re.compile(
 
 _TELLING_LINES = 3
 _LONGEST_ERROR_LINE = 400
-"""Longer lines are generated or minified text that happens to hold the word."""
+"""Longer lines are generated or minified text that happens to contain the word."""
 
 _TEST_COMMAND = re.compile(
     r"\b(?:pytest|jest|vitest|mocha|ava|tox|nox|rspec|phpunit|ctest|unittest|nosetests|playwright"
@@ -44,23 +44,23 @@ _TEST_RESULT = re.compile(
 
 
 def looks_like_error(text: str) -> bool:
-    """Whether a line of `text` speaks of an error."""
+    """Whether a line of `text` mentions an error."""
     return bool(_ERROR_LINE.search(text))
 
 
 def is_test(command: str) -> bool:
-    """Whether `command` runs tests, by the names of their runners."""
+    """Whether `command` runs tests, judging by the names of test runners."""
     return bool(_TEST_COMMAND.search(command))
 
 
 def counted_tests(text: str) -> str:
-    """The last line of a test run's output that counts tests; empty where none does."""
+    """The last line of a test run's output that counts tests; empty if there is none."""
     lines = (line.strip() for line in reversed(text.split("\n")))
     return next((line.strip("= ") for line in lines if _TEST_RESULT.search(line)), "")
 
 
 def error_text(output: str) -> str:
-    """The lines that say what went wrong: the last that name or mention an error, or the end."""
+    """The lines that say what went wrong: the last ones that mention an error, or the end."""
     lines = [line.strip() for line in output[-20_000:].split("\n")]
     lines = [line for line in lines if line and not _SAYS_NOTHING.match(line)]
     if not lines or _NO_ERROR.match(lines[0]) or _NO_ERROR.match(lines[-1]):

@@ -11,10 +11,10 @@ from agent_tui.compaction.ledger.shell_files import deleted_files, patched_files
 from agent_tui.compaction.sections.history import Done
 
 MAX_FILES = 5_000
-"""A bound on what is carried; what the model is shown is capped in characters."""
+"""Limit of the paths carried over; the list for the model is limited by characters."""
 
 _OPEN_FILE = re.compile(r"^\[File: (\S[^\n]*?) \(\d+ lines total\)\]", re.MULTILINE)
-"""How an editor that keeps one file open says which one it changed."""
+"""The line by which an editor that keeps one file open names the file it changed."""
 
 _SAYS_FAILED = re.compile(
     r"\s*(?:<tool_use_error>|error\b|traceback \(|no replacement was performed|invalid `"
@@ -22,12 +22,12 @@ _SAYS_FAILED = re.compile(
     r"|(?:file|text|path|string) (?:to \w+ )?(?:does not exist|not found))",
     re.IGNORECASE,
 )
-"""The first words of a refusal, from programs that do not mark failed results."""
+"""First words of a refusal, as written by programs that do not mark failed results."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileOperations:
-    """Paths in one form, newest first. No path is in both."""
+    """Normalized paths, newest first. No path is in both."""
 
     read: tuple[str, ...] = ()
     modified: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ def normalise_path(path: str, folders: Sequence[str]) -> str:
 
     Args:
         path: As a tool reported it or the model wrote it (``@src/a.py``, ``~/b``, ``./c``).
-        folders: Names of the working folder, absolute; the first one resolves relative paths.
+        folders: Absolute paths of the working folder; the first one resolves relative paths.
     """
     text = path.strip().removeprefix("@")
     if not text or "\n" in text or "\0" in text:
@@ -55,7 +55,7 @@ def normalise_path(path: str, folders: Sequence[str]) -> str:
 
 
 class Touched(NamedTuple):
-    """The files that one action read, changed and took away, as it names them."""
+    """The files that one action read, changed and removed, as the action names them."""
 
     read: tuple[str, ...] = ()
     modified: tuple[str, ...] = ()
@@ -63,11 +63,10 @@ class Touched(NamedTuple):
 
 
 def touched_by(event: Done) -> Touched:
-    """The files that `event` touched: what the tool said, else what its name and arguments tell.
+    """The files that `event` touched: as the tool reported, else by its name and arguments.
 
-    What failed touched nothing, but for a command, which may have failed after it changed a file.
-    What is reported of commands is what git saw; files that git ignores and those that were read
-    are told by the command.
+    A failed action touched nothing, except that a command may fail after it changed a file. For
+    commands, git reports the changes; ignored files and files read are found in the command's text.
     """
     output, action = event.output, event.output.action
     if output.has_failed:
@@ -101,9 +100,9 @@ def touched_by(event: Done) -> Touched:
 
 
 def follow_files(steps: Iterable[Touched], folders: Sequence[str]) -> FileOperations:
-    """What is left of `steps`, oldest first; a file that was changed once is a changed one.
+    """The files after all `steps` (oldest first); a file changed once counts as modified.
 
-    A folder that is removed takes all in it along. `folders` are as for `normalise_path`.
+    Removing a folder removes everything in it. `folders` are as for `normalise_path`.
     """
     is_modified: dict[str, bool] = {}
     for step in steps:
@@ -120,9 +119,9 @@ def follow_files(steps: Iterable[Touched], folders: Sequence[str]) -> FileOperat
 
 
 def capped_lists(files: FileOperations, max_chars: int) -> tuple[list[str], list[str]]:
-    """Lines for the model: read files and modified files, each sorted, in `max_chars` in all.
+    """Lines for the model: read files and modified files, each sorted, `max_chars` in total.
 
-    Read files are left out first, the oldest first; a last line "+N more" counts what is not
+    Read files are left out first, the oldest first; a last line "+N more" counts the files not
     listed.
     """
     modified, room = _that_fit(files.modified, max_chars)

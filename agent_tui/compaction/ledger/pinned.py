@@ -1,4 +1,4 @@
-"""Rules the person stated, found in their own sentences and kept word for word."""
+"""Rules that the user stated, found in the user's own sentences and kept word for word."""
 
 import re
 from collections.abc import Iterable
@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from agent_tui.compaction.shorten import SENTENCE_END
 
 MAX_SENTENCE_CHARS = 500
-"""A longer one is a pasted text rather than a rule."""
+"""A longer sentence is pasted text rather than a rule."""
 
 MAX_PINNED_CHARS = 8_000
 
 _OWN_WORDS_CHARS = 4_000
-"""Of a longer message only the beginning and the end are the person's; the middle is pasted."""
+"""Of a longer message, only the beginning and the end are the user's own; the middle is pasted."""
 
 _STRONG = re.compile(
     r"\b(never|always|must(?:n['’]?t)?|don['’]?t|do not|does not have to|doesn['’]?t have to"
@@ -43,15 +43,15 @@ _FOREIGN_LINE = re.compile(
 )
 _CONTINUES = re.compile(r"^\s*[a-z`(]")
 _WRAPPED_CHARS = 50
-"""A line at least this long, followed by one that begins small, was wrapped by an editor."""
+"""An editor wrapped a line at least this long if the next one begins in lower case."""
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 
 
 def pinned_sentences(text: str) -> tuple[str, ...]:
-    """The sentences of a person's message that state a rule, in order, exactly as written.
+    """The sentences of a user's message that state a rule, in order, exactly as written.
 
     Fenced code, quoted lines, tagged blocks and lines that look like code or logs are not the
-    person's own words. A sentence that runs over several lines keeps its line breaks.
+    user's own words. A sentence that runs over several lines keeps its line breaks.
     """
     found: dict[str, None] = {}
     for paragraph in _paragraphs(_own_words(text)):
@@ -62,7 +62,7 @@ def pinned_sentences(text: str) -> tuple[str, ...]:
 
 
 def sentences_of(text: str) -> tuple[str, ...]:
-    """`text` taken apart at the ends of sentences and lines; joined, it is `text` again."""
+    """`text` split after sentences and lines; joining the parts gives `text` again."""
     parts: list[str] = []
     for line in text.splitlines(keepends=True):
         start = 0
@@ -74,12 +74,12 @@ def sentences_of(text: str) -> tuple[str, ...]:
 
 
 def is_strong(sentence: str) -> bool:
-    """Whether the rule is an order or a ban rather than a preference."""
+    """Whether the rule is an order or a prohibition rather than a preference."""
     return bool(_STRONG.search(sentence))
 
 
 def bounded_pins(newest_first: Iterable[str], max_chars: int = MAX_PINNED_CHARS) -> tuple[str, ...]:
-    """As many as fit: when space is short, preferences go before orders and old before new."""
+    """As many pins as fit: preferences are dropped before orders, and old ones before new ones."""
     pins = tuple(dict.fromkeys(newest_first))
     room = max_chars
     taken: set[str] = set()
@@ -95,13 +95,13 @@ def _own_words(text: str) -> str:
     parts = [text]
     if len(text) > 2 * _OWN_WORDS_CHARS:
         fences = _FENCE.findall(text, 0, len(text) - _OWN_WORDS_CHARS)
-        opening = f"{fences[-1]}\n" if len(fences) % 2 else ""  # the end begins amid code
+        opening = f"{fences[-1]}\n" if len(fences) % 2 else ""  # the end begins inside code
         parts = [text[:_OWN_WORDS_CHARS], opening + text[-_OWN_WORDS_CHARS:]]
     return "\n\n".join(_TAGGED.sub("\n\n", _FENCED.sub("\n\n", part)) for part in parts)
 
 
 def _paragraphs(text: str) -> list[str]:
-    """Lines, with those put together again that were one before they were wrapped."""
+    """The lines of `text`, with lines that an editor wrapped joined again."""
     paragraphs: list[str] = []
     wrapped = False
     for line in text.split("\n"):

@@ -1,4 +1,4 @@
-"""Which files a plain shell command reads and writes, told from its text."""
+"""The files that a plain shell command reads and writes, found in its text."""
 
 import re
 import shlex
@@ -31,13 +31,13 @@ _MAX_COMMAND_CHARS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class ShellChanges:
-    """What a command does to files, by paths as it names them.
+    """What a command does to files, with paths as it names them.
 
     Args:
         touches: The files it reads, writes whole or edits, and leaves there.
         moved: Old and new path of files that it moves.
-        removed: Files and folders that are gone afterwards, those that moved included.
-        restored: Files that git puts back.
+        removed: Files and folders that no longer exist, including moved ones.
+        restored: Files that git restores.
     """
 
     touches: FileTouches
@@ -48,12 +48,12 @@ class ShellChanges:
 
 @lru_cache(maxsize=1_024)
 def shell_changes(command: str) -> ShellChanges:
-    """What `command` does to files, as far as that is plain to see.
+    """What `command` does to files, as far as its text shows.
 
     Redirections, here-documents, ``tee``, ``touch``, ``cat`` and its like, ``sed -i``, ``perl -i``,
     ``mv``, ``cp``, ``rm``, ``git mv``, ``git rm``, ``git checkout FILE``, ``git restore`` and patch
-    envelopes are understood, and ``cd`` to a plain folder. What variables, globs and other programs
-    name is left out.
+    envelopes are understood, and ``cd`` to a plain folder. Files named by variables, globs or other
+    programs are ignored.
     """
     command = command[:_MAX_COMMAND_CHARS]
     read: dict[str, None] = {}
@@ -102,7 +102,7 @@ def shell_changes(command: str) -> ShellChanges:
 
 
 def _moved(arguments: Sequence[str]) -> list[str]:
-    """Where ``mv`` or ``cp`` puts files; of whole folders nothing is known."""
+    """The targets of files that ``mv`` or ``cp`` moves; none for whole folders."""
     *sources, target = _operands(arguments) or [""]
     if any(re.match(r"-\w*[rRa]|--recursive", argument) for argument in arguments):
         return []
@@ -111,7 +111,7 @@ def _moved(arguments: Sequence[str]) -> list[str]:
 
 
 def moved_path(target: str, source: str) -> str:
-    """Where the file `source` is after a move to `target`, which may be a folder."""
+    """The path of the file `source` after a move to `target`, which may be a folder."""
     name = PurePosixPath(source).name
     is_folder = target.endswith("/") or PurePosixPath(target).name in ("", "..")
     is_folder = is_folder or (not PurePosixPath(target).suffix and "." in name)
@@ -125,20 +125,20 @@ def patched_files(text: str) -> tuple[str, ...]:
 
 
 def deleted_files(text: str) -> tuple[str, ...]:
-    """Files that a patch in that form deletes."""
+    """Files that a patch in the same form deletes."""
     return tuple(_DELETED.findall(text))
 
 
 @lru_cache(maxsize=1_024)
 def programs_run(command: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Name and arguments of each program that `command` runs, without its redirections."""
+    """Name and arguments of each program that `command` runs, without redirections."""
     words = map(_without_redirections, _simple_commands(command[:_MAX_COMMAND_CHARS]))
     programs = (_program(left) for left, _ in words)
     return tuple((name, tuple(arguments)) for name, arguments in programs if name)
 
 
 def _simple_commands(command: str) -> Iterator[list[str]]:
-    """Words of each simple command; quoted words keep no trace of their quotes."""
+    """The words of each simple command, with quotes removed."""
     flat = _HEREDOC.sub(lambda found: found["rest"] + "\n", command)
     lexer = shlex.shlex(
         _COMMENT.sub("", flat.replace("\\\n", " ")), posix=True, punctuation_chars=_PUNCTUATION
@@ -154,13 +154,13 @@ def _simple_commands(command: str) -> Iterator[list[str]]:
                 words = []
             else:
                 words.append(word)
-    except ValueError:  # a quote that nothing closes: the command is cut or no plain one
+    except ValueError:  # an unclosed quote: the command is cut, or is not a plain one
         pass
     yield words
 
 
 def _without_redirections(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The words that are left, and the files that output goes to."""
+    """The remaining words, and the files that output is redirected to."""
     left: list[str] = []
     targets: list[str] = []
     rest = iter(words)
@@ -177,7 +177,7 @@ def _without_redirections(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _program(words: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """The program's name and its arguments; ``git mv`` counts as ``mv``, and so on."""
+    """The program's name and its arguments; ``git mv`` counts as ``mv``, for example."""
     at = 0
     while at < len(words) and (words[at] in _PREFIXES or re.match(r"\w+=", words[at])):
         at += 1
@@ -188,7 +188,7 @@ def _program(words: Sequence[str]) -> tuple[str, Sequence[str]]:
 
 
 def _operands(arguments: Sequence[str], *, skip_script: bool = False) -> list[str]:
-    """What is no option, no value of one and no script of ``sed`` or ``awk``."""
+    """Arguments that are no options, no option values and no scripts of ``sed`` or ``awk``."""
     takes_value = _TAKES_SCRIPT if skip_script else _TAKES_COUNT
     operands: list[str] = []
     rest = iter(arguments)

@@ -1,4 +1,4 @@
-"""What the tools of coding agents do, whatever they are called."""
+"""The kinds of coding agents' tools, whatever their names."""
 
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
@@ -8,7 +8,7 @@ from agent_tui.tool_names import meant_tool
 ActionKind: TypeAlias = Literal["read", "write", "edit", "run", "other"]
 
 PATH_ARGUMENTS: Final = ("path", "file_path", "filePath", "filename", "file", "notebook_path")
-"""The arguments that name the file, the likeliest first."""
+"""Names of arguments that hold the file's path, the most likely first."""
 
 _KINDS: Final[Mapping[str, ActionKind]] = {
     "read": "read",
@@ -26,10 +26,10 @@ _OTHER_KINDS: Final[Mapping[str, ActionKind]] = {
     "execute_ipython_cell": "run",
     "run_ipython": "run",
 }
-"""Tools that do the like, but could not stand for ours."""
+"""Tools of similar kinds that could not replace ours."""
 
 
 def tool_kind(name: str) -> ActionKind:
-    """What the tool called `name` does; ``other`` where its name says nothing."""
+    """The kind of the tool called `name`; ``other`` if its name is unknown."""
     plain = name.lower()
     return _OTHER_KINDS.get(plain) or _KINDS.get(meant_tool(plain, _KINDS), "other")

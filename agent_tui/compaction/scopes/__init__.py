@@ -1,1 +1,1 @@
-"""Summing up a scope (a loop, say) when it ends: its entries as text, and the request for it."""
+"""Summarize a scope, such as a loop, when it ends: its entries as text, and the request."""

@@ -1,4 +1,4 @@
-"""Summing up what happened in a scope, in a sentence or two of the session's own model."""
+"""Summarize a scope in a sentence or two by the session's own model."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -44,10 +44,10 @@ from agent_tui.tokens import TokenCounter
 
 _MOST_TOKENS = 400
 _LEAST_TOKENS = 20
-"""A sentence. Where less is to be gained a summary is no use."""
+"""One sentence. If less would be freed, a summary is useless."""
 
 _OPENING_CHARS = 40
-"""Where a refusal says that it is one; later, the same words may tell what happened."""
+"""A refusal is recognized in these first characters; later, the same words may describe events."""
 
 _DEFAULT = """\
 State the outcome in one or two sentences: the key results, and what is different now (files, \
@@ -66,16 +66,16 @@ the sentences: no heading, no list, no tool call. At most {max_tokens} tokens.""
 
 @dataclass(frozen=True, slots=True)
 class ScopeRequest:
-    """A scope to sum up.
+    """A scope to summarize.
 
     Args:
-        label: What it is called.
-        entries: What the summary is to stand for and what happened between, oldest first.
-        replaced_tokens: Estimate of what the summary is to stand for.
-        prompt: What the summary is to be about; None for the default wording.
-        model: Who writes it.
-        info: What is known of that model.
-        folders: Names of the working folder.
+        label: Its name.
+        entries: The entries that the summary replaces and those between them, oldest first.
+        replaced_tokens: Estimated size of what the summary replaces.
+        prompt: What the summary should cover; None for the default wording.
+        model: The model that writes it.
+        info: The facts about that model.
+        folders: Paths of the working folder.
     """
 
     label: str
@@ -88,7 +88,7 @@ class ScopeRequest:
 
 
 class ScopeSummariser:
-    """Asks for summaries of scopes; without any side effect."""
+    """Asks a model for summaries of scopes; has no side effects."""
 
     def __init__(self, client: ModelClient, counter: TokenCounter) -> None:
         self._client = client
@@ -97,11 +97,11 @@ class ScopeSummariser:
     async def summarise(
         self, request: ScopeRequest, on_progress: OnProgress, on_usage: OnUsage
     ) -> str:
-        """The summary: what the model wrote, and the rules and files that code knows of.
+        """The summary: the model's text, and the rules and files that code found.
 
         Raises:
-            NothingToCompactError: It would not be smaller than what it is to stand for.
-            CompactionError: Two replies in a row could not be used.
+            NothingToCompactError: It would not be smaller than what it replaces.
+            CompactionError: Two replies in a row were unusable.
             ProviderError: The model could not be asked.
         """
         facts = await asyncio.to_thread(_facts, request)
@@ -130,7 +130,7 @@ class ScopeSummariser:
         return made.text
 
     def _judge(self, reply: ModelReply, max_tokens: int) -> Judgement:
-        """The sentences of `reply`, unless they are far too long or none."""
+        """The text of `reply`, unless it is empty, much too long or a refusal."""
         text = plain_text(reply.text)
         size = self._counter.count_text(text)
         problem = why_unusable(reply)
@@ -141,7 +141,7 @@ class ScopeSummariser:
         return refused(problem) if problem else Judgement(text)
 
     def _size(self, text: str) -> int:
-        """What `text` takes as a summary before the model; nothing for no text."""
+        """The tokens of `text` as a summary in the context; 0 for no text."""
         if not text:
             return 0
         content = f"<summary>\n{text}\n</summary>\n"
@@ -149,7 +149,7 @@ class ScopeSummariser:
 
 
 def scope_text(entries: Sequence[Entry], counter: TokenCounter, room_tokens: int) -> str:
-    """What happened in `entries` in about `room_tokens`; scopes inside are their summary."""
+    """The text of `entries` in about `room_tokens`; inner scopes appear as their summaries."""
     messages = tuple(_messages(entries))
     return fit_texts(lambda limits: message_texts(messages, limits), counter, room_tokens)
 
@@ -186,7 +186,7 @@ def _asked(request: ScopeRequest, max_tokens: int) -> str:
 
 
 def _facts(request: ScopeRequest) -> str:
-    """The person's rules word for word and the files that were changed, as a block each."""
+    """The user's rules word for word and the changed files, one block each."""
     ledger = build_ledger(request.entries, folders=request.folders, previous=None)
     kept = ledger.model_copy(update={"errors": (), "read_files": ()})
     return fact_blocks(kept, window=request.info.window)

@@ -1,1 +1,1 @@
-"""What a reader needs who goes on with the work, taken from the log by code, section by section."""
+"""What a reader needs to continue the work, taken from the log by code, section by section."""

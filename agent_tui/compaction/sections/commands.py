@@ -1,4 +1,4 @@
-"""Shell commands: what they run on what, and whether they only look around."""
+"""Shell commands: what they run on which targets, and whether they only show something."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -27,15 +27,15 @@ _ASKING = frozenset({"--version", "--help", "-V"})
 _ACTING = re.compile(r"-(?:delete|ok|exec(?:dir)?)")
 _TARGET = re.compile(r"[./:]|^-$|\s")
 _INLINE = "-"
-"""The target of a program that runs a text given with the command."""
+"""The target of a program that runs a text given on the command line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a command does: `words` from the program to the task (``npm run test``).
+    """What a command runs: `words` from the program to the task (``npm run test``).
 
-    `targets` are the arguments that look like files, folders and single tests, `values` what else
-    stands behind options.
+    `targets` are the arguments that look like files, folders and single tests, `values` the other
+    values of options.
     """
 
     words: tuple[str, ...]
@@ -43,17 +43,16 @@ class Run:
     values: frozenset[str] = frozenset()
 
     def with_targets(self, other: "Run") -> "Run":
-        """This on the targets of `other`, too; one on all there are stays that."""
+        """This run, also on the targets of `other`; a run without targets covers all."""
         if not self.targets or not other.targets:
             return self if not self.targets else other
         return Run(self.words, self.targets | other.targets, self.values | other.values)
 
     def covers(self, other: "Run") -> bool:
-        """Whether a success of this says that what failed in `other` works now.
+        """Whether the success of this run shows that what failed in `other` now works.
 
-        It does when the same task was done on the same targets or more: without targets on all
-        there are. However it was started (``uv run pytest``, ``npm run test``), a task is the same
-        by its last word.
+        It does if the same task ran on the same targets or more; no targets means all. The last
+        word identifies a task, however it was started (``uv run pytest``, ``npm run test``).
         """
         folders = {w for w in self.words[1:] if any(_reaches(w, to) for to in other.targets)}
         task = [word for word in self.words if word not in folders][-1:]
@@ -69,21 +68,21 @@ class Run:
 
 @lru_cache(maxsize=1_024)
 def runs_of(command: str) -> tuple[Run, ...]:
-    """What `command` runs, without what only prepares or shows something."""
+    """What `command` runs, without programs that only prepare or show something."""
     programs = _acting(command) or programs_run(command)[:1]
     return tuple(_run(*one, has_text="<<" in command) for one in programs)
 
 
 def _acting(command: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The programs that `command` runs and that neither prepare nor only show something."""
+    """The programs in `command` that do more than prepare or show something."""
     programs = programs_run(command)
     return tuple(one for one in programs if one[0] not in _PREPARING and not _looks(*one))
 
 
 def covers_all(done: tuple[Run, ...], failed: tuple[Run, ...]) -> bool:
-    """Whether the success of `done` says that all of `failed` works now.
+    """Whether the success of `done` shows that everything in `failed` now works.
 
-    The same program on several targets may have run once or once for each.
+    A program may have run once on several targets, or once for each.
     """
     together: dict[tuple[str, ...], Run] = {}
     for run in done:
@@ -112,14 +111,14 @@ def _run(name: str, arguments: Sequence[str], *, has_text: bool) -> Run:
 
 
 def _reaches(own: str, target: str) -> bool:
-    """Whether what is run on `own` is run on `target`, which may be a part of it."""
+    """Whether a run on `own` includes `target`, which may be a part of it."""
     whole = own.removesuffix("...").rstrip("/")
     return target in (own, whole) or target.startswith((f"{whole}/", f"{own}::"))
 
 
 @lru_cache(maxsize=1_024)
 def is_looking_around(command: str) -> bool:
-    """Whether `command` only shows something: it changes nothing and checks nothing."""
+    """Whether `command` only shows something: it changes and checks nothing."""
     touched = shell_changes(command).touches
     if touched.written or touched.edited:
         return False
@@ -141,12 +140,12 @@ def _looks(name: str, arguments: Sequence[str]) -> bool:
 
 
 def without_folder(command: str) -> str:
-    """`command` without the changes of folder it begins with, as one line."""
+    """`command` on one line, without the ``cd`` commands at its beginning."""
     return one_line(re.sub(r"^\s*(?:cd\s+[^&;\n]+(?:&&|;|\n)\s*)+", "", command), _COMMAND_CHARS)
 
 
 def commands_run(events: Iterable[Event]) -> tuple[str, ...]:
-    """The distinct commands that did something, the one run last at the end."""
+    """The distinct commands that did something, the most recent last."""
     found: dict[object, str] = {}
     for event in events:
         if isinstance(event, Done) and (command := event.output.action.command):

@@ -1,8 +1,8 @@
-"""The sections around a summary's prose, each within its share of the room.
+"""The sections around a summary's prose, each within its share of the space.
 
 What changes least comes first, so that a provider's cache of the beginning survives the next
-compaction: what the person said, the text of the task, then (the prose and) where the work
-stands, findings, open errors, commands, files as they stand now, and the way so far.
+compaction: the user's messages, the task's text, then (the prose and) the state of the work,
+findings, open errors, commands, the current files, and the way so far.
 """
 
 import hashlib
@@ -40,54 +40,53 @@ from agent_tui.tokens import TokenCounter
 
 PERSON_SHARE = 0.15
 TASK_SHARE = 0.15
-"""What a task's text does not use is the person's: theirs is often all there is of it."""
+"""What the task's text does not use goes to the user's messages, which often state the task."""
 
 STATE_SHARE = 0.05
 FINDINGS_SHARE = 0.05
 FINDINGS_LEAST_TOKENS = 700
 ERRORS_SHARE = 0.02
 ERRORS_LEAST_TOKENS = 300
-"""In a small context a share holds not even a few sentences; twice the share is the most."""
+"""In a small context, the share holds hardly a few sentences; twice the share is the limit."""
 
 COMMANDS_SHARE = 0.07
 FILES_SHARE = 0.50
-"""At most; the newest messages keep theirs."""
+"""A maximum; the newest messages keep their share."""
 
 WAY_SHARE = 0.15
 NOTES_SHARE = 0.15
 ASKED_SHARE = 0.50
 LEAST_KEPT, KEPT_SHARE = 0.25, 0.75
-"""Where a model chooses what stays: its notes, the excerpts that it is asked for, and those that
-stand there."""
+"""If a model chooses what stays: the smallest and the largest share of the excerpts."""
 
 _ERRORS = "(No later run shows that these are solved; another way may have been found.)"
 LISTS_SHARE, NOTED_LISTS_SHARE = 0.05, 0.02
-"""Notes of a model say where things are that it will need."""
+"""Smaller if a model's notes say where things are that it will need."""
 
 _LEAST_LIST_CHARS = 800
 _MOST_UNCOMMITTED = 8
 _NUMBER_TOKENS = 4
 TAIL_SHARE = 0.20
-"""What the newest messages have in any case; they get what the sections leave, too."""
+"""The minimum for the newest messages; they also get what the sections leave."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkRecord:
-    """What the log says of the work, as of its end.
+    """What the log says about the work, at its end.
 
     Args:
-        said: Entry id and text of every message of the person's, oldest first.
-        events: What happened in this session and is in the log.
-        tasks: Texts of what is to be done, the one shown last at the end.
-        state: Where the work stands.
+        said: Entry id and text of every user message, oldest first.
+        events: The events in this session's log.
+        tasks: Texts of tasks, the most recently shown last.
+        state: The state of the work.
         findings: Sentences with a reason, oldest first.
         errors: Open errors, oldest first.
         commands: Distinct commands that did something, the newest last.
-        files: The files as they stand, the one touched last first.
+        files: The current files, the most recently touched first.
         ledger: Pinned rules and lists of files.
-        earlier_way: Lines that a parent session handed on.
-        folders: Names of the working folder.
-        asked: What short messages of the person's answer, by their text.
+        earlier_way: Lines passed on by a parent session.
+        folders: Paths of the working folder.
+        asked: The questions that short user messages answer, by message text.
     """
 
     said: tuple[tuple[str, str], ...]
@@ -105,7 +104,7 @@ class WorkRecord:
 
     @property
     def uncommitted(self) -> tuple[str, ...]:
-        """The files changed since the last commit; none where nothing was ever committed."""
+        """The files changed since the last commit; empty if nothing was ever committed."""
         if not self.state.commits:
             return ()
         return tuple(f.path for f in self.files if f.is_changed and not f.is_committed)
@@ -114,13 +113,13 @@ class WorkRecord:
 def read_work(
     path: Sequence[Entry], ledger: Ledger, handover: Handover | None, folders: Sequence[str]
 ) -> WorkRecord:
-    """The record of `path`, with what a parent session handed on.
+    """The record of `path`, including what a parent session passed on.
 
     Args:
         path: Entries from the root to the leaf.
-        ledger: Facts as of the end of `path`, earlier sessions included.
-        handover: What the parent session handed on; None where there is none.
-        folders: Names of the working folder.
+        ledger: Facts at the end of `path`, including earlier sessions.
+        handover: What the parent session passed on; None without one.
+        folders: Paths of the working folder.
     """
     earlier = handover or Handover()
     ids = [entry.id for entry in path]
@@ -154,20 +153,20 @@ def read_work(
 
 
 def _as_it_is_now(task: TaskText, files: Iterable[FileState], folders: Sequence[str]) -> TaskText:
-    """`task` with what was edited since it was read, where it is a document that is known whole."""
+    """`task` with edits since it was read, if it is a document whose full text is known."""
     path = normalise_path(task.item, folders)
     known = (file for file in files if file.path == path and file.is_whole and not file.unseen)
     return next((task.model_copy(update={"text": file.text}) for file in known), task)
 
 
 def _running(path: Sequence[Entry], earlier: WorkState) -> dict[str, Job]:
-    """The background commands that run by the end of `path`."""
+    """The background commands still running at the end of `path`."""
     known = known_jobs(path, earlier.jobs)
     return {id: job for id, job in known.items() if not job.ending}
 
 
 def _united(earlier: Sequence[str], later: Sequence[str]) -> tuple[str, ...]:
-    """Both without repetition; what is in both is where the later has it."""
+    """Both lists without duplicates; a text in both has its place in the later one."""
     return (*(text for text in earlier if text not in set(later)), *later)
 
 
@@ -176,14 +175,14 @@ _ORDER = "(Oldest first. Where two of these disagree, the later one holds.)"
 
 @dataclass(frozen=True, slots=True)
 class Sections:
-    """The blocks of a summary but for the way so far, which depends on the cut.
+    """The blocks of a summary, except the way so far, which depends on the cut.
 
     Args:
-        before_prose: What comes before the prose.
-        after_prose: What comes after it, up to the files.
-        lists: What comes last.
-        shown: The files that stand there.
-        left_out: How many of the person's messages there was no room for.
+        before_prose: Blocks before the prose.
+        after_prose: Blocks after it, up to the files.
+        lists: The last blocks.
+        shown: The files shown.
+        left_out: Number of user messages that did not fit.
     """
 
     before_prose: str
@@ -193,7 +192,7 @@ class Sections:
     left_out: int
 
     def with_files(self, files: Iterable[ShownFile]) -> "Sections":
-        """The same with `files` as they stand now."""
+        """The same sections with `files` as they are now."""
         shown = tuple(files)
         block = _blocks(("files-now", [file.text for file in shown]))
         after = "\n\n".join(part for part in (self.after_prose, block) if part)
@@ -211,18 +210,18 @@ def make_sections(
     has_notes: bool = False,
     elsewhere: str = "",
 ) -> Sections:
-    """The sections of `record`, but for the files.
+    """The sections of `record`, without the files.
 
     Args:
-        record: What the log says.
-        room_tokens: Of the whole context: sections, prose and newest messages.
-        counter: Measures them.
-        tasks_room: Tokens for the texts of tasks; None for their share of the room.
-        kept: Entries that stay in the context; nothing of them is said twice.
-        chosen: Entries of which a part is kept by choice: they are no task's text.
-        has_notes: Whether the model's notes say what was found out, decided and run.
-        elsewhere: Text that is in the context anyway: the way so far and the newest messages.
-            Lines that stand there, or in a section before, are not said again.
+        record: What the log says about the work.
+        room_tokens: Space for sections, prose and newest messages together.
+        counter: Counts their tokens.
+        tasks_room: Tokens for the texts of tasks; None for their share of the space.
+        kept: Entries that stay in the context and are not repeated.
+        chosen: Entries kept in part by choice; they do not count as task texts.
+        has_notes: Whether the model's notes cover findings, decisions and commands.
+        elsewhere: Text that is in the context anyway: the way so far and the newest messages. Lines
+            in it, or in an earlier section, are not repeated.
     """
     said = [one for one in record.said if one[0] not in kept or not one[0]]
     tasks = [
@@ -294,9 +293,9 @@ def way_block(
     counter: TokenCounter,
     shown: Sequence[ShownFile] = (),
 ) -> tuple[str, tuple[str, ...]]:
-    """The block of the way so far, of the entries `before` the cut, and its lines.
+    """The block of the way so far, from the entries `before` the cut, and its lines.
 
-    A look at a file that is `shown` needs no line.
+    Reading a file that is `shown` gets no line.
     """
     paths = {file.path for file in shown}
     events = [
@@ -315,14 +314,14 @@ def handover_of(
     through: str,
     covered: frozenset[str] = frozenset(),
 ) -> Handover:
-    """What the next session needs of `record` beside the ledger.
+    """The parts of `record` that the next session needs beside the ledger.
 
     Args:
-        record: What the log says.
-        sections: What the summary says.
+        record: What the log says about the work.
+        sections: The sections of the summary.
         way: The lines of the way so far.
-        through: The last entry that they know of.
-        covered: Files of which the summary shows what a model chose.
+        through: The last entry that they cover.
+        covered: Files of which the summary shows chosen parts.
     """
     known = set(record.ledger.user_messages)
     return Handover(
@@ -344,7 +343,7 @@ def _digest(text: str) -> str:
 
 
 def _state_lines(record: WorkRecord, room: int, counter: TokenCounter) -> list[str]:
-    """What is open comes first in worth, what was done last before what was done long ago."""
+    """The lines on the state of the work; open items have priority, then what was done last."""
     state = record.state
     open_lines = in_progress_lines(state) + [f"- [ ] {line}" for line in pending_lines(state)]
     checks = check_lines(state) + _uncommitted(record)
@@ -356,7 +355,7 @@ def _state_lines(record: WorkRecord, room: int, counter: TokenCounter) -> list[s
 
 
 def _uncommitted(record: WorkRecord) -> list[str]:
-    """One line with the files edited since the last commit, where there has been one."""
+    """One line with the files edited since the last commit; none if there was no commit."""
     changed = record.uncommitted
     if not changed:
         return []
@@ -366,7 +365,7 @@ def _uncommitted(record: WorkRecord) -> list[str]:
 
 
 def _at_least(tokens: int, share: float, room: int) -> int:
-    """`share` of `room`, or `tokens` where that is more, up to twice the share."""
+    """`share` of `room`, or `tokens` if that is more, up to twice the share."""
     return max(int(room * share), min(tokens, int(2 * room * share)))
 
 

@@ -1,4 +1,4 @@
-"""Failures that nothing has put right yet."""
+"""Failures that no later success has resolved."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ _MOST = 12
 
 @dataclass(frozen=True, slots=True)
 class OpenError:
-    """What failed and with which message; `text` is one line that says both."""
+    """The runs that failed; `text` is one line with the command and its message."""
 
     runs: tuple[Run, ...]
     text: str
 
 
 def open_errors(events: Iterable[Event], earlier: Sequence[str] = ()) -> tuple[str, ...]:
-    """Errors, oldest first, that no later success of the same program on the same target closed.
+    """Errors, oldest first, that no later success of the same program on the same target resolved.
 
     Args:
         events: The conversation.
-        earlier: Errors that a parent session handed on, ``$ command => message`` each, oldest
-            first; they are closed in the same way.
+        earlier: Errors passed on by a parent session, each as ``$ command => message``, oldest
+            first; they are resolved in the same way.
     """
     found = _still_open(events, [OpenError(_runs_of_line(line), line) for line in earlier])
     return tuple(error.text for error in found[-_MOST:])
@@ -63,7 +63,7 @@ def _has_failed(output: Output) -> bool:
 
 
 def _is_a_look(output: Output) -> bool:
-    """A search that found nothing and a file that is not there are answers."""
+    """Whether `output` answers a lookup: no search match or a missing file is no error."""
     command = output.action.command
     return bool(command) and is_looking_around(command) and "rror" not in output.text
 

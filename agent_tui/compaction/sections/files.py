@@ -1,4 +1,4 @@
-"""The files as they stand now, from what was read, written and edited."""
+"""The files as they are now, derived from what was read, written and edited."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
@@ -18,31 +18,33 @@ from agent_tui.sessions.entries import KnownFile, KnownLines
 from agent_tui.tokens import TokenCounter
 
 ReadFile: TypeAlias = Callable[[str], str | None]
-"""The text of a file on the disk by its path as the log names it; None where there is none."""
+"""Reads a file on disk by its path in the log; None if there is none."""
 
 WHOLE_TOKENS, WHOLE_SHARE = 5_000, 1 / 3
-"""A changed file larger than this, and than that share of the room for files, is shown by its
-edited places."""
+"""A changed file larger than both is shown only by its edited places.
+
+The share is of the space for files.
+"""
 
 PLACES_TOKENS = 1_500
-"""What the edited places of one file take at most: the newest of them."""
+"""Limit for the edited places of one file; the newest are shown."""
 
 _FILES_NOW = re.compile(r"^<files-now>\n(.*?)\n</files-now>", re.DOTALL | re.MULTILINE)
 _FILE_HEAD = re.compile(r"^### (.+?) \((?:changed|read \d+ times);", re.MULTILINE)
 _CHANGED_ON_DISK = "another program; read it again"
 _WRITTEN_BELOW = "changed; whole in the newest messages"
 _AROUND_LINES = (0, 4, 12)
-"""Lines before and after an edit that are shown, as there is room."""
+"""Lines shown before and after an edit, depending on the space."""
 
 _LEAST_TOKENS = 60
 _PLACE_TOKENS = 8
-"""What the line above an edited place takes."""
+"""Tokens of the line above an edited place."""
 
 _MOVED_LINES = 5
-"""Fewer alike lines, such as blanks and braces, are found anywhere."""
+"""Fewer equal lines, such as blanks and braces, match anywhere."""
 
 _LONG_LINES = 2_000
-"""In a longer file, lines that come often are not compared: that would take seconds."""
+"""In a longer file, frequent lines are not compared: that would take seconds."""
 
 _OFTEN_READ = 2
 _MOST_EDITS = 40
@@ -55,7 +57,7 @@ _LAST_LINES = 4
 
 _PATH = r"(?P<path>'[^'\n]+'|\"[^\"\n]+\"|[\w./~@+-]+)"
 _ALONE = r"^\s*(?:cd\s+[^\s&;|]+\s*(?:&&|;|\n)\s*)*"
-"""Before a command that shows a file: with others, its output would be more than that file."""
+"""May precede a command that shows a file; after others, the output would be more than the file."""
 
 _SHOWN = re.compile(
     rf"{_ALONE}(?:cat(?:\s+-n)?|nl(?:\s+-\S+)*|less)\s+{_PATH}"
@@ -89,12 +91,12 @@ _BODY_NAMES = ("content", "file_text", "contents", "text")
 
 @dataclass(slots=True)
 class FileState:
-    """What is known of one file: runs of lines, the newest knowledge of each.
+    """What is known of one file: runs of lines, each in its newest known state.
 
-    `runs` are (number of the first line or 0 where unknown, lines); `edits` the new texts of
-    edits, newest last; `unseen` the commands that changed it in a way the log does not show;
-    `written_at` the entry that answers the call which wrote all of it as it is now, if one did;
-    `is_committed`: git took it as it is; `old_paths`: what it was called before it moved.
+    `runs`: number of the first line (0 if unknown) and lines; `edits`: new texts of edits, newest
+    last; `unseen`: commands that changed it in a way the log does not show; `written_at`: the
+    result entry of the call that wrote all of it as it is now, if any; `is_committed`: git has it
+    as it is; `old_paths`: its paths before it was moved.
     """
 
     path: str
@@ -110,14 +112,14 @@ class FileState:
     old_paths: list[str] = field(default_factory=list[str])
 
     def write(self, text: str, entry_id: str = "") -> None:
-        """The whole file as `text`, by the call that `entry_id` answers."""
+        """Set the whole file to `text`; `entry_id` is the result entry of the writing call."""
         self.runs = [(1, text.removesuffix("\n").split("\n"))]
         self.written_at = entry_id
         self.is_whole, self.is_changed, self.is_committed = True, True, False
         self.edits, self.unseen = [], []
 
     def read(self, first: int, lines: list[str], *, is_whole: bool) -> None:
-        """`lines` from number `first` on (0 where unknown) as they were just seen."""
+        """Record `lines`, just seen, from number `first` on (0 if unknown)."""
         self.reads += 1
         if is_whole:
             self.runs, self.is_whole, self.unseen = [(1, lines)], True, []
@@ -143,7 +145,7 @@ class FileState:
         self.runs = _joined(kept)
 
     def edit(self, old: str, new: str, *, is_everywhere: bool = False) -> None:
-        """`old` became `new`."""
+        """Replace `old` with `new`."""
         self.is_changed, self.is_committed, self.written_at = True, False, ""
         self.edits = [*self.edits[1 - _MOST_EDITS :], new]
         found = False
@@ -165,26 +167,25 @@ class FileState:
             self.is_whole = False
 
     def changed_by(self, command: str) -> None:
-        """A command changed it; what it made of it the log does not say."""
+        """Note that a command changed the file in a way that the log does not show."""
         self.is_changed, self.is_committed, self.written_at = True, False, ""
         self.unseen = [*self.unseen[-2:], command]
 
     @property
     def text(self) -> str:
-        """All that is known, gaps marked."""
+        """All known lines, with gaps marked."""
         return "\n[...]\n".join("\n".join(lines) for _, lines in self.runs)
 
 
 def _around(
     start: int, known: list[str], first: int, lines: list[str]
 ) -> list[tuple[int, list[str]]]:
-    """What of `known` lines stands before and behind `lines`, where those have moved.
+    """The `known` lines before and after `lines`, if those have moved.
 
-    What the log does not show, a formatter say, added or took lines somewhere before them: how
-    many stand between is not known.
+    Something not in the log, such as a formatter, added or removed lines before them, so the
+    distance between them is unknown.
 
-    Returns:
-        Runs; empty where nothing has moved.
+    Returns: Runs; empty if nothing has moved.
     """
     low, high = max(start, first), min(start + len(known), first + len(lines))
     if not start or not first or low >= high:
@@ -204,7 +205,7 @@ def _around(
 
 @dataclass(frozen=True, slots=True)
 class FileView:
-    """What an output shows of a file: its path as named there, and lines from number `first` on."""
+    """The part of a file that an output shows: its path as named there, and lines from `first`."""
 
     path: str
     first: int
@@ -213,20 +214,20 @@ class FileView:
 
 
 def is_commit(output: Output) -> bool:
-    """Whether `output` is that of a command which committed something."""
+    """Whether `output` is that of a command that committed something."""
     has_failed = output.has_failed or output.exit_code not in (None, 0)
     return not has_failed and bool(_COMMITS.search(output.action.command))
 
 
 def changes_files(event: Done) -> bool:
-    """Whether a file was changed by `event`, as far as it shows."""
+    """Whether `event` changed a file, as far as the log shows."""
     action = event.output.action
     touched = shell_changes(action.command).touches
     return bool(event.changed or touched.written or touched.edited) or action.kind in _CHANGING
 
 
 def file_view(output: Output) -> FileView | None:
-    """The file that `output` shows, if it is a view of one."""
+    """The file view in `output`; None if it does not show a file."""
     action = output.action
     if output.has_failed or output.exit_code not in (None, 0):
         return None
@@ -250,13 +251,13 @@ def file_view(output: Output) -> FileView | None:
 
 
 def seen_path(event: Event, folders: Sequence[str]) -> str:
-    """The file that `event` was a look at; empty where it was none."""
+    """The file that `event` showed; empty if it showed none."""
     view = file_view(event.output) if isinstance(event, Done) else None
     return normalise_path(view.path.strip("'\""), folders) if view is not None else ""
 
 
 class FileReader:
-    """Follows the files of a conversation."""
+    """Tracks the files of a conversation."""
 
     def __init__(self, folders: Sequence[str], earlier: Iterable[KnownFile] = ()) -> None:
         self._folders = folders
@@ -277,7 +278,7 @@ class FileReader:
             )
 
     def read(self, events: Iterable[Event]) -> list[FileState]:
-        """The files after `events`, the one touched last first."""
+        """The files after `events`, the most recently touched first."""
         for event in events:
             if isinstance(event, Done):
                 self._clock += 1
@@ -348,16 +349,15 @@ class FileReader:
                 file.changed_by(" ".join(command.split())[:160])
 
     def _remove(self, path: str) -> None:
-        """The file, or all in the folder, `path` is gone."""
+        """Remove the file `path`, or everything in the folder `path`."""
         gone = normalise_path(path, self._folders)
         for known in [name for name in self._files if name == gone or name.startswith(f"{gone}/")]:
             del self._files[known]
 
     def _move(self, old: str, new: str) -> list[str]:
-        """The file `old`, or what is known of that folder, is called `new` from now on.
+        """Rename the file `old`, or the known files in that folder, to `new`.
 
-        Returns:
-            The new paths in one form.
+        Returns: The new paths, normalized.
         """
         before, after = normalise_path(old, self._folders), normalise_path(new, self._folders)
         inside = [path for path in self._files if path.startswith(f"{before}/")]
@@ -370,7 +370,7 @@ class FileReader:
         return [after, *(f"{after}{path[len(before) :]}" for path in inside)]
 
     def _follow_patch(self, text: str) -> list[str]:
-        """Apply the patch in `text`; the paths it changed."""
+        """Apply the patch in `text`; returns the paths it changed."""
         return [
             self._patch(match["kind"], match["path"].strip(), match["body"])
             for match in _PATCHED.finditer(text)
@@ -399,7 +399,7 @@ class FileReader:
 class ShownFile:
     """One file as the context shows it.
 
-    `is_whole` where all of it stands there as it is; `hidden` are known lines that do not.
+    `is_whole`: all of it is shown as it is; `hidden`: known lines that are not shown.
     """
 
     path: str
@@ -408,11 +408,11 @@ class ShownFile:
     hidden: frozenset[str] = frozenset()
 
     def holds(self, text: str) -> bool:
-        """Whether what of `text`, of this file, is still so stands here; numbers may be before."""
+        """Whether the current lines of `text`, from this file, are shown here, numbered or not."""
         return self.hidden.isdisjoint(line for forms in plain_lines(text) for line in forms)
 
     def shows(self, lines: Iterable[str]) -> bool:
-        """Whether each of `lines` stands here."""
+        """Whether each of `lines` is shown here."""
         return {line for line in lines if line.strip()} <= set(self.text.split("\n"))
 
 
@@ -424,20 +424,19 @@ def shown_files(
     *,
     verbatim: frozenset[str] = frozenset(),
 ) -> list[ShownFile]:
-    """The files to show, changed ones and those read often, the one touched last first.
+    """The files to show: changed and often read ones, the most recently touched first.
 
+    A changed file is shown whole up to `WHOLE_TOKENS` or `WHOLE_SHARE` of the space, else by its
+    edited places with the lines around them. Files that do not fit are only in the lists of paths.
     Temporary files are not shown.
 
-    A changed file is shown whole up to `WHOLE_TOKENS` or `WHOLE_SHARE` of the room, else by its
-    edited places with the lines around them. What does not fit is left to the lists of paths.
-
     Args:
-        files: What the log knows, the one touched last first.
-        room_tokens: Bound of all together.
-        counter: Measures them.
-        on_disk: Asked for files that the log knows in part only. What stands there is shown if
-            it holds every line that the log knows: then nobody else changed it.
-        verbatim: Entries that stay as they are; a file that one of them wrote stands there.
+        files: The files in the log, the most recently touched first.
+        room_tokens: Limit of all together.
+        counter: Counts their tokens.
+        on_disk: Reads files that the log knows only in part. The text on disk is shown if it has
+            every line in the log: then nobody else changed it.
+        verbatim: Entries that stay unchanged; a file that one of them wrote is visible there.
     """
     at_work = [
         file
@@ -464,13 +463,13 @@ def shown_files(
 
 
 def shown_paths(summary: str) -> list[str]:
-    """The files that `summary` shows as they were when it was made."""
+    """The files that `summary` shows in their state at that time."""
     block = _FILES_NOW.search(summary)
     return _FILE_HEAD.findall(block[1]) if block else []
 
 
 def known_files(files: Sequence[FileState], paths: Set[str]) -> tuple[KnownFile, ...]:
-    """What a later session needs of the files at `paths`, the one touched last at the end."""
+    """What a later session needs of the files at `paths`, the most recently touched last."""
     return tuple(
         KnownFile(
             path=file.path,
@@ -488,11 +487,11 @@ def known_files(files: Sequence[FileState], paths: Set[str]) -> tuple[KnownFile,
 
 
 def complete_file(file: FileState, on_disk: ReadFile | None) -> None:
-    """Take what stands on the disk for what the log does not show.
+    """Fill in from disk what the log does not show of a file.
 
-    That is where the disk holds every line that the log knows, or, after commands that changed
-    it unseen, half of them at least. Where it holds others somebody else changed the file: then
-    it is not known as a whole any more.
+    This requires that the disk has every line in the log or, after commands with unseen changes, at
+    least half of them. Otherwise somebody else changed the file, and it no longer counts as known
+    completely.
     """
     if on_disk is None or not file.runs or (text := on_disk(file.path)) is None:
         return
@@ -507,7 +506,7 @@ def complete_file(file: FileState, on_disk: ReadFile | None) -> None:
 
 
 def _forms(file: FileState, room: int, counter: TokenCounter) -> Iterable[tuple[str, bool]]:
-    """Ways to show `file`, the one that says most first."""
+    """Ways to show `file`, the most complete first."""
     note = "".join(f"\n(changed since by: {command})" for command in file.unseen)
     what = "changed" if file.is_changed else f"read {file.reads} times"
     text = file.text
@@ -522,7 +521,7 @@ def _forms(file: FileState, room: int, counter: TokenCounter) -> Iterable[tuple[
 
 
 def _edited_places(file: FileState, room: int, counter: TokenCounter) -> str:
-    """The lines that edits made, the newest first, then those around them, as many as fit."""
+    """The lines of edits, newest first, then the lines around them, as many as fit."""
     wanted: list[set[int]] = [set() for _ in file.runs]
     found = list(_places_of_edits(file))
     for around in _AROUND_LINES:
@@ -540,7 +539,7 @@ def _edited_places(file: FileState, room: int, counter: TokenCounter) -> str:
 
 
 def _places_of_edits(file: FileState) -> Iterator[tuple[int, int, int]]:
-    """Run, first and last line of each edit's new text that still stands, the newest first."""
+    """Run, first and last line of each edit whose new text is still there, newest first."""
     texts = ["\n".join(lines) for _, lines in file.runs]
     for new in reversed(file.edits):
         run = next((at for at, text in enumerate(texts) if new and new in text), None)
@@ -550,7 +549,7 @@ def _places_of_edits(file: FileState) -> Iterator[tuple[int, int, int]]:
 
 
 def _places(file: FileState, wanted: Sequence[set[int]]) -> str:
-    """The `wanted` lines of each run, each part under the number of its first line."""
+    """The `wanted` lines of each run, each part below the number of its first line."""
     parts: list[str] = []
     for (start, lines), places in zip(file.runs, wanted, strict=True):
         previous = -2
@@ -563,7 +562,7 @@ def _places(file: FileState, wanted: Sequence[set[int]]) -> str:
 
 
 def _joined(runs: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """`runs` in the order of their numbers, neighbours made one; those without come last."""
+    """`runs` sorted by number, with adjacent ones joined; those without numbers come last."""
     joined: list[tuple[int, list[str]]] = []
     for start, lines in sorted(runs, key=lambda run: run[0] or 1 << 40):
         if joined and start and joined[-1][0] and joined[-1][0] + len(joined[-1][1]) == start:
@@ -574,7 +573,7 @@ def _joined(runs: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]
 
 
 def _shown_lines(text: str) -> tuple[int, list[str], bool]:
-    """Number of the first line (0 where lines have none), the lines, and whether more is there."""
+    """The number of the first line (0 if unnumbered), the lines, and whether more follow."""
     lines = text.removesuffix("\n").split("\n")
     is_cut = False
     for _ in range(_LAST_LINES):
@@ -593,7 +592,7 @@ def _shown_lines(text: str) -> tuple[int, list[str], bool]:
 
 
 def _first_asked(arguments: JsonObject) -> int | None:
-    """The first line asked for where a part was; None where all of the file was."""
+    """The first line that a partial read asked for; None if it asked for the whole file."""
     view = arguments.get("view_range")
     if isinstance(view, list) and view and isinstance(view[0], int):
         return max(view[0], 1)
@@ -604,7 +603,7 @@ def _first_asked(arguments: JsonObject) -> int | None:
 
 
 def edits_in(arguments: JsonObject) -> list[tuple[str, str, bool]]:
-    """Old and new text of each edit a call makes, and whether it is made everywhere."""
+    """Old and new text of each edit in a call, and whether it applies everywhere."""
     listed = arguments.get("edits")
     parts: list[JsonValue] = [arguments, *(listed if isinstance(listed, list) else ())]
     found: list[tuple[str, str, bool]] = []
@@ -621,26 +620,26 @@ def edits_in(arguments: JsonObject) -> list[tuple[str, str, bool]]:
 
 
 def written_text(arguments: JsonObject) -> str | None:
-    """The whole text of the file that a call writes; None where it names none."""
+    """The complete file text that a call writes; None if it has none."""
     return _first_text(arguments, _BODY_NAMES)
 
 
 def changed_text(action: Action) -> str:
-    """What a call writes into its file: all of it, the new texts of its edits, or its patch."""
+    """What a call writes into its file: the whole text, the new texts of its edits, or a patch."""
     new = [text for _, text, _ in edits_in(action.arguments)] or [written_text(action.arguments)]
     patch = [v for v in action.arguments.values() if isinstance(v, str) and "*** " in v]
     return "\n".join(text for text in (*new, *patch) if text)
 
 
 def written_by_command(command: str) -> tuple[str, str] | None:
-    """Path and text of the file that `command` writes with a here-document, if it does."""
+    """Path and text of the file that `command` writes with a here-document; None if it does not."""
     if "<<" not in command or (found := _HEREDOC.search(command)) is None:
         return None
     return _within(_folder_of(command), found["path"] or found["path2"]), found["body"]
 
 
 def plain_lines(text: str) -> list[tuple[str, str]]:
-    """The lines of `text`, each as it is and without the number it may begin with."""
+    """The lines of `text`, each as it is and without its line number."""
     return [(line, _NUMBERED.sub("", line, count=1)) for line in text.split("\n")]
 
 
@@ -654,7 +653,7 @@ def _inner(text: str) -> str:
 
 
 def _folder_of(command: str) -> str:
-    """The folder that `command` changes to first, with a slash behind it."""
+    """The folder that `command` first changes to, with a trailing slash."""
     found = _FOLDER.match(command)
     return f"{found['path']}/" if found else ""
 

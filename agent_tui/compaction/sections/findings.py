@@ -1,4 +1,4 @@
-"""The model's own sentences that give a reason: what was decided and why, what did not work."""
+"""The model's own sentences that give a reason: decisions and why, and what did not work."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ _NO_SENTENCE = re.compile(
     r"(?:let me|let[’']s|let us|i[’']ll|i will)\b)|[{;,(]$|=>|^[\w.]+\(",
     re.IGNORECASE,
 )
-"""Rows of tables, quotations, lines of code, and what was about to be done."""
+"""Table rows, quotations, code, and announcements of the next step."""
 
 _FENCED = re.compile(r"^\s*```.*?^\s*```", re.MULTILINE | re.DOTALL)
 _WORD = re.compile(r"[\w./-]+")
@@ -36,7 +36,7 @@ _MOST = 400
 
 
 def reasons_in(text: str) -> list[str]:
-    """The sentences of `text` that give a reason, as they were written."""
+    """The sentences of `text` that give a reason, as written."""
     plain = _FENCED.sub("", text)
     sentences = (part.strip().lstrip("-*• ").strip() for part in sentences_of(plain))
     return [
@@ -49,7 +49,7 @@ def reasons_in(text: str) -> list[str]:
 
 
 def all_findings(events: Iterable[Event], earlier: Sequence[str] = ()) -> tuple[str, ...]:
-    """Every sentence with a reason, oldest first, those that a parent session handed on before."""
+    """Every sentence with a reason, oldest first, starting with those from a parent session."""
     found = dict.fromkeys(earlier)
     for event in events:
         text = plan_in(event.output.action) if isinstance(event, Done) else ""
@@ -61,7 +61,7 @@ def all_findings(events: Iterable[Event], earlier: Sequence[str] = ()) -> tuple[
 
 
 def names_in_use(events: Sequence[Event], texts: Iterable[str]) -> frozenset[str]:
-    """Files and identifiers that the newest actions and `texts` speak of."""
+    """Files and identifiers that the newest actions and `texts` mention."""
     actions = [event.output.action for event in events if isinstance(event, Done)]
     spoken = [f"{action.path} {action.command[:400]}" for action in actions[-_NEWEST_ACTIONS:]]
     return frozenset(name for text in (*spoken, *texts) for name in _names(text))
@@ -77,14 +77,14 @@ def findings_that_fit(
 ) -> list[str]:
     """The findings to list, oldest first.
 
-    First come those that concern what is in use, then the newest of the others.
+    Those about names in use have priority, then the newest of the others.
 
     Args:
         findings: Oldest first.
         in_use: See `names_in_use`.
-        elsewhere: What the context holds anyway; nothing of it is said twice.
-        room_tokens: Bound of all together.
-        counter: Measures them.
+        elsewhere: Text that is in the context anyway and is not repeated.
+        room_tokens: Limit of all together.
+        counter: Counts their tokens.
     """
     known = " ".join(elsewhere.split())
     ranked = sorted(
@@ -105,14 +105,14 @@ def findings_that_fit(
 
 
 def _names(text: str) -> frozenset[str]:
-    """Words that look like names of code, and paths with their last part alone."""
+    """Words that look like names in code, and paths, also by their last part alone."""
     words = {word.strip("./-") for word in _WORD.findall(text[:_LOOKED_AT_CHARS])}
     names = {word for word in words if len(word) <= _LONGEST_NAME and _IS_NAME.search(word)}
     return frozenset(names | {name.rpartition("/")[2] for name in names})
 
 
 def first_sentence(text: str, max_chars: int) -> str:
-    """The beginning of `text`, up to the end of its first sentence."""
+    """The beginning of `text` up to the end of its first sentence."""
     plain = text.strip()
     line = plain.partition("\n")[0]
     return one_line(SENTENCE_END.split(line, maxsplit=1)[0], max_chars)

@@ -1,4 +1,4 @@
-"""A conversation as what was said, replied and done, whatever program wrote it."""
+"""A conversation as messages, replies and actions, whatever program wrote it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from agent_tui.sessions.entries import Entry, MessageEntry
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message of the person's."""
+    """A message of the user's."""
 
     entry_id: str
     text: str
@@ -35,9 +35,9 @@ class Replied:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """An action and what came of it. `entry_id` is that of its output.
+    """An action and its output. `entry_id` is that of the output.
 
-    `changed` are the files that were seen to change meanwhile.
+    `changed` are the files seen to change meanwhile.
     """
 
     entry_id: str
@@ -49,7 +49,7 @@ Event: TypeAlias = Said | Replied | Done
 
 
 def read_history(path: Sequence[Entry]) -> tuple[Event, ...]:
-    """The events of `path` in their order; what the model is not to know of is left out."""
+    """The events of `path` in order, without those hidden from the model."""
     messages = (entry for entry in path if isinstance(entry, MessageEntry))
     entries = _results_after_their_calls(e for e in messages if not _is_hidden(e.message))
     outputs = read_outputs([entry.message for entry in entries])
@@ -67,14 +67,14 @@ def read_history(path: Sequence[Entry]) -> tuple[Event, ...]:
 
 
 def _read(file: AttachedFile) -> Output:
-    """A file that went along with a message, as if it had been read then."""
+    """An attached file as the output of a read at that time."""
     part = {} if file.is_whole else {"offset": file.first}
     action = Action("read", "read", file.path, arguments={"path": file.path, **part})
     return Output(action, file.text, has_failed=False)
 
 
 def _results_after_their_calls(entries: Iterable[MessageEntry]) -> list[MessageEntry]:
-    """`entries` with each result behind the reply that made its call, as the model sees them."""
+    """`entries` with each result after the reply that made its call, as the model sees them."""
     groups: list[list[MessageEntry]] = []
     by_call: dict[str, list[MessageEntry]] = {}
     for entry in entries:

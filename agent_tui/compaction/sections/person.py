@@ -1,4 +1,4 @@
-"""What the person said, word for word: repetitions go first, what states something goes last."""
+"""The user's messages word for word: repetitions are dropped first, statements last."""
 
 import re
 from collections import defaultdict
@@ -14,13 +14,13 @@ from agent_tui.omissions import recall_mark
 from agent_tui.tokens import TokenCounter
 
 _LEAST_TOKENS = 60
-"""A message is not shortened below this before all of another one goes."""
+"""A message is not shortened below this before another one is dropped completely."""
 
 _LONG_TOKENS = 300
-"""A longer message is a pasted text as a rule; its middle says least."""
+"""A longer message is usually pasted text; its middle matters least."""
 
 _NUMBER_TOKENS = 4
-"""What the number before a message takes."""
+"""Tokens of the number before a message."""
 
 _LINE_CHARS = 60
 _ANSWER_WORDS = 8
@@ -41,7 +41,7 @@ _ASSIGNS = re.compile(r"\w[:=]\s+\w")
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """The person's messages as they stand in a summary; `left_out` of them do not."""
+    """The user's messages as a summary shows them; `left_out` of them are not shown."""
 
     lines: list[str]
     left_out: int = 0
@@ -51,8 +51,8 @@ class Spoken:
 class _Sentence:
     """One sentence of a message.
 
-    `worth`: 0 says nothing new, 1 is plain, 2 is plain and stands beside a statement, 3 is one: a
-    rule, or what has a value or a name.
+    `worth`: 0 is nothing new, 1 is plain, 2 is plain beside a statement, 3 is a statement: a rule,
+    or a sentence with a value or a name.
     """
 
     text: str
@@ -75,17 +75,16 @@ def said_by_person(
 ) -> Spoken:
     """The messages within `room_tokens`, oldest first.
 
-    All of them whole while there is room. Beyond it, these go one after the other until the rest
-    fits: sentences that a later message says again or that say nothing ("go on"), the middle of
-    long messages, plain sentences from the oldest on, those beside a statement, and at last
-    messages with a rule, a number, a name or a value, whole. Such a message leaves its beginning
-    with the id to recall it by, or the id alone where there is no room for more. The first message
-    and the newest ones stay.
+    If not all fit, these are dropped in order until the rest fits: sentences that a later message
+    repeats or that say nothing ("go on"), the middle of long messages, plain sentences from the
+    oldest on, those beside a statement, and finally whole messages with a rule, number, name or
+    value. Such a message leaves its beginning and the id to recall it, or the id alone if space is
+    short. The first message and the newest ones stay.
 
     Args:
         messages: Entry id and text of each, oldest first.
-        room_tokens: Bound of all together.
-        counter: Measures them.
+        room_tokens: Limit of all together.
+        counter: Counts their tokens.
     """
     sizes = [counter.count_text(text) + _NUMBER_TOKENS for _, text in messages]
     if sum(sizes) <= room_tokens:
@@ -101,7 +100,7 @@ def said_by_person(
 
 
 def questions_answered(events: Sequence[Event]) -> dict[str, str]:
-    """For each short message that follows a question, the end of the reply that asked it."""
+    """For each short message that answers a question, the end of the reply with the question."""
     return {
         said.text: " ".join(reply.text[-_QUESTION_CHARS:].split())
         for reply, said in pairwise(events)
@@ -115,7 +114,7 @@ def questions_answered(events: Sequence[Event]) -> dict[str, str]:
 def with_questions(
     lines: Sequence[str], asked: Mapping[str, str], room_tokens: int, counter: TokenCounter
 ) -> list[str]:
-    """`lines` with what they answer behind them, the newest first, as far as there is room."""
+    """`lines` followed by the questions they answer, newest first, as far as there is space."""
     told: list[str] = []
     for line in reversed(lines):
         behind = f" [in answer to: …{asked[line]}]" if line in asked else ""
@@ -130,7 +129,7 @@ def with_questions(
 def _read(
     messages: Sequence[tuple[str, str]], sizes: Sequence[int], counter: TokenCounter
 ) -> list[_Message]:
-    """The messages as sentences; the newest come first to tell what is said again later."""
+    """Split the messages into sentences, newest first, to find what is repeated later."""
     later: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
     found: list[_Message] = []
     for (entry_id, text), tokens in zip(reversed(messages), reversed(sizes), strict=True):
@@ -155,7 +154,7 @@ def _read(
 
 
 def _is_said(words: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether `other` says what `words` say: every word of some length, and nearly all of them."""
+    """Whether `other` contains nearly all of `words`, including every longer word and value."""
     missing = words - other
     return all(len(word) <= _SMALL_WORD and not _VALUE.search(word) for word in missing) and len(
         missing
@@ -178,7 +177,7 @@ def _states(message: _Message) -> bool:
 
 
 def _leave_out(messages: Sequence[_Message], worth: int, over: float) -> float:
-    """Leave out sentences of `worth`, the oldest first; the tokens that are gained."""
+    """Leave out sentences of `worth`, oldest first; returns the tokens saved."""
     found = [
         (message, sentence)
         for message in messages[1:-_NEWEST]
@@ -196,9 +195,9 @@ def _leave_out(messages: Sequence[_Message], worth: int, over: float) -> float:
 
 
 def _leave_out_statements(messages: Sequence[_Message], over: float, counter: TokenCounter) -> None:
-    """Leave out messages that state something until `over` tokens are gained, the longest first.
+    """Leave out messages with statements, longest first, until `over` tokens are saved.
 
-    A message goes as a whole: a rule without the value that stands beside it says something else.
+    Each is left out whole: a rule without the value beside it would mean something else.
     """
     found = [
         (sum(part.tokens for part in message.sentences if part.is_there), message)
@@ -214,7 +213,7 @@ def _leave_out_statements(messages: Sequence[_Message], over: float, counter: To
 
 
 def _shorten_long(messages: Sequence[_Message], over: float, counter: TokenCounter) -> float:
-    """Shorten long messages in the middle, all to the same size; what is still too much."""
+    """Cut the middle of long messages, all to the same size; returns the tokens still too many."""
     long = [
         message
         for message in messages
@@ -241,9 +240,9 @@ def _shorten_long(messages: Sequence[_Message], over: float, counter: TokenCount
 
 
 def _lines(messages: Sequence[_Message]) -> Iterator[tuple[str, str | None]]:
-    """The messages as they stand now.
+    """The messages as shortened so far.
 
-    With the id of one of which only its beginning is left, and "" for one of which nothing is.
+    Each comes with its id if only its beginning is left, and "" if nothing is.
     """
     for message in messages:
         there = any(sentence.is_there for sentence in message.sentences)
@@ -272,7 +271,7 @@ def _text(message: _Message) -> str:
 
 
 def _within(lines: Sequence[tuple[str, str | None]], room: int, counter: TokenCounter) -> Spoken:
-    """`lines`, of those that are left of messages the newest that fit, and the ids of the rest."""
+    """Those `lines` that fit, of shortened messages the newest ones, and the ids of the rest."""
     sizes = [counter.count_text(text) + _NUMBER_TOKENS for text, _ in lines]
     ids = [entry_id for _, entry_id in lines if entry_id]
     id_tokens = max((counter.count_text(one) + 1 for one in ids), default=1)
@@ -296,7 +295,7 @@ def _within(lines: Sequence[tuple[str, str | None]], room: int, counter: TokenCo
 
 
 def _equal_share(sizes: Sequence[int], room: int) -> int:
-    """The size to which the largest must come down so that all fit."""
+    """The size to which the largest ones must shrink so that all fit."""
     left, share = room, max(sizes, default=0)
     for number, size in enumerate(sorted(sizes)):
         share = left // (len(sizes) - number)

@@ -1,4 +1,4 @@
-"""Where the work stands, as far as the log says it: plan, tracker, commit, tests."""
+"""The state of the work as far as the log shows it: plan, tracker, commit, tests."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -22,7 +22,7 @@ _COMMIT = re.compile(
 _ON_BRANCH = re.compile(r"^On branch (\S+)$|^Switched to (?:a new )?branch '([^']+)'", re.MULTILINE)
 _TITLE_MARKS = re.compile(r"^[\s\W_]*(?:\[[ x~]\])?[\s\W_]*")
 _STATUS = re.compile(r"\s+\[[^\[\]]*\]\s*$")
-"""What a list of items says of one behind its title, true then: ``[P1 · OPEN]``."""
+"""The status of an item in a list, after its title: ``[P1 · OPEN]``. It may be outdated."""
 _MOST_ITEMS = 60
 _MOST_COMMITS = 5
 _MOST_TESTS = 2
@@ -33,7 +33,7 @@ _LOOKED_AT_CHARS = 20_000
 
 @dataclass(slots=True)
 class StateReader:
-    """Walks a conversation forward; `state` is how things stand at its end."""
+    """Reads a conversation in order; `state` is the state at its end."""
 
     _plan: dict[str, str] = field(default_factory=dict[str, str])
     _items: dict[str, str] = field(default_factory=dict[str, str])
@@ -44,7 +44,7 @@ class StateReader:
 
     @classmethod
     def after(cls, earlier: WorkState | None) -> "StateReader":
-        """A reader that goes on from what a parent session handed on."""
+        """A reader that continues from what a parent session passed on."""
         if earlier is None:
             return cls()
         return cls(
@@ -57,7 +57,7 @@ class StateReader:
         )
 
     def read(self, events: Iterable[Event]) -> WorkState:
-        """The state after `events`; of background commands others know."""
+        """The state after `events`, without background commands."""
         for event in events:
             if isinstance(event, Done):
                 self._read(event.output)
@@ -109,7 +109,7 @@ class StateReader:
 
 
 def done_lines(state: WorkState, uncommitted: Collection[str] = ()) -> list[str]:
-    """What is finished, one line each; the items `uncommitted` say so."""
+    """What is finished, one line each; items in `uncommitted` are marked."""
     lines = [f"- [x] {step}" for step, status in state.plan.items() if status == "completed"]
     lines += [
         f"- [x] {_item(item, state)}{' (not committed yet)' if item in uncommitted else ''}"
@@ -120,13 +120,13 @@ def done_lines(state: WorkState, uncommitted: Collection[str] = ()) -> list[str]
 
 
 def items_begun(state: WorkState | None) -> list[str]:
-    """Items of a tracker in progress."""
+    """Tracker items that are in progress."""
     items = state.items.items() if state is not None else ()
     return [item for item, status in items if status == "in progress"]
 
 
 def in_progress_lines(state: WorkState) -> list[str]:
-    """What is being worked on, one line each."""
+    """What is in progress, one line each."""
     steps = (step for step, status in state.plan.items() if status == "in_progress")
     lines = [f"- [ ] {step} (in progress)" for step in steps]
     begun = items_begun(state)
@@ -134,13 +134,13 @@ def in_progress_lines(state: WorkState) -> list[str]:
 
 
 def pending_lines(state: WorkState) -> list[str]:
-    """What is still to be begun, without marks."""
+    """What has not been started, without marks."""
     lines = [step for step, status in state.plan.items() if status == "pending"]
     return lines + [_item(i, state) for i, status in state.items.items() if status == "open"]
 
 
 def check_lines(state: WorkState) -> list[str]:
-    """Branch, newest test results and what runs in the background, one line each."""
+    """Branch, newest test results and running background commands, one line each."""
     lines = [f"- branch: {state.branch}"] if state.branch else []
     lines += [f"- `{command}` -> {result}" for command, result in state.tests.items()]
     return lines + [_running(job) for job in state.jobs.values()]
@@ -168,7 +168,7 @@ def _step(todo: JsonValue) -> tuple[str, str] | None:
 
 
 def _title(item: str, text: str) -> str:
-    """What the first line of `text` that names `item` says beside it."""
+    """The rest of the first line of `text` that names `item`, as its title."""
     pattern = re.compile(rf"(?<![\w.-]){re.escape(item)}(?![\w-]|\.\d)")
     for line in text[:_LOOKED_AT_CHARS].split("\n"):
         if found := pattern.search(line):

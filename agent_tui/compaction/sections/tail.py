@@ -1,4 +1,4 @@
-"""The newest messages as they stay: what stands elsewhere takes a line."""
+"""The newest messages as they stay: what is shown elsewhere becomes one line."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ from agent_tui.sessions.entries import ContextEditEntry, timestamp_now
 from agent_tui.tokens import TokenCounter
 
 _SHOWING = ("read", "write", "edit")
-"""Actions whose output may show the file; writes and edits do with some agents."""
+"""Actions whose output may show the file; some agents also show it after writes and edits."""
 
 _SHORT_ARGUMENT_TOKENS = 60
 _LEAST_SAVING_TOKENS = 24
@@ -50,18 +50,18 @@ _MARK_TOKENS = 40
 _LEAST_OUTPUT_TOKENS = 200
 _LONG_ARGUMENT_TOKENS = 400
 _LONG_LINE_CHARS = 1_000
-"""A longer line of what a command printed is generated text: its ends say enough."""
+"""A longer line in a command's output is generated text: its two ends are enough."""
 
 _Passage: TypeAlias = tuple[str, ...]
 _PASSAGE_LINES = 5
-"""Fewer lines are alike by chance."""
+"""Fewer lines can be equal by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """What each live entry takes if it stays, and the edits that make it so.
+    """The size of each live entry if it stays, and the edits that achieve it.
 
-    `files` are those of which an edited entry, by its id, says no more than that they are shown.
+    `files` maps the id of an edited entry to the files that it now only refers to.
     """
 
     tokens: tuple[int, ...]
@@ -69,17 +69,17 @@ class Tail:
     files: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
 
     def needed(self, entries: Iterable[LiveEntry]) -> frozenset[str]:
-        """The files that have to be shown if `entries` stay."""
+        """The files that must be shown if `entries` stay."""
         return frozenset(path for one in entries for path in self.files.get(one.id, ()))
 
 
 class TailEditor:
-    """Edits of messages that stay. All edits are of one batch.
+    """Makes edits of messages that stay. All edits have the same batch.
 
     Args:
         units: The messages of the context that can be changed.
-        batch: Of the edits.
-        counter: Measures them.
+        batch: The batch id of the edits.
+        counter: Counts their tokens.
     """
 
     def __init__(self, units: Sequence[Unit], batch: str, counter: TokenCounter) -> None:
@@ -98,12 +98,12 @@ class TailEditor:
         folders: Sequence[str],
         room: int,
     ) -> Tail:
-        """The edits of the newest messages of `live`, looked at until `room` tokens are full.
+        """The edits of the newest messages of `live`, as many as fill `room` tokens.
 
-        A view of a file of which there is a newer one, an output that came again later, and
-        views and changes whose lines stand among those `shown` of their file give way to a line;
-        so does the thinking of all but the newest reply. Of the newest exchange only what repeats
-        its own call does.
+        One line replaces a view of a file that has a newer view, an output that is repeated later,
+        and views and changes whose lines are `shown` with their file. Thinking is removed from all
+        but the newest reply. In the newest exchange only text that repeats its own call is
+        replaced.
         """
         pointers = pointers_to_newer(self._order)
         newest = self._newest_exchange()
@@ -140,13 +140,13 @@ class TailEditor:
         return Tail(tuple(tokens), edits, files)
 
     def verbatim(self, live: LiveConversation) -> frozenset[str]:
-        """The entries of `live` that stay as they are in any case: the newest exchange."""
+        """The entries of `live` that always stay unchanged: the newest exchange."""
         newest = self._newest_exchange()
         units = (self._units.get(entry.id) for entry in live.entries)
         return frozenset(u.entry_id for u in units if u is not None and u.position >= newest)
 
     def unchanged(self, live: LiveConversation, tail: Tail, cut: int) -> frozenset[str]:
-        """The entries of `live` from `cut` on that the model sees as they were written."""
+        """The entries of `live` from `cut` on that the model sees as originally written."""
         entries = [entry.id for entry in live.entries[cut:] if entry.id not in tail.edits]
         edited = {u.entry_id for u in self._order if u.edited_tier != UNEDITED}
         return frozenset(entries) - edited
@@ -160,10 +160,10 @@ class TailEditor:
         room: int,
         whole: frozenset[str] = frozenset(),
     ) -> Tail | None:
-        """`tail` with the entries `first` to `last` shortened to fit `room`, but for `whole` ones.
+        """`tail` with the entries `first` to `last` shortened to fit `room`, except `whole` ones.
 
-        Long texts that calls write or run become a line first, then outputs keep their two ends.
-        None where that is not enough.
+        First, long texts that calls write or run become one line; then outputs are cut to their two
+        ends. None if that is not enough.
         """
         tokens, edits = list(tail.tokens), dict(tail.edits)
         for at in range(first, last):
@@ -207,7 +207,7 @@ class TailEditor:
         return is_output and entry_id not in tail.edits and tail.tokens[at] > _LEAST_OUTPUT_TOKENS
 
     def _newest_exchange(self) -> int:
-        """Position of the newest reply that has results after it, or of the newest message."""
+        """Position of the newest reply with results after it, or of the newest message."""
         at = len(self._order) - 1
         while at > 0 and isinstance(self._order[at].message, ToolResultMessage):
             at -= 1
@@ -220,9 +220,9 @@ class TailEditor:
         named: Mapping[str, ShownFile],
         said: "_Said",
     ) -> Content:
-        """`message` without its thinking, texts replaced, and what stands elsewhere that it wrote.
+        """`message` without thinking and text shown elsewhere, and with replaced texts.
 
-        That is in the files shown, or in a later call.
+        Elsewhere is in the files shown or in a later call.
         """
         parts: list[TextContent | ToolCall] = []
         for part in without_thinking(message):
@@ -246,7 +246,7 @@ class TailEditor:
         return _with_text(call, body, mark)
 
     def _edit(self, unit: Unit, content: Content, tier: int) -> tuple[ContextEditEntry, int] | None:
-        """The edit that puts `content` in the place of `unit`, and its size; None if no gain."""
+        """The edit that replaces `unit` with `content`, and its size; None if it saves nothing."""
         edit = ContextEditEntry(
             target_id=unit.entry_id,
             replacement=content,
@@ -260,7 +260,7 @@ class TailEditor:
 
 
 def _with_text(call: ToolCall, old: str, new: str) -> ToolCall:
-    """`call` with `new` in the place of `old` in what it was given."""
+    """`call` with `old` replaced by `new` in its arguments."""
     if not old or old == new:
         return call
     arguments: JsonObject = {
@@ -279,7 +279,7 @@ def _line(
     *,
     is_newest: bool,
 ) -> tuple[Content, frozenset[str]]:
-    """What `output` becomes, None where it stays as it is, and the files that show what goes."""
+    """What replaces `output` (None to keep it), and the files that show what is removed."""
     recall = recall_mark(unit.entry_id)
     if paths or pointer:
         return (f"({', '.join(paths)} is in files-now) {recall}" if paths else pointer), paths
@@ -298,7 +298,7 @@ def _line(
 
 
 def _stands_mark(entry_id: str, files: Collection[str]) -> str:
-    """Where lines are that are left out."""
+    """The note on where left-out lines can be found."""
     named = f"of {', '.join(sorted(files))} in files-now" if files else "that stand below"
     return f"(lines {named}) {recall_mark(entry_id)}"
 
@@ -306,7 +306,7 @@ def _stands_mark(entry_id: str, files: Collection[str]) -> str:
 def _files_named(
     unit: Unit, shown: Mapping[str, ShownFile], folders: Sequence[str]
 ) -> dict[str, ShownFile]:
-    """The files that `unit` shows or changes and that are shown with all of it, by call."""
+    """The files, by call, that `unit` shows or changes and that are shown with all its lines."""
     if (output := unit.output) is not None:
         action = output.action
         view = file_view(output) if action.command else None
@@ -331,7 +331,7 @@ def _files_named(
 
 
 class _Said:
-    """The passages that the context holds already, and where: in a file shown or in a message."""
+    """The passages already in the context, and where: in a file shown or in a message."""
 
     def __init__(self, files: Iterable[ShownFile]) -> None:
         self._places: dict[_Passage, str] = {}
@@ -339,16 +339,16 @@ class _Said:
             self.add(file.text, file.path)
 
     def add(self, text: str, path: str = "") -> None:
-        """`text` stands there, in the file at `path` or in a message."""
+        """Add `text`, from the file at `path` or from a message."""
         for _, passage in _passages(text):
             self._places.setdefault(passage, path)
 
     def without(
         self, text: str, mark: Callable[[Collection[str]], str]
     ) -> tuple[str, frozenset[str]]:
-        """`text` without the passages that are known, and the files they are in.
+        """`text` without known passages, and the files that have them.
 
-        Each leaves the `mark` made of the files that it is in.
+        Each is replaced by the `mark` for its files.
         """
         known: dict[int, str] = {}
         for at, passage in _passages(text):
@@ -364,13 +364,13 @@ class _Said:
 
 
 def _passages(text: str) -> Iterator[tuple[int, _Passage]]:
-    """Each run of `_PASSAGE_LINES` lines of `text` without their numbers, and where it begins."""
+    """Each run of `_PASSAGE_LINES` lines of `text` without line numbers, and its start."""
     lines = [plain for _, plain in plain_lines(text)]
     for at in range(len(lines) - _PASSAGE_LINES + 1):
         yield at, tuple(lines[at : at + _PASSAGE_LINES])
 
 
 def _texts(message: Message) -> list[str]:
-    """What the calls of `message` write and run."""
+    """The texts that the calls of `message` write or run."""
     calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
     return [action.command or changed_text(action) for action in map(action_of, calls)]

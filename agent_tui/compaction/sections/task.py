@@ -1,4 +1,4 @@
-"""The text of the task: what a tracker, a plan or a named document says is to be done."""
+"""The task's text: what a tracker, a plan or a named document says should be done."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,10 +37,10 @@ _LEAST_TOKENS = 80
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a tracker is told to do with items.
+    """An instruction to a tracker about items.
 
-    `tracker` is the program or tool, `state` what becomes of the items (``done``, ``open``,
-    ``in progress``, or empty), `is_plain` whether the command says that it is about issues.
+    `tracker` is the program or tool, `state` the items' new state (``done``, ``open``, ``in
+    progress``, or empty), `is_plain` whether the command says that it is about issues.
     """
 
     tracker: str
@@ -51,7 +51,7 @@ class Order:
 
 
 def tracker_orders(action: Action) -> Iterator[Order]:
-    """What `action` tells a tracker: by commands, or by its tool."""
+    """The orders that `action` gives a tracker: by commands, or by its tool."""
     if action.command:
         for program, arguments in programs_run(action.command):
             if (order := _order(program, arguments)) is not None:
@@ -70,7 +70,7 @@ def tracker_orders(action: Action) -> Iterator[Order]:
 
 
 def _order(program: str, arguments: Sequence[str]) -> Order | None:
-    """What a command tells a tracker: words, a verb, items, and perhaps a state."""
+    """The order in a command: words, a verb, items, and perhaps a state; None if it is none."""
     at = next((n for n, word in enumerate(arguments) if _verb([word])), len(arguments))
     before, verb, after = arguments[:at], "".join(arguments[at : at + 1]), arguments[at + 1 :]
     is_plain = any(_KIND.fullmatch(word) for word in before)
@@ -94,7 +94,7 @@ def _verb(words: Sequence[str]) -> str:
 
 
 def _asked_state(verb: str, arguments: Sequence[str], behind: Sequence[str]) -> str:
-    """The state that a change of items names: in an option, or as the word behind them."""
+    """The state that a change of items names: in an option, or as the word after them."""
     for at, word in enumerate(arguments):
         if word == "--claim":
             return "in progress"
@@ -121,21 +121,20 @@ def task_texts(
     *,
     has_commits: bool = False,
 ) -> tuple[TaskText, ...]:
-    """The newest text of each open item, the one shown last at the end.
+    """The newest text of each open item, the most recently shown last.
 
-    One that was closed stays until the next commit, where commits are made at all.
-
-    A program is a tracker where it changes the state of items, or is told what kind of item to
-    show; of others, items and documents count that the user named. One output that shows several
-    items is the text of all of them until each is closed or shown again. A plan that was handed
-    over is that of the item in progress, if there is one, until it is closed.
+    A closed item stays until the next commit, if commits are made at all. A program counts as a
+    tracker if it changes items' states or is told which kind of item to show; of others, items and
+    documents count if the user named them. An output with several items is the text of all of them
+    until each is closed or shown again. A submitted plan belongs to the item in progress, if any,
+    until that is closed.
 
     Args:
         events: The conversation.
-        earlier: What a parent session handed on.
-        said: What the user said in earlier sessions.
-        begun: Items that were in progress when they ended.
-        has_commits: Whether something was committed in them.
+        earlier: Texts passed on by a parent session.
+        said: The user's messages in earlier sessions.
+        begun: Items that were in progress when those ended.
+        has_commits: Whether those sessions made a commit.
     """
     begun = list(begun)
     found = {task.item: task for task in earlier}
@@ -148,7 +147,7 @@ def task_texts(
     has_changed = True
     for event in events:
         if isinstance(event, Said) and approved_plan(event.text):
-            found = _without_plan(found)  # it stands among what the person said, as they changed it
+            found = _without_plan(found)  # it stands among what the user said, as they changed it
         if not isinstance(event, Done) or event.output.has_failed:
             continue
         action = event.output.action
@@ -184,7 +183,7 @@ def items_of(task: TaskText) -> list[str]:
 
 
 def _without(tasks: dict[str, TaskText], items: Sequence[str]) -> dict[str, TaskText]:
-    """`tasks` without `items`; a text of several is that of the others from then on."""
+    """`tasks` without `items`; a text of several items then belongs to the others."""
     left: dict[str, TaskText] = {}
     for label, task in tasks.items():
         others = [item for item in items_of(task) if item not in items]
@@ -195,7 +194,7 @@ def _without(tasks: dict[str, TaskText], items: Sequence[str]) -> dict[str, Task
 
 
 def _closed(tasks: dict[str, TaskText], items: Sequence[str]) -> dict[str, TaskText]:
-    """`tasks` after `items` were closed: a text of them alone stays until the next commit."""
+    """`tasks` after `items` were closed: a text of these alone stays until the next commit."""
     closed = {
         label: task.model_copy(update={"is_closed": True})
         for label, task in tasks.items()
@@ -207,7 +206,7 @@ def _closed(tasks: dict[str, TaskText], items: Sequence[str]) -> dict[str, TaskT
 def _without_plan(
     tasks: dict[str, TaskText], items: Sequence[str] | None = None
 ) -> dict[str, TaskText]:
-    """`tasks` without the plan that was handed over; with `items`, only if it is for one."""
+    """`tasks` without the submitted plan; with `items`, only if it is for one of them."""
     plans = None if items is None else {f"{_PLAN} for {item}" for item in items}
     return {
         label: task
@@ -217,7 +216,7 @@ def _without_plan(
 
 
 def plan_in(action: Action) -> str:
-    """The text of a plan that was handed over for approval; empty where `action` does not."""
+    """The text of a plan that `action` submits for approval; empty if it submits none."""
     plan = action.arguments.get("plan")
     if not isinstance(plan, str) or "plan" not in action.tool.lower():
         return ""
@@ -227,7 +226,7 @@ def plan_in(action: Action) -> str:
 def _items_shown(
     output: Output, trackers: set[str], named: str, known: Sequence[str]
 ) -> tuple[str, ...]:
-    """The items whose text `output` is, in the order they were asked for."""
+    """The items whose text `output` is, in the order in which they were requested."""
     action = output.action
     if action.kind == "read":
         path = PurePosixPath(action.path)
@@ -248,7 +247,7 @@ def _items_shown(
 
 
 def _is_named(item: str, text: str) -> bool:
-    """Whether `text` names `item` or what it is a part of (``x-1`` of ``x-1.2``)."""
+    """Whether `text` names `item` or the item it is part of (``x-1`` of ``x-1.2``)."""
     whole = re.escape(item)
     return bool(re.search(rf"(?<![\w-]){whole}(?![\w-]|\.\w)", text)) and not item.isdigit()
 
@@ -258,9 +257,9 @@ def task_blocks(
     room_tokens: int,
     counter: TokenCounter,
 ) -> list[str]:
-    """The texts that fit, newest first, those of closed items last; the last may be cut.
+    """The texts that fit, newest first, closed items last; the last text may be cut.
 
-    Parts whose boxes are all ticked go first.
+    Parts whose boxes are all ticked are dropped first.
     """
     lines: list[str] = []
     for task in sorted(reversed(list(tasks)), key=lambda task: task.is_closed):
@@ -277,16 +276,15 @@ def task_blocks(
 
 
 def _shown_then(task: TaskText) -> str:
-    """What an item's text says of others may be over; a document is as it was edited."""
+    """A note that an item's text may be outdated; empty for documents, whose edits are known."""
     is_document = PurePosixPath(task.item).suffix.lower() in _DOCUMENTS
     return "" if is_document or task.item.startswith(_PLAN) else " (as it was shown then)"
 
 
 def _cut(text: str, room: int, entry_id: str, counter: TokenCounter) -> str:
-    """`text` in `room` tokens.
+    """Cut `text` to `room` tokens. Parts whose boxes are all ticked keep only their heading.
 
-    Of parts whose boxes are all ticked only the heading stays. Parts with open boxes come first,
-    then those headings, then the other parts as long as there is room.
+    Parts with open boxes have priority, then those headings, then other parts while they fit.
     """
     parts = [_without_ticked(part) for part in markdown_sections(text)]
     left = room - 16

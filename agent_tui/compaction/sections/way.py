@@ -1,4 +1,4 @@
-"""The way so far: the model's own sentences in order, with one line for each action."""
+"""The way so far: the model's own sentences in order, with one line per action."""
 
 import re
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ _FILLED_BY_LEVEL = (0.6, 0.9, 1.0)
 _ERROR_CHARS = 160
 _SHOWN_PARTS = 4
 _FORMS = frozenset({"output_mode", "type"})
-"""Arguments of a search that say how to show what is found."""
+"""Arguments of a search that say how to show the matches."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What was said or replied, and the actions that followed."""
+    """A message or reply, and the actions that followed."""
 
     lead: Said | Replied | None
     actions: tuple[Done, ...]
@@ -40,18 +40,18 @@ def way_so_far(
     counter: TokenCounter,
     folders: Sequence[str],
 ) -> list[str]:
-    """The lines of the way, oldest first, thinned from the oldest on.
+    """The lines of the way, oldest first, shortened from the oldest on.
 
-    The newest steps have their sentences and a line for each action; before them sentences are
-    shortened and actions that only looked are gathered; the oldest have their first sentence
-    and the files they changed. What lies before that is left out.
+    The newest steps keep their sentences and a line per action. Earlier ones have shorter sentences
+    and share a line for actions that only read. The oldest keep their first sentence and the files
+    they changed. Steps before those are left out.
 
     Args:
-        events: What is to be told, oldest first.
-        earlier: Lines that a parent session handed on, for what was before `events`.
-        room_tokens: Bound of all together.
-        counter: Measures them.
-        folders: Names of the working folder, which paths are told without.
+        events: The events to describe, oldest first.
+        earlier: Lines passed on by a parent session, for the time before `events`.
+        room_tokens: Limit of all together.
+        counter: Counts their tokens.
+        folders: Paths of the working folder, which are removed from paths.
     """
     blocks: list[list[str]] = []
     used, level = 0, 0
@@ -119,7 +119,7 @@ def _told(step: _Step, level: int, folders: Sequence[str]) -> list[str]:
 def _own_words(text: str, level: int) -> str:
     plain = _FENCED.sub("", text).strip()
     if level == 0:
-        return shorten_middle(plain, _TEXT_CHARS[0])  # what comes next stands at the end
+        return shorten_middle(plain, _TEXT_CHARS[0])  # the end says what comes next
     if level == len(_TEXT_CHARS) - 1:
         return first_sentence(plain, _TEXT_CHARS[level])
     if len(plain) <= _TEXT_CHARS[level]:
@@ -153,7 +153,7 @@ def _subject(event: Done, level: int, folders: Sequence[str]) -> str:
 
 
 def _short_path(path: str) -> str:
-    """`path` by its last parts where it is long; the lists of files have it whole."""
+    """`path` shortened to its last parts if it is long; the file lists have the full path."""
     parts = path.split("/")
     long = path.startswith("/") and len(parts) > _SHOWN_PARTS + 2
     return "/".join(["…", *parts[-_SHOWN_PARTS:]]) if long else path

@@ -1,1 +1,1 @@
-"""The ways to make a context smaller; those without a summary make a plan for every message."""
+"""The ways to make a context smaller; those without a summary plan every message's form."""

@@ -1,4 +1,4 @@
-"""What every strategy is and gives: edits of earlier messages, and what they come to."""
+"""The interface of strategies: edits of earlier messages, and their effect."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,22 +13,22 @@ from agent_tui.sessions.entries import ContextEditEntry
 from agent_tui.tokens import TokenCounter
 
 OnDecisions: TypeAlias = Callable[[Sequence[str]], None]
-"""Called with one line for each message: what became of it, and why."""
+"""Called with one line per message: its new form, and why."""
 
 
 @dataclass(frozen=True)
 class StrategyPlan:
-    """What frees part of a context. Sizes in estimated tokens of the next request.
+    """A plan that frees part of a context. Sizes are estimated tokens of the next request.
 
     Args:
-        edits: At most one for a message, in the order of the messages; all of one batch.
-        tokens_before: Size of the next request as it is.
-        tokens_after: Its size with `edits`.
-        statistics: What was done to how many messages, by words a person understands.
-        note: What the person should know besides; may be empty.
-        summary: What stands for the messages before those that stay; None where there is none.
-        summarised: How many messages it stands for.
-        freed: What each tier freed, where tiers made the edits.
+        edits: At most one per message, in the order of the messages; all with the same batch.
+        tokens_before: Size without the plan.
+        tokens_after: Size with the plan.
+        statistics: Counts of changed messages, with readable names.
+        note: An additional note for the user; may be empty.
+        summary: The summary of the messages before those that stay; None without one.
+        summarised: Number of messages it replaces.
+        freed: Tokens that each tier freed, if tiers made the edits.
     """
 
     edits: tuple[ContextEditEntry, ...]
@@ -42,12 +42,12 @@ class StrategyPlan:
 
     @property
     def freed_tokens(self) -> int:
-        """What goes, in all."""
+        """Tokens freed in total."""
         return self.tokens_before - self.tokens_after
 
 
 SHORTEN_ALL = 1
-"""As a target: everything that a strategy may make shorter."""
+"""As a target: shorten everything that a strategy may shorten."""
 
 
 class Strategy(Protocol):
@@ -56,30 +56,30 @@ class Strategy(Protocol):
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
     ) -> StrategyPlan:
-        """The edits that bring `request` down to its target, or as near as they can.
+        """Make the edits that reduce `request` to its target, or as near as possible.
 
-        Cancel the task to give up; there is no side effect.
+        Cancel the task to stop; there is no side effect.
 
         Args:
-            request: The conversation; ``target_tokens`` 0 is the strategy's own target.
-            on_progress: Told of each step.
-            on_usage: Told of every request to a model that was paid for.
+            request: The conversation; ``target_tokens`` 0 means the strategy's own target.
+            on_progress: Called for each step.
+            on_usage: Called with the usage of every paid request.
 
         Raises:
-            CompactionError: There is nothing that this strategy can do; the tiers take over.
+            CompactionError: This strategy can do nothing; the tiers take over.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StrategyServices:
-    """What a strategy is built with.
+    """The services that a strategy is built from.
 
     Args:
         client: Asks models; None for none.
         counter: Estimates tokens.
-        models: Answers what is known of models.
-        on_decisions: Told what became of which message, and why; None for no log.
+        models: Looks up models.
+        on_decisions: Takes each message's new form, and why; None for no log.
     """
 
     client: ModelClient | None
@@ -89,24 +89,24 @@ class StrategyServices:
 
 
 class StrategyModule(Protocol):
-    """What the module (or package) of a strategy offers; it is called like the strategy."""
+    """The interface of a strategy's module (or package), which has the strategy's name."""
 
     DESCRIPTION: str
-    """A few words for the person, beside the name."""
+    """A few words for the user, shown beside the name."""
 
     def build(self, services: StrategyServices) -> Strategy:
-        """The strategy, ready to plan."""
+        """Returns the strategy, ready to plan."""
         ...
 
 
 def target_when_asked(
     strategy: CompactionStrategy, used: int, settings: CompactionSettings, target: int
 ) -> int:
-    """What a compaction that a person asks for by name comes down to, in tokens.
+    """The target, in tokens, of a compaction that the user requests by strategy name.
 
-    That is `target`, as when it runs by itself. A context that is below it already is not what
-    the person is content with: ``hybrid`` then shortens all that it may, and the others come down
-    to the same part of what is used.
+    It is `target`, as for automatic compaction. If the context is already below that, the user
+    still wants less: ``hybrid`` then shortens everything it may, and the others apply the target's
+    share to the tokens in use.
     """
     if used > target:
         return target

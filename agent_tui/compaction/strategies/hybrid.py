@@ -1,4 +1,4 @@
-"""Strategy `hybrid`: metadata for tool results, fewer words for what was said, the newest as is."""
+"""Strategy `hybrid`: metadata for tool results, shorter text for messages, the newest unchanged."""
 
 import asyncio
 import re
@@ -43,11 +43,11 @@ from agent_tui.tokens import MESSAGE_OVERHEAD_TOKENS, TokenCounter
 DESCRIPTION = "message by message, the model judging each"
 
 KEPT_MESSAGES = 5
-"""The newest messages of person and model that stay byte for byte."""
+"""The newest messages of the user and the model, which stay byte for byte."""
 
 MOST_USER_TOKENS = 50
 MOST_ASSISTANT_TOKENS = 200
-"""Of a message with everything around it, calls and rules that are kept word for word apart."""
+"""Limit of a message with all its markup, not counting calls and rules kept word for word."""
 
 MESSAGES_A_CALL = 20
 
@@ -74,20 +74,20 @@ _FOCUS = """
 - The user cares most about this: <focus>{focus}</focus>. Keep what concerns it."""
 
 _ANSWERED = re.compile(r"^[\s>*`-]*#\s*(\d+)\b[ \t:.)*]*\n?(?!\s*#)(.*)$", re.MULTILINE)
-"""A number and the text beside it, or on the line below."""
+"""A number and the text beside it, or on the next line."""
 _FOCUS_CHARS = 1_000
 _WORDS_A_TOKEN = 0.6
-"""A little under what English prose has, so that most replies fit at once."""
+"""Slightly fewer than in English prose, so that most replies fit at once."""
 
 _INPUT_SHARE = 0.6
-"""Of the window for the messages; our estimates are up to 30 % under a provider's count."""
+"""Share of the window for the messages; our estimates are up to 30 % below a provider's count."""
 
 _CHARS_PER_TOKEN = 3
 _LEAST_CHARS, _MOST_CHARS = 200, 8_000
-"""Of one message: who writes more says what it is about at the beginning and the end."""
+"""Characters of one message: in longer ones, the beginning and the end say what it is about."""
 
 _THINKING_TOKENS = 1_000
-"""For models that think aloud before they answer."""
+"""Allowance for models that think aloud before they answer."""
 
 
 def build(services: StrategyServices) -> Strategy:
@@ -97,10 +97,10 @@ def build(services: StrategyServices) -> Strategy:
 
 @dataclass(frozen=True, slots=True)
 class HybridStrategy:
-    """Makes messages shorter one by one, the oldest first, until the target is reached.
+    """Shortens messages one by one, oldest first, until the target is reached.
 
     Args:
-        services: Models are asked to put messages into fewer words; without a client they are cut.
+        services: Its models shorten messages; without a client, messages are cut.
     """
 
     services: StrategyServices
@@ -108,10 +108,10 @@ class HybridStrategy:
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
     ) -> StrategyPlan:
-        """See `Strategy.plan`. A model that fails costs words, not the plan.
+        """See `Strategy.plan`. If a model fails, messages are cut instead.
 
         Raises:
-            CompactionError: No message can be made shorter, or the result is not sound.
+            CompactionError: No message can be shortened, or the result is invalid.
         """
         services = self.services
         on_progress("reading the conversation", 0)
@@ -138,10 +138,10 @@ class HybridStrategy:
 
 
 class _Work:
-    """The plan while it is made, stage by stage.
+    """The plan in progress, stage by stage.
 
-    Protected are the last `KEPT_MESSAGES` of person and model, the person's last message, and
-    what features tell the model.
+    It protects the last `KEPT_MESSAGES` of the user and the model, the user's last message, and
+    messages from features.
     """
 
     def __init__(self, request: CompactionRequest, counter: TokenCounter) -> None:
@@ -162,12 +162,12 @@ class _Work:
         self._waiting = filter(self._is_too_long, self._units)
 
     def describe_old_results(self) -> None:
-        """A line for every result before the newest messages, and shorter calls."""
+        """Replace each result before the newest messages with one line, and shorten calls."""
         border = next((u.position for u in self._units if u.is_protected), len(self._units))
         self._describe(self._units[:border])
 
     def next_units(self) -> list[Unit]:
-        """The oldest long messages, as many as are needed for the target or go into one call."""
+        """The oldest long messages, as many as the target requires or as fit into one request."""
         missing, chosen = self.plan.missing_tokens, list[Unit]()
         while missing > 0 and len(chosen) < MESSAGES_A_CALL and (one := next(self._waiting, None)):
             chosen.append(one)
@@ -175,18 +175,18 @@ class _Work:
         return chosen
 
     def room(self, unit: Unit) -> int:
-        """Tokens that the words for `unit` may take."""
+        """Tokens available for the new text of `unit`."""
         most = _most_tokens(unit)
         return max(most - self._count(_ending(unit)), most // 4)
 
     def say(self, units: Sequence[Unit], texts: Mapping[int, str]) -> None:
-        """Put what a model wrote in the place of `units`, or their two ends if that fails."""
+        """Replace `units` with a model's texts, or with their two ends if those fail."""
         self.plan = self.plan.towards_target(
             (unit.position, self._words(unit, texts.get(at, ""))) for at, unit in enumerate(units)
         )
 
     def describe_newest_results(self) -> None:
-        """A line for results among the newest messages; those nobody has read keep their ends."""
+        """Replace results among the newest messages with one line; unread ones keep their ends."""
         unread = len(self._units)
         while unread > 0 and self._units[unread - 1].output is not None:
             unread -= 1
@@ -228,7 +228,7 @@ def _ending(unit: Unit) -> str:
 
 
 def _statistics(plan: MessagePlan) -> dict[str, int]:
-    """How many messages of which kind were compressed and deleted."""
+    """The number of messages of each kind that were compressed and deleted."""
     made = {edit.target_id for edit in plan.edits}
     edited = [unit for unit in plan.conversation.units if unit.entry_id in made]
     spoken = [unit.message for unit in edited if is_spoken(unit)]
@@ -241,7 +241,7 @@ def _statistics(plan: MessagePlan) -> dict[str, int]:
 
 
 def _note(plan: MessagePlan, failures: Sequence[str]) -> str:
-    """What did not go as planned, in whole sentences; empty where all went well."""
+    """What did not go as planned, in whole sentences; empty if nothing."""
     words = [fate for fate in plan.fates.values() if isinstance(fate, Words)]
     cut = [fate.problem for fate in words if fate.problem]
     sentences: list[str] = []
@@ -262,10 +262,10 @@ def _note(plan: MessagePlan, failures: Sequence[str]) -> str:
 
 
 class _Condenser:
-    """Asks the first of several models that works, and stays with it.
+    """Asks the first of several models that works, and keeps using it.
 
     Attributes:
-        failures: Which models failed, one clause each.
+        failures: The models that failed, one clause each.
     """
 
     def __init__(
@@ -281,13 +281,13 @@ class _Condenser:
         self.failures: list[str] = []
 
     async def condense(self, wanted: Sequence[tuple[Unit, int]], phase: str) -> Mapping[int, str]:
-        """What a model made of messages, by their place from 0 on; nobody has judged it.
+        """A model's shorter texts by message index, from 0; they are not checked yet.
 
-        Those that are missing got no answer: with no model left that works all are.
+        Messages without an answer are missing; all are if no model works.
 
         Args:
-            wanted: At most `MESSAGES_A_CALL`, each with the tokens that its words may take.
-            phase: What is being done, for the person.
+            wanted: At most `MESSAGES_A_CALL` messages, each with the limit of its text in tokens.
+            phase: The step, in words for the user.
         """
         while self._models:
             model = self._models[0]
@@ -324,9 +324,9 @@ class _Condenser:
         reply = await self._client.ask(request, phase, self._tracker)
         if reply.called_tools or reply.finish == "contentFilter":
             return {}
-        # Of a number that comes twice the first counts; remarks and a code fence do no harm.
+        # If a number is repeated, its first text counts; remarks and a code fence are ignored.
         answered = reversed(_ANSWERED.findall(plain_text(reply.text)))
         texts = {int(number): text.strip() for number, text in answered if text.strip()}
-        if reply.finish == "length" and texts:  # the last line may lack its end
+        if reply.finish == "length" and texts:  # the last line may be incomplete
             del texts[max(texts)]
         return {number - 1: text for number, text in texts.items() if 1 <= number <= count}

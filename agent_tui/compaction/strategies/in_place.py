@@ -1,4 +1,4 @@
-"""Shortening messages where they are, without a model and without a summary."""
+"""Shorten messages in place, without a model and without a summary."""
 
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.strategies.base import StrategyPlan
@@ -12,16 +12,18 @@ from agent_tui.compaction.strategies.message_plan import (
 from agent_tui.tokens import TokenCounter
 
 _SMALL_SHARE = 0.25
-"""To free more of the context, messages that the work still needs would become single lines: real
-sessions went on better from a summary that has the files as they are."""
+"""Share of the context. Freeing more would reduce messages that the work needs to single lines.
+
+Real sessions continued better from a summary with the current files.
+"""
 
 
 def shorten_in_place(request: CompactionRequest, counter: TokenCounter) -> StrategyPlan:
-    """The edits that bring `request` down to its target, or as near as they can.
+    """Make the edits that reduce `request` to its target, or as near as possible.
 
-    What is seen elsewhere goes whole, as the prompt cache is lost anyway. Then messages keep their
-    ends, and then a line, one by one until the target is reached. Where protected messages alone
-    are larger than the target, their outputs keep their ends at last.
+    Everything shown elsewhere is removed, as the prompt cache is lost anyway. Then messages are cut
+    to their ends, then to one line, one by one until the target is reached. If protected messages
+    alone exceed the target, their outputs are finally cut to their ends.
     """
     conversation = Conversation(request, counter, "tiered")
     before, target = conversation.tokens_before, conversation.target_tokens
@@ -38,10 +40,10 @@ def shorten_in_place(request: CompactionRequest, counter: TokenCounter) -> Strat
 
 
 def worthiest(plan: MessagePlan, fate: Fate) -> list[tuple[int, Fate]]:
-    """Offers of `fate` to all open messages, first where it frees most for its age.
+    """Offer `fate` to all open messages, ordered by tokens saved times age.
 
-    What is large and long ago is needed least for the room it takes, and many small outputs tell
-    more than one large one.
+    Large old messages are needed least for their size, and many small outputs say more than one
+    large one.
     """
     units = plan.conversation.units
 
@@ -54,7 +56,7 @@ def worthiest(plan: MessagePlan, fate: Fate) -> list[tuple[int, Fate]]:
 
 
 def shortening_does(shorter: StrategyPlan, target_tokens: int) -> bool:
-    """Whether `shorter` comes down to the target, and frees little enough to be done alone."""
+    """Whether `shorter` reaches the target and frees little enough to be used alone."""
     wanted = shorter.tokens_before - target_tokens
     is_small = wanted <= _SMALL_SHARE * shorter.tokens_before
     return is_small and shorter.tokens_after <= target_tokens

@@ -1,4 +1,4 @@
-"""What becomes of every message of a conversation: the plan that all strategies make."""
+"""The form that each message of a conversation gets: the plan that all strategies make."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,34 +30,34 @@ from agent_tui.sessions.replay.normalise import OPENING_TEXT, ContextMessage
 from agent_tui.tokens import TokenCounter
 
 _LEAST_SAVING_TOKENS = 16
-"""What is left out must be worth a line of the session's file; other words were paid for."""
+"""An omission must save at least one line in the session file; shorter wordings were paid for."""
 
 _ARGUMENT_TOKENS = 60
-"""A longer text in the arguments of a call is left out where its reply gets other words."""
+"""Longer arguments of a call are left out if its reply gets another wording."""
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """As it was, without thinking, and without output that a later message shows again."""
+    """Unchanged, but without thinking, and without output that a later message repeats."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Parts of it: first and last number of lines of a result, or none for its two ends."""
+    """Parts of a result: first and last line numbers, or empty for its two ends."""
 
     spans: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line on a result; a reply keeps its calls without their long arguments."""
+    """One line for a result; a reply keeps its calls without their long arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """`text` in place of what was said; calls stay, and rules of the person word for word.
+    """`text` replaces the message; its calls stay, and the user's rules word for word.
 
-    `problem` says why a model did not write it; empty where one did.
+    `problem` says why no model wrote it; empty if one did.
     """
 
     text: str
@@ -66,14 +66,14 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """Out of the context."""
+    """Removed from the context."""
 
 
 Fate: TypeAlias = Whole | Lines | Line | Words | Gone
-"""What becomes of one message."""
+"""The form that one message gets."""
 
 Fates: TypeAlias = Mapping[int, Fate]
-"""What becomes of messages, by their position; the others are `Whole`."""
+"""Forms of messages by position; the others are `Whole`."""
 
 WHOLE = Whole()
 _DONE: Mapping[type[Fate], str] = {
@@ -86,26 +86,26 @@ _DONE: Mapping[type[Fate], str] = {
 
 
 class Made(NamedTuple):
-    """The edit that brings a fate on a message, None if that would save nothing; the size then."""
+    """The edit that applies a fate to a message (None if it saves nothing), and its size then."""
 
     edit: ContextEditEntry | None
     tokens: int
 
 
 class Conversation:
-    """The messages of a request that can be changed, and what each would be after its fate.
+    """The messages of a request that can be changed, and each one's form after a fate.
 
     Args:
-        request: What is to become smaller.
-        counter: Measures.
-        name: The strategy.
-        protect: Marks the messages that stay; None for the marks that the tiers go by.
+        request: The conversation to shorten.
+        counter: Counts tokens.
+        name: The strategy's name.
+        protect: Marks the messages that stay; None to use the tiers' marks.
 
     Attributes:
         units: The messages, oldest first.
-        tokens_before: Size of the next request as it is.
+        tokens_before: Size of the next request now.
         target_tokens: Size to reach.
-        folders: Names of the working folder.
+        folders: Paths of the working folder.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Conversation:
 
     @cached_property
     def exchanges(self) -> tuple[range, ...]:
-        """Positions of messages that stay together: a reply with its results, or one message."""
+        """Positions of messages that belong together: a reply with its results, or one message."""
         starts = [
             unit.position
             for unit in self.units
@@ -142,7 +142,7 @@ class Conversation:
         return tuple(range(*ends) for ends in pairwise((*starts, len(self.units))))
 
     def plan(self) -> "MessagePlan":
-        """The plan to begin with: what is only for display goes.
+        """The initial plan, which removes messages that are only for display.
 
         Raises:
             NothingToCompactError: The target is reached already.
@@ -153,12 +153,12 @@ class Conversation:
         return MessagePlan(self, {unit.position: Gone() for unit in shown})
 
     def context_after(self, edits: Sequence[Entry]) -> tuple[ContextMessage, ...]:
-        """What the model would see after `edits`."""
+        """The context that the model would see after `edits`."""
         path, role = (*self.request.path, *edits), self.request.settings.summary_role
         return build_context(path, summary_role=role, carryover=self.request.previous).messages
 
     def made(self, position: int, fate: Fate) -> Made:
-        """What `fate` comes to for one message."""
+        """The edit and size of one message with `fate`; cached."""
         known = self._known.get((position, fate))
         if known is None:
             known = self._known[position, fate] = self._make(self.units[position], fate)
@@ -190,9 +190,9 @@ class Conversation:
         return Made(edit, size) if unit.tokens - size >= least else Made(None, unit.tokens)
 
     def _stays(self, unit: Unit, tier: EditTier) -> bool:
-        """Whether code may not make this edit: it was made, or the model needs what it takes.
+        """Whether this edit is ruled out: it was made already, or the model needs the text.
 
-        Of protected messages outputs alone can be cut.
+        Of protected messages, only outputs can be cut.
         """
         if tier == 3:
             return False
@@ -210,7 +210,7 @@ class Conversation:
 
     @cached_property
     def _current(self) -> frozenset[int]:
-        """The replies that change a file of which the summary in force shows how it was before."""
+        """Replies that change a file which the current summary shows in its earlier state."""
         summary = previous_summary(self.request.path, self.request.previous)
         shown = tuple(f"/{path}" for path in shown_paths(summary))
         return frozenset(
@@ -241,7 +241,7 @@ class Conversation:
         return "\n".join([text, *(r for r in pinned_sentences(message.text) if r not in text)])
 
     def _kept(self, unit: Unit, output: Output, spans: Sequence[tuple[int, int]]) -> Content:
-        """Lines of a result, numbered where it shows a file; all of it if it has none of them."""
+        """The given lines of a result, numbered if it shows a file; all of it if none match."""
         view = file_view(output)
         lines, first = (view.lines, view.first) if view else (output.text.splitlines(), 1)
         kept = sorted(
@@ -261,26 +261,26 @@ class Conversation:
 
 @dataclass(frozen=True)
 class MessagePlan:
-    """What becomes of each message of `conversation`; an immutable value.
+    """The form that each message of `conversation` gets; an immutable value.
 
     Args:
         conversation: The messages.
-        fates: What becomes of those that are not `Whole`.
+        fates: The forms of those that are not `Whole`.
     """
 
     conversation: Conversation
     fates: Fates
 
     def fate(self, position: int) -> Fate:
-        """What becomes of one message."""
+        """The form that one message gets."""
         return self.fates.get(position, WHOLE)
 
     def size(self, position: int) -> int:
-        """What is left of one message, in tokens."""
+        """The tokens left of one message."""
         return self.conversation.made(position, self.fate(position)).tokens
 
     def is_open(self, position: int) -> bool:
-        """Whether something else may still become of a message."""
+        """Whether the form of a message may still change."""
         unit, fate = self.conversation.units[position], self.fate(position)
         is_settled = isinstance(fate, Words | Gone) and not unit.is_display_only
         return not (is_settled or unit.is_protected)
@@ -290,7 +290,7 @@ class MessagePlan:
         return replace(self, fates={**self.fates, **fates})
 
     def towards_target(self, offers: Iterable[tuple[int, Fate]]) -> "MessagePlan":
-        """This plan with those of `offers` that save something, in order, up to the target."""
+        """This plan with those `offers` that save something, in order, until the target is met."""
         taken: dict[int, Fate] = {}
         missing, made = self.missing_tokens, self.conversation.made
         for position, fate in offers:
@@ -305,7 +305,7 @@ class MessagePlan:
 
     @cached_property
     def freed(self) -> Mapping[int, int]:
-        """The tokens that the edits of each tier free, about."""
+        """The approximate tokens that the edits of each tier free."""
         freed = Counter[int]()
         for unit in self.conversation.units:
             made = self.conversation.made(unit.position, self.fate(unit.position))
@@ -315,26 +315,26 @@ class MessagePlan:
 
     @cached_property
     def missing_tokens(self) -> int:
-        """How many tokens too large the next request would be, about; 0 where it is not."""
+        """The approximate tokens by which the next request exceeds the target; 0 if it does not."""
         conversation = self.conversation
         left = conversation.tokens_before - sum(self.freed.values())
         return max(left - conversation.target_tokens, 0)
 
     @cached_property
     def edits(self) -> tuple[ContextEditEntry, ...]:
-        """What makes the plan come true, in the order of the messages."""
+        """The edits that carry out the plan, in the order of the messages."""
         positions = range(len(self.conversation.units))
         found = (self.conversation.made(at, self.fate(at)).edit for at in positions)
         return tuple(edit for edit in found if edit is not None)
 
     @cached_property
     def context(self) -> tuple[ContextMessage, ...]:
-        """What the model would see."""
+        """The context that the model would see."""
         return self.conversation.context_after(self.edits)
 
     @cached_property
     def used_tokens(self) -> int:
-        """Size of the next request, counted anew."""
+        """Size of the next request, counted again."""
         messages = (item.message for item in self.context)
         overhead = self.conversation.request.overhead_tokens
         return overhead + self.conversation.counter.count_messages(messages)
@@ -350,15 +350,15 @@ class MessagePlan:
         note: str = "",
         on_decisions: OnDecisions | None = None,
     ) -> StrategyPlan:
-        """What a strategy gives back, once code has checked it.
+        """Check the plan and return it as a strategy's result.
 
         Args:
-            statistics: What was done to how many messages; sizes are added.
-            note: What the person should know besides.
-            on_decisions: Told what became of which message.
+            statistics: Counts of changed messages; sizes are added.
+            note: An additional note for the user.
+            on_decisions: Takes each message's new form.
 
         Raises:
-            CompactionError: Nothing is gained, or what is left would not be sound.
+            CompactionError: Nothing is saved, or the result would be invalid.
         """
         if on_decisions is not None:
             on_decisions(list(self._decisions()))
@@ -372,7 +372,7 @@ class MessagePlan:
         return StrategyPlan(self.edits, before, after, counts, note)
 
     def _decisions(self) -> Iterator[str]:
-        """One line for each message: entry, role, size before and after, what was done."""
+        """One line per message: entry, role, size before and after, and its form."""
         conversation = self.conversation
         yield f"before {conversation.tokens_before:,} tokens, target {conversation.target_tokens:,}"
         for unit in conversation.units:
@@ -390,8 +390,8 @@ class MessagePlan:
     def _problem(self) -> str:
         """Why the edits must not be written, as a clause; empty if they may.
 
-        Calls and results stay together, what is protected and what no edit names is as it was,
-        and every rule of the person's that could be read still can.
+        Calls and results must stay together, protected and unedited messages must be unchanged, and
+        every user rule that was readable must still be.
         """
         conversation = self.conversation
         edited = {edit.target_id for edit in self.edits}
@@ -415,13 +415,13 @@ class MessagePlan:
 
 
 def is_spoken(unit: Unit) -> bool:
-    """Whether a person or a model said it, rather than a tool or a feature."""
+    """Whether a user or a model wrote it, rather than a tool or a feature."""
     is_message = isinstance(unit.message, UserMessage | AssistantMessage)
     return is_message and unit.output is None and not unit.is_display_only
 
 
 def _untouched(items: Sequence[ContextMessage], edited: set[str]) -> list[tuple[object, ...]]:
-    """What no edit names. Ids are left out: the context makes new ones where they repeat."""
+    """The messages without an edit. Ids are left out, as the context renames repeated ones."""
     found: list[tuple[object, ...]] = []
     for item in items:
         message = item.message

@@ -1,6 +1,6 @@
 """The compaction strategies by name: each is the module of that name in this folder.
 
-A strategy of one's own is such a module (`base.StrategyModule` says what it holds) and its name in
+To add one, write such a module (see `base.StrategyModule`) and add its name to
 `config.CompactionStrategy`. The settings, ``/compact --strategy``, its completion and the shell's
 ``compact --strategy`` follow.
 """
@@ -20,7 +20,7 @@ def build_strategies(services: StrategyServices) -> Mapping[CompactionStrategy, 
 
 
 def strategy_description(name: CompactionStrategy) -> str:
-    """What a strategy does, in a few words for the person."""
+    """What a strategy does, in a few words for the user."""
     return _module(name).DESCRIPTION
 
 

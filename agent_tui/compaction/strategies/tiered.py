@@ -1,4 +1,4 @@
-"""Strategy `tiered`: make messages shorter in place; where that is not enough, a summary."""
+"""Strategy `tiered`: shorten messages in place; if that is not enough, make a summary."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -38,10 +38,10 @@ def build(services: StrategyServices) -> Strategy:
 
 @dataclass(frozen=True, slots=True)
 class TieredStrategy:
-    """The tiers without a model first, the summary where they do not come down to the target.
+    """Uses the tiers without a model first, and a summary if they miss the target.
 
     Args:
-        curator: Asks a model what is to stay; None has code alone decide.
+        curator: Asks a model what to keep; None to let code decide.
         counter: Estimates.
     """
 
@@ -51,12 +51,10 @@ class TieredStrategy:
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
     ) -> StrategyPlan:
-        """See `Strategy.plan`.
-
-        Where a summary is not to be had, shorter is better than nothing.
+        """See `Strategy.plan`. If no summary is possible, shortened messages are used.
 
         Raises:
-            CompactionError: There is nothing to gain.
+            CompactionError: Nothing can be freed.
         """
         shorter: StrategyPlan | None = None
         if not request.wants_summary:
@@ -73,7 +71,7 @@ class TieredStrategy:
             expected = draft.tokens_after(request, self.counter)
             is_over = expected > _MUCH_OVER * request.target_tokens
             if is_over and shorter is not None and shorter.tokens_after <= request.target_tokens:
-                return shorter  # the newest exchange alone is larger than the target
+                return shorter  # the newest exchange alone exceeds the target
             result = await self._summarised(request, draft, RequestTracker(on_progress, on_usage))
         except NothingToCompactError:
             if shorter is None:
@@ -96,7 +94,7 @@ class TieredStrategy:
     async def _summarised(
         self, request: CompactionRequest, draft: Draft, tracker: RequestTracker
     ) -> CompactionResult:
-        """What a model wants kept, put together; `draft` where none says what that is."""
+        """The compaction with a model's choice; made from `draft` if no model chooses."""
         found = await self._answered(request, tracker)
         proof, choice = Proof(), found if isinstance(found, Choice) else None
         if choice is not None:
@@ -116,7 +114,7 @@ class TieredStrategy:
     async def _answered(
         self, request: CompactionRequest, tracker: RequestTracker
     ) -> Answered | None:
-        """What a model answers, or has answered ahead of time; None without any model."""
+        """A model's answer, given now or in advance; None without a model."""
         if request.ahead is not None:
             tracker.tell("finishing the summary started earlier")
             answered = await request.ahead()

@@ -1,4 +1,4 @@
-"""Whether what a model wrote can stand for messages: code has the last word."""
+"""Check whether a model's text can replace messages: code has the last word."""
 
 import re
 
@@ -15,14 +15,14 @@ _SHOWN_PATHS = 3
 
 
 def words_problem(text: str, original: str, tokens: int) -> str:
-    """Why `text` cannot stand for `original`, as a clause ("it says nothing"); empty if it can.
+    """Why `text` cannot replace `original`, as a clause ("it says nothing"); empty if it can.
 
-    It has to say something, about the same, and may name no path that `original` does not.
+    It must say something about the same subject, and name no path that `original` lacks.
 
     Args:
-        text: What a model wrote.
-        original: All that it stands for.
-        tokens: Size of that in the context.
+        text: The model's text.
+        original: The text that it replaces.
+        tokens: Size of the original in the context.
     """
     if not text.strip() or says_nothing(text) or is_noise(text):
         return "it says nothing"

@@ -1,6 +1,6 @@
-"""What a model writes, and whether it can be used.
+"""A model's summaries, and checks of whether they can be used.
 
-`templates` has the headings of notes, `candidates` says whom to ask. `validate` judges what came
-(`source`: is it about this conversation, `degeneration`: is it text at all). `writer` has a model
-write a short text, for branches and scopes; `fact_blocks` adds facts that code knows.
+`templates` has the headings of notes, `candidates` lists the models to ask. `validate` judges
+replies (`source`: is it about this conversation, `degeneration`: is it meaningful text). `writer`
+asks a model for a short text, for branches and scopes; `fact_blocks` adds facts found by code.
 """

@@ -1,4 +1,4 @@
-"""Which models are asked to make a conversation shorter, and in which order."""
+"""The models to ask for shortening a conversation, in order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from agent_tui.providers.base import ModelInfo, ModelRef
 
 
 class ModelLookup(Protocol):
-    """What is asked about models; the model catalog answers."""
+    """Looks up models; the model catalog implements it."""
 
     def info(self, ref: ModelRef) -> ModelInfo:
-        """What is known of a model."""
+        """The facts about a model."""
         ...
 
     def resolve(self, name: str) -> ModelRef:
-        """The model a setting names; raises an `AgentTuiError` for an unknown one."""
+        """The model that a setting names; raises `AgentTuiError` if it is unknown."""
         ...
 
     def cheap_model(self, ref: ModelRef) -> ModelRef | None:
@@ -35,14 +35,14 @@ class SummaryModel:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Models to try, in order and without repeats, and what is wrong with the setting."""
+    """Models to try, in order and without duplicates, and what is wrong with the setting."""
 
     models: Sequence[SummaryModel]
     problems: tuple[str, ...] = ()
 
 
 def candidates(lookup: ModelLookup, settings: CompactionSettings, model: ModelRef) -> Candidates:
-    """The model that the settings name, the cheap one beside `model`, and `model` itself."""
+    """The model in the settings, the cheap one of the same provider, and `model` itself."""
     problems: tuple[str, ...] = ()
     refs: list[ModelRef] = []
     if settings.model:

@@ -1,25 +1,25 @@
-"""Signs of degenerate text: repetition, noise, empty phrases, the prompt said back."""
+"""Signs of degenerate text: repetition, noise, empty phrases, an echo of the prompt."""
 
 import re
 from collections.abc import Sequence
 
 NOTHING = "(none)"
-"""What an empty section is to say."""
+"""The text of an empty section."""
 
 _LEAST_UNIT_WORDS = 3
-"""Shorter lines ("(none)", "x = 1", "}") repeat in good texts too."""
+"""Shorter lines ("(none)", "x = 1", "}") are also repeated in good texts."""
 
 _GRAM_WORDS = 4
 _LEAST_GRAMS = 24
 
 _LOOP_SHARE = 0.5
-"""Share of sentences, and of runs of four words, that are new. Summaries by large models,
-recorded in real sessions, have at least 0.9 of both; what loops has less than a third."""
+"""Share of distinct sentences, and of distinct runs of four words. Summaries by large models,
+recorded in real sessions, reach at least 0.9 for both; looping texts stay below a third."""
 
 _LEAST_LETTER_SHARE = 0.1
 _UNIT = re.compile(r"\n|(?<=[.!?])\s+")
 _WORD = re.compile(r"[\w./@~-]*\w")
-"""A path is one word: a list of files in one folder would look like a loop."""
+"""A path is one word; otherwise a list of files in one folder would look like a loop."""
 
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 _PLACEHOLDER = re.compile(
@@ -36,15 +36,15 @@ def says_nothing(body: str) -> bool:
 
 
 def is_noise(body: str) -> bool:
-    """Whether hardly any of `body` is letters: brackets, numbers, dates."""
+    """Whether hardly any characters of `body` are letters: brackets, numbers, dates."""
     signs = [sign for sign in body if not sign.isspace()]
     return sum(sign.isalpha() for sign in signs) < _LEAST_LETTER_SHARE * len(signs)
 
 
 def is_repetitive(text: str) -> bool:
-    """Whether at most half of the sentences, or of the runs of four words, are new.
+    """Whether at most half of the sentences, or of the runs of four words, are distinct.
 
-    Counting upwards is a loop too: text that is mostly numbers.
+    Text that is mostly numbers, such as counting upwards, is a loop too.
     """
     units = _units(text)
     if len(units) > 1 and len(set(units)) <= _LOOP_SHARE * len(units):
@@ -58,7 +58,7 @@ def is_repetitive(text: str) -> bool:
 
 
 def is_echo(body: str, prompt: str) -> bool:
-    """Whether half of the lines of `body` or more are those of `prompt`, or gaps to fill."""
+    """Whether at least half of the lines of `body` are lines of `prompt` or placeholders."""
     lines = [line for line in body.split("\n") if not says_nothing(line)]
     known = set(_units(prompt, least_words=1))
     echoed = [
@@ -70,7 +70,7 @@ def is_echo(body: str, prompt: str) -> bool:
 
 
 def _units(text: str, *, least_words: int = _LEAST_UNIT_WORDS) -> list[str]:
-    """Sentences and lines in small letters, without list marks, numbers and punctuation."""
+    """Sentences and lines in lower case, without list marks, numbers and punctuation."""
     found = (_words(_LIST_MARK.sub("", unit)) for unit in _UNIT.split(text))
     return [" ".join(words) for words in found if len(words) >= least_words]
 

@@ -1,4 +1,4 @@
-"""The blocks of facts that code puts after every summary, and takes off before the next one."""
+"""The fact blocks that code puts after every summary, and removes before the next one."""
 
 import re
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ _INDEX = re.compile(r"(?<!\n)\n*<names-by-file>\n.*?\n?</names-by-file>", re.DOT
 
 
 def fact_blocks(ledger: Ledger, *, window: int) -> str:
-    """The blocks that follow the prose of a summary; empty when there is nothing to add.
+    """The blocks after a summary's prose; empty if there are no facts.
 
     Args:
         ledger: Pinned constraints, open errors and file lists.
-        window: Context window in tokens. All blocks together are never more characters than
-            a third of its tokens (about a twelfth of it). Each takes at most half of what is left,
-            in the order of their worth: rules, errors, changed files, read files.
+        window: Context window in tokens. All blocks together have at most a third of this number in
+            characters (about a twelfth of the window). Each takes at most half of the rest, in this
+            order: rules, errors, changed files, read files.
     """
     chars = max(window // 3, _LEAST_CHARS)
     pins = bounded_pins(ledger.pinned, min(MAX_PIN_CHARS, chars // 2))
@@ -49,12 +49,12 @@ def _chars(texts: Sequence[str]) -> int:
 
 
 def without_fact_blocks(summary: str) -> str:
-    """The prose of a summary alone: what the next summary continues."""
+    """The prose of a summary alone, which the next summary continues."""
     return _BLOCK.sub("", summary).strip()
 
 
 def without_index(summary: str) -> str:
-    """`summary` without the index of names that sessions of earlier versions have."""
+    """`summary` without the index of names that earlier versions of the program wrote."""
     return _INDEX.sub("", summary)
 
 

@@ -1,4 +1,4 @@
-"""The conversation that a summary is made of, to check whether the summary is about it."""
+"""The source conversation of a summary, for checking that the summary is about it."""
 
 import re
 from collections.abc import Sequence
@@ -20,8 +20,10 @@ _INVENTED_SHARE = 0.5
 
 _TOKENS_PER_WORD = 200
 _MOST_DEMANDED_WORDS = 40
-"""The shortest of the recorded summaries of large models has 400 words for 175,000 tokens; a tenth
-must be there. A model of 135M parameters wrote 13 words for 6,700 tokens."""
+"""The shortest recorded summary of a large model has 400 words for 175,000 tokens.
+
+A tenth of that is required. A model of 135M parameters wrote 13 words for 6,700 tokens.
+"""
 
 _PATH = re.compile(
     r"(?<![\w/.:@])(?:~?/|\.{1,2}/)?(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,6}"
@@ -36,10 +38,10 @@ _FILE_ENDINGS = _word_set("""
 
 @dataclass(frozen=True)
 class SummarySource:
-    """The conversation a summary stands for, as far as code can check one against it.
+    """The conversation that a summary replaces, as far as code can check it.
 
     Args:
-        text: Everything that was said, called, read and summed up before.
+        text: All messages, calls, outputs and earlier summaries.
         tokens: Its size as messages.
     """
 
@@ -51,9 +53,9 @@ class SummarySource:
         return self.text.casefold()
 
     def invented_paths(self, document: str) -> tuple[str, ...]:
-        """The paths in `document` that never occurred, if they are most of those it names.
+        """The paths in `document` that never occurred, if most of its paths did not.
 
-        A path counts as known when its last part occurred anywhere.
+        A path counts as known if its last part occurred anywhere.
         """
         paths = named_paths(document)
         invented = {p for p in paths if PurePosixPath(p).name.casefold() not in self._folded}
@@ -63,17 +65,17 @@ class SummarySource:
 
     @property
     def least_words(self) -> int:
-        """Words below which a document says nearly nothing of this."""
+        """If a document has fewer words, it says almost nothing about the conversation."""
         return min(self.tokens // _TOKENS_PER_WORD, _MOST_DEMANDED_WORDS)
 
 
 def named_paths(text: str) -> frozenset[str]:
-    """The files that `text` names, as far as their endings tell; addresses are none."""
+    """The files that `text` names, recognized by their endings; URLs do not count."""
     return frozenset(path for path in _PATH.findall(_URL.sub(" ", text)) if _is_path(path))
 
 
 def summary_source(messages: Sequence[Message], counter: TokenCounter) -> SummarySource:
-    """What a summary of `messages` is checked against."""
+    """The source to check a summary of `messages` against."""
     text = "\n".join(message_texts(messages, UNLIMITED))
     return SummarySource(text, counter.count_messages(messages))
 

@@ -1,4 +1,4 @@
-"""The shapes that notes can have: headings, what belongs under each, which must be there."""
+"""The templates for notes: headings, what belongs under each, and which are required."""
 
 import re
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ _AS_OF_EARLIER = "(Written at an earlier compaction; the text around it is newer
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Sections in the order they are written.
+    """The sections, in order.
 
     Args:
-        form: The empty form as a model is shown it: each heading with what belongs below it. A
-            heading with nothing below only holds the sections after it.
-        goal: The heading of the goal. Notes that do not say it are no use.
-        next_steps: The heading of what comes next, which must be there.
-        passing: Headings of what holds only until the work continues.
+        form: The empty form as shown to a model: each heading with what belongs below it. A heading
+            with nothing below groups the sections after it.
+        goal: The heading of the goal. Notes without a goal are useless.
+        next_steps: The heading of the next steps, which is required.
+        passing: Headings of sections that are valid only until the work continues.
     """
 
     form: str
@@ -32,25 +32,25 @@ class Template:
 
     @property
     def guides(self) -> dict[str, str]:
-        """By heading, what the model is told to write below it; empty for a group of sections."""
+        """The instruction below each heading; empty for a heading that groups sections."""
         parts = (part.partition("\n") for part in self.form.split("\n\n"))
         return {heading: guide for heading, _, guide in parts}
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """The headings that text belongs to."""
+        """The headings that have text."""
         return tuple(heading for heading, guide in self.guides.items() if guide)
 
     @property
     def core(self) -> tuple[str, ...]:
-        """The headings that must be there."""
+        """The required headings."""
         return (self.goal, self.next_steps)
 
     def parse(self, document: str) -> dict[str, str]:
-        """Bodies by exact heading, for those headings that `document` has.
+        """The bodies of the headings that `document` has, by exact heading.
 
-        Headings are found whatever their level, case, bold marks or colon; other headings
-        stay part of the body they are in. Text before the first heading has the key ``""``.
+        Level, case, bold marks and colon of headings are ignored; other headings stay part of their
+        body. Text before the first heading has the key ``""``.
         """
         by_title = {_plain(heading): heading for heading in self.guides}
         bodies: dict[str, list[str]] = {}
@@ -65,7 +65,7 @@ class Template:
         return {heading: body for heading, body in joined.items() if heading or body}
 
     def render(self, bodies: Mapping[str, str]) -> str:
-        """The document of those `bodies` that say something."""
+        """The document with those `bodies` that are not empty."""
         parts: list[str] = []
         group = ""
         for heading, guide in self.guides.items():
@@ -152,17 +152,17 @@ The goal, what is finished, and the current state of the work.
 
 
 def template_named(name: TemplateName) -> Template:
-    """The template of the setting ``compaction.template``."""
+    """The template that the setting ``compaction.template`` names."""
     return STRUCTURED if name == "structured" else SEVEN_SECTION
 
 
 def fit_to_tokens(
     document: str, *, template: Template, counter: TokenCounter, max_tokens: int
 ) -> str:
-    """`document` cut to `max_tokens` by leaving out lines.
+    """Cut `document` to `max_tokens` by leaving out lines.
 
-    Lines go from the longest section first. In a list the first lines (where it began) and the
-    last ones (the current state) say most, so they go from one third down.
+    The longest section loses lines first. In a list the first lines (the beginning) and the last
+    ones (the current state) matter most, so lines are removed from one third on.
     """
     bodies = {h: body.split("\n") for h, body in template.parse(document).items() if h}
     costs = {h: [counter.count_text(line) + 1 for line in lines] for h, lines in bodies.items()}
@@ -179,16 +179,16 @@ def fit_to_tokens(
 
 
 def earlier_notes(notes: str, *, template: Template, counter: TokenCounter, max_tokens: int) -> str:
-    """What of a model's `notes` still holds at the next compaction, where none writes new ones.
+    """The part of a model's `notes` that still holds at the next compaction without new notes.
 
-    What they say of the work in progress does not; the sections around them do.
+    Sections on the work in progress do not; the sections by code cover that.
     """
     bodies = template.parse(notes)
     lasting = {h: body for h, body in bodies.items() if h and h not in template.passing}
     text = template.render(lasting)
     if text:
         text = fit_to_tokens(text, template=template, counter=counter, max_tokens=max_tokens)
-    elif not any(bodies):  # in another form, that of an imported session
+    elif not any(bodies):  # in another form, from an imported session
         text = notes.strip()
         while text and counter.count_text(text) > max_tokens:
             text = text[: len(text) * 9 // 10]

@@ -1,4 +1,4 @@
-"""Whether what a model wrote can stand for a conversation."""
+"""Check whether a model's text can replace a conversation."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -19,12 +19,12 @@ from agent_tui.tokens import TokenCounter
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What came of a reply.
+    """The judgement of a reply.
 
     Args:
-        text: What can be used of it; empty where nothing can.
-        problem: What is wrong with it, as a clause for the model and the person ("it was empty");
-            empty if nothing is. With `text` it is true as far as it goes, but does not say all.
+        text: Its usable part; empty if there is none.
+        problem: What is wrong with it, as a clause for the model and the user ("it was empty");
+            empty if nothing. If there is also a `text`, that is usable but incomplete.
     """
 
     text: str
@@ -32,19 +32,19 @@ class Judgement:
 
 
 def refused(problem: str) -> Judgement:
-    """The judgement of a reply that cannot be used at all."""
+    """The judgement of an unusable reply."""
     return Judgement("", problem)
 
 
 class SummaryJudge:
-    """Tells what can stand for a conversation from what cannot.
+    """Judges whether a text can replace a conversation.
 
     Args:
-        template: The form asked for.
-        source: What the text has to be about.
-        counter: Measures documents.
+        template: The requested form.
+        source: The conversation that the text must be about.
+        counter: Counts tokens of documents.
         max_tokens: The size that a document is cut to.
-        asked: What the model was told beside form and conversation, and must not say back.
+        asked: The rest of the request, which the model must not echo.
     """
 
     def __init__(
@@ -62,13 +62,13 @@ class SummaryJudge:
         self._prompt = f"{asked}\n{template.form}"
 
     def judge(self, reply: ModelReply) -> Judgement:
-        """The document in `reply` in exactly the form of the template, or what is wrong.
+        """The document in `reply` in exactly the template's form, or what is wrong with it.
 
-        Wrapping (reasoning tags, a code fence, a remark before the first heading) is taken off.
-        Sections that say nothing, say the prompt back, go round in circles or are noise are left
-        out. No use is what calls a tool, says nothing, or names mostly files that never occurred;
-        what was cut off, lacks a core section or the goal, or is far too short for what it
-        stands for is a text with a problem.
+        Wrapping (reasoning tags, a code fence, a remark before the first heading) is removed.
+        Sections that are empty, echo the prompt, repeat themselves or are noise are left out. A
+        reply is unusable if it calls a tool, says nothing, or names mostly files that never
+        occurred. It has a problem if it is cut off, lacks a core section or the goal, or is far too
+        short.
         """
         text, problem = plain_text(reply.text), why_unusable(reply)
         bodies = {h: body for h, body in self._template.parse(text).items() if h}
@@ -106,7 +106,7 @@ class SummaryJudge:
         return ""
 
     def _why_useless(self, bodies: Mapping[str, str], useful: Mapping[str, str]) -> str:
-        """What is wrong with all of it; empty if some of it is of use."""
+        """What makes the whole document unusable; empty if some of it is usable."""
         said = [body.strip() for body in bodies.values() if not says_nothing(body)]
         if is_repetitive(_joined(bodies)) or len(said) - len(set(said)) > _FORGIVEN_COPIES:
             return "it repeated itself"
@@ -124,7 +124,7 @@ class SummaryJudge:
 
 _SHOWN_PATHS = 3
 _FORGIVEN_COPIES = 1
-"""The next step may be what is in progress."""
+"""The next step may be the same as the work in progress."""
 
 _REFUSAL = re.compile(
     r"\b(i['’]?m sorry|i am sorry|i can(?:no|['’]?)t|i['’]?m (?:not able|unable)|i am unable"
@@ -138,7 +138,7 @@ _WRAPPINGS = (
 
 
 def why_unusable(reply: ModelReply) -> str:
-    """What is wrong with `reply` whatever was asked for, as a clause; empty if nothing."""
+    """Why `reply` is unusable whatever the request was, as a clause; empty if it is not."""
     if reply.calls or reply.finish == "toolUse":
         return "it called a tool"
     if reply.finish == "contentFilter":
@@ -149,12 +149,12 @@ def why_unusable(reply: ModelReply) -> str:
 
 
 def sounds_like_refusal(text: str) -> bool:
-    """Whether the beginning of `text` says that its writer will not do what was asked."""
+    """Whether the beginning of `text` refuses the request."""
     return bool(_REFUSAL.search(text[:400]))
 
 
 def plain_text(text: str) -> str:
-    """`text` without reasoning, tags and a code fence around it."""
+    """`text` without reasoning and surrounding tags and code fence."""
     for wrapping in _WRAPPINGS:
         text = wrapping.sub("", text)
     text = text.strip()
@@ -174,7 +174,7 @@ def _why_missing(missing: Iterable[str], bodies: Mapping[str, str]) -> str:
 
 
 def _without_the_cut(bodies: Mapping[str, str]) -> dict[str, str]:
-    """All but the last line, which the cut may have made into something else."""
+    """All but the last line, whose meaning the cut may have changed."""
     *whole, last = bodies.items()
     heading, body = last
     return {**dict(whole), heading: body.rpartition("\n")[0]}

@@ -1,4 +1,4 @@
-"""A model writes a short text about what happened; code checks it."""
+"""Ask a model for a short text about what happened; code checks it."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -21,22 +21,22 @@ Your last reply was unusable: {problem}. Reply with the notes as plain text and 
 tool call, no remark before or after. At most {max_tokens} tokens."""
 
 _INPUT_SHARE = 0.75
-"""Our token estimates were up to 30 % under a provider's count on real sessions."""
+"""Our token estimates were up to 30 % below a provider's count in real sessions."""
 
 _LEAST_ROOM_TOKENS = 200
 _THINKING_TOKENS = 1_000
-"""Room for models that think aloud before they answer."""
+"""Allowance for models that think aloud before they answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class WritingJob:
-    """What is to be written.
+    """A text to be written.
 
     Args:
-        told: What happened as text, escaped, in about so many tokens.
-        asked: What is wanted of it.
-        max_tokens: How long the text may be.
-        judge: What a reply is worth.
+        told: Returns what happened as escaped text of about the given number of tokens.
+        asked: The request.
+        max_tokens: Limit of the text.
+        judge: Judges a reply.
     """
 
     told: Callable[[int], str]
@@ -46,7 +46,7 @@ class WritingJob:
 
 
 class Writer:
-    """Asks one model for a text, and once more if the reply cannot be used as it is.
+    """Asks one model for a text, and once more if the reply is not usable as it is.
 
     Args:
         client: Asks the model.
@@ -60,7 +60,7 @@ class Writer:
     async def write(
         self, job: WritingJob, model: SummaryModel, tracker: RequestTracker
     ) -> Judgement:
-        """The better of the two texts; no side effect.
+        """Returns the better of at most two texts; has no side effect.
 
         Raises:
             ProviderError: A request failed.
@@ -90,12 +90,12 @@ class Writer:
 
 
 def written_note(name: str, problem: str, failures: Sequence[str]) -> str:
-    """One line for the person on who wrote something; empty if all went as planned.
+    """One line for the user on how a text was written; empty if all went as planned.
 
     Args:
-        name: The model that did; empty where code did.
+        name: The model that wrote it; empty if code did.
         problem: What its text lacks, as a clause.
-        failures: What went wrong on the way, one clause each.
+        failures: Errors on the way, one clause each.
     """
     own = f"{name}: {problem}"
     others = "; ".join(one for one in failures if one != own)

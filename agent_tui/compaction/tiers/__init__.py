@@ -1,1 +1,1 @@
-"""Freeing context without a model: what the model need not see again, shortened or described."""
+"""Free context without a model: shorten or describe what the model need not see again."""

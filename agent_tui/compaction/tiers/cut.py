@@ -1,4 +1,4 @@
-"""Cutting texts and replies, measured in tokens."""
+"""Cut texts and replies, measured in tokens."""
 
 from collections.abc import Collection
 
@@ -9,38 +9,38 @@ from agent_tui.omissions import omission_mark, recall_mark
 from agent_tui.tokens import TokenCounter
 
 _MOST_CHARS_A_TOKEN = 6
-"""Prose and code have 3 to 5; runs of blanks have hundreds, and would hide what is beside them."""
+"""Prose and code have 3 to 5; runs of blanks have hundreds and would hide the text beside them."""
 
 SLACK = 1.1
-"""By so much a piece may be larger than was asked for."""
+"""A piece may exceed the requested size by this factor."""
 _LINE_SHARE = 4
-"""A cut is moved to the end of a line when that costs no more than this part of a piece."""
+"""A cut moves to the end of a line if that costs at most this fraction of a piece."""
 
 _NOTE_ENDS = 3
-"""A note that is cut keeps two ends of this part of its limit."""
+"""A note that is cut keeps two ends, each of this fraction of its limit."""
 
 _LONGEST_LIST = 40
 _LIST_END = 10
 
 
 def left_out_mark(tokens: int, entry_id: str) -> str:
-    """What stands for `tokens` that were left out; the original is `entry_id`."""
+    """The mark that replaces `tokens` tokens; `entry_id` has the original."""
     return f"{omission_mark(f'{tokens:,} tokens')} {recall_mark(entry_id)}"
 
 
 def cut_middle(
     text: str, *, tokens: int, end_tokens: int, entry_id: str, counter: TokenCounter
 ) -> str:
-    """The beginning and the end of `text`, about `end_tokens` each, and a line on what is gone.
+    """The beginning and end of `text`, about `end_tokens` each, and a line on what was removed.
 
     A single huge line is cut like any other text.
 
     Args:
         text: At least twice `end_tokens` long, or the result is no smaller.
         tokens: Size of `text`.
-        end_tokens: Tokens that stay at each end.
-        entry_id: Where the original is.
-        counter: Measures the pieces.
+        end_tokens: Tokens kept at each end.
+        entry_id: The entry with the original.
+        counter: Counts the tokens of pieces.
     """
     chars = min(len(text) * end_tokens // max(tokens, 1), _MOST_CHARS_A_TOKEN * end_tokens)
     chars = min(max(chars, 1), len(text) // 2)
@@ -57,7 +57,7 @@ def cut_middle(
 
 
 def _fitting_chars(piece: str, max_tokens: int, counter: TokenCounter) -> int:
-    """How many characters of `piece` to keep where it is denser than the text it is from."""
+    """The number of characters of `piece` to keep if it is denser than the whole text."""
     tokens = counter.count_text(piece)
     if tokens <= SLACK * max_tokens:
         return len(piece)
@@ -72,17 +72,17 @@ def without_thinking(message: AssistantMessage) -> tuple[TextContent | ToolCall,
 def shorter_reply(
     message: AssistantMessage, argument: int, note: int, entry_id: str, counter: TokenCounter
 ) -> tuple[TextContent | ToolCall, ...]:
-    """A reply that made calls, without its thinking, its long notes cut and arguments left out.
+    """A reply with calls, without thinking, with long notes cut and long arguments left out.
 
-    What the arguments wrote is in the file, from which it can be read again. A note is what the
-    model says to itself on the way to a call.
+    Text written by arguments is in the file and can be read again. A note is the text beside a
+    call.
 
     Args:
         message: The reply.
         argument: Tokens; a longer text in the arguments becomes a line.
         note: Tokens; a longer text beside the calls keeps its two ends.
-        entry_id: Where the original is.
-        counter: Measures the texts.
+        entry_id: The entry with the original.
+        counter: Counts the tokens of texts.
     """
 
     def shortened(part: TextContent | ToolCall) -> TextContent | ToolCall:
@@ -108,12 +108,11 @@ def left_out_whole(
     *,
     names: Collection[str] = (),
 ) -> ToolCall:
-    """`call` with every text in its arguments that is over `max_tokens` given as one line.
+    """`call` with every text over `max_tokens` in its arguments replaced by one line.
 
-    The arguments stay what the tools' schemas ask for: texts stay texts, objects keep their
-    keys; of a very long list the first and the last items stay. A text in them is never cut
-    inside, as models take such a text over into files. With `names` only the texts of those
-    arguments are, at whatever depth.
+    Arguments still fit the tools' schemas: texts stay texts, objects keep their keys; a very long
+    list keeps its first and last items. Texts are never cut inside, as models copy such texts into
+    files. With `names`, only texts in those arguments are replaced, at any depth.
     """
 
     def shortened(value: JsonValue, name: str = "") -> JsonValue:

@@ -1,4 +1,4 @@
-"""Old outputs in one line: what was done to what, and what came of it."""
+"""Old outputs in one line: what was done to what, and the result."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _LOOKED_AT_CHARS = 8_000
 _SUBJECT_CHARS = 80
 _TELLING_LINE_CHARS = 120
 _LONGEST_TELLING_LINE = 400
-"""A longer one is generated or minified text that happens to hold the word."""
+"""A longer line is generated or minified text that happens to contain the word."""
 
 _MAX_ERROR_LINES = 100
 _ERROR_WORDS = ("error", "exception", "fail", "fatal", "panic", "denied", "no such", "not ")
@@ -32,14 +32,14 @@ _EMPTY_WORDS = re.compile(
 
 
 def describe(output: Output, entry_id: str, remark: str = "") -> str:
-    """What `output` was, in one line that ends with where the original is.
+    """Describe `output` in one line that ends with a reference to the original.
 
-    The message of an error stays: a retry would run into it again.
+    An error's message stays: a retry would hit it again.
 
     Args:
-        output: What is to be described.
-        entry_id: Of the message that holds it.
-        remark: What became of its subject since; may be empty.
+        output: The output to describe.
+        entry_id: The entry with the output.
+        remark: A later change of its subject; may be empty.
     """
     status = "failed" if output.has_failed else ""
     if output.exit_code is not None:
@@ -64,30 +64,30 @@ def action_label(action: Action, max_chars: int = _SUBJECT_CHARS) -> str:
 
 
 def call_label(result: ToolResultMessage, call: ToolCall | None) -> str:
-    """What `result` is the outcome of, in one line; `call` is None where it was lost."""
+    """The call of `result` in one line; `call` is None if it was lost."""
     return action_label(action_of(call or ToolCall(id="", name=result.tool_name)))
 
 
 def line_count(count: int) -> str:
-    """So many lines, in words."""
+    """The number of lines in words."""
     return "1 line" if count == 1 else f"{count:,} lines"
 
 
 def outcome_line(output: Output) -> str:
-    """What came of it: the count of a test run, else the line that tells most."""
+    """The result of an action: a test run's counts, else the most telling line."""
     text = output.text[-_LOOKED_AT_CHARS:]
     count = counted_tests(text) if is_test(output.action.command) else ""
     return one_line(count, _TELLING_LINE_CHARS) or telling_line(output.text)
 
 
 def telling_line(text: str) -> str:
-    """The first line that speaks of an error, else the first that says anything."""
+    """The first line that mentions an error, else the first that is not empty."""
     text = text[:_LOOKED_AT_CHARS]
     lines = (line.strip() for line in text.split("\n"))
     first = next((line for line in lines if not _EMPTY_WORDS.match(line)), "")
     lowered = text.lower()
     at = min((at for word in _ERROR_WORDS if (at := lowered.find(word)) >= 0), default=None)
-    if at is not None:  # to look for words first is far faster than the pattern on every line
+    if at is not None:  # searching for words first is far faster than the pattern on every line
         rest = text[text.rfind("\n", 0, at) + 1 :].split("\n")[:_MAX_ERROR_LINES]
         short = (line for line in rest if len(line) <= _LONGEST_TELLING_LINE)
         first = next((line for line in short if looks_like_error(line)), first)
@@ -95,11 +95,11 @@ def telling_line(text: str) -> str:
 
 
 def outdated_positions(units: Sequence[Unit], folders: Sequence[str]) -> frozenset[int]:
-    """Positions of the outputs on files that a later call wrote or edited.
+    """Positions of outputs about files that a later call wrote or edited.
 
     Args:
         units: The conversation, oldest first.
-        folders: Names of the working folder, as for `normalise_path`.
+        folders: Paths of the working folder, as for `normalise_path`.
     """
     on_files = [
         (unit.position, unit.output.action.kind, file)

@@ -1,4 +1,4 @@
-"""The forms in which a message may stay: without what it repeats, by its ends, as one line."""
+"""The forms in which a message may stay: without repetition, its two ends, or one line."""
 
 from agent_tui.compaction.ledger.pinned import pinned_sentences
 from agent_tui.compaction.tiers.cut import cut_middle, shorter_reply, without_thinking
@@ -23,10 +23,10 @@ _LINE_ARGUMENT_TOKENS, _LINE_NOTE_TOKENS = 60, 120
 
 
 def without_repetition(unit: Unit, pointer: str | None) -> Content:
-    """A reply without its thinking, or `pointer` to what shows an output again; None if neither.
+    """A reply without thinking, or `pointer` to where an output is repeated; None if neither.
 
-    No provider wants the thinking of a finished exchange back, signed or not. Calls that come
-    last an edit need not repeat.
+    No provider needs the thinking of a finished exchange, signed or not. An edit need not repeat
+    calls at the end.
     """
     if not isinstance(unit.message, AssistantMessage):
         return pointer
@@ -38,13 +38,12 @@ def without_repetition(unit: Unit, pointer: str | None) -> Content:
 
 
 def two_ends(unit: Unit, max_output_tokens: int, counter: TokenCounter) -> Content:
-    """A long message by its beginning and end; None where it is not long.
+    """The beginning and end of a long message; None if it is not long.
 
     Outputs over `max_output_tokens` keep 250 tokens at each end, a long note beside a call 150;
-    a long text in the arguments of a call becomes a line. What the person wrote is theirs, but a
-    message over four times the limit is mostly a pasted log that no window has room for twice:
-    it keeps 1,000 tokens at each end, where people put their own words, and every sentence that
-    states a rule.
+    a long text in the arguments of a call becomes a line. User messages stay whole, but one over
+    four times the limit is mostly a pasted log: it keeps 1,000 tokens at each end, where people put
+    their own words, and every sentence that states a rule.
     """
     message = unit.message
     if isinstance(message, AssistantMessage):
@@ -63,12 +62,12 @@ def two_ends(unit: Unit, max_output_tokens: int, counter: TokenCounter) -> Conte
 
 
 def one_line_of(unit: Unit, *, is_outdated: bool, counter: TokenCounter) -> Content:
-    """An output as a line on it, a reply with calls in a few words; None for what a person wrote.
+    """One line about an output, a reply with shortened calls; None for a user's message.
 
     Args:
         unit: The message.
-        is_outdated: Its file was changed since, which the line then says.
-        counter: Measures it.
+        is_outdated: Whether its file changed since, which the line then says.
+        counter: Counts its tokens.
     """
     if unit.output is not None:
         return describe(unit.output, unit.entry_id, "edited since" if is_outdated else "")
@@ -78,7 +77,7 @@ def one_line_of(unit: Unit, *, is_outdated: bool, counter: TokenCounter) -> Cont
 
 
 def with_images(text: str, message: Message) -> str | tuple[TextContent | ImageContent, ...]:
-    """`text` in place of what `message` says, beside the images that it has."""
+    """`text` to replace the text of `message`, with the images of `message`."""
     has_images = isinstance(message, UserMessage | ToolResultMessage)
     images = images_in(message.content) if has_images else ()
     return (TextContent(text=text), *images) if images else text
@@ -87,7 +86,7 @@ def with_images(text: str, message: Message) -> str | tuple[TextContent | ImageC
 def _reply(
     unit: Unit, message: AssistantMessage, argument: int, note: int, counter: TokenCounter
 ) -> Content:
-    """A reply with calls, shortened; an answer, without calls, stays."""
+    """A reply with shortened calls; None for a reply without calls, which stays."""
     if not message.tool_calls or unit.written_tokens <= argument:
         return None
     shorter = shorter_reply(message, argument, note, unit.entry_id, counter)

@@ -1,4 +1,4 @@
-"""A conversation as messages that can be made smaller, and what they are the outcome of."""
+"""A conversation as messages that can be shortened, and the actions they result from."""
 
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -10,21 +10,23 @@ from agent_tui.messages import FileTouches, JsonObject, Message
 from agent_tui.sessions.entries import EditContent
 
 EditTier: TypeAlias = Literal[0, 1, 2, 3]
-"""What an edit does: 0 leaves out what is seen elsewhere, 1 cuts, 2 leaves a line of metadata, 3
-leaves other words or nothing."""
+"""What an edit does: 0 removes what is shown elsewhere, 1 cuts the text.
+
+2 leaves one line of metadata, 3 leaves another wording or nothing.
+"""
 
 Content: TypeAlias = str | tuple[EditContent, ...] | None
-"""What a `ContextEditEntry` puts in a message's place; None takes the message out."""
+"""What a `ContextEditEntry` replaces a message with; None removes the message."""
 
 UNEDITED = -1
-"""The tier of a message that no edit has touched."""
+"""The tier of a message without an edit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One call of a tool, whatever the tool is called in the program that wrote the session.
+    """One tool call, whatever the tool is called in the program that wrote the session.
 
-    `path` is as the model wrote it; `command` is set where something was run.
+    `path` is as the model wrote it; `command` is set if something was run.
     """
 
     tool: str
@@ -36,10 +38,10 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What an action gave back.
+    """The output of an action.
 
-    `file_key` is the same for the same file, however its path was spelled, and empty where no file
-    was named. `files` is what the tool says that it touched; None where it says nothing of files.
+    `file_key` identifies the file, however its path was written; empty if no file was named.
+    `files` are those that the tool says it touched; None if it does not say.
     """
 
     action: Action
@@ -54,11 +56,11 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One message that can be made smaller.
+    """One message that can be shortened. `message` is as originally written.
 
-    `message` is as it was written and `written_tokens` what it took then. `tokens` is what it
-    takes now, with the edit of tier `edited_tier` that it already has (`UNEDITED` for none).
-    `output` is set where the message is the outcome of an action, whatever its role.
+    `written_tokens` is its size then. `tokens` is its size now, with its edit of tier `edited_tier`
+    (`UNEDITED` for none). `output` is set if the message is the result of an action, whatever its
+    role.
     """
 
     entry_id: str

@@ -1,4 +1,4 @@
-"""Which messages of a conversation are the outcome of an action, and of which."""
+"""Find the messages that are results of an action, and the action of each."""
 
 import os
 import re
@@ -23,13 +23,13 @@ _EDITOR_COMMANDS: dict[str, ActionKind] = {
     "insert": "edit",
     "undo_edit": "edit",
 }
-"""One tool for all of it (``str_replace_editor`` and its successors): ``command`` tells."""
+"""One tool for several kinds (``str_replace_editor`` and its successors): ``command`` decides."""
 
 _COMMAND_ARGUMENTS = ("command", "cmd", "code", "script")
 
 
 def action_of(call: ToolCall) -> Action:
-    """The action `call` asks for; ``other`` where its name says nothing."""
+    """The action that `call` requests; ``other`` if its name is unknown."""
     command = call.arguments.get("command")
     kind = tool_kind(call.name)
     if "path" in call.arguments and isinstance(command, str):
@@ -45,7 +45,7 @@ def run_action(tool: str, command: str) -> Action:
 
 
 def file_key(path: str) -> str:
-    """`path` in one form, without a look at the disk; relative paths stay relative."""
+    """`path` normalized without access to the disk; relative paths stay relative."""
     text = path.strip().removeprefix("@")
     return os.path.normpath(text) if text else ""
 
@@ -70,10 +70,10 @@ _LOOKED_AT_CHARS = 400
 
 
 def observed_action(message: UserMessage, before: AssistantMessage | None) -> Action | None:
-    """What `message` is the result of; None where a person wrote it.
+    """The action whose result `message` is; None if a user wrote it.
 
-    It is a result when it opens as one and the reply before it asked for a command in a fenced
-    block rather than by a call.
+    It is a result if it begins like one and the reply before it requested a command in a fenced
+    block instead of a call.
     """
     if before is None or before.tool_calls or not _OPENING.match(message.text[:_LOOKED_AT_CHARS]):
         return None
@@ -82,13 +82,13 @@ def observed_action(message: UserMessage, before: AssistantMessage | None) -> Ac
 
 
 def observed_exit_code(text: str) -> int | None:
-    """The exit code that a recorded result names, if it names one."""
+    """The exit code in a recorded result; None if there is none."""
     found = _RETURN_CODE.search(text[:_LOOKED_AT_CHARS])
     return int(found[1] or found[2]) if found else None
 
 
 def read_outputs(messages: Sequence[Message]) -> list[Output | None]:
-    """For each message what it is the outcome of; None where it is no outcome.
+    """For each message, its output if it is the result of an action, else None.
 
     Args:
         messages: In the order the model sees them: results directly after their reply.
@@ -115,7 +115,7 @@ def read_outputs(messages: Sequence[Message]) -> list[Output | None]:
 
 
 def _of_result(result: ToolResultMessage, waiting: list[ToolCall]) -> Output:
-    """What `result` says of its call, which is `waiting` no longer."""
+    """The output in `result`; its call is removed from `waiting`."""
     call = next((call for call in waiting if call.id == result.tool_call_id), None)
     if call is None:
         call = ToolCall(id=result.tool_call_id, name=result.tool_name)

@@ -1,4 +1,4 @@
-"""Which outputs a later one makes needless."""
+"""Outputs that a later one makes unnecessary."""
 
 import json
 from collections import defaultdict
@@ -10,14 +10,14 @@ from agent_tui.compaction.tiers.model import Output, Unit
 from agent_tui.omissions import recall_mark
 
 _SMALLEST_REPEATED_TOKENS = 60
-"""Below this a pointer is hardly smaller than what it stands for."""
+"""Below this, a pointer is hardly smaller than the output it replaces."""
 
 
 def pointers_to_newer(units: Sequence[Unit]) -> dict[int, str]:
-    """What stands for outputs that a later one makes needless, by position.
+    """The pointers that replace outputs made unnecessary by a later one, by position.
 
-    A read whose lines a later successful read of the same file shows becomes a pointer to it, and
-    so does an output that the same call gave word for word later.
+    A read becomes a pointer if a later successful read of the same file shows its lines, and so
+    does an output that a later equal call repeats word for word.
     """
     pointers: dict[int, str] = {}
     views: defaultdict[str, list[tuple[float, float, str]]] = defaultdict(list)
@@ -46,6 +46,6 @@ def pointers_to_newer(units: Sequence[Unit]) -> dict[int, str]:
 
 
 def _content_key(output: Output) -> tuple[str, str, bool, str]:
-    """The same for the same call with the same output."""
+    """A key that is equal for the same call with the same output."""
     asked = output.action.command or json.dumps(output.action.arguments, sort_keys=True)
     return output.action.tool, asked, output.has_failed, output.text

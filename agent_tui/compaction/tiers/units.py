@@ -1,4 +1,4 @@
-"""Reading a session into the messages that the tiers may change."""
+"""Read a session as the messages that the tiers may change."""
 
 import hashlib
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ _Written: TypeAlias = MessageEntry | CustomMessageEntry
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The messages of a context that can be changed, oldest first, and the size of all of it."""
+    """The messages of a context that can be changed, oldest first, and the size of the whole."""
 
     items: tuple[Unit, ...]
     tokens: int
@@ -46,7 +46,7 @@ def read_units(
     settings: CompactionSettings,
     window: int,
 ) -> Units:
-    """The context of `path` as units; what is pinned, marked or made up is only counted."""
+    """The context of `path` as units; pinned, marked and generated messages are only counted."""
     context = build_context(path, summary_role=settings.summary_role, carryover=carryover)
     edits = context_edits(path)
     marks = read_marks(in_force(path))
@@ -66,7 +66,7 @@ def read_units(
         entry = written.get(item.entry_id)
         if entry is None or type(message := _as_written(entry)) is not type(item.message):
             continue
-        if message is not item.message:  # the context has it with other ids, edited, or both
+        if message is not item.message:  # the context renamed its ids, edited it, or both
             message = repaired(ContextMessage(entry.id, message)).message
             tokens = written_tokens = counter.count_message(message)
             if (edit := edits.get(entry.id)) and (left := edited_message(message, edit)):
@@ -111,16 +111,16 @@ def protected_positions(
     settings: CompactionSettings,
     window: int,
 ) -> frozenset[int]:
-    """Positions of the last messages, at least what is newest and what the person said last.
+    """Positions of the last messages, at least the newest and the user's last one.
 
-    They are the last ``protected_messages`` that fit ``keep_recent`` tokens together. Whatever
-    its size, the newest reply is among them with its results, which the model may not have
-    looked at yet, and so is the person's last message.
+    They are the last ``protected_messages`` that fit ``keep_recent`` tokens together. The newest
+    reply with its results, which the model may not have read yet, and the user's last message
+    always belong to them.
 
     Args:
         messages: The conversation as it was written.
-        tokens: Of each message as it was written, so that edits do not move the border.
-        is_said: Whether the person wrote the message (results can have the user's role too).
+        tokens: Size of each message as originally written, so that edits do not move the border.
+        is_said: Whether the user wrote the message (results can have the user's role too).
         settings: ``protected_messages`` and ``keep_recent_tokens``.
         window: Context window in tokens.
     """
@@ -137,7 +137,7 @@ def protected_positions(
 
 
 def _newest_exchange(messages: Sequence[Message]) -> int:
-    """Where the newest message is, or the reply whose results come last."""
+    """The index of the reply whose results come last, or of the newest message."""
     at = len(messages) - 1
     while at > 0 and isinstance(messages[at], ToolResultMessage):
         at -= 1
@@ -145,6 +145,6 @@ def _newest_exchange(messages: Sequence[Message]) -> int:
 
 
 def batch_id(path: Sequence[Entry], prefix: str = "") -> str:
-    """The same for the same session and strategy, so that planning twice has the same outcome."""
+    """An id that is the same for the same session and strategy, so that planning is repeatable."""
     newest = path[-1].id if path else ""
     return hashlib.blake2b(f"{prefix}{newest}".encode(), digest_size=4).hexdigest()

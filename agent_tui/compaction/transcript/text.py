@@ -1,4 +1,4 @@
-"""A conversation as plain labelled text, for a model that is to describe it, not continue it."""
+"""A conversation as plain labelled text, for a model that should describe it, not continue it."""
 
 import json
 import re
@@ -39,17 +39,17 @@ FACT_TAGS = (
     "current-request",
     "names-by-file",
 )
-"""The blocks around a summary's prose that code writes; the last one only earlier versions."""
+"""The blocks that code writes around a summary's prose; the last one only in earlier versions."""
 
 OWN_TAGS = ("conversation", "previous-summary", "focus", "summary", "excerpt", *FACT_TAGS)
-"""Tags that mean something in our prompts and summaries, so no quoted text may hold them."""
+"""Tags with a meaning in our prompts and summaries, which quoted text must not contain."""
 
 _OWN_TAG = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(OWN_TAGS)})\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class TextLimits:
-    """How many characters each kind of message may take."""
+    """Most characters of each kind of message."""
 
     user: int = 20_000
     reply: int = 8_000
@@ -62,7 +62,7 @@ LIMITS = (
     TextLimits(user=6_000, reply=3_000, argument=200, result=600),
     TextLimits(user=2_000, reply=1_000, argument=100, result=200),
 )
-"""From generous to tight; the tighter ones are for summarisers with a small window."""
+"""From generous to tight; the tighter ones are for models with a small window."""
 
 _MARK_TOKENS = 20
 _NO_LIMIT = 1_000_000_000
@@ -70,12 +70,12 @@ UNLIMITED = TextLimits(user=_NO_LIMIT, reply=_NO_LIMIT, argument=_NO_LIMIT, resu
 
 
 def escape_tags(text: str) -> str:
-    """`text` with our own tags made harmless: nothing quoted can close or open a block."""
+    """`text` with our own tags escaped, so that quoted text cannot open or close a block."""
     return _OWN_TAG.sub("&lt;", text)
 
 
 def message_texts(messages: Iterable[Message], limits: TextLimits = LIMITS[0]) -> list[str]:
-    """One labelled, shortened and escaped text for each message that says something."""
+    """One labelled, shortened and escaped text for each message that is not empty."""
     texts = (_message_text(message, limits) for message in messages)
     return [escape_tags(text) for text in texts if text]
 
@@ -85,15 +85,15 @@ def fit_texts(
     counter: TokenCounter,
     room_tokens: int,
 ) -> str:
-    """Texts in at most about `room_tokens`, shortened no more than is needed.
+    """Texts in at most about `room_tokens`, shortened no more than needed.
 
-    If the tightest limits are not enough, texts in the middle are left out: the first ones say
-    what it is about, the last ones how it stands.
+    If the tightest limits are not enough, texts in the middle are left out: the first ones state
+    the subject, the last ones the present state.
 
     Args:
-        texts_of: The texts within the limits it is given.
+        texts_of: Returns the texts within the given limits.
         counter: Counts tokens.
-        room_tokens: How much there is room for.
+        room_tokens: Available tokens.
     """
     texts: Sequence[str] = ()
     for limits in LIMITS:
@@ -111,7 +111,7 @@ def fit_texts(
         first, last = (first + 1, last) if takes_first else (first, last - 1)
     mark = [omission_mark(f"{last - first} messages")] if first < last else []
     text = "\n\n".join([*texts[:first], *mark, *texts[last:]])
-    while counter.count_text(text) > room_tokens:  # one text alone is larger than the room
+    while counter.count_text(text) > room_tokens:  # one text alone exceeds the space
         text = text[: len(text) * 9 // 10]
     return text
 
@@ -153,8 +153,8 @@ def _reply_text(message: AssistantMessage, limits: TextLimits) -> str:
 def call_text(call: ToolCall, max_argument_chars: int) -> str:
     """``name key=value ...`` with each value shortened.
 
-    Not in brackets, as a call is written in code: a small model that takes the form over into
-    its summary would make its own next call look like a quotation.
+    It has no brackets as in code: a small model that copies this form into its summary would make
+    its own next call look like a quotation.
     """
     arguments = " ".join(
         f"{shorten_middle(key, max_argument_chars)}={_value_text(value, max_argument_chars)}"

@@ -1,1 +1,1 @@
-"""A session as a document to keep or pass on."""
+"""Export a session as a document to keep or share."""

@@ -1,8 +1,8 @@
 """A session as a trajectory in ATIF, the Agent Trajectory Interchange Format of Harbor.
 
-Each reply of a model is one step of source ``agent`` with its calls, their results and what the
-request took. What the person said are steps of source ``user``; compactions and notes are steps
-of source ``system``. What ATIF has no field for stands in ``extra``.
+Each reply of a model is one step of source ``agent`` with its calls, their results and the usage of
+the request. The user's messages are steps of source ``user``; compactions and notes are steps
+of source ``system``. ``extra`` has everything for which ATIF has no field.
 """
 
 import json
@@ -38,9 +38,9 @@ def to_atif(header: Header, path: Sequence[Entry], secrets: Sequence[str] = ()) 
     """The conversation on `path` as the JSON of one trajectory.
 
     Args:
-        header: Of the session.
+        header: The session's header.
         path: Entries from the root to the leaf.
-        secrets: Values that must not be in it; nor is what looks like one.
+        secrets: Values to mask, as is everything that looks like one.
     """
     masked = _masked(_trajectory(header, path), secrets)
     return safe_json(json.dumps(masked, ensure_ascii=False, indent=2)) + "\n"
@@ -70,7 +70,7 @@ def _trajectory(header: Header, path: Sequence[Entry]) -> JsonObject:
 
 
 class _Steps:
-    """The steps of a trajectory, in the order of the entries they are made of."""
+    """The steps of a trajectory, in the order of their entries."""
 
     def __init__(self, header: Header) -> None:
         self.all: list[JsonObject] = []
@@ -78,7 +78,7 @@ class _Steps:
         self._results: dict[str, list[JsonValue]] = {}  # by call: those of the step that made it
 
     def add(self, entry: Entry) -> None:
-        """What `entry` tells, as steps, or as a result in the step of its call."""
+        """Add `entry` as steps, or as a result in the step of its call."""
         common: JsonObject = {}
         if milliseconds(entry.timestamp):
             common["timestamp"] = entry.timestamp
@@ -95,7 +95,7 @@ class _Steps:
             self.say({**step, **common})
 
     def say(self, step: JsonObject) -> None:
-        """Append `step` under the next number."""
+        """Append `step` with the next number."""
         self.all.append({"step_id": len(self.all) + 1, **step})
 
     def _add_message(self, entry: Entry, message: Message, common: JsonObject) -> None:
@@ -136,7 +136,7 @@ class _Steps:
 
 
 def _reply(message: AssistantMessage, usage: Usage | None) -> JsonObject:
-    """The step of one reply; `usage` is None where another session tells what it took."""
+    """The step of one reply; `usage` is None if another session counts it."""
     step: JsonObject = {"source": "agent", "message": message.text, "llm_call_count": 1}
     if name := _model_name(message.provider, message.model):
         step["model_name"] = name
@@ -162,7 +162,7 @@ def _model_name(provider: str, model: str) -> str:
 
 
 def _content(content: str | Sequence[UserContent]) -> JsonValue:
-    """Text as it is; with images the parts in their order."""
+    """The text itself; with images, the parts in order."""
     if isinstance(content, str):
         return content
     if not images_in(content):
@@ -187,7 +187,7 @@ def _metrics(usage: Usage) -> JsonObject:
         "completion_tokens": usage.output,
         "cached_tokens": usage.cache_read,
     }
-    if usage.cost.total:  # 0 where the price is unknown
+    if usage.cost.total:  # 0 if the price is unknown
         metrics["cost_usd"] = usage.cost.total
     extra: JsonObject = {}
     if usage.cache_write:
@@ -198,7 +198,7 @@ def _metrics(usage: Usage) -> JsonObject:
 
 
 def _totals(usages: Sequence[Usage], steps: int) -> JsonObject:
-    """What all requests took, those for summaries and of helpers included."""
+    """The total usage of all requests, including those of summaries and helpers."""
     totals: JsonObject = {
         "total_prompt_tokens": sum(map(_prompt_tokens, usages)),
         "total_completion_tokens": sum(usage.output for usage in usages),
@@ -227,7 +227,7 @@ def _compaction(entry: CompactionEntry) -> JsonObject:
 
 
 def _masked(value: JsonValue, secrets: Sequence[str]) -> JsonValue:
-    """`value` without `secrets` and without what looks like one; images stay as they are."""
+    """`value` with `secrets` and everything that looks like one masked; images are unchanged."""
     match value:
         case str(text):
             return text if is_image_address(text) else mask_secrets(text, secrets)

@@ -1,4 +1,4 @@
-"""A conversation as the pieces of a document: what was said, done and summed up, in order."""
+"""A conversation as the pieces of a document: messages, actions and summaries, in order."""
 
 import json
 import re
@@ -58,7 +58,7 @@ _IMAGE_ADDRESS = re.compile(rf"data:image/[a-z]+;base64,{_BASE64.pattern}")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One piece of a document. `is_code`: shown as it stands, folded away in a page."""
+    """One piece of a document. `is_code`: preformatted, and folded in a page."""
 
     kind: BlockKind
     title: str
@@ -69,7 +69,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The present branch of a session, ready to be written down."""
+    """The present branch of a session, ready for export."""
 
     title: str
     facts: tuple[str, ...]
@@ -85,10 +85,10 @@ def document_of(
     """The conversation on `path`.
 
     Args:
-        header: Of the session.
+        header: The session's header.
         path: Entries from the root to the leaf.
-        branches: For each branch beside `path`, how many messages it has.
-        secrets: Values that must not be in it; nor is what looks like one.
+        branches: The number of messages of each branch beside `path`.
+        secrets: Values to mask, as is everything that looks like one.
     """
     blocks = (
         replace(
@@ -102,7 +102,7 @@ def document_of(
 
 
 def _title_of(path: Sequence[Entry]) -> str:
-    """The session's name, else the first thing the person said, in one line."""
+    """The session's name, else the user's first message, on one line."""
     named = (e.name for e in reversed(path) if isinstance(e, SessionInfoEntry) and e.name)
     messages = (e.message for e in path if isinstance(e, MessageEntry))
     asked = (m.text for m in messages if isinstance(m, UserMessage) and m.text.strip())
@@ -110,7 +110,7 @@ def _title_of(path: Sequence[Entry]) -> str:
 
 
 def _facts_of(header: Header, branches: Sequence[int] = ()) -> list[str]:
-    """What is to know of a session, one line each."""
+    """Facts about a session, one line each."""
     facts = [f"Session {header.id}", f"Started {header.timestamp}", f"Folder {header.cwd}"]
     if header.model_id:
         facts.append(f"Model {header.provider}/{header.model_id}")
@@ -124,7 +124,7 @@ def _facts_of(header: Header, branches: Sequence[int] = ()) -> list[str]:
 
 
 def other_branches(entries: Sequence[Entry], path: Sequence[Entry]) -> tuple[int, ...]:
-    """How many messages each branch of `entries` has that leaves `path` or an earlier branch."""
+    """The number of messages of each branch that leaves `path` or an earlier branch."""
     seen = {entry.id for entry in path}
     parents = {entry.parent_id for entry in entries}
     by_id = {entry.id: entry for entry in entries}
@@ -143,7 +143,7 @@ def other_branches(entries: Sequence[Entry], path: Sequence[Entry]) -> tuple[int
 
 
 def blocks_of(entry: Entry) -> Iterator[Block]:
-    """The pieces of a document that `entry` tells of; none for what only keeps state."""
+    """The document pieces of `entry`; none for entries that only store state."""
     match entry:
         case MessageEntry():
             yield from _message_blocks(entry.message)
@@ -218,12 +218,12 @@ def _message_blocks(message: Message) -> Iterator[Block]:
 
 
 def _call_title(call: ToolCall) -> str:
-    """The tool and what it works on, so that a folded call tells what it did."""
+    """The tool and its subject, so that a folded call shows what it did."""
     return f"Tool call: {call.name} {printable_line(call.subject, _SUBJECT_CHARS)}".strip()
 
 
 def image_address(image: ImageContent, types: Container[str]) -> str | None:
-    """`image` as a ``data:`` address; None where it is of none of `types` or no Base64."""
+    """`image` as a ``data:`` URL; None if its type is not in `types` or it is not Base64."""
     data = "".join(image.data.split())
     if image.mime_type in types and _BASE64.fullmatch(data):
         return f"data:{image.mime_type};base64,{data}"
@@ -231,5 +231,5 @@ def image_address(image: ImageContent, types: Container[str]) -> str | None:
 
 
 def is_image_address(text: str) -> bool:
-    """Whether `text` is an address of `image_address` and nothing else."""
+    """Whether `text` is exactly one URL as `image_address` makes it."""
     return _IMAGE_ADDRESS.fullmatch(text) is not None

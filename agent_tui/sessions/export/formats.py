@@ -1,4 +1,4 @@
-"""A session as a file to keep or pass on, in one of `EXPORT_FORMATS`."""
+"""A session as a file to keep or share, in one of `EXPORT_FORMATS`."""
 
 import html
 import re
@@ -27,7 +27,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 
 
 def to_markdown(document: Document) -> str:
-    """`document` as Markdown; control characters are left out."""
+    """`document` as Markdown, without control characters."""
     lines = [f"# {document.title}", "", *(f"- {fact}" for fact in document.facts), ""]
     for block in document.blocks:
         title = " ".join(strip_control_characters(block.title).split())
@@ -50,7 +50,7 @@ def _fenced(text: str) -> str:
 
 
 def _missing_end(text: str) -> str:
-    """The end of the fence that `text` leaves open: else it would swallow the rest."""
+    """The end of a fence that `text` leaves open, which would swallow the rest."""
     fence = ""
     for line in text.split("\n"):
         found = _FENCE.fullmatch(line)
@@ -65,15 +65,15 @@ def _missing_end(text: str) -> str:
 
 
 _SHOWN_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
-"""Images that are nothing but pixels; an SVG may hold anything."""
+"""Images that contain only pixels; an SVG may contain anything."""
 
 
 def to_html(document: Document) -> str:
-    """`document` as a page; control characters are left out."""
+    """`document` as an HTML page, without control characters."""
     facts = "".join(f"<li>{_escape(fact)}</li>" for fact in document.facts)
     body = "\n".join(map(_block_html, document.blocks))
     page = files("agent_tui.sessions.export").joinpath("page.html").read_text(encoding="utf-8")
-    # One pass, so that a conversation that mentions a placeholder is not filled in itself.
+    # One pass, so that placeholders mentioned in the conversation are not filled in.
     values = {"title": _escape(document.title), "facts": facts, "body": body}
     return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found[1]], page)
 
@@ -100,7 +100,7 @@ def _escape(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
-    """One form a session is written in. `text` makes it of a log, without the given secrets."""
+    """One export format. `text` renders a log with the given secrets masked."""
 
     suffix: str
     about: str
@@ -126,19 +126,19 @@ EXPORT_FORMATS: Final = {
         lambda log, secrets: to_atif(log.header, log.path_entries(), secrets),
     ),
 }
-"""By name; Markdown is what is made where nothing else is asked for."""
+"""By name; Markdown is the default."""
 
 
 def exported(log: SessionLog, kind: str, secrets: Sequence[str] = ()) -> str:
     """The present branch of `log` in the format `kind`; as ``jsonl`` the whole file.
 
-    It holds none of `secrets` and nothing that looks like one; only ``jsonl`` is exact.
+    Masks `secrets` and everything that looks like one; only ``jsonl`` is exact.
     """
     return EXPORT_FORMATS[kind].text(log, secrets)
 
 
 def kind_of(path: Path) -> str:
-    """The format that the suffix of `path` stands for, else Markdown."""
+    """The format of the suffix of `path`, else Markdown."""
     kinds = {each.suffix: kind for kind, each in EXPORT_FORMATS.items()}
     return kinds.get(path.suffix, "md")
 
@@ -150,7 +150,7 @@ def to_jsonl(log: SessionLog) -> str:
 
 
 def export_target(argument: str, log: SessionLog, cwd: Path) -> tuple[str, Path]:
-    """The kind and the file an ``/export`` argument means; Markdown in `cwd` by default.
+    """The format and the file that an ``/export`` argument names; Markdown in `cwd` by default.
 
     Raises:
         OSError: No file can have this name.
@@ -175,7 +175,7 @@ def _free_path(folder: Path, stem: str, suffix: str) -> Path:
 
 
 def write_export(kind: str, path: Path, log: SessionLog, secrets: Sequence[str]) -> None:
-    """Write what `exported` makes of `log` as a new file.
+    """Write the export of `log` to a new file.
 
     Raises:
         OSError: It exists already or cannot be written.

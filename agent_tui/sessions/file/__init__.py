@@ -1,1 +1,1 @@
-"""Writing a session file safely: lock, appending, migration, and reading parts of it."""
+"""Write session files safely: lock, append, migrate, and read parts of them."""

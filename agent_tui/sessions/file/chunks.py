@@ -1,4 +1,4 @@
-"""Reading files of lines in pieces, from the start or the end; whether one only grew."""
+"""Read files of lines in pieces, from the start or the end, and check whether one only grew."""
 
 import zlib
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from agent_tui.sessions.entries import Entry, Header
 from agent_tui.sessions.format.codec import UnreadableRecordError, decode_record
 
 MAX_LINE_BYTES = 64_000_000
-"""A longer line is left out, whoever reads it: no provider takes a message that comes near."""
+"""A longer line is skipped by every reader: no provider accepts a message of nearly that size."""
 
 CHUNK_BYTES = 4_000_000
 _CHECKED_BYTES = 2_048
@@ -19,7 +19,7 @@ _CHECKED_BYTES = 2_048
 
 @dataclass(frozen=True, slots=True)
 class LongLine:
-    """A line that is too long to be read; `size_bytes` with its end, if it has one."""
+    """A line that is too long to read; `size_bytes` includes its line end, if any."""
 
     size_bytes: int
     has_end: bool
@@ -30,8 +30,8 @@ class Chunk:
     """Whole lines of a file, the last of which may lack its end.
 
     Attributes:
-        data: The lines; a line that is too long is an empty one.
-        size_bytes: How much of the file that is.
+        data: The lines; a line that is too long is empty.
+        size_bytes: Their size in the file.
     """
 
     data: bytes
@@ -56,9 +56,9 @@ def read_lines(file: BinaryIO) -> Iterator[bytes | LongLine]:
 
 
 def read_chunks(path: Path, start: int = 0, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
-    """What stands in `path` from `start` on.
+    """The contents of `path` from byte `start` on.
 
-    A line longer than `chunk_bytes` begins a chunk of its own.
+    A line longer than `chunk_bytes` begins a new chunk.
 
     Raises:
         OSError: The file cannot be read.
@@ -83,10 +83,10 @@ def read_chunks(path: Path, start: int = 0, chunk_bytes: int = CHUNK_BYTES) -> I
 
 
 def checksum(path: Path, size_bytes: int) -> int:
-    """A number for the beginning and the end of the first `size_bytes` of `path`; -1 for none.
+    """A checksum of the beginning and end of the first `size_bytes` of `path`; -1 for none.
 
-    With the same number and more bytes an append-only file has only grown. There is none where
-    those bytes are not whole lines: what follows would go on in the middle of one.
+    If it is the same and the file is longer, an append-only file has only grown. There is none if
+    those bytes are not whole lines: the rest would begin inside one.
     """
     try:
         with open_regular_file(path, buffering=0) as file:
@@ -101,15 +101,15 @@ def checksum(path: Path, size_bytes: int) -> int:
 
 
 _TAIL_BYTES = 400_000
-"""Read at first; a large output can be longer than that."""
+"""Bytes read at first; a large output can be longer."""
 
 _MOST_BYTES = 8_000_000
 
 
 def newest_entries(path: Path, count: int) -> tuple[Entry, ...]:
-    """At least the last `count` entries of `path` in file order, or what its last 8 MB hold.
+    """At least the last `count` entries of `path` in file order, or those in its last 8 MB.
 
-    Lines that cannot be read are passed over. Blocking.
+    Unreadable lines are skipped. Blocking.
 
     Raises:
         OSError: The file cannot be read.

@@ -1,4 +1,4 @@
-"""The few file operations a session needs, behind a seam that tests can make fail."""
+"""The few file operations a session needs, behind an interface that tests can make fail."""
 
 import errno
 import os
@@ -20,15 +20,15 @@ class AppendFile(Protocol):
         ...
 
     def sync(self) -> None:
-        """Return when everything written is on the disk."""
+        """Return when everything written is on disk."""
         ...
 
     def is_deleted(self) -> bool:
-        """Whether no name leads to the file any more."""
+        """Whether the file has no name any more."""
         ...
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         ...
 
 
@@ -37,7 +37,7 @@ OpenFile: TypeAlias = Callable[[Path, bool], AppendFile]
 
 
 class DiskFile:
-    """An `AppendFile` on the disk, unbuffered: one `write` is one system call."""
+    """An `AppendFile` on disk, unbuffered: one `write` is one system call."""
 
     def __init__(self, path: Path, create: bool) -> None:
         flags = os.O_WRONLY | os.O_APPEND | (os.O_CREAT | os.O_EXCL if create else 0)
@@ -50,15 +50,15 @@ class DiskFile:
             view = view[os.write(self._descriptor, view) :]
 
     def sync(self) -> None:
-        """Return when everything written is on the disk."""
+        """Return when everything written is on disk."""
         sync_file(self._descriptor)
 
     def is_deleted(self) -> bool:
-        """Whether no name leads to the file any more."""
+        """Whether the file has no name any more."""
         return os.fstat(self._descriptor).st_nlink == 0
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._descriptor)
 
 
@@ -66,10 +66,10 @@ _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def write_new_file(path: Path, data: bytes, open_file: OpenFile, *, sync: bool) -> None:
-    """Make a private file that shows up whole or not at all, and its folder.
+    """Create a private file, and its folder, so that it appears complete or not at all.
 
     Raises:
-        OSError: Nothing was left behind.
+        OSError: The file was not created.
     """
     make_private_dir(path.parent)
     with scratch_beside(path) as scratch:
@@ -86,7 +86,7 @@ def write_new_file(path: Path, data: bytes, open_file: OpenFile, *, sync: bool) 
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a new or renamed file's name durable, where the system can."""
+    """Make a new or renamed file's name durable, if the system can."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -96,7 +96,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def describe_fault(path: Path, action: str, error: OSError) -> SessionError:
-    """The error for the person: file, cause and what to do. `action`: "read", "written"."""
+    """The error for the user: file, cause and what to do. `action`: "read", "written"."""
     cause = error.strerror or str(error)
     kind = SessionError
     match error:

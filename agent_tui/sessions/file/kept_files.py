@@ -1,4 +1,4 @@
-"""Contents of files as they were, beside a session: each once, under the hash of what it holds."""
+"""Earlier contents of files, stored beside a session once each, under their hash."""
 
 import contextlib
 import hashlib
@@ -10,16 +10,16 @@ from agent_tui.atomic_files import replace_private_file
 from agent_tui.regular_files import read_regular_file
 
 MOST_FILE_BYTES = 5_000_000
-"""A larger file is not kept: nobody wrote it by hand."""
+"""A larger file is not stored: nobody wrote it by hand."""
 
 MOST_STORED_BYTES = 200_000_000
-"""Compressed, of one session; the oldest contents go first."""
+"""Compressed size per session; the oldest contents are removed first."""
 
 _SUFFIX = ".files"
 
 
 def kept_folder(session: Path) -> Path:
-    """Where the contents of the session at this path are."""
+    """The folder of the contents of the session at this path."""
     return session.with_suffix(_SUFFIX)
 
 
@@ -27,9 +27,9 @@ class KeptFiles:
     """The contents of one session. Blocking; readable by the owner only.
 
     Args:
-        folder: Where they are; None keeps nothing.
-        earlier: The folders of the sessions that it goes on from, asked where something is missing.
-        most_bytes: Of all that is kept.
+        folder: The folder to use; None to store nothing.
+        earlier: The folders of the sessions that it continues, for missing contents.
+        most_bytes: Limit of all contents together.
     """
 
     def __init__(
@@ -45,11 +45,11 @@ class KeptFiles:
 
     @property
     def is_there(self) -> bool:
-        """Whether anything can be kept."""
+        """Whether contents can be stored."""
         return self._folder is not None
 
     def keep(self, content: bytes) -> bool:
-        """Keep `content` under `digest_of` it; false where it is not kept."""
+        """Store `content` under its `digest_of`; false if it is not stored."""
         if self._folder is None or len(content) > MOST_FILE_BYTES:
             return False
         path = _path(self._folder, digest_of(content))
@@ -63,7 +63,7 @@ class KeptFiles:
         return True
 
     def content(self, digest: str) -> bytes | None:
-        """What was kept under `digest`; None where that is gone or damaged."""
+        """The content stored under `digest`; None if it is missing or damaged."""
         folders = () if self._folder is None else (self._folder,)
         for folder in (*folders, *self._earlier()):
             with contextlib.suppress(OSError, zlib.error):
@@ -73,13 +73,13 @@ class KeptFiles:
         return None
 
     def adopt(self, folder: Path) -> None:
-        """Keep what another session kept in `folder`, too."""
+        """Also store what another session stored in `folder`."""
         for path in folder.glob("*/*"):
             with contextlib.suppress(OSError, zlib.error):
                 self.keep(zlib.decompress(read_regular_file(path)))
 
     def _make_room(self, packed_bytes: int) -> None:
-        """Let the oldest go where there would be too much."""
+        """Remove the oldest contents if the limit would be exceeded."""
         assert self._folder is not None
         if self._stored_bytes is None:
             self._stored_bytes = sum(size for _, size, _ in self._stored())
@@ -93,7 +93,7 @@ class KeptFiles:
                 break
 
     def _stored(self) -> Iterable[tuple[int, int, Path]]:
-        """Time, size and path of each."""
+        """Yield time, size and path of each stored content."""
         assert self._folder is not None
         for path in self._folder.glob("*/*"):
             with contextlib.suppress(OSError):

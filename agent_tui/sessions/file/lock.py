@@ -1,4 +1,4 @@
-"""One writer per session file; and which program that is, before a session is opened."""
+"""One writer per session file, and who writes a session before it is opened."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ from agent_tui.sessions.format.codec import UnreadableRecordError, decode_record
 
 
 class SessionInUseError(SessionError):
-    """The program `owner` writes the session at `path`."""
+    """The program `owner` is writing the session at `path`."""
 
     def __init__(self, path: Path, owner: LockOwner) -> None:
         hint = owner.how_to_go_on or "Close it there first, or start a new session."
@@ -27,9 +27,9 @@ class SessionLock:
     """The right to write one session, held from creation to `release`.
 
     It is taken on a file beside the session (``<name>.lock``, with the owner's pid in it),
-    not on the session itself, so that it outlives the rename of a migration. A file left by a
-    killed process is no lock. It belongs to the process that took it: a fork of that process
-    neither holds it nor gives it back.
+    not on the session itself, so that it survives the rename of a migration. A file left by a
+    killed process does not lock. It belongs to the process that took it: a fork of that process
+    neither holds nor releases it.
 
     Raises:
         SessionInUseError: Another process, or another log in this one, holds it.
@@ -54,16 +54,16 @@ class SessionLock:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether others still meet it: false once its file was deleted."""
+        """Whether other processes still see it: false after its file was deleted."""
         return self._lock.is_in_place
 
     def release(self) -> None:
-        """Give the session free; does nothing the second time."""
+        """Release the lock; a second call does nothing."""
         self._lock.release()
 
 
 _MOST_HEADER_BYTES = 4_000_000
-"""The header of a session that ``/compact`` began holds a summary; none comes near this."""
+"""The header of a session that ``/compact`` began contains a summary, which is far smaller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class SessionStatus:
 
     Attributes:
         path: The file.
-        cwd: The folder it works in; None where the file does not say.
-        has_folder: Whether that folder is there; true where none is named.
-        owner: The other program that writes it; None where none does.
+        cwd: The folder it works in; None if the file does not say.
+        has_folder: Whether that folder exists; true if none is named.
+        owner: The other program that writes it; None if none does.
     """
 
     path: Path
@@ -84,7 +84,7 @@ class SessionStatus:
 
 
 def session_status(path: Path) -> SessionStatus:
-    """Look at the session file `path`; a header that cannot be read names no folder. Blocking."""
+    """The status of the session file `path`; an unreadable header names no folder. Blocking."""
     folder = _folder(path)
     return SessionStatus(path, folder, folder is None or _is_dir(folder), _owner(path))
 
@@ -101,7 +101,7 @@ def _folder(path: Path) -> Path | None:
 def _is_dir(folder: Path) -> bool:
     try:
         return folder.is_dir()
-    except (OSError, ValueError):  # a name too long, a NUL: another program wrote it
+    except (OSError, ValueError):  # a name that is too long or has a NUL: another program wrote it
         return False
 
 
@@ -112,5 +112,5 @@ def _owner(path: Path) -> LockOwner | None:
         is_this = error.owner.pid == os.getpid() and not error.owner.host
         return None if is_this else error.owner
     except SessionError:
-        return None  # the folder cannot be written; opening it for writing will say so
+        return None  # the folder is not writable; opening the session for writing will report that
     return None

@@ -1,4 +1,4 @@
-"""The file side of a session: created late, extended line by line, migrated to a new file."""
+"""The file side of a session: created late, appended line by line, migrated to a new file."""
 
 import filecmp
 import os
@@ -24,12 +24,12 @@ from agent_tui.sessions.format.parse import ParsedSession
 
 
 class SessionWriter:
-    """Puts whole lines at the end of one session file.
+    """Appends whole lines to one session file.
 
-    After a failed write the file may end in a piece of a line; the next write closes it off
-    with a line end, so that only that piece is lost. Nothing is cut off or overwritten. A path
-    that leads over symbolic links stays what it is, a migration included. A file that was
-    deleted, replaced or cut by somebody else is written anew from what the program holds.
+    After a failed write the file may end in a partial line; the next write ends it with a line
+    break, so that only that part is lost. Nothing is truncated or overwritten. Symbolic links in
+    the path stay, even in a migration. A file that somebody else deleted, replaced or truncated is
+    written again from memory.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class SessionWriter:
         self._mends: list[str] = []
 
     def resume(self, parsed: ParsedSession, state: os.stat_result) -> None:
-        """Go on with the file that held `parsed` when it was as `state` says."""
+        """Continue with the file that contained `parsed` and had the given `state`."""
         self._exists = True
         self._known = state
         self._has_header = parsed.has_header
@@ -59,11 +59,11 @@ class SessionWriter:
             self._old_version = parsed.header.version
 
     def write(self, header: Header, before: Iterable[Entry], lines: bytes) -> None:
-        """Write `lines`, making or migrating the file first where needed.
+        """Write `lines`, after creating or migrating the file if needed.
 
         Args:
             header: The session's header, for a file that has none yet.
-            before: The entries the file already holds, for writing it anew.
+            before: The entries already in the file, for writing it again.
             lines: Whole lines.
 
         Raises:
@@ -86,10 +86,10 @@ class SessionWriter:
         self._has_header = self._ends_clean = True
 
     def ensure_kept(self, header: Header, entries: Iterable[Entry]) -> None:
-        """Write the file anew, with all `entries`, where it no longer holds what was written.
+        """Write the file again with all `entries` if it has lost what was written.
 
         Raises:
-            SessionError: It could not be written.
+            SessionError: The file could not be written.
         """
         if not self._exists or self._lock is None or not self._lock.is_ours:
             return
@@ -101,13 +101,13 @@ class SessionWriter:
             raise describe_fault(self._shown_path, "written", error) from error
 
     def take_mends(self) -> tuple[str, ...]:
-        """What had to be mended since this was asked last, for the person."""
+        """Repairs since the last call, as texts for the user."""
         mends = tuple(self._mends)
         self._mends.clear()
         return mends
 
     def write_whole(self, lines: bytes) -> None:
-        """Make the file with `lines` (header included) so that it shows up whole or not at all.
+        """Create the file from `lines` (with header) so that it appears complete or not at all.
 
         Raises:
             SessionError: Names the file and the cause; there is no file.
@@ -122,7 +122,7 @@ class SessionWriter:
             self._look_at_file()
 
     def sync(self) -> None:
-        """Bring everything written to the disk, unless durability is "none".
+        """Flush everything written to disk, unless durability is "none".
 
         Raises:
             SessionError: The disk reports an error; what was written may not survive a crash.
@@ -136,7 +136,7 @@ class SessionWriter:
         self._has_unsynced = False
 
     def close(self) -> None:
-        """Sync, let go of the file and give the lock back."""
+        """Sync and close the file, and release the lock."""
         try:
             self.sync()
         finally:
@@ -150,10 +150,10 @@ class SessionWriter:
             raise SessionError(f"The parent of this process is writing {self._shown_path}.")
 
     def _why_lost(self) -> str:
-        """What befell the file, if it no longer holds what was written; empty if it does.
+        """What happened to the file if it has lost what was written; empty if it has not.
 
-        One that was moved, alone or with its folder, is gone on with where it is. One of the
-        same size under another inode is a copy that something brought back: it will do.
+        A file that was moved, alone or with its folder, is still used. A file of the same size with
+        another inode is a restored copy, which is fine.
         """
         try:
             there = self._path.stat()
@@ -168,7 +168,7 @@ class SessionWriter:
         return "" if there.st_size == self._known.st_size else "replaced by another file"
 
     def _look_at_file(self) -> None:
-        """Note how the file is after a write; one that was moved stays as it was known."""
+        """Record the file's state after a write; a moved file keeps the known state."""
         with suppress(FileNotFoundError, NotADirectoryError):
             self._known = self._path.stat()
 
@@ -198,7 +198,7 @@ class SessionWriter:
         try:
             self._put(lines)
         except OSError:
-            with suppress(OSError):  # else the next write goes on behind what is in the file
+            with suppress(OSError):  # otherwise the next write appends to what is in the file
                 self._path.unlink()
                 self._exists = False
             raise
@@ -216,7 +216,7 @@ class SessionWriter:
 
     def _put(self, lines: bytes) -> None:
         assert self._file is not None
-        self._ends_clean = False  # until all of it is there, whatever ends the write
+        self._ends_clean = False  # until everything is written, however the write ends
         self._file.write(lines)
         self._has_unsynced = True
         if self._durability == "entry":
@@ -237,7 +237,7 @@ class SessionWriter:
         self._old_version = None
 
     def _keep_original(self, word: str) -> Path:
-        """Give the file as it is another name, ``<name>.<word>.bak``, that no write takes."""
+        """Give the original file another name, ``<name>.<word>.bak``, that no write uses."""
         original = self._path.with_name(f"{self._path.name}.{word}.bak")
         number = 2
         while original.exists():

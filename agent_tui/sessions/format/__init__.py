@@ -1,1 +1,1 @@
-"""The session format: entries to lines and back, damaged and older files included."""
+"""The session format: entries to lines and back, including damaged and older files."""

@@ -44,15 +44,15 @@ _BEGINNING = re.compile(
 
 
 class UnreadableRecordError(ValueError):
-    """A line holds nothing that can be used; the text says why."""
+    """A line without usable content; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedRecord:
-    """What a line holds, and what had to be done to read it.
+    """The value of a line, and what was needed to read it.
 
-    `names_parent` is false where the line has no ``parentId`` at all (format version 1).
-    `first_kept_index` is version 1's way to name the first kept entry of a compaction.
+    `names_parent` is false if the line has no ``parentId`` at all (format version 1).
+    `first_kept_index` is how version 1 names the first kept entry of a compaction.
     """
 
     value: Header | Entry
@@ -64,11 +64,11 @@ class DecodedRecord:
 def decode_record(line: bytes) -> DecodedRecord:
     """Read one line without its line end.
 
-    Sound lines take the quick way (one call into pydantic's JSON reader). For all others as
-    much as possible is kept: wrong fields are left out and named in `DecodedRecord.notes`.
+    Valid lines take the fast path (one call of pydantic's JSON reader). Of all others as much as
+    possible is kept: invalid fields are left out and named in `DecodedRecord.notes`.
 
     Raises:
-        UnreadableRecordError: The line is no JSON object, or nests too deeply.
+        UnreadableRecordError: The line is not a JSON object, or is nested too deeply.
     """
     try:
         entry = _KNOWN_ENTRY.validate_json(line)
@@ -78,11 +78,11 @@ def decode_record(line: bytes) -> DecodedRecord:
 
 
 def recover_records(line: bytes) -> list[tuple[DecodedRecord, int]]:
-    """What is whole in a line that `decode_record` cannot read, and how many bytes each takes.
+    """The complete records in a line that `decode_record` cannot read, with their sizes in bytes.
 
-    A program that goes on behind a line that was cut off, or two that write at a time, put
-    several entries on one line. An entry begins where its ``type`` stands first, as we and pi
-    write it, and ends at the latest where the next one begins: each byte is read once.
+    A program that continues after a truncated line, or two that write at the same time, put several
+    entries on one line. An entry begins with its ``type``, as we and pi write it, and ends at the
+    latest where the next one begins: each byte is read once.
     """
     starts = [found.start() for found in _BEGINNING.finditer(line)]
     pieces: list[tuple[DecodedRecord, int]] = []
@@ -107,10 +107,10 @@ def encode_header(header: Header) -> bytes:
 
 
 def encode_entry(entry: Entry) -> bytes:
-    """`entry` as a line, line end included; ``type`` and the ids stand first.
+    """`entry` as a line, line end included; ``type`` and the ids come first.
 
     Raises:
-        PydanticSerializationError, UnicodeEncodeError: A text holds lone surrogates.
+        PydanticSerializationError, UnicodeEncodeError: A text contains lone surrogates.
     """
     head: JsonObject = {"type": entry.type, "id": entry.id, "parentId": entry.parent_id}
     head["timestamp"] = entry.timestamp
@@ -126,9 +126,9 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def encode_repaired(entry: Entry) -> tuple[Entry, bytes]:
-    """`entry` and its line; a repaired one where a line could not be written or read again.
+    """`entry` and its line; repaired if the line could not be written or read back.
 
-    Lone surrogates are replaced, and so is what nests too deeply.
+    Lone surrogates are replaced, and so are values nested too deeply.
     """
     shallow = stored_within_depth(entry)
     try:
@@ -144,8 +144,8 @@ def encode_repaired(entry: Entry) -> tuple[Entry, bytes]:
 
 
 def _repaired_fields(value: Header | Entry) -> JsonValue:
-    """The fields of `value` with every text repaired, as they would be read from a file."""
-    escaped = json.dumps(value.model_dump(by_alias=True))  # escapes what UTF-8 cannot hold
+    """The fields of `value` with every text repaired, as if read from a file."""
+    escaped = json.dumps(value.model_dump(by_alias=True))  # escapes what UTF-8 cannot encode
     return repair_json(cast(JsonValue, json.loads(escaped)))
 
 
@@ -208,7 +208,7 @@ def _to_value(data: JsonObject, notes: list[str]) -> DecodedRecord:
 
 
 def _dated(entry: Entry) -> Entry:
-    """`entry` with times that come from the file alone: the default of a missing one is now."""
+    """`entry` with only the file's times: otherwise a missing one would default to now."""
     changes: dict[str, object] = {}
     if "timestamp" not in entry.model_fields_set:
         changes["timestamp"] = ""
@@ -244,7 +244,7 @@ def _read_unknown(data: JsonObject, notes: list[str]) -> Entry:
 
 
 def _as_present_format(data: JsonObject) -> JsonObject:
-    """`data` with the shapes of older versions and near relatives turned into today's."""
+    """`data` with the forms of older versions and related programs converted to the present one."""
     if data.get("type") == "compaction" and "firstKeptEntryId" not in data:
         shaped: JsonObject = {k: v for k, v in data.items() if k != "firstKeptEntryIndex"}
         return {**shaped, "firstKeptEntryId": ""}
@@ -266,12 +266,12 @@ DEPTH = 100
 """Levels of a line that are written and read; pydantic's JSON reader takes 200 at most."""
 
 TOO_DEEP_TEXT = "(nested too deeply)"
-"""What stands in a line in place of a list or object below `DEPTH`."""
+"""The text that replaces a list or object below `DEPTH`."""
 
 _ROUNDS = 40
-"""Validations before a value is given up: leaving out one fault can show another."""
+"""Most validations of one value: leaving out one fault can reveal another."""
 _MOST_FAULTS = 10_000
-"""Faults of one value before it is given up: each costs a kilobyte to be told of."""
+"""Most faults of one value: reporting each takes a kilobyte."""
 _NAMED_FAULTS = 20
 
 ValueT = TypeVar("ValueT")
@@ -283,12 +283,12 @@ _Place: TypeAlias = tuple[str | int, ...]
 def validate_repaired(
     validate: Callable[[JsonValue], ValueT], data: JsonObject, notes: list[str]
 ) -> ValueT | None:
-    """Validate `data`, leaving out what is wrong in it; None if nothing usable is left.
+    """Validate `data` without its invalid parts; None if nothing usable is left.
 
     Args:
         validate: Raises `ValidationError`.
-        data: Not changed.
-        notes: Gets a line for each thing left out, unless the answer is None.
+        data: The value; not modified.
+        notes: Gets a line for each part left out, unless the result is None.
     """
     repaired: JsonValue = data
     faults: dict[_Place, str] = {}
@@ -313,13 +313,13 @@ def validate_repaired(
 def within_depth(value: JsonObject, room: int = DEPTH) -> JsonObject:
     """`value` with lists and objects below `room` levels replaced by `TOO_DEEP_TEXT`.
 
-    The same object when there are none.
+    Returns the same object if there are none.
     """
     return cast(JsonObject, _bounded(value, room))
 
 
 def stored_within_depth(value: StoredT) -> StoredT:
-    """`within_depth` for what is about to be written."""
+    """`within_depth` for a value about to be written."""
     return cast(StoredT, _bounded(value, DEPTH))
 
 
@@ -357,7 +357,7 @@ def _changes(fields: Iterable[tuple[str, object]], room: int) -> dict[str, objec
 
 
 def _faults(data: JsonValue, error: ValidationError) -> dict[_Place, str]:
-    """Where the innermost faults of `data` are, by reason; none where it cannot be repaired."""
+    """The innermost faults of `data` by place, with reasons; empty if it cannot be repaired."""
     if error.error_count() > _MOST_FAULTS:
         return {}
     details = error.errors(include_url=False, include_input=False)
@@ -367,7 +367,7 @@ def _faults(data: JsonValue, error: ValidationError) -> dict[_Place, str]:
 
 
 def _place(data: JsonValue, detail: ErrorDetails) -> _Place:
-    """The keys that really lead to the fault; pydantic also names union members on the way."""
+    """The real keys that lead to the fault; pydantic also lists union members on the way."""
     where: list[str | int] = []
     for part in detail["loc"]:
         match data, part:

@@ -1,4 +1,4 @@
-"""Reading a session file: bytes to header, entries and what was wrong. Nothing in it raises."""
+"""Read a session file: bytes to header, entries and problems. Nothing in it raises."""
 
 import gc
 import io
@@ -21,16 +21,16 @@ from agent_tui.sessions.format.codec import (
 from agent_tui.sessions.replay.file_changes import completed_result
 
 _MANY_OBJECTS = 50_000
-"""Fewer new ones are looked through within a few milliseconds."""
+"""Fewer new objects are scanned within a few milliseconds."""
 
 
 @contextmanager
 def garbage_collection_paused() -> Generator[None]:
-    """No collection of cycles in the block, nor right after it because of what it made.
+    """Prevent garbage collection in the block, and right after it because of the new objects.
 
-    Entries and messages hold no cycles, but each pass looks at all of them: 2/3 of the time it
-    takes to read 100 MB. Freezing and unfreezing makes everything old at once, without a look.
-    What was frozen before stays so.
+    Entries and messages have no cycles, but each pass scans all of them: 2/3 of the time for
+    reading 100 MB. Freezing and unfreezing moves all objects to the oldest generation without a
+    scan. Objects frozen before stay frozen.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -47,15 +47,15 @@ def garbage_collection_paused() -> Generator[None]:
 
 
 _MADE_IDS = 0xF000_0000
-"""Ids made from line numbers begin here, so that they are not those of lost entries."""
+"""Ids made from line numbers start here, so that they differ from those of lost entries."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnlinkedEntry:
-    """An entry as it stands on line `number`, not yet part of the tree.
+    """An entry read from line `number`, not yet part of the tree.
 
-    `index` counts the lines that are not blank, the header being 0: version 1 names the first
-    kept entry of a compaction (`first_kept_index`) that way.
+    `index` counts the lines that are not blank, from 0 for the header: `first_kept_index`, the
+    first kept entry of a compaction in version 1, refers to it.
     """
 
     number: int
@@ -67,7 +67,7 @@ class UnlinkedEntry:
 
 @dataclass(frozen=True, slots=True)
 class LinkedEntries:
-    """Entries in file order, parents before children, and what had to be repaired."""
+    """Entries in file order, parents before children, and warnings about repairs."""
 
     entries: tuple[Entry, ...]
     warnings: tuple[str, ...]
@@ -77,13 +77,13 @@ def link_entries(found: Sequence[UnlinkedEntry], *, has_ids: bool) -> LinkedEntr
     """Make a tree of `found`.
 
     An entry without an id gets one made from its line number, so that the same file always
-    gives the same ids. An entry whose parent is lost becomes a child of the entry before it;
-    one that stands before its parent is moved behind it; one with the id of another is told
-    apart, unless it is the very same entry, which is left out.
+    gives the same ids. An entry whose parent is lost becomes a child of the entry before it. One
+    before its parent is moved after it. One with the id of another gets a new id, unless both are
+    identical: then it is left out.
 
     Args:
         found: The readable entries, in file order.
-        has_ids: False for version 1, where no entry has an id and all form one line.
+        has_ids: False for version 1, whose entries have no ids and form one chain.
     """
     linker = _Linker(found, has_ids)
     for item in found:
@@ -106,7 +106,7 @@ class _Linker:
         self._id_by_index: dict[int, str] = {}
 
     def take(self, item: UnlinkedEntry) -> None:
-        """Place `item`, or keep it until its parent comes."""
+        """Place `item`, or keep it until its parent is placed."""
         parent = item.entry.parent_id
         if (
             parent is not None
@@ -119,7 +119,7 @@ class _Linker:
         self._place_with_followers(item)
 
     def place_waiting(self) -> None:
-        """Place what is left: entries that name each other as parents."""
+        """Place the rest: entries that name each other as parents."""
         while self._waiting:
             parent = next(iter(self._waiting))
             item = self._waiting[parent].pop(0)
@@ -151,7 +151,7 @@ class _Linker:
             changes["first_kept_entry_id"] = self._first_kept(item.first_kept_index) or own_id
         self.placed[own_id] = entry.model_copy(update=changes) if changes else entry
         self._present_id[entry.id] = own_id
-        self._present_id.setdefault(own_id, own_id)  # what was appended to it names it so
+        self._present_id.setdefault(own_id, own_id)  # entries appended to it refer to it by this id
         self._id_by_index[item.index] = own_id
         self._newest = own_id
 
@@ -187,7 +187,7 @@ class _Linker:
         return f"linked to {self._newest}" if self._newest else "made the first entry"
 
     def _first_kept(self, index: int | None) -> str | None:
-        """The id at `index`, or of the next line after it that could be read."""
+        """The id at `index`, or of the next readable line after it."""
         if index is None:
             return None
         later = (item.index for item in self._found if item.index >= index)
@@ -196,11 +196,11 @@ class _Linker:
 
 @dataclass(frozen=True, slots=True)
 class ParsedSession:
-    """What a session file holds.
+    """The contents of a session file. Each of the `warnings` names a line and its problem.
 
-    `warnings` name line and problem, one each. `has_header` is false where `header` is made
-    up because the file has none that can be read. `ends_clean`: the next line may be written
-    straight behind the last byte. `looks_like_session`: not some file of another kind.
+    `has_header` is false if `header` is invented because the file has no readable one.
+    `ends_clean`: the next line may follow the last byte directly. `looks_like_session`: the file
+    is not of another kind.
     """
 
     header: Header
@@ -212,26 +212,26 @@ class ParsedSession:
 
 
 def parse_session(data: bytes, *, fallback_id: str = "") -> ParsedSession:
-    """As `parse_lines`, of the whole file's bytes."""
+    """`parse_lines` for the bytes of a whole file."""
     return parse_lines(io.BytesIO(data), fallback_id=fallback_id)
 
 
 def parse_lines(lines: Iterable[bytes | LongLine], *, fallback_id: str = "") -> ParsedSession:
-    """Read a session file of version 1, 2 or 3, recovering all that can be read.
+    """Read a session file of version 1, 2 or 3, recovering everything readable.
 
-    Lines end at ``\\n`` only. A last line without its end counts if it is whole; otherwise
-    it was cut off by a crash and is left out.
+    Lines end at ``\\n`` only. A last line without its line end counts if it is complete; otherwise
+    a crash cut it off, and it is left out.
 
     Args:
-        lines: Of the whole file, each with its end.
-        fallback_id: The session's id where the file has no header.
+        lines: All lines of the file, each with its line end.
+        fallback_id: The session's id if the file has no header.
     """
     with garbage_collection_paused():
         return _parse(lines, fallback_id)
 
 
 def read_session(path: Path) -> tuple[os.stat_result, ParsedSession]:
-    """How the file `path` was when it was read, and what it holds.
+    """The state of the file `path` when it was read, and its contents.
 
     Raises:
         SessionError: The file cannot be read.
@@ -245,7 +245,7 @@ def read_session(path: Path) -> tuple[os.stat_result, ParsedSession]:
 
 
 def id_in_name(path: PurePath) -> str:
-    """The id of the session whose file is named `path`."""
+    """The session id in the file name `path`."""
     return path.stem.rpartition("_")[2]
 
 
@@ -266,7 +266,7 @@ def _parse(lines: Iterable[bytes | LongLine], fallback_id: str) -> ParsedSession
     if "id" not in header.model_fields_set:
         header = header.model_copy(update={"id": fallback_id or "unknown"})
     has_ids = header.version > 1 or any(item.entry.id for item in reader.found)
-    if has_ids and header.version == 1:  # only the number is missing
+    if has_ids and header.version == 1:  # only the version number is missing
         header = header.model_copy(update={"version": FORMAT_VERSION})
     linked = link_entries(reader.found, has_ids=has_ids)
     warnings = [*reader.warnings, *linked.warnings]
@@ -321,7 +321,7 @@ class _Reader:
         self._take_read(number, index, read)
 
     def pass_over(self, number: int, line: LongLine) -> None:
-        """Count a line that is too long to be read."""
+        """Count a line that is too long to read."""
         self.line_count += 1
         self.unreadable += 1
         self.warnings.append(

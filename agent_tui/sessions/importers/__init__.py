@@ -1,1 +1,1 @@
-"""Reading the sessions of other agents, so that their work can go on here."""
+"""Read the sessions of other agents, so that their work can continue here."""

@@ -1,4 +1,4 @@
-"""An import format, and building a session from what its files hold."""
+"""Import formats, and building a session from the contents of their files."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,19 +37,19 @@ SplitText: TypeAlias = Callable[[str], tuple[str, str]]
 
 _MOST_WARNINGS = 200
 _MOST_RESULTS = 1_000
-"""Of one reply: how far its calls are looked for."""
+"""Entries after a reply that are searched for its results."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignSession:
-    """A session another agent wrote, as far as it can be told in our terms.
+    """A session of another agent, as far as our format can represent it.
 
     Args:
-        header: Folder, model and id as the file has them; made up from it where it has none.
+        header: Folder, model and id as the file has them; derived from it if it has none.
         entries: The conversation from its first to its newest entry, in the order of the file.
-            Each is the parent of the next, but for files that hold branches: there, the last
-            one is on the present branch. The same file always gives the same ids.
-        warnings: What could not be read or was left out, one line each with its place.
+            Each is the parent of the next, except in files with branches: there, the last one is on
+            the present branch. The same file always gives the same ids.
+        warnings: What was unreadable or left out, one line each with its place.
     """
 
     header: Header
@@ -59,13 +59,13 @@ class ForeignSession:
 
 @dataclass(slots=True)
 class Warnings:
-    """What was wrong with a file; the number of lines is bounded, the count is not."""
+    """Problems in a file; the number of texts is limited, the count is not."""
 
     _texts: list[str] = field(default_factory=list[str])
     _more: int = 0
 
     def add(self, text: str) -> None:
-        """One more problem; `text` begins with its place."""
+        """Add a problem; `text` begins with its place."""
         if len(self._texts) < _MOST_WARNINGS:
             self._texts.append(text)
         else:
@@ -73,15 +73,15 @@ class Warnings:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All of them, a last line counting those that were not kept."""
+        """All texts, with a last line that counts those not stored."""
         return (*self._texts, *([f"{self._more:,} more problems"] if self._more else []))
 
 
 class SessionBuilder:
-    """Collects entries in the order they happened.
+    """Collects entries in chronological order.
 
-    A time that is missing is that of the entry before: no clock of ours is asked, so that the
-    same file always gives the same entries.
+    A missing time is that of the entry before. The clock is never read, so that the same file
+    always gives the same entries.
     """
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class SessionBuilder:
         return None
 
     def warn(self, line_number: int, problem: str) -> None:
-        """Something on line `line_number` cannot be taken over."""
+        """Warn that something on line `line_number` cannot be imported."""
         self.warnings.add(f"line {line_number}: {problem}")
 
     @property
@@ -118,15 +118,15 @@ class SessionBuilder:
         return self._leaf_id
 
     def at(self, timestamp: str) -> None:
-        """What follows happened at `timestamp`; an empty one changes nothing."""
+        """Set the time of the entries that follow; an empty one changes nothing."""
         self._timestamp = timestamp or self._timestamp
 
     def in_folder(self, cwd: str) -> None:
-        """The agent works in `cwd`; the first one told counts."""
+        """Set the agent's working folder; the first one counts."""
         self._cwd = self._cwd or cwd
 
     def by_model(self, provider: str, model_id: str) -> None:
-        """The replies that follow come from this model; empty: nothing is known of it."""
+        """Set the model of the replies that follow; an empty one changes nothing."""
         if not model_id or self._model == (provider, model_id):
             return
         is_first = not self._model[1]
@@ -135,7 +135,7 @@ class SessionBuilder:
             self._append(ModelChangeEntry(provider=provider, model_id=model_id))
 
     def back_to(self, entry_id: str) -> None:
-        """What came after `entry_id` (empty: all of it) was taken back; it stays as a branch."""
+        """Go back to `entry_id` (empty: to the beginning); what came after it stays as a branch."""
         self._leaf_id = entry_id
         self._model = self._model_at[entry_id]
         self._open_calls = dict.fromkeys(self._open_calls_at(entry_id))
@@ -145,18 +145,18 @@ class SessionBuilder:
         self._append(SessionInfoEntry(name=name))
 
     def user(self, content: Sequence[UserContent]) -> None:
-        """Add a message of the person."""
+        """Add a user message."""
         self._message(UserMessage(content=_simplified(content), timestamp=self._sent_at))
 
     def user_words(
         self, content: Sequence[UserContent], split: SplitText, *, display: bool
     ) -> None:
-        """Add a message under the person's name, and before it what the program put into it.
+        """Add a user message, and before it the text that the program added to it.
 
         Args:
             content: The message.
-            split: Parts a text into what the program told the model and what the person said.
-            display: Whether what the program told is shown.
+            split: Splits a text into the program's part and the user's part.
+            display: Whether the program's part is shown.
         """
         said: list[UserContent] = []
         told: list[UserContent] = []
@@ -175,12 +175,12 @@ class SessionBuilder:
             self.user(said)
 
     def note(self, kind: str, content: Sequence[UserContent], *, display: bool = False) -> None:
-        """Something the other program told the model in the person's name."""
+        """Add something that the other program told the model in the user's name."""
         entry = CustomMessageEntry(custom_type=kind, content=_simplified(content), display=display)
         self._append(entry)
 
     def kept_aside(self, kind: str, data: JsonObject) -> None:
-        """Something that is not part of the context here."""
+        """Add something that is not part of the context here."""
         self._append(CustomEntry(custom_type=kind, data=data))
 
     def reply(
@@ -192,9 +192,9 @@ class SessionBuilder:
         stop_reason: StopReason | None = None,
         error: str | None = None,
     ) -> None:
-        """A reply of the model, or one more piece of the one that `key` names.
+        """Add a reply of the model, or one more part of the reply that `key` identifies.
 
-        Without a `stop_reason` it is told by whether the reply holds calls.
+        Without a `stop_reason`, it depends on whether the reply has calls.
         """
         index = self._replies.get(key) if key is not None else None
         if index is None:
@@ -230,7 +230,7 @@ class SessionBuilder:
         is_error: bool = False,
         details: ToolDetails | None = None,
     ) -> None:
-        """The answer to one call."""
+        """Add the result of one call."""
         self._open_calls.pop(call_id, None)
         call = self._calls.get(call_id)
         dumped = (
@@ -250,11 +250,11 @@ class SessionBuilder:
         )
 
     def compaction(self, entry: CompactionEntry) -> None:
-        """A summary that from here on stands for what came before."""
+        """Add a summary that replaces everything before it."""
         self._append(entry)
 
     def finish(self, session_id: str) -> ForeignSession:
-        """The whole session."""
+        """Returns the complete session."""
         first_timestamp = self._entries[0].timestamp if self._entries else ""
         replies = (e.message for e in self._entries if isinstance(e, MessageEntry))
         first = next((m for m in replies if isinstance(m, AssistantMessage) and m.model), None)
@@ -306,7 +306,7 @@ class SessionBuilder:
 
 
 def _simplified(content: Sequence[UserContent]) -> str | tuple[UserContent, ...]:
-    """A single text as the text itself, as we write messages of the person's."""
+    """A single text part as a plain string, as in our own user messages."""
     if len(content) == 1 and isinstance(content[0], TextContent):
         return content[0].text
     return tuple(content)
@@ -314,7 +314,7 @@ def _simplified(content: Sequence[UserContent]) -> str | tuple[UserContent, ...]
 
 @dataclass(slots=True)
 class SessionHead:
-    """What is known of a file so far; `prompt` is the first one, and asked for last."""
+    """What is known of a file so far; `prompt` is the first one, and is searched for last."""
 
     is_session: bool = False
     cwd: str = ""
@@ -323,18 +323,18 @@ class SessionHead:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing further is looked for."""
+        """Whether everything has been found."""
         return bool(self.is_session and self.cwd and self.prompt)
 
 
 @dataclass(frozen=True, slots=True)
 class SessionFinder:
-    """Where an agent keeps its sessions on this machine, and what a list shows of one.
+    """Finds the sessions of an agent on this machine, and their facts for a list.
 
     Attributes:
-        agent: What people call the agent: ``Claude Code``.
-        files: The files that may be sessions, by the person's home folder and environment.
-        read_head: Takes a record, with the number of its line, into what is known of the file.
+        agent: The agent's usual name: ``Claude Code``.
+        files: Finds files that may be sessions, from the user's home folder and environment.
+        read_head: Adds a record, with its line number, to what is known of the file.
     """
 
     agent: str
@@ -351,11 +351,11 @@ class ImportFormat:
     """One format of sessions.
 
     Attributes:
-        name: What a person calls it by, after ``--from``.
-        read: Reads a whole file; raises `SessionError` where it is none of this format.
-        is_record: Whether a line with this number and value is found in this format alone.
+        name: Its name after ``--from``.
+        read: Reads a whole file; raises `SessionError` if it has another format.
+        is_record: Whether only this format has a line with this number and value.
         is_document: The same for a file that is one JSON value.
-        finder: Finds those on this machine; None where the agent keeps none.
+        finder: Finds those on this machine; None if the agent stores none.
     """
 
     name: str
@@ -366,5 +366,5 @@ class ImportFormat:
 
 
 def sessions_folder(named: str, usual: str, home: Path) -> Path:
-    """The folder a variable names, else the usual one; both from `home` where they begin there."""
+    """The folder that a variable names, else the usual one; relative paths start at `home`."""
     return home / (named.removeprefix("~/") or usual)

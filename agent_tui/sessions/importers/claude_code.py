@@ -56,23 +56,23 @@ _STOP_REASONS: dict[str, StopReason] = {
     "max_tokens": "length",
 }
 _SYNTHETIC = "<synthetic>"
-"""The model named in replies that the program itself made up."""
+"""The model name in replies that Claude Code itself generated."""
 
 _SIGNATURE = re.compile(r"[A-Za-z0-9+/]+={0,2}")
-"""Base64; a signature that was blanked out would be refused by the provider."""
+"""Base64; the provider would refuse a signature that was blanked out."""
 
 _TYPES = frozenset({"user", "assistant", "progress", "file-history-snapshot", "system"})
 _SUBAGENTS = "agent-"
-"""How Claude Code's files of subagents begin."""
+"""How the names of Claude Code's subagent files begin."""
 
 _SUMMARY_OPENING = re.compile(r"This session is being continued from a previous .*\n+")
 
 
 def read_claude_code(path: Path) -> ForeignSession:
-    """The conversation of `path` with the branches that were left, but not its subagents'.
+    """The conversation in `path` with abandoned branches, without subagents.
 
     Raises:
-        SessionError: The file cannot be read, or holds no message.
+        SessionError: The file cannot be read, or has no message.
     """
     reader = _Reader(path)
     return reader.read()
@@ -100,10 +100,10 @@ class _Reader:
         return builder.finish(session_id or self._path.stem)
 
     def _take_branch(self, branch: Sequence[ClaudeRecord]) -> str:
-        """Take `branch` from where it parts from those before; returns the newest session id.
+        """Add `branch` from where it leaves earlier ones; returns the newest session id.
 
-        A resumed session may begin with the lines of the one before, and their id. A result
-        that belongs to two branches is taken for both.
+        A resumed session may begin with lines of the earlier one, with its id. A result on two
+        branches is added to both.
         """
         session_id = ""
         shared: list[tuple[str, str]] = []
@@ -179,7 +179,7 @@ class _Reader:
                 return None
 
     def _take_results(self, line: ClaudeRecord) -> list[JsonObject]:
-        """Take the results of calls from the line; returns its other parts."""
+        """Add the results of calls on the line; returns its other parts."""
         noted = as_object(line.data.get("toolUseResult"))
         others: list[JsonObject] = []
         for block in line.blocks:
@@ -245,7 +245,7 @@ class _Reader:
 def _common(
     branch: Sequence[ClaudeRecord], taken: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]]:
-    """What `branch` and `taken`, the lines of another one with their entries, begin with."""
+    """The common beginning of `branch` and `taken`, another branch's lines with their entries."""
     pairs = zip(branch, taken, strict=False)
     return [one for _, one in takewhile(lambda pair: pair[0].uuid == pair[1][0], pairs)]
 

@@ -1,4 +1,4 @@
-"""The lines of a Claude Code session that make up its conversation, and what they hold."""
+"""The lines of a Claude Code session that form its conversation, and their contents."""
 
 import re
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from agent_tui.sessions.importers.fields import (
 
 _BLOCK = re.compile(
     r"\s*(?:"
-    # What a command printed may hold the end of its own tag.
+    # A command's output may contain the closing tag.
     r"<(?P<output>bash-stderr|bash-stdout|local-command-stderr|local-command-stdout)>.*</(?P=output)>"
     r"|<(?P<tag>bash-input|command-args|command-contents|command-message|command-name"
     r"|ide_diagnostics|ide_opened_file|ide_selection|local-command-caveat|new-diagnostics"
@@ -39,12 +39,12 @@ _COMMAND = frozenset({"command-args", "command-message", "command-name"})
 
 @dataclass(frozen=True, slots=True)
 class ClaudeWords:
-    """What a text holds.
+    """The parts of a text.
 
     Attributes:
-        said: The person's words; empty where there are none.
-        command: The slash command they typed, whoever had to do with it.
-        told: What the program told the model with them.
+        said: The user's words; empty if there are none.
+        command: The slash command that the user typed, whether for the model or not.
+        told: The text that the program added for the model.
     """
 
     said: str
@@ -53,11 +53,11 @@ class ClaudeWords:
 
 
 def claude_words(text: str) -> ClaudeWords:
-    """Part the person's words from what the program put before and behind them.
+    """Separate the user's words from the text that the program put around them.
 
-    A slash command with arguments is said as it was typed, ``/fix the thing``. One without is
-    the person's request where its message stands before its name, as in commands that send a
-    prompt; the others are run by the program, and ask nothing of the model.
+    A slash command with arguments is kept as typed, ``/fix the thing``. One without is a user's
+    request if its message comes before its name, as in commands that send a prompt; the program
+    runs the others without the model.
     """
     blocks: list[re.Match[str]] = []
     while found := _BLOCK.match(text, blocks[-1].end() if blocks else 0):
@@ -81,7 +81,7 @@ def claude_words(text: str) -> ClaudeWords:
 
 
 def is_of_program(data: JsonObject) -> bool:
-    """Whether the fields of a line say that no person wrote it."""
+    """Whether the fields of a line say that no user wrote it."""
     is_flagged = data.get("isMeta") is True or data.get("isVisibleInTranscriptOnly") is True
     attachment = as_object(data.get("attachment"))
     origin = text_at(as_object(data.get("origin") or attachment.get("origin")), "kind")
@@ -97,7 +97,7 @@ _NOTED = ("file", "filePath", "newTodos", "structuredPatch")
 
 
 def noted_facts(noted: JsonValue) -> JsonObject:
-    """What is used of ``toolUseResult``; the rest of it is whole files, before and after."""
+    """The fields of ``toolUseResult`` that are used; the rest is whole files, before and after."""
     facts = {key: value for key, value in as_object(noted).items() if key in _NOTED}
     if "file" in facts:
         facts["file"] = {"filePath": text_at(as_object(facts["file"]), "filePath")}
@@ -111,10 +111,10 @@ def claude_details(
 
     Args:
         tool: Name of the tool.
-        arguments: What it was called with.
+        arguments: The arguments of the call.
         noted: See `noted_facts`.
         text: The result as the model saw it.
-        is_error: The call failed; it touched no file then.
+        is_error: Whether the call failed; then it touched no file.
     """
     if tool == "Bash":
         return ToolDetails(exit_code=_exit_code(text, is_error=is_error))
@@ -171,17 +171,17 @@ _SILENT = frozenset(
         "worktree-state",
     }
 )
-"""Kinds of line that hold nothing the model saw, or are looked at one by one below."""
+"""Kinds of line with nothing that the model saw, or handled one by one below."""
 
 _BOUNDARY = "compact_boundary"
 _QUEUED = "queued_command"
 _MOST_BRANCHES = 50
-"""Finding one more costs as much as the first; people make a handful."""
+"""Finding another one costs as much as the first; people make a handful."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaudeRecord:
-    """One line that is part of the conversation; `data` is what it holds."""
+    """One line of the conversation; `data` is its content."""
 
     number: int
     uuid: str
@@ -189,7 +189,7 @@ class ClaudeRecord:
 
     @property
     def is_boundary(self) -> bool:
-        """Whether Claude Code began its context anew here."""
+        """Whether Claude Code started a new context here."""
         return self.data.get("subtype") == _BOUNDARY
 
     @property
@@ -199,12 +199,12 @@ class ClaudeRecord:
 
     @property
     def message(self) -> JsonObject:
-        """The message as the provider's interface has it."""
+        """The message in the provider's format."""
         return as_object(self.data.get("message"))
 
     @property
     def blocks(self) -> list[JsonObject]:
-        """The content in parts; a plain text is one of them."""
+        """The content in parts; a plain text is one part."""
         content = self.message.get("content")
         if isinstance(content, str):
             return [{"type": "text", "text": content}]
@@ -212,7 +212,7 @@ class ClaudeRecord:
 
     @property
     def queued(self) -> JsonValue:
-        """What the person typed while a turn ran, if that is what the line holds."""
+        """What the user typed while a turn ran, if the line contains that."""
         attachment = as_object(self.data.get("attachment"))
         return attachment.get("prompt") if attachment.get("type") == _QUEUED else None
 
@@ -222,10 +222,10 @@ class QueuedMessage:
     """One message in the queue.
 
     Args:
-        number: Of the line that queued it, from 1.
+        number: The number of the line that queued it, from 1.
         timestamp: When it was queued, as the line has it.
         text: What was typed, or what the program itself queued.
-        is_said: Whether the file holds it as a message of its own, too.
+        is_said: Whether the file also has it as a separate message.
     """
 
     number: int
@@ -235,11 +235,11 @@ class QueuedMessage:
 
 
 class ClaudeQueue:
-    """The ``queue-operation`` lines of a file, followed in their order.
+    """Follows the ``queue-operation`` lines of a file in order.
 
-    ``enqueue`` has the text. ``dequeue`` and ``remove`` take out the oldest, which the model is
-    given then: at the start of a turn as an ordinary line, within one without any. ``popAll``
-    takes everything back into the prompt.
+    ``enqueue`` has the text. ``dequeue`` and ``remove`` take out the oldest, which then goes to the
+    model: as an ordinary line at the start of a turn, without a line within one. ``popAll`` returns
+    everything to the prompt.
     """
 
     def __init__(self) -> None:
@@ -247,7 +247,7 @@ class ClaudeQueue:
         self._given: list[QueuedMessage] = []
 
     def take(self, number: int, data: JsonObject) -> None:
-        """One line; `number` is its place in the file, from 1."""
+        """Handle one line; `number` is its place in the file, from 1."""
         text = joined_text(data.get("content"))
         match data.get("operation"):
             case "enqueue" if text.strip():
@@ -261,27 +261,27 @@ class ClaudeQueue:
                 pass
 
     def was_said(self, text: str) -> None:
-        """`text` is in the file as a message: alone, or with others a line each."""
+        """Note that the file has `text` as a message, alone or as one of several lines."""
         for message in (*self._given, *self._waiting):
             if f"\n{message.text.strip()}\n" in f"\n{text.strip()}\n":
                 message.is_said = True
 
     def given(self) -> list[QueuedMessage]:
-        """What the model was given since the last call of this and stands nowhere else."""
+        """Messages given to the model since the last call that have no line elsewhere."""
         given, self._given = self._given, []
         return [message for message in given if not message.is_said]
 
     def never_given(self) -> list[QueuedMessage]:
-        """What is still to be answered at the end of the file."""
+        """Messages that are still unanswered at the end of the file."""
         return [message for message in (*self._given, *self._waiting) if not message.is_said]
 
 
 class ClaudeTree:
     """The lines of a file, linked by ``uuid`` and ``parentUuid``.
 
-    A reply comes as one line for each of its blocks, and the results of calls made together
-    hang below different ones of them. So a conversation is the way from its newest line up to
-    the root, and beside it the other blocks of its replies and the results of its calls.
+    A reply has one line for each of its blocks, and the results of calls made together are below
+    different blocks. So a conversation is the path from its newest line up to the root, plus the
+    other blocks of its replies and the results of its calls.
     """
 
     def __init__(self, numbered: Iterable[tuple[int, JsonValue]], warnings: Warnings) -> None:
@@ -305,7 +305,7 @@ class ClaudeTree:
 
     @property
     def title(self) -> str:
-        """The session's name, else the newest summary of it; empty where it has neither.
+        """The session's name, else its newest summary; empty if it has neither.
 
         Files of older versions also hold the summaries of other sessions.
         """
@@ -315,7 +315,7 @@ class ClaudeTree:
     def branches(self) -> list[list[ClaudeRecord]]:
         """Each branch from its root to its newest line, in file order; the present one is last.
 
-        They share the lines before the place where they part.
+        Branches share the lines before the place where they separate.
         """
         present = self._branch_to(self._newest) if self._newest else set[str]()
         left = {line.uuid for line in self._lines} - present
@@ -328,7 +328,7 @@ class ClaudeTree:
         return [[line for line in self._lines if line.uuid in uuids] for uuids in reversed(chosen)]
 
     def _branch_to(self, leaf: str) -> set[str]:
-        """The lines of the conversation that `leaf` is the end of."""
+        """The lines of the conversation that ends with `leaf`."""
         on_path = self._ancestors(leaf)
         reply_ids = {reply_id(line) for line in self._lines if line.uuid in on_path} - {""}
         chosen = {
@@ -369,9 +369,9 @@ class ClaudeTree:
             self._link(line, kind)
 
     def _take_queued(self, line: ClaudeRecord) -> None:
-        """Put what was queued, and given to the model, between a new reply and what is above it.
+        """Insert queued messages that the model got between a new reply and the lines above it.
 
-        A queued message that is in the file as an ordinary one, too, is that one.
+        A queued message that is also an ordinary line of the file is only used as that.
         """
         if not line.is_reply:
             said = line.queued if line.queued is not None else line.message.get("content")
@@ -384,7 +384,7 @@ class ClaudeTree:
                 line.data["parentUuid"] = self._link_queued(message, above)
 
     def _link_queued(self, message: QueuedMessage, parent: str) -> str:
-        """Put a queued message below `parent` into the tree; returns its uuid."""
+        """Insert a queued message below `parent` into the tree; returns its uuid."""
         uuid = f"line {message.number}"
         said: JsonObject = {
             "type": "user",
@@ -403,7 +403,7 @@ class ClaudeTree:
             self._title = text_at(data, "customTitle", "aiTitle") or self._title
 
     def _link(self, line: ClaudeRecord, kind: str) -> None:
-        """Put a line into the tree, unless its uuid is there already."""
+        """Add a line to the tree, unless its uuid is there already."""
         number, uuid, data = line.number, line.uuid, line.data
         if uuid in self._parents:
             self._warnings.add(f"line {number}: repeats {uuid}; left out")
@@ -449,7 +449,7 @@ class ClaudeTree:
 
 
 def reply_id(line: ClaudeRecord) -> str:
-    """The reply that `line` is a block of; empty for other lines."""
+    """The reply that `line` belongs to; empty for other lines."""
     return (text_at(line.message, "id") or line.uuid) if line.is_reply else ""
 
 

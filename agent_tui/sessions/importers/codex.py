@@ -51,7 +51,7 @@ from agent_tui.sessions.importers.fields import (
 _PROVIDER = "openai"
 _SUMMARY_OPENING = "Another language model started to solve this problem"
 _KEPT_REQUESTS_CHARS = 80_000
-"""Codex keeps the newest 20,000 tokens of what the person said beside a summary."""
+"""Codex keeps the newest 20,000 tokens of the user's messages beside a summary."""
 
 _SILENT = frozenset(
     {"compaction", "compaction_summary", "context_compaction", "ghost_snapshot", "other"}
@@ -59,13 +59,13 @@ _SILENT = frozenset(
 
 
 def read_codex(path: Path) -> ForeignSession:
-    """The whole session in `path`; turns that were taken back are a branch of their own.
+    """The whole session in `path`; undone turns form a separate branch.
 
-    Codex writes a reply as single items; those up to the next result or message of the person
-    are one reply here.
+    Codex writes a reply as single items; those up to the next result or user message are one reply
+    here.
 
     Raises:
-        SessionError: The file cannot be read, or holds no message.
+        SessionError: The file cannot be read, or has no message.
     """
     reader = _Reader()
     for item in codex_items(path, reader.builder.warnings):
@@ -88,7 +88,7 @@ class _Reader:
         self._turn_parents: list[str] = []
 
     def take(self, item: CodexItem) -> None:
-        """Take the next line."""
+        """Handle the next line."""
         self.builder.at(as_timestamp(item.timestamp))
         match item.kind:
             case "session_meta":
@@ -106,7 +106,7 @@ class _Reader:
                 self._take_event(item.payload)
 
     def finish(self, path: Path) -> ForeignSession:
-        """What was read."""
+        """Returns the complete session."""
         if self._title:
             self.builder.name(self._title)
         return self.builder.finish(self._session_id or id_from_content(path))
@@ -163,7 +163,7 @@ class _Reader:
             self.builder.user_words(content, split_from_editor, display=False)
 
     def _reply(self, *parts: AssistantContent) -> None:
-        """One more piece of the present reply, or the first of the next."""
+        """Add a part to the present reply, or begin the next one."""
         self._reply_count += not self._is_reply_open
         self._is_reply_open = True
         self.builder.reply(parts, key=self._reply_count)
@@ -194,7 +194,7 @@ class _Reader:
         )
 
     def _take_event(self, event: JsonObject) -> None:
-        """Most events tell the screen what the items tell the model."""
+        """Handle an event; most only tell the screen what the items tell the model."""
         match event.get("type"):
             case "token_count" if self._reply_count:
                 usage = _usage(as_object(as_object(event.get("info")).get("last_token_usage")))
@@ -236,7 +236,7 @@ class _Reader:
         )
 
     def _kept_requests(self, item: CodexItem) -> list[str]:
-        """What the person said, as the model saw it beside the summary, oldest first."""
+        """The user's messages as the model saw them beside the summary, oldest first."""
         history = item.payload.get("replacement_history")
         if isinstance(history, list):
             users = (as_object(m) for m in history if as_object(m).get("role") == "user")

@@ -1,4 +1,4 @@
-"""The lines of a Codex rollout in one shape, and its calls and outputs in our terms."""
+"""The lines of a Codex rollout in one form, and its calls and outputs in ours."""
 
 import re
 import shlex
@@ -24,7 +24,7 @@ from agent_tui.sessions.importers.fields import (
 )
 
 _ENVELOPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
-"""Kinds of line that hold what they say under ``payload``."""
+"""Kinds of line with their content under ``payload``."""
 
 _BARE_ITEMS = frozenset(
     {
@@ -38,7 +38,7 @@ _BARE_ITEMS = frozenset(
         "web_search_call",
     }
 )
-"""Items of the model's history that stand on a line of their own in files before 2025-09."""
+"""History items that have a separate line in files from before 2025-09."""
 
 _SILENT = frozenset(
     {"world_state", "inter_agent_communication", "inter_agent_communication_metadata"}
@@ -63,14 +63,14 @@ _NOTICE = re.compile(
 _OF_EDITOR = re.compile(
     r"\s*# Context from my IDE setup:\n.*?\n## My request for Codex:\n", re.DOTALL
 )
-"""What the extension of an editor puts before the person's words."""
+"""The text that an editor's extension puts before the user's words."""
 
 _CWD = re.compile(r"<cwd>([^<\n]{1,4096})</cwd>|Current working directory: ([^\n]{1,4096})")
 
 
 @dataclass(frozen=True, slots=True)
 class CodexItem:
-    """One line that says something; `kind` is one of `_ENVELOPES`."""
+    """One line with content; `kind` is one of `_ENVELOPES`."""
 
     number: int
     timestamp: JsonValue
@@ -79,7 +79,7 @@ class CodexItem:
 
 
 def codex_items(path: Path, warnings: Warnings) -> Iterator[CodexItem]:
-    """The lines of `path`; those of older files as if they were of today's.
+    """The lines of `path`, with those of older files converted to the present form.
 
     Raises:
         SessionError: The file cannot be read.
@@ -97,7 +97,7 @@ def codex_items(path: Path, warnings: Warnings) -> Iterator[CodexItem]:
 
 
 def codex_item(number: int, line: JsonObject) -> CodexItem | None:
-    """The line as an item; None if it says nothing, or is of no rollout."""
+    """The line as an item; None if it has no content or is not from a rollout."""
     kind, payload = text_at(line, "type"), line.get("payload")
     if isinstance(payload, dict):
         known = kind in _ENVELOPES
@@ -110,17 +110,17 @@ def codex_item(number: int, line: JsonObject) -> CodexItem | None:
 
 
 def is_preamble(text: str) -> bool:
-    """Whether a message of the person's is what Codex told the model before the first one."""
+    """Whether a user message is what Codex tells the model before the first one."""
     return _PREAMBLE.match(text) is not None
 
 
 def is_notice(text: str) -> bool:
-    """Whether a message of the person's is a notice of the program about what happened."""
+    """Whether a user message is the program's notice about what happened."""
     return _NOTICE.match(text) is not None
 
 
 def split_from_editor(text: str) -> tuple[str, str]:
-    """What an editor told the model with a message, and the person's words."""
+    """The text that an editor added to a message, and the user's words."""
     found = _OF_EDITOR.match(text)
     if found is None or not text[found.end() :].strip():
         return "", text
@@ -128,7 +128,7 @@ def split_from_editor(text: str) -> tuple[str, str]:
 
 
 def folder_in(text: str) -> str:
-    """The working folder that a preamble names; empty where it names none."""
+    """The working folder that a preamble names; empty if it names none."""
     found = _CWD.search(text) if is_preamble(text) else None
     return (found[1] or found[2]).strip() if found else ""
 
@@ -147,10 +147,10 @@ def content_of(content: JsonValue) -> list[UserContent]:
 
 
 def call_arguments(name: str, written: JsonValue, cwd: str) -> JsonObject:
-    """The arguments of a call; those that are no JSON object stand under ``input``.
+    """The arguments of a call; anything but a JSON object is put under ``input``.
 
-    Codex has had several tools for commands. Theirs become ``command``, one text as a shell
-    would read it, with a change of folder where the command ran in another one than `cwd`.
+    Codex has had several tools for commands. Their commands become ``command``, a text for a shell,
+    beginning with a change of folder if it ran outside `cwd`.
     """
     if isinstance(written, dict):
         arguments = written
@@ -188,7 +188,7 @@ def _command_text(written: JsonValue) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CodexOutput:
-    """What came of a call."""
+    """The result of a call."""
 
     content: list[UserContent]
     is_error: bool
@@ -200,9 +200,9 @@ def output_of(name: str, arguments: JsonObject, written: JsonValue) -> CodexOutp
 
     Args:
         name: The tool.
-        arguments: What it was called with; the plan of ``update_plan`` stands there.
-        written: A text, a list of parts, ``{content, success}``, or a text that holds
-            ``{output, metadata}`` as JSON.
+        arguments: Its arguments, which contain the plan of ``update_plan``.
+        written: A text, a list of parts, ``{content, success}``, or ``{output, metadata}`` as JSON
+            text.
     """
     told = as_object(written)
     is_error = told.get("success") is False

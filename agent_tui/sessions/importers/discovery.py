@@ -1,4 +1,4 @@
-"""Finding the sessions that other agents keep on this machine; nothing of theirs is written."""
+"""Find the sessions that other agents keep on this machine; never writes to them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,20 +19,20 @@ _FINDERS: Final[Mapping[str, SessionFinder]] = MappingProxyType(
 )
 
 FOREIGN_AGENTS: Final = tuple(_FINDERS)
-"""The agents whose sessions are looked for, by the names of their formats."""
+"""The agents whose sessions can be found, by the names of their formats."""
 
 _HEAD_BYTES = 256 * 1024
-"""How far into a file the search for its first prompt goes: Codex begins with long rules."""
+"""Bytes of a file searched for its first prompt: Codex begins with long rules."""
 
 _HEAD_LINES = 60
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignFile:
-    """A session of another agent, as far as the beginning of its file tells.
+    """A session of another agent, as the beginning of its file describes it.
 
-    `agent` is the name of its format, `agent_label` what people call the agent. `cwd` is the
-    empty path where the file names none. `title` is its name, else the first prompt, one line of
+    `agent` is the name of its format, `agent_label` the agent's usual name. `cwd` is the empty path
+    if the file names none. `title` is its name, else the first prompt, one line of
     at most 200 characters.
     """
 
@@ -52,13 +52,13 @@ def foreign_sessions(
 ) -> list[ForeignFile]:
     """The sessions of other agents, newest first. Only the head of each file is read.
 
-    Files that cannot be read or hold no session are passed over, and so are those of Claude
-    Code's subagents.
+    Files that are unreadable or no sessions are skipped, and so are those of Claude Code's
+    subagents.
 
     Args:
-        home: The person's home folder.
-        environ: For the variables with which the agents are told another folder.
-        agents: Whose sessions.
+        home: The user's home folder.
+        environ: The environment, whose variables may name other folders.
+        agents: The agents to search for.
     """
     found = [
         file
@@ -70,7 +70,7 @@ def foreign_sessions(
 
 
 def _foreign_file(path: Path, agent: str) -> ForeignFile | None:
-    """What the head of `path` tells; None where it is no session."""
+    """The session described by the head of `path`; None if it is no session."""
     finder = _FINDERS[agent]
     head = SessionHead()
     try:
@@ -95,7 +95,7 @@ def _foreign_file(path: Path, agent: str) -> ForeignFile | None:
 
 
 def _head_lines(path: Path) -> Iterator[tuple[int, JsonObject]]:
-    """The first lines that are JSON objects and whole within the bytes that are looked at."""
+    """The first lines that are JSON objects and complete within the bytes read."""
     room = _HEAD_BYTES
     with open_regular_file(path) as file:
         for number in range(1, _HEAD_LINES + 1):

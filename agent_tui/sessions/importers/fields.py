@@ -1,4 +1,4 @@
-"""Reading JSON that another program wrote: whole files, and single values, which never fail."""
+"""Read JSON that another program wrote: whole files, and single values, which never fail."""
 
 import hashlib
 import json
@@ -81,7 +81,7 @@ def todos_in(items: JsonValue, text_key: str) -> tuple[Todo, ...]:
 
 
 def image_of(url: str) -> UserContent:
-    """The image that a ``data:`` address holds; the address as text where it is another."""
+    """The image in a ``data:`` URL; any other URL as text."""
     head, comma, data = url.partition(",")
     if comma and head.startswith("data:image/") and head.endswith(";base64"):
         return ImageContent(data=data, mime_type=head[len("data:") : -len(";base64")])
@@ -89,7 +89,7 @@ def image_of(url: str) -> UserContent:
 
 
 def as_timestamp(value: JsonValue) -> str:
-    """ISO 8601 for a time that is a text or a number of seconds since 1970; else empty."""
+    """A time (text or seconds since 1970) as ISO 8601; empty if it is invalid."""
     match value:
         case str():
             try:
@@ -114,13 +114,13 @@ def _iso_of_seconds(seconds: float) -> str:
 
 
 MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
-"""Of a file that is one JSON document; the largest real ones are far below."""
+"""Largest file that is one JSON document; real ones are far smaller."""
 
 
 def json_lines(path: Path, warnings: Warnings) -> Iterator[tuple[int, JsonValue]]:
     r"""The lines of `path` with their numbers, one at a time; they end at ``\n`` only.
 
-    A line that cannot be read is passed over with a warning.
+    An unreadable line is skipped with a warning.
 
     Raises:
         SessionError: The file cannot be read.
@@ -141,10 +141,10 @@ def json_lines(path: Path, warnings: Warnings) -> Iterator[tuple[int, JsonValue]
 
 
 def json_document(path: Path) -> JsonValue:
-    """The one JSON value that `path` holds.
+    """The JSON value in the file `path`.
 
     Raises:
-        SessionError: It cannot be read, is too large, or is no JSON.
+        SessionError: It cannot be read, is too large, or is not JSON.
     """
     try:
         size = path.stat().st_size
@@ -160,7 +160,7 @@ def json_document(path: Path) -> JsonValue:
 
 
 def id_from_content(path: Path) -> str:
-    """A session id, as a UUID, that follows from the bytes of `path` alone.
+    """A session id, as a UUID, derived only from the bytes of `path`.
 
     Raises:
         SessionError: The file cannot be read.
@@ -174,10 +174,10 @@ def id_from_content(path: Path) -> str:
 
 
 def read_json(data: bytes) -> JsonValue:
-    """`data` as JSON, lone surrogates and bytes that are not UTF-8 replaced.
+    """Parse `data` as JSON, with lone surrogates and invalid UTF-8 replaced.
 
     Raises:
-        ValueError: It is none; the text says why.
+        ValueError: It is not JSON; the text says why.
     """
     text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").strip("\x00 \t\r\n")
     try:

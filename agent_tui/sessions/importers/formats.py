@@ -1,4 +1,4 @@
-"""The formats of sessions that can be imported, each one line here; pi's, which is our own."""
+"""The import formats, one line each; they include pi's, which is ours too."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,10 +30,10 @@ _TYPES = frozenset({"session", "message", "model_change", "compaction"})
 
 
 def _read_pi(path: Path) -> ForeignSession:
-    """All entries of `path`, those of every branch; the last one is where it goes on.
+    """All entries of `path`, of every branch; the session continues at the last one.
 
     Raises:
-        SessionError: The file cannot be read, or holds no entry.
+        SessionError: The file cannot be read, or has no entry.
     """
     _, parsed = read_session(path)
     if not parsed.entries:
@@ -67,11 +67,11 @@ def _read_head(head: SessionHead, number: int, line: JsonObject) -> None:
 
 
 PI: Final = ImportFormat("pi", _read_pi, _is_pi, finder=SessionFinder("pi", _files, _read_head))
-"""Those of our own too."""
+"""Also reads our own sessions."""
 
 
 _SEARCHED_LINES = 200
-"""A session of Claude Code may begin with snapshots and notices of hooks."""
+"""A session of Claude Code may begin with snapshots and hook messages."""
 
 FORMATS: Final[tuple[ImportFormat, ...]] = (
     PI,
@@ -88,15 +88,15 @@ def read_foreign(
 ) -> ForeignSession:
     """The session in `path`. Nothing is written to it or beside it.
 
-    Branches that were left come along; the last entry is on the present one.
+    Abandoned branches are included; the last entry is on the present one.
 
     Args:
         path: The file.
-        format_name: The format it is in; None finds out.
-        formats: Those to choose from.
+        format_name: Its format; None to detect it.
+        formats: The formats to consider.
 
     Raises:
-        SessionError: It cannot be read, is of no known format, or holds no message.
+        SessionError: It cannot be read, is of no known format, or has no message.
     """
     if not is_file(path):
         what = "is a folder" if is_folder(path) else "does not exist"
@@ -109,7 +109,7 @@ def read_foreign(
 
 
 def detect_format(path: Path, formats: Sequence[ImportFormat] = FORMATS) -> str:
-    """The name of the format of `path`, told by its content.
+    """Detect the format of `path` from its contents; returns the format's name.
 
     Raises:
         SessionError: The file cannot be read, or is of no known format.
@@ -130,7 +130,7 @@ def _hint(formats: Sequence[ImportFormat]) -> str:
 
 
 def _format_of_records(path: Path, formats: Sequence[ImportFormat]) -> ImportFormat | None:
-    """The format of the first line that tells it."""
+    """The format of the first line that identifies one."""
     for number, value in json_lines(path, Warnings()):
         record = as_object(value)
         for known in formats:

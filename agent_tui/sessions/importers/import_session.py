@@ -1,4 +1,4 @@
-"""Taking over a session of another agent: a new session of ours that can go on with a turn."""
+"""Import a session of another agent as a new session that can continue with a turn."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,18 +32,18 @@ from agent_tui.sessions.replay.normalise import NO_RESULT_TEXT
 from agent_tui.sessions.store import SessionStore
 
 IMPORTED = "imported"
-"""Custom type of the entry that says where a session comes from."""
+"""Custom type of the entry that records where a session was imported from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A session that was taken over.
+    """An imported session.
 
     Args:
-        id: Of the new session.
-        path: Its file.
-        entries: How many entries were taken from the other agent's file.
-        warnings: What could not be read of that file or was left out, one line each.
+        id: The id of the new session.
+        path: The file of the new session.
+        entries: Number of entries taken from the other agent's file.
+        warnings: What was unreadable in that file or left out, one line each.
     """
 
     id: str
@@ -61,18 +61,18 @@ def import_session(
     until: int | None = None,
     formats: Sequence[ImportFormat] = FORMATS,
 ) -> Imported:
-    """Make a new session in `store` that begins with what `path` holds. `path` is only read.
+    """Make a new session in `store` that begins with the contents of `path`, which is only read.
 
     Folder, model and name are those of the other session. After its entries come results for
-    calls that have none, and an entry that says where all this comes from.
+    calls that have none, and an entry that records the source.
 
     Args:
-        store: Where the new session goes.
+        store: The store for the new session.
         path: The other agent's file.
-        cwd: The folder of a session whose file names none.
-        format_name: The format of the file; None finds out.
-        until: How many entries are taken, from the first on; None takes all.
-        formats: Those to choose from.
+        cwd: The folder to use if the file names none.
+        format_name: The format of the file; None to detect it.
+        until: Number of entries to take, from the first on; None for all.
+        formats: The formats to consider.
 
     Raises:
         SessionError: The file cannot be read, is of no known format or holds no message, or the
@@ -105,9 +105,9 @@ def import_session(
 
 
 def _missing_results(entries: Sequence[Entry]) -> tuple[MessageEntry, ...]:
-    """Results that say so, for the calls of the newest reply that have none.
+    """Results that say "no result" for the calls of the newest reply that lack one.
 
-    Where a session is cut off behind a call, no other program need be able to repair that.
+    So other programs need not be able to repair a session that ends after a call.
     """
     waiting: dict[str, ToolCall] = {}
     for entry in entries:
@@ -131,7 +131,7 @@ def _lost_result(call: ToolCall) -> ToolResultMessage:
 
 
 def _chained(taken: Sequence[Entry], added: Sequence[Entry]) -> tuple[Entry, ...]:
-    """`taken` as they are, and `added` as a chain below the last of them."""
+    """`taken` unchanged, and `added` as a chain below its last entry."""
     ids = {entry.id for entry in taken}
     entries = list(taken)
     for entry in added:
@@ -142,7 +142,7 @@ def _chained(taken: Sequence[Entry], added: Sequence[Entry]) -> tuple[Entry, ...
 
 
 def _header(foreign: Header, cwd: Path) -> Header:
-    """The header of the new session; what goes into the name of its file is made sound."""
+    """The header of the new session, with safe values for its file name."""
     folder = foreign.cwd if Path(foreign.cwd).is_absolute() else str(cwd)
     changes: dict[str, object] = {
         "version": FORMAT_VERSION,
@@ -154,7 +154,7 @@ def _header(foreign: Header, cwd: Path) -> Header:
 
 
 def _sound_time(timestamp: str) -> str:
-    """`timestamp` as we write it; now where it is none."""
+    """`timestamp` in our format; the present time if it is invalid."""
     written_ms = milliseconds(timestamp)
     if written_ms <= 0:
         return timestamp_now()

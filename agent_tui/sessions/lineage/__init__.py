@@ -1,1 +1,1 @@
-"""How conversations are related: parents and forks of sessions, branches within one."""
+"""How conversations are related: parents and forks of sessions, and branches within one."""

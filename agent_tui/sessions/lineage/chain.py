@@ -1,4 +1,4 @@
-"""A conversation as a whole: its session, those that came before, and others of its project."""
+"""A whole conversation: its session, the earlier ones, and others of its project."""
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from agent_tui.sessions.store import SessionStore
 from agent_tui.text import repair_text
 
 _MOST_SESSIONS_FOUND = 3
-"""Other sessions that one search reads whole."""
+"""Other sessions that one search reads completely."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownSession:
-    """One session of a chain, as it was when it was read; a session in memory has no `path`."""
+    """One session of a chain, as it was when read; a session in memory has no `path`."""
 
     header: Header
     path: Path | None
@@ -35,25 +35,25 @@ class KnownSession:
 
     @property
     def parent(self) -> str:
-        """The path or id of the session it goes on from; empty where it names none."""
+        """The path or id of the session that it continues; empty if it names none."""
         return self.header.parent_session or ""
 
     @property
     def cwd(self) -> str:
-        """The folder it works in; empty where the file does not say."""
+        """The folder it works in; empty if the file does not say."""
         return self.header.cwd
 
     @property
     def begins_compacted(self) -> bool:
-        """Whether it goes on from another session that was compacted."""
+        """Whether it continues a session that was compacted."""
         return bool(self.parent) and isinstance(next(iter(self.entries), None), CompactionEntry)
 
 
 class PastSessions:
-    """The sessions a conversation goes on from, each file read once. One for a conversation.
+    """The sessions that a conversation continues; each file is read once. Use one per conversation.
 
     Args:
-        store: Where a session is looked for that is no longer where its child says.
+        store: Searched for a session that is not at the path its child names.
     """
 
     def __init__(self, store: SessionStore) -> None:
@@ -61,9 +61,9 @@ class PastSessions:
         self._known: dict[str, KnownSession] = {}
 
     def remember(self, log: SessionLog) -> None:
-        """Keep what `log` holds now, which the conversation leaves to go on in a child of it.
+        """Keep the contents of `log`, which the conversation leaves for a child of it.
 
-        Its file need not be read again; a session that lives in memory only has none.
+        So its file need not be read again; a session in memory has none.
         """
         session = known_session(log)
         self._known[session.id] = session
@@ -71,17 +71,17 @@ class PastSessions:
             self._known[str(session.path)] = session
 
     def parent_of(self, session: KnownSession) -> KnownSession | None:
-        """The session that `session` goes on from; None where it cannot be found or read."""
+        """The session that `session` continues; None if it is not found or unreadable."""
         parent = self._known.get(session.parent) or self._read_parent(session)
         if parent is not None:
             self._known[session.parent] = parent
         return parent
 
     def compacted_from(self, session: KnownSession) -> KnownSession | None:
-        """The session that `session` was compacted from; None where there is none to be read.
+        """The session that `session` was compacted from; None if there is no readable one.
 
-        A fork begins with copies of all that was before it, so what it was forked from is passed
-        over. It is read anew, because it may have been gone on with, and not kept. Reads files.
+        A fork begins with copies of everything before it, so its source is skipped. The session is
+        read again, because it may have been continued, and is not cached. Reads files.
         """
         if not session.begins_compacted:
             return None
@@ -111,7 +111,7 @@ class ProjectSessions:
     """The sessions that work in one folder.
 
     Args:
-        store: Where they are.
+        store: The store to search.
         cwd: The folder.
     """
 
@@ -119,11 +119,11 @@ class ProjectSessions:
     cwd: Path
 
     def search(self, query: str, apart_from: Set[str]) -> tuple[Sequence[KnownSession], int]:
-        """The few sessions that fit `query` best, and how many could not be looked at.
+        """The best few matches for `query`, and the number of sessions that could not be searched.
 
         Args:
-            query: Words that all occur.
-            apart_from: Ids of sessions that are not wanted.
+            query: Words that must all occur.
+            apart_from: Ids of sessions to leave out.
         """
         hits, late = self.store.search_project(
             query, self.cwd, _MOST_SESSIONS_FOUND + len(apart_from)
@@ -141,21 +141,21 @@ class ProjectSessions:
         return [session for session in read if session and self._has(session)]
 
     def _has(self, session: KnownSession) -> bool:
-        """Whether `session` is of this folder: a file may have been put among the others."""
+        """Whether `session` belongs to this folder: a file may have been put among the others."""
         return session.cwd in ("", repair_text(str(self.cwd)))
 
 
 class SessionChain:
-    """The entries of a session as it is now and of all sessions before it, newest first.
+    """The entries of a session in its present state and of all earlier ones, newest first.
 
-    All entries of a file count, those of branches that were left too: what was said there was
-    said, and their ids stay good. Making one costs nothing but what `SessionLog.entries` does
-    and belongs to the thread that uses the log; any one thread may then walk it.
+    All entries of a file count, abandoned branches included, as their ids stay valid. Create it in
+    the thread that uses the log; it costs no more than `SessionLog.entries`. Any single thread may
+    then iterate over it.
 
     Args:
         log: The present session.
-        past: Those before it.
-        project: Where else may be looked; None for nowhere.
+        past: The earlier sessions.
+        project: Other sessions that may be searched; None for none.
     """
 
     def __init__(
@@ -170,20 +170,20 @@ class SessionChain:
 
     @property
     def session_count(self) -> int:
-        """How many sessions the newest walk has come to so far."""
+        """Number of sessions that the newest walk has reached."""
         return self._session_count
 
     @property
     def missing(self) -> str:
-        """The earlier session, as its child names it, that ended the newest walk too soon."""
+        """The earlier session, as its child names it, whose absence ended the newest walk."""
         return self._missing
 
     def entries(self) -> Iterator[Entry]:
-        """Walk the chain; an earlier session is read when the walk comes to it.
+        """Walk the chain; an earlier session is read when the walk reaches it.
 
-        The tail that a session is begun with has the ids and times it had in the one before;
-        such a copy, which is like its original but for its place in the tree, is given and the
-        original is not. The chain ends where a session cannot be read or comes a second time.
+        A session may begin with copies that have the ids and times of the earlier session. Such a
+        copy, equal except for its place in the tree, is yielded instead of the original. The chain
+        ends at a session that is unreadable or was visited before.
         """
         self._session_count, self._missing = 0, ""
         seen: set[tuple[str, str]] = set()
@@ -205,9 +205,9 @@ class SessionChain:
             session = parent
 
     def others_with(self, query: str) -> tuple[Sequence[KnownSession], int]:
-        """Other sessions of the project that fit `query`; how many could not be looked at.
+        """Other sessions of the project that match `query`, and how many could not be searched.
 
-        Those of the newest walk through `entries` are not among them. Reads files.
+        Leaves out those of the newest walk through `entries`. Reads files.
         """
         return self._project.search(query, self._walked) if self._project else ((), 0)
 
@@ -217,9 +217,9 @@ class SessionChain:
 
 
 def parent_file(parent: str, child: Path | None, store: SessionStore) -> Path | None:
-    """Where the session is now that `child` names as `parent`; None where it is gone.
+    """The present path of the session that `child` names as `parent`; None if it is gone.
 
-    It is where it was, beside its child, or anywhere in `store`.
+    Looks at the named path, beside the child, and in all of `store`.
     """
     named = Path(parent)
     beside = child.parent if child is not None else store.root
@@ -231,10 +231,10 @@ def parent_file(parent: str, child: Path | None, store: SessionStore) -> Path | 
 
 
 def is_of_another_program(path: Path) -> bool:
-    """Whether `path` is what another program wrote: to be read at most, never to be written.
+    """Whether another program wrote `path`, which may be read but never written.
 
-    Some of it would pass for a badly damaged session of ours. Every line of ours is an object
-    with a type; a file that is no JSON at all is for whoever opens it to complain about.
+    Such a file could look like a badly damaged session of ours, whose every line is an object with
+    a type. A file that is not JSON at all counts as ours; opening it reports the error.
     """
     try:
         return detect_format(path) != "pi"
@@ -252,18 +252,18 @@ def _first_value_has_no_type(path: Path) -> bool:
 
 
 def known_session(log: SessionLog) -> KnownSession:
-    """What `log` holds now. For the thread that uses the log."""
+    """The present contents of `log`. Call it in the thread that uses the log."""
     return KnownSession(log.header, log.path, log.entries)
 
 
 def read_known(session: KnownSession) -> SessionLog:
-    """`session` as a log that is not written to a file."""
+    """`session` as a log without a file."""
     parsed = ParsedSession(session.header, session.entries, (), True, True, True)
     return SessionLog(session.path, session.header, None, parsed)
 
 
 def _read(path: Path) -> KnownSession | None:
-    """The session at `path`, any agent's; other processes may have it open."""
+    """The session at `path`, of any agent; other processes may have it open."""
     try:
         if is_of_another_program(path):
             foreign = read_foreign(path)

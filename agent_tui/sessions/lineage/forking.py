@@ -1,4 +1,4 @@
-"""Beginning a session as a copy of another one up to some entry; the other stays untouched."""
+"""Begin a session as a copy of another one up to some entry; the other is not changed."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,20 +27,20 @@ def fork_session(
     durability: Durability = "entry",
     origin: str = "",
 ) -> SessionLog:
-    """A new session with what leads to `leaf_id` in `source`, which may be open read-only.
+    """A new session with the path to `leaf_id` in `source`, which may be open read-only.
 
-    The entries keep their ids and times, so that edits and compactions among them go on meaning
-    what they meant: the model sees what it saw there. The name is kept, and the labels of what
-    was copied. The file shows up whole or not at all.
+    The entries keep their ids and times, so that edits and compactions among them stay valid: the
+    model sees what it saw there. The name and the labels of copied entries are kept. The file
+    appears complete or not at all.
 
     Args:
-        source: What is copied from.
-        leaf_id: The last entry to be copied; None for none.
-        store: Where the file belongs; None for a session in memory only.
+        source: The session to copy.
+        leaf_id: The last entry to copy; None for none.
+        store: The store for the file; None for a session in memory only.
         cwd: The folder of the new session.
         launch_cwd: Where the program was started, if it works elsewhere.
-        durability: Of the new session.
-        origin: What makes it; empty for a person.
+        durability: The durability of the new session.
+        origin: What makes it; empty for the user.
 
     Raises:
         SessionError: There is no such entry, or the file cannot be written.
@@ -102,7 +102,7 @@ def labels_of(entries: Sequence[Entry]) -> dict[str, str]:
 
 
 def _missing_labels(entries: Sequence[Entry], path: Sequence[Entry]) -> list[LabelEntry]:
-    """What makes the labels within `path` alone the same as those of all `entries`."""
+    """The label entries that give `path` alone the same labels as in all `entries`."""
     present, wanted = labels_of(path), labels_of(entries)
     return [
         LabelEntry(target_id=entry.id, label=wanted.get(entry.id))

@@ -1,4 +1,4 @@
-"""A session and those it was compacted from as one tree, and where in it one can go on."""
+"""A session and those it was compacted from as one tree, and the places to continue in it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ _MOST_PATH_CHARS = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where to go on.
+    """A place to continue from.
 
     Attributes:
-        session: The session to go on in.
-        entry: What was picked, as it stands there.
+        session: The session to continue in.
+        entry: The picked entry, as in that session.
         leaf_id: The entry there that the next one follows; None for none.
-        later: The sessions that go on from it, the present one last. Empty in the present one.
+        later: The sessions that continue it, the present one last; empty for the present one.
     """
 
     session: KnownSession
@@ -35,7 +35,7 @@ class Place:
 
     @property
     def said(self) -> UserMessage | None:
-        """The person's message that is taken back there, to be said otherwise."""
+        """The user's message at that place, which can be edited and sent again."""
         match self.entry:
             case MessageEntry(message=UserMessage() as message):
                 return message
@@ -44,16 +44,16 @@ class Place:
 
     @property
     def text(self) -> str:
-        """What the person typed in that message."""
+        """The text that the user typed in that message."""
         return without_attachments(self.said.text) if self.said else ""
 
     @property
     def image_count(self) -> int:
-        """How many images went with it."""
+        """The number of images in that message."""
         return len(self.said.images) if self.said else 0
 
     def written(self) -> list[Entry]:
-        """All entries of its session and the later ones, each once, as they were written."""
+        """All entries of its session and the later ones, each once, by time."""
         each = {
             entry.id: entry
             for entry in merge(
@@ -67,18 +67,18 @@ class Place:
 class JoinedTree:
     """Sessions that were compacted one into the next, as one tree.
 
-    What a session begins with, its compaction, follows the entry that was compacted up to. The
-    copies it keeps behind that are left out: the originals stand in the session before it.
+    The compaction that begins a session follows the last entry it compacted. Copies after it are
+    left out, because the earlier session has the originals.
 
     Args:
         sessions: The oldest first, the present one last.
-        leaf_id: Where the present one is.
-        is_whole: Whether nothing comes before them; else copies are told by their times.
-        unread: What to say of a session before them that cannot be read; empty without one.
+        leaf_id: The leaf of the present one.
+        is_whole: Whether nothing comes before them; if not, copies are recognized by their times.
+        unread: A text about an unreadable session before them; empty without one.
 
     Attributes:
-        entries: The entries of all, parents before children. Ids are unique.
-        leaf_id: Where the conversation is, among them.
+        entries: The entries of all sessions, parents before children. Ids are unique.
+        leaf_id: The conversation's leaf among them.
     """
 
     def __init__(
@@ -126,21 +126,21 @@ class JoinedTree:
 
     @cached_property
     def path(self) -> tuple[Entry, ...]:
-        """From the first entry of all to where the conversation is."""
+        """The entries from the root to the conversation's leaf."""
         return path_to(self.entries, self.leaf_id)
 
     def path_to(self, entry_id: str | None) -> tuple[Entry, ...]:
-        """From the first entry of all to `entry_id`."""
+        """The entries from the root to `entry_id`."""
         return path_to(self.entries, entry_id)
 
     def has(self, entry_id: str) -> bool:
-        """Whether there is such an entry."""
+        """Whether the tree has this entry."""
         return entry_id in self._homes
 
     def place(self, entry_id: str) -> Place:
-        """Before a message of the person's, which can then be said anew; behind anything else.
+        """The place before a user message, which can then be sent again, or after any other entry.
 
-        Behind the compaction that began a session is behind what it kept.
+        After a compaction that began a session means after the messages it kept.
 
         Raises:
             SessionError: There is no such entry.
@@ -156,7 +156,7 @@ class JoinedTree:
         return Place(self._sessions[number], entry, leaf_id, self._sessions[number + 1 :])
 
     def last_said(self) -> str | None:
-        """The person's last message on the way to where the conversation is."""
+        """The user's last message on the path to the conversation's leaf."""
         for entry in reversed(self.path):
             if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
                 return entry.id
@@ -168,7 +168,7 @@ def joined_trees(
 ) -> Iterator[JoinedTree]:
     """The tree of `present`, then with each session before it; the last one is whole.
 
-    Before each but the first a file is read: whoever finds what they look for stops there.
+    Each tree after the first reads a file, so stop when you have found what you need.
     """
     sessions = [present]
     walked = {present.id}
@@ -185,20 +185,20 @@ def joined_trees(
 
 
 def unread_line(session: KnownSession) -> str:
-    """That what `session` was compacted from cannot be read, and where that should be."""
+    """Says that the session before `session` cannot be read, and where it should be."""
     where = printable_line(session.parent, _MOST_PATH_CHARS)
     return f"The session before the compaction is gone or cannot be read: {where}"
 
 
 def copies(session: KnownSession, earlier: KnownSession) -> frozenset[str]:
-    """Ids of what `session` took along from `earlier`, which it was compacted from."""
+    """Ids of entries that `session` copied from `earlier`, which it was compacted from."""
     there = {entry.id for entry in earlier.entries}
     begun = session.entries[0].timestamp
     return frozenset(e.id for e in session.entries if e.timestamp <= begun and e.id in there)
 
 
 def left_at(earlier: KnownSession, session: KnownSession) -> str | None:
-    """The entry of `earlier` that was the newest when `session` was begun by compacting it."""
+    """The newest entry of `earlier` when `session` was begun by compacting it."""
     taken = copies(session, earlier)
     if kept := [entry.id for entry in session.entries if entry.id in taken]:
         return kept[-1]
@@ -208,7 +208,7 @@ def left_at(earlier: KnownSession, session: KnownSession) -> str | None:
 
 
 def kept_behind(entries: Sequence[Entry]) -> Sequence[Entry]:
-    """What a session that begins with the compaction `entries[0]` kept from before it."""
+    """The earlier entries kept by a session that begins with the compaction `entries[0]`."""
     begun = entries[0].timestamp
     return tuple(takewhile(lambda entry: entry.timestamp < begun, entries[1:]))
 

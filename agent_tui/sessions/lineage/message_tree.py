@@ -1,4 +1,4 @@
-"""The tree of a session's messages, as rows to pick one from."""
+"""The tree of a session's messages, as rows to choose from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,14 +27,14 @@ from agent_tui.sessions.replay.changes import in_force
 from agent_tui.sessions.replay.marks import Mark, read_marks
 
 TreeEntry: TypeAlias = MessageEntry | CompactionEntry | BranchSummaryEntry | CustomMessageEntry
-"""The entries that stand in the tree; all others only happen between them."""
+"""Entries shown in the tree; all others are hidden."""
 
 RowKind: TypeAlias = Literal[
     "person", "command", "reply", "result", "compaction", "branch summary", "note"
 ]
 
 _FIRST_SHOWN: frozenset[RowKind] = frozenset({"person", "command", "compaction", "branch summary"})
-"""What one goes back to; replies and results come in only when everything is shown."""
+"""Kinds that users go back to; replies and results are shown only with everything."""
 
 _BRANCH, _FIRST_BRANCH, _BESIDE = "├─ ", "╭─ ", "│  "
 _LAST_BRANCH, _BELOW_LAST = "└─ ", "   "
@@ -49,12 +49,12 @@ class TreeRow:
     """One message in the tree.
 
     Attributes:
-        entry: What one would go back to.
-        guide: Lines that lead to it from the branch it left; empty on the main line.
-        is_on_path: It is part of the conversation as it is now.
-        is_here: It is the newest such row.
-        label: The person's bookmark, or empty.
-        mark: What the person wants to become of it in the context; None for nothing.
+        entry: The entry to go back to.
+        guide: Lines drawn from the branch it left; empty on the main line.
+        is_on_path: Whether it is on the present branch.
+        is_here: Whether it is the newest such row.
+        label: The user's bookmark, or empty.
+        mark: The user's mark for the context; None without one.
     """
 
     entry: TreeEntry
@@ -66,12 +66,12 @@ class TreeRow:
 
     @property
     def kind(self) -> RowKind:
-        """Whose message it is, or what else the entry records."""
+        """The role of the message, or what else the entry records."""
         return _kind_of(self.entry)
 
     @property
     def title(self) -> str:
-        """The beginning of its text, or what a marker stands for, on one line."""
+        """The beginning of its text, or the meaning of a marker, on one line."""
         match self.entry:
             case CompactionEntry(tokens_before=0):
                 return "context compacted"
@@ -89,13 +89,13 @@ class TreeRow:
 class MessageTree:
     """The tree of `entries`; 100,000 of them take a fraction of a second.
 
-    The branch that the conversation is on stands at the left all the way; other branches are
-    indented below the message they left from. Where none of several is the present one, the
-    longest counts as the main line, so that the rows never stray far to the right.
+    The present branch is at the left; other branches are indented below the message where they
+    begin. If none of several is the present one, the longest is the main line, so that rows are
+    never indented far.
 
     Args:
         entries: All entries of a session, parents before children.
-        leaf_id: Where the conversation is.
+        leaf_id: The conversation's leaf.
     """
 
     def __init__(self, entries: Sequence[Entry], leaf_id: str | None) -> None:
@@ -115,9 +115,9 @@ class MessageTree:
         """The tree from top to bottom.
 
         Args:
-            everything: Also replies, tool calls, their results, and notes.
-            wanted: Only what holds each of these words, or its label does; where nothing does,
-                what is most like it.
+            everything: Whether to include replies, tool calls, their results, and notes.
+            wanted: Only rows whose text or label has each of these words; if none has, the most
+                similar.
         """
         visible = [
             entry
@@ -129,7 +129,7 @@ class MessageTree:
         return self._laid_out(visible)
 
     def with_results(self, entry: TreeEntry) -> list[TreeEntry]:
-        """`entry`, and behind a reply the results of its calls."""
+        """`entry`, followed by the results of its calls if it is a reply."""
         if not isinstance(entry, MessageEntry) or not isinstance(entry.message, AssistantMessage):
             return [entry]
         calls = {call.id for call in entry.message.tool_calls}
@@ -143,7 +143,7 @@ class MessageTree:
         return [entry, *results]
 
     def answer_to(self, entry_id: str) -> str:
-        """What the model said next after a message, where it is on record; else empty."""
+        """The text of the model's next message after an entry; empty if there is none."""
         waiting = {entry_id}
         for found in self._parents:  # children come after their parents
             if self._parents[found] not in waiting:
@@ -177,7 +177,7 @@ class MessageTree:
         ]
         if found:
             return found
-        from rapidfuzz import fuzz, process  # only when nothing holds what was typed
+        from rapidfuzz import fuzz, process  # only if no row contains what was typed
 
         like = process.extract_iter(
             " ".join(words), texts, scorer=fuzz.partial_ratio, score_cutoff=_LEAST_LIKENESS
@@ -185,7 +185,7 @@ class MessageTree:
         return [entries[index] for _, _, index in like]
 
     def _laid_out(self, visible: Sequence[TreeEntry]) -> list[TreeRow]:
-        """Rows for `visible`, each below the nearest of its ancestors that is visible too."""
+        """Rows for `visible`, each below its nearest visible ancestor."""
         ids = {entry.id for entry in visible}
         children = self._visible_children(ids)
         sizes = _sizes(children)
@@ -194,7 +194,7 @@ class MessageTree:
         waiting: list[tuple[str, str, str]] = []
 
         def put(siblings: Sequence[str], beside: str) -> None:
-            """Lay `siblings` aside so that the main line comes out last."""
+            """Push `siblings` so that the main line comes out last."""
             if len(siblings) < 2:
                 waiting.extend((only, beside, beside) for only in siblings)
                 return
@@ -202,7 +202,7 @@ class MessageTree:
             waiting.append((main, beside, beside))
             aside = [one for one in siblings if one != main]
             for one in reversed(aside):
-                # What was begun beside the first message hangs together with the line below it.
+                # Branches beside the first message are connected to the line below it.
                 is_last = one is aside[-1] and bool(rows)
                 guide, below = (_LAST_BRANCH, _BELOW_LAST) if is_last else (_BRANCH, _BESIDE)
                 waiting.append((one, beside + guide, beside + below))
@@ -224,7 +224,7 @@ class MessageTree:
         return entry_id in visible and entry_id in self._path
 
     def _visible_children(self, visible: set[str]) -> dict[str | None, list[str]]:
-        """Children by parent, both visible; what has no visible ancestor is below None."""
+        """Visible children by visible parent; those without a visible ancestor are under None."""
         nearest: dict[str | None, str | None] = {None: None}
         children: dict[str | None, list[str]] = {}
         for entry_id, parent_id in self._parents.items():
@@ -237,15 +237,15 @@ class MessageTree:
 
 
 def _sizes(children: dict[str | None, list[str]]) -> dict[str | None, int]:
-    """How many visible entries each parent of `children` holds below it."""
+    """The number of visible entries below each parent in `children`."""
     sizes: dict[str | None, int] = {}
-    for parent_id in reversed(children):  # a parent is met before its children
+    for parent_id in reversed(children):  # parents come before their children
         sizes[parent_id] = sum(1 + sizes.get(child, 0) for child in children[parent_id])
     return sizes
 
 
 def _kind_of(entry: TreeEntry) -> RowKind:
-    """Whose message `entry` is, or what else it records."""
+    """The role of the message `entry`, or what else it records."""
     match entry:
         case MessageEntry(message=UserMessage()):
             return "person"
@@ -266,7 +266,7 @@ def _kind_of(entry: TreeEntry) -> RowKind:
 
 
 def row_text(entry: TreeEntry, most_chars: int) -> str:
-    """What a row says, cut to about `most_chars`; a reply without text names its calls."""
+    """The text of a row, cut to about `most_chars`; a reply without text names its calls."""
     match entry:
         case MessageEntry():
             return _message_text(entry.message, most_chars)[:most_chars]

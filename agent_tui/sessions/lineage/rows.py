@@ -1,4 +1,4 @@
-"""Sessions that go on from one another, as an indented list. Pure."""
+"""Sessions that continue one another, as an indented list. Pure."""
 
 import os.path
 from collections.abc import Mapping, Sequence
@@ -10,17 +10,16 @@ from agent_tui.sessions.format.parse import id_in_name
 from agent_tui.sessions.listing.summary import SessionSummary
 
 MOST_GUIDES = 6
-"""Deeper sessions are shown as if they were so deep: a line has an end."""
+"""Deeper sessions are shown at this depth, as the width is limited."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineageRow:
     """One line of the list.
 
-    `depth` counts the sessions before it in its chain. `is_last`: no other one goes on from the
-    same session further down. `guides` are lines drawn from a session to those that go on from
-    it, three characters for each of at most six levels. `newest` is when anything in the whole
-    chain was written last.
+    `depth` counts the sessions before it in its chain. `is_last`: no row further down continues the
+    same session. `guides` are lines drawn from a session to those that continue it, three
+    characters for each of at most six levels. `newest` is when the chain was last written.
     """
 
     summary: SessionSummary
@@ -31,11 +30,11 @@ class LineageRow:
 
 
 def lineage_rows(sessions: Sequence[SessionSummary]) -> list[LineageRow]:
-    """Each of `sessions` once, below the one it goes on from, the newest chain first.
+    """Each of `sessions` once, below the one it continues, the newest chain first.
 
-    A chain's place is decided by what was written last in all of it; so is that of a branch
-    among others. A session whose parent is not among `sessions` begins a chain. Where files name
-    each other in a circle, the oldest of them begins it.
+    Chains are sorted by the last write in all of them, and so are branches. A session whose parent
+    is not among `sessions` begins a chain. If files name each other in a circle, the oldest begins
+    the chain.
     """
     numbers = range(len(sessions))
     newest_first = sorted(
@@ -74,7 +73,7 @@ def _parents(sessions: Sequence[SessionSummary], newest_first: Sequence[int]) ->
 
     def first_of_chain(number: int) -> int:
         while (above := towards_first[number]) != number:
-            towards_first[number] = towards_first[above]  # halves the way for those that follow
+            towards_first[number] = towards_first[above]  # shortens the path for later lookups
             number = above
         return number
 
@@ -108,7 +107,7 @@ class _Known:
                 return found if found != number else None
         same_id = self._by_id.get(id_in_name(path)) or self._by_id.get(named, [])
         others = [found for found in same_id if found != number]
-        # Of copies of one session the one beside its child is meant.
+        # Of several copies of a session, the one beside its child is meant.
         others.sort(key=lambda found: self._sessions[found].path.parent != folder)
         return others[0] if others else None
 
@@ -116,11 +115,11 @@ class _Known:
 def _newest_below(
     sessions: Sequence[SessionSummary], parents: Mapping[int, int], newest_first: Sequence[int]
 ) -> dict[int, datetime]:
-    """When each session, or any that goes on from it, was written last."""
+    """When each session, or one that continues it, was last written."""
     newest: dict[int, datetime] = {}
     for number in newest_first:
         above: int | None = number
-        while above is not None and above not in newest:  # a newer one has been all the way up
+        while above is not None and above not in newest:  # a newer one has updated all above it
             newest[above] = sessions[number].modified
             above = parents.get(above)
     return newest

@@ -1,1 +1,1 @@
-"""What a list of sessions shows, read quickly and cached."""
+"""The facts that a list of sessions shows, read quickly and cached."""

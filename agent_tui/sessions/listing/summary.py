@@ -1,4 +1,4 @@
-"""What a list of sessions shows of each file, read without JSON and kept in a SQLite cache."""
+"""The facts that a list shows of each session, read without JSON and cached in SQLite."""
 
 import os
 import re
@@ -32,7 +32,7 @@ from agent_tui.sessions.format.parse import id_in_name
 _USER_ROLE = re.compile(rb'"role"\s*:\s*"user"')
 _MESSAGE_MARKS = (b'"type":"message"', b'"type": "message"')
 _MOST_TRIES = 8
-"""Lines that only look like what is searched for, before the search is given up."""
+"""Most lines tried that only look like the wanted kind."""
 
 ValueT = TypeVar("ValueT", str, int)
 
@@ -41,13 +41,13 @@ ValueT = TypeVar("ValueT", str, int)
 class SessionSummary:
     """One session in a list.
 
-    `message_count` counts all messages of the file, tool results and branches too.
-    `first_prompt` is one line of at most 200 characters: the first of the conversation, also
-    if a session before ``/compact`` has it. `model` is ``provider/model``, the
-    newest one set. `launch_cwd` is None unless the session works in another folder than the
-    one the program was started in. `context_tokens` is what the context held at last: as the
-    provider counted it after the newest reply, or as the newest compaction left it; 0: unknown.
-    `origin` is that of the header; empty for a session that a person made.
+    `message_count` counts all messages of the file, including tool results and branches.
+    `first_prompt` is one line of at most 200 characters: the first of the conversation, even if a
+    session before ``/compact`` has it. `model` is the newest one as ``provider/model``.
+    `launch_cwd` is None unless the session works in another folder than the one the program was
+    started in. `context_tokens` is the last known size of the context: the provider's count after
+    the newest reply, or the size after the newest compaction; 0 if unknown. `origin` is from the
+    header; empty for a session that a user made.
     """
 
     id: str
@@ -68,7 +68,7 @@ class SessionSummary:
 def read_summary(path: Path) -> SessionSummary | None:
     """Summarise the session file at `path`; None if it cannot be read or is no session.
 
-    The whole file is read, a few megabytes at a time: a name may stand anywhere in it.
+    The whole file is read, a few megabytes at a time, as a name may be anywhere in it.
     """
     try:
         chunks = read_chunks(path)
@@ -84,7 +84,7 @@ def read_summary(path: Path) -> SessionSummary | None:
 
 
 def extend_summary(known: SessionSummary) -> SessionSummary | None:
-    """`known` with what was appended to its file since; None if it cannot be read.
+    """`known` updated with what was appended to its file; None if it is unreadable.
 
     The file must still begin with the `size_bytes` bytes that were read, whole lines.
     """
@@ -116,7 +116,7 @@ def _blank(path: Path, header: Header) -> SessionSummary:
 
 
 def _with_lines(before: SessionSummary, chunk: Chunk) -> SessionSummary:
-    """`before` and what the lines of `chunk`, which follow it, add."""
+    """`before` updated with the lines of `chunk`, which follow it."""
     data = chunk.data
     name = _newest(data, (b'"session_info"',), _name)
     model = _newest(data, (b'"model_change"',), _changed_model)
@@ -151,18 +151,18 @@ def _first_prompt(data: bytes) -> str:
 
 
 def prompt_line(message: UserMessage) -> str:
-    """What the user typed, on a line."""
+    """What the user typed, on one line."""
     return printable_line(without_attachments(message.text))
 
 
 def _newest(
     data: bytes, marks: Sequence[bytes], read: Callable[[Entry], ValueT | None]
 ) -> ValueT | None:
-    """What `read` makes of the newest line with one of `marks` that it can use."""
+    """The result of `read` for the newest usable line with one of `marks`."""
     end = len(data)
     for _ in range(_MOST_TRIES):
         newest = -1
-        for mark in marks:  # the next one need only be newer: each look costs its bytes
+        for mark in marks:  # later marks need only be newer than this, which saves bytes to search
             newest = max(newest, data.rfind(mark, max(newest, 0), end))
         if newest < 0:
             return None
@@ -222,11 +222,11 @@ _NOT_NOW = frozenset(
         sqlite3.SQLITE_PROTOCOL,
     }
 )
-"""Another process has it, the disk is full ...: the file itself may be sound."""
+"""Another process has it, the disk is full, and so on: the file itself may be fine."""
 
 
 def open_database(path: Path, busy_timeout_s: float) -> sqlite3.Connection:
-    """Open the SQLite file at `path`, made with mode 0600 where it is missing.
+    """Open the SQLite file at `path`; creates it with mode 0600 if it is missing.
 
     Raises:
         OSError, sqlite3.Error: It cannot be opened or made.
@@ -236,7 +236,7 @@ def open_database(path: Path, busy_timeout_s: float) -> sqlite3.Connection:
 
 
 def discard_if_broken(path: Path, error: OSError | sqlite3.Error) -> None:
-    """Delete the SQLite file at `path` if `error` says that it, not its surroundings, is bad."""
+    """Delete the SQLite file at `path` if `error` means that the file itself is damaged."""
     if isinstance(error, OSError):
         return
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
@@ -256,7 +256,7 @@ _Row: TypeAlias = tuple[int, int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class SessionFile:
-    """A file as it was found in its folder."""
+    """A file as found in its folder."""
 
     path: Path
     size_bytes: int
@@ -264,7 +264,7 @@ class SessionFile:
 
 
 def session_files(paths: Iterable[Path]) -> list[SessionFile]:
-    """`paths` with size and time, newest first; those that vanished are left out."""
+    """`paths` with size and time, newest first; files that have vanished are left out."""
     found: list[SessionFile] = []
     for path in paths:
         try:
@@ -276,22 +276,22 @@ def session_files(paths: Iterable[Path]) -> list[SessionFile]:
 
 
 class SessionIndex:
-    """Summaries of session files, read again only when size or modification time changed.
+    """Caches summaries of session files, read again only if size or modification time changed.
 
-    Of a file that only grew, what is new is read.
+    If a file only grew, only the new part is read.
 
     Args:
-        path: The SQLite file; made when first needed, in a folder that must exist.
+        path: The SQLite file; created when first needed, in a folder that must exist.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def summaries(self, files: Iterable[SessionFile]) -> Generator[SessionSummary | None]:
-        """The summary of each of `files`, None for what is no session.
+        """Yield the summary of each of `files`, or None for a file that is no session.
 
-        What was read is kept when the iterator ends or is closed; files that are not among
-        `files` are forgotten then.
+        New summaries are stored when the iterator ends or is closed; files that are not in `files`
+        are then forgotten.
         """
         listed = list(files)
         known = self._load()
@@ -354,14 +354,14 @@ def _bring_up_to_date(file: SessionFile, row: _Row | None) -> SessionSummary | N
 
 
 def _row(file: SessionFile, summary: SessionSummary | None) -> _Row:
-    """What is kept; the file may have grown since it was found, so it counts as it was then."""
+    """The row to store, with the size at the time of listing, as the file may have grown since."""
     crc = checksum(file.path, summary.size_bytes) if summary else -1
     return file.size_bytes, file.mtime_ns, crc, _dump(summary)
 
 
 @cache
 def _stored_form() -> TypeAdapter[SessionSummary]:
-    """How a summary is written and read; made when first needed."""
+    """The adapter that serializes summaries; created when first needed."""
     return TypeAdapter(SessionSummary)
 
 

@@ -1,7 +1,7 @@
-"""Changes of what the model sees: edits made in a batch, compactions, and taking them back.
+"""Changes of the context: batches of edits, compactions, and undoing them.
 
-The log only grows. A change is taken back by one more entry that names it; whoever replays a
-session looks at `in_force` of its path alone.
+The log only grows. A change is undone by one more entry that names it; a replay only uses
+`in_force` of the path.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,10 +24,10 @@ from agent_tui.sessions.replay.pins import is_unpin
 from agent_tui.sessions.replay.scope_entries import ScopePending, compression_of, mark_of
 
 UNDO = "context_undo"
-"""Custom type of the entry that takes changes back; its data names their ids."""
+"""Custom type of the entry that undoes changes; its data names their ids."""
 
 EDIT_REPORT = "context_edits"
-"""Custom type of the entry after a batch of edits that says what they did."""
+"""Custom type of the entry after a batch of edits that reports what they did."""
 
 UNDONE = "The compaction was undone."
 MADE_WITHOUT_MODEL = "written without a model"
@@ -47,16 +47,16 @@ class _UndoMark(Stored):
 
 
 class EditReport(Stored):
-    """What one batch of edits did. Sizes in tokens of the whole request, as measured.
+    """The effect of one batch of edits. Sizes in tokens of the whole request, as measured.
 
     Args:
-        batch: Of the edits.
+        batch: The batch id of the edits.
         reason: Why they were made, as in `CompactionEntry`.
         freed: Estimated tokens that each tier freed.
-        messages: How many messages each tier changed.
-        strategy: Which strategy made them; empty for the tiers.
-        statistics: What that did to how many messages, by words a person understands.
-        note: The same for the person, and what did not go as planned; may be empty.
+        messages: Number of messages that each tier changed.
+        strategy: The strategy that made them; empty for the tiers.
+        statistics: Counts of changed messages, with readable names.
+        note: The same for the user, and what did not go as planned; may be empty.
     """
 
     batch: str
@@ -76,22 +76,22 @@ def report_entry(report: EditReport) -> CustomEntry:
 
 
 def report_of(entry: Entry) -> EditReport | None:
-    """The report that `entry` is; None for any other entry or one that cannot be read."""
+    """The report in `entry`; None for any other entry or an unreadable one."""
     return custom_value(entry, EDIT_REPORT, EditReport)
 
 
 def undo_mark(entry_ids: Sequence[str]) -> CustomEntry:
-    """An entry that takes back the changes `entry_ids`."""
+    """An entry that undoes the changes `entry_ids`."""
     return custom_entry(UNDO, _UndoMark(entries=tuple(entry_ids)))
 
 
 def is_undo_mark(entry: Entry) -> TypeGuard[CustomEntry]:
-    """Whether `entry` takes changes back."""
+    """Whether `entry` undoes changes."""
     return isinstance(entry, CustomEntry) and entry.custom_type == UNDO
 
 
 def undone_by(mark: CustomEntry) -> tuple[str, ...]:
-    """Ids of the changes that `mark` takes back.
+    """Ids of the changes that `mark` undoes.
 
     They are in another session if a compaction that began that session was undone.
     """
@@ -100,7 +100,7 @@ def undone_by(mark: CustomEntry) -> tuple[str, ...]:
 
 
 def in_force(path: Sequence[Entry]) -> Sequence[Entry]:
-    """`path` (root to leaf) without the compactions and edits that were taken back."""
+    """`path` (root to leaf) without compactions and edits that were undone."""
     undone = {entry_id for entry in path if is_undo_mark(entry) for entry_id in undone_by(entry)}
     if not undone:
         return path
@@ -108,12 +108,11 @@ def in_force(path: Sequence[Entry]) -> Sequence[Entry]:
 
 
 def newest_change(path: Sequence[Entry]) -> tuple[str, ...]:
-    """Ids of the compaction, scope's summary or batch of edits made last on `path` and in force.
+    """Ids of the newest change in force on `path`: compaction, scope summary or batch of edits.
 
-    Edits of the batch count until the next older entry that is none of them: a batch is
-    written in one go. Edits that a session was begun with are older than the compaction it
-    begins with, though they come after it; their report stayed behind. Empty where nothing was
-    changed.
+    A batch is written at once, so it ends at the next older entry that is not part of it. Edits
+    copied when a session began are older than its first compaction, although they come after it,
+    and have no report there. Empty if nothing was changed.
     """
     batch: list[ContextEditEntry] = []
     for entry in reversed(in_force(path)):
@@ -127,7 +126,7 @@ def newest_change(path: Sequence[Entry]) -> tuple[str, ...]:
             return (entry.id,)
     first = path[0] if path else None
     if batch and isinstance(first, CompactionEntry) and batch[0].timestamp < first.timestamp:
-        # Times alone would not do: the clock may have been put back since the session began.
+        # Times alone are not enough: the clock may have been set back since the session began.
         reports = (report_of(entry) for entry in path)
         if all(report is None or report.batch != batch[0].batch for report in reports):
             return (first.id,)
@@ -135,7 +134,7 @@ def newest_change(path: Sequence[Entry]) -> tuple[str, ...]:
 
 
 def _edits_made_with(compaction: CompactionEntry, path: Sequence[Entry]) -> tuple[str, ...]:
-    """Ids of the edits of kept messages that were written right before `compaction`, in order."""
+    """Ids of the edits of kept messages written right before `compaction`, in order."""
     batch = compaction.details.batch
     before = takewhile(lambda entry: entry.id != compaction.id, path)
     return tuple(
@@ -146,7 +145,7 @@ def _edits_made_with(compaction: CompactionEntry, path: Sequence[Entry]) -> tupl
 
 
 def changes_context(entry: Entry) -> bool:
-    """Whether `entry` makes the context before it another one than it was."""
+    """Whether `entry` changes the context before it."""
     return _can_be_undone(entry) or is_undo_mark(entry) or is_unpin(entry) or is_mark(entry)
 
 
@@ -157,10 +156,10 @@ def _can_be_undone(entry: Entry) -> bool:
 
 
 def _was_summed_up_here(entry: Entry, path: Sequence[Entry]) -> bool:
-    """Whether `entry` sums up a scope in this very session.
+    """Whether `entry` summarizes a scope of this session.
 
-    One that ``/compact`` copied into the session it began is older than that compaction, though
-    it comes after it; what waited for the summary stayed behind.
+    A summary that ``/compact`` copied into the session is older than the compaction before it, and
+    its pending mark was not copied.
     """
     if (end := compression_of(entry)) is None:
         return False
@@ -172,8 +171,8 @@ def describe_edits(messages: Mapping[int, int], freed: Mapping[int, int]) -> str
     """What a compaction without a summary did, as Markdown: a line for each tier that edited.
 
     Args:
-        messages: How many messages each tier changed.
-        freed: About how many tokens each tier freed.
+        messages: Number of messages that each tier changed.
+        freed: Approximate tokens that each tier freed.
     """
     lines = [
         _tier_line(changed, done, freed.get(tier, 0))
@@ -186,8 +185,8 @@ def describe_edits(messages: Mapping[int, int], freed: Mapping[int, int]) -> str
 def describe_statistics(strategy: str, statistics: Mapping[str, int]) -> str:
     """What a strategy did in one sentence: ``hybrid: 12 tool results, 3 user messages ...``.
 
-    Empty where no strategy is named, as for the tiers. The sizes before and after are said
-    beside it.
+    Empty if no strategy is named, as for the tiers. Sizes are left out, as they are shown beside
+    it.
     """
     if not strategy:
         return ""

@@ -1,4 +1,4 @@
-"""Changes of files: what calls and commands changed, and which way back there is."""
+"""Changes of files: what calls and commands changed, and how to restore it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ FILE_CHANGES = "file_changes"
 
 
 class FileVersion(Stored):
-    """A file at one moment: the hash of its content and its mode; both empty where there is none.
+    """A file at one moment: the hash of its content and its mode; both empty if there is none.
 
-    Of a link the content is where it leads. ``is_kept``: the content is beside the session;
+    The content of a link is its target. ``is_kept``: the content is stored beside the session;
     ``why_not`` says why it is not.
     """
 
@@ -23,12 +23,12 @@ class FileVersion(Stored):
     why_not: str = ""
 
     def is_as(self, other: "FileVersion") -> bool:
-        """Whether both are the same on the disk."""
+        """Whether both are the same on disk."""
         return (self.digest, self.mode) == (other.digest, other.mode)
 
     @property
     def can_be_had(self) -> bool:
-        """Whether a file can be made like this again."""
+        """Whether the file can be restored to this version."""
         return self.is_kept or not self.digest
 
 
@@ -41,7 +41,7 @@ class FileChange(Stored):
 
 
 class FileChanges(Stored):
-    """Changes made in one go, by a call, a command, or by putting files back (``is_restore``)."""
+    """Changes made together: by a call, a command, or a restore (``is_restore``)."""
 
     changes: tuple[FileChange, ...] = ()
     is_restore: bool = False
@@ -58,18 +58,18 @@ def is_file_changes(entry: Entry) -> bool:
 
 
 def file_changes_in(entry: Entry) -> FileChanges | None:
-    """What `entry` records; None for any other entry and one that cannot be read."""
+    """The changes in `entry`; None for any other entry or an unreadable one."""
     return custom_value(entry, FILE_CHANGES, FileChanges)
 
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """One file to be put back.
+    """One file to restore.
 
     Attributes:
-        path: Absolute.
-        present: As it is.
-        wanted: As it was, and is to be.
+        path: Its absolute path.
+        present: Its present version.
+        wanted: The version to restore.
     """
 
     path: str
@@ -79,11 +79,11 @@ class Restore:
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """What going back means for files.
+    """The effect of going back on files.
 
     Attributes:
-        restores: What is put back.
-        left: Files that stay as they are although they were otherwise, and why.
+        restores: Files to restore.
+        left: Files that stay changed, and why.
     """
 
     restores: tuple[Restore, ...] = ()
@@ -91,7 +91,7 @@ class RestorePlan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is to be done or told."""
+        """Whether there is nothing to do or report."""
         return not self.restores and not self.left
 
 
@@ -102,16 +102,16 @@ ReadVersion = Callable[[str], FileVersion]
 
 
 def plan_restore(written: Sequence[Entry], leaf_id: str | None, now: ReadVersion) -> RestorePlan:
-    """What brings files to where they were when the entry `leaf_id` was the newest.
+    """The plan to restore files to their state when `leaf_id` was the newest entry.
 
-    The disk goes through the entries in the order they were written, whichever branch they are
-    on: so each file is put back to before its first change after that entry. One that is not as
-    the session last left it was changed by somebody else, and stays.
+    Changes reach the disk in the order in which entries were written, on whatever branch. So each
+    file is restored to before its first change after that entry. A file that is not as the session
+    left it was changed by somebody else, and stays.
 
     Args:
         written: All entries of the session, in the order they were written.
-        leaf_id: None for before all of them.
-        now: Looks at a file.
+        leaf_id: The entry; None for before all of them.
+        now: Reads a file's version.
     """
     ids = [entry.id for entry in written]
     since = written[ids.index(leaf_id) + 1 :] if leaf_id in ids else written
@@ -122,18 +122,18 @@ def plan_restore(written: Sequence[Entry], leaf_id: str | None, now: ReadVersion
 
 
 def plan_taking_back(written: Sequence[Entry], now: ReadVersion) -> RestorePlan:
-    """What takes the newest putting back of files back; empty where that is not the newest change.
+    """The plan to undo the newest restore; empty if that is not the newest change.
 
     Args:
         written: All entries of the session, in the order they were written.
-        now: Looks at a file.
+        now: Reads a file's version.
     """
     targets = {change.path: change.before for change in _newest_restore(written)}
     return _plan(targets, _last_known(written), now)
 
 
 def unfinished_restore(written: Sequence[Entry], now: ReadVersion) -> RestorePlan:
-    """What the newest putting back of files has not done, because the program ended in it."""
+    """The part of the newest restore that the program's end interrupted."""
     changes = _newest_restore(written)
     undone = [change for change in changes if now(change.path).is_as(change.before)]
     targets = {change.path: change.after for change in undone}
@@ -141,7 +141,7 @@ def unfinished_restore(written: Sequence[Entry], now: ReadVersion) -> RestorePla
 
 
 def _newest_restore(written: Sequence[Entry]) -> Sequence[FileChange]:
-    """What the newest changes put back; nothing if they did anything else."""
+    """The changes of the newest restore; empty if the newest changes are no restore."""
     newest = next(filter(None, map(file_changes_in, reversed(written))), None)
     return newest.changes if newest is not None and newest.is_restore else ()
 
@@ -165,7 +165,7 @@ def _plan(
 
 
 def _last_known(written: Iterable[Entry]) -> dict[str, tuple[FileVersion, ...]]:
-    """How the session last left each file; two ways where it may have ended in between."""
+    """How the session last left each file; two versions if it may have ended in between."""
     known: dict[str, tuple[FileVersion, ...]] = {}
     for entry in written:
         found = file_changes_in(entry)
@@ -186,25 +186,25 @@ COMMAND_CHANGES = "command_changes"
 
 
 class CommandChanges(Stored):
-    """The ``files`` that the command changed whose result is entry ``target_id``."""
+    """The ``files`` changed by the command whose result is entry ``target_id``."""
 
     target_id: str
     files: FileTouches
 
 
 def changes_entry(target_id: str, files: FileTouches) -> CustomEntry:
-    """What records that the command whose result is entry `target_id` changed `files`."""
+    """The entry that records the `files` changed by the command with the result `target_id`."""
     return custom_entry(COMMAND_CHANGES, CommandChanges(target_id=target_id, files=files))
 
 
 def result_changed(entry: Entry) -> str:
-    """The id of the result that `entry` tells the changes of; empty for any other entry."""
+    """The id of the result whose changes `entry` records; empty for any other entry."""
     changes = _changes_in(entry)
     return changes.target_id if changes is not None else ""
 
 
 def completed_result(entry: Entry, by_id: Mapping[str, Entry]) -> MessageEntry | None:
-    """The result that `entry` tells the changes of, among those `by_id`, with them; else None."""
+    """The result in `by_id` whose changes `entry` records, with them; None if there is none."""
     changes = _changes_in(entry)
     if changes is None:
         return None

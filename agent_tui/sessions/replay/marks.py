@@ -1,7 +1,7 @@
-"""What the user marked: messages that stay in the context, and messages that leave it.
+"""The user's marks: messages that stay in the context, and messages that leave it.
 
-A mark is an entry of its own that names one message; the newest one for a message counts, and
-nothing is ever removed from the log. Going back to before a mark takes it back.
+A mark is a separate entry that names one message; the newest one for a message counts, and nothing
+is ever removed from the log. Going back to before a mark undoes it.
 """
 
 from collections import defaultdict
@@ -35,15 +35,15 @@ class _Marked(Stored):
 class Marks:
     """The marks in force. All keys and members are ids of entries.
 
-    A reply and the results of its calls are kept, pinned and left out together; a result may
-    leave alone, and its call is answered with a line that says so.
+    A reply and the results of its calls are kept, pinned and left out together; a result may be
+    removed alone; then its call is answered with a line that says so.
 
     Args:
         by_id: The mark of each message that has one.
-        staying: What the next compaction keeps whole.
+        staying: Messages that the next compaction keeps whole.
         standing: Messages that were marked ``keep`` before the newest compaction.
         dropped: Messages that the model does not see.
-        emptied: Results whose text it does not see.
+        emptied: Results whose text the model does not see.
         sources: The newest mark entry that set each of `by_id`.
     """
 
@@ -56,12 +56,12 @@ class Marks:
 
     @property
     def whole(self) -> frozenset[str]:
-        """What stands in the context as it was written, whatever shortened it before."""
+        """Messages that are in the context as written, whatever shortened them before."""
         return self.staying | self.standing
 
 
 def mark_entry(target_id: str, mark: Mark | None) -> CustomEntry:
-    """The entry that marks the message `target_id`; None takes its mark off."""
+    """The entry that marks the message `target_id`; None removes its mark."""
     return custom_entry(_MARK, _Marked(target_id=target_id, mark=mark))
 
 

@@ -1,4 +1,4 @@
-"""Making a list of messages legal for every provider: each call answered, ids unique."""
+"""Make a list of messages valid for every provider: each call answered, ids unique."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ from agent_tui.messages import (
 from agent_tui.text import repair_json, repair_text
 
 NO_RESULT_TEXT = "No result was recorded: the call was interrupted or its result was lost."
-"""What the model reads where a call has no result."""
+"""The text of a result that is missing."""
 
 OPENING_TEXT = "(The beginning of this conversation is not part of the context.)"
-"""The user's message put in front where a conversation would begin with a reply."""
+"""The user message put first if a conversation would otherwise begin with a reply."""
 
 PartT = TypeVar("PartT", UserContent, AssistantContent)
 
@@ -32,8 +32,8 @@ PartT = TypeVar("PartT", UserContent, AssistantContent)
 class ContextMessage:
     """A message for the model and the entry it comes from.
 
-    A result made up for a lost one carries the id of the reply that asked for it; the id is
-    empty for a message no entry stands for.
+    A result that replaces a lost one has the id of the reply with the call; the id is empty for a
+    message without an entry.
     """
 
     entry_id: str
@@ -52,17 +52,17 @@ class _Slot:
 def normalise_messages(
     messages: Sequence[ContextMessage], after: Sequence[ContextMessage] = ()
 ) -> tuple[ContextMessage, ...]:
-    """`messages` in a form every provider takes; linear time, untouched messages as they are.
+    """`messages` in a form that every provider accepts; linear time, valid messages unchanged.
 
-    Directly after each reply stand the results of its calls, one each, in the order of the
-    calls. A result belongs to the newest reply before it that still waits for its id, so that
-    ids used again in a later turn are told apart; the later use gets an id of its own. Missing
-    results are made up (as errors), results without a call go, so do messages with nothing in
-    them. The first message is the user's. Lone surrogates are replaced.
+    Each reply is directly followed by the results of its calls, one each, in the order of the
+    calls. A result belongs to the newest earlier reply that still waits for its id, so that ids
+    reused in a later turn are distinguished; the later use gets a new id. Missing results are added
+    (as errors); results without a call and empty messages are removed. The first message is the
+    user's. Lone surrogates are replaced.
 
     Args:
-        messages: As they were written.
-        after: Messages in that form already, which come before them and do not wait for any.
+        messages: The messages as written.
+        after: Valid messages that come before them and wait for no result.
     """
     sound = [repaired(item) for item in messages]
     slots_of = _pair(sound)
@@ -88,7 +88,7 @@ def normalise_messages(
 
 
 def _pair(messages: Sequence[ContextMessage]) -> dict[int, list[_Slot]]:
-    """The calls of each reply, by its position, with the results found for them."""
+    """The calls of each reply, by its position, with their results."""
     slots_of: dict[int, list[_Slot]] = {}
     waiting: dict[str, list[_Slot]] = {}
     for position, item in enumerate(messages):
@@ -148,7 +148,7 @@ def _result(slot: _Slot, call_id: str, reply: AssistantMessage) -> ContextMessag
 
 
 def repaired(item: ContextMessage) -> ContextMessage:
-    """`item` with lone surrogates replaced; the same object when there are none."""
+    """`item` with lone surrogates replaced; the same object if there are none."""
     message = item.message
     match message:
         case BashExecutionMessage(command=command, output=output):

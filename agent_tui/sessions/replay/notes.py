@@ -1,4 +1,4 @@
-"""Entries beside the messages: a turn's facts, hooks' words, ended jobs, what helpers took."""
+"""Entries beside the messages: a turn's facts, hooks' texts, ended jobs, helpers' usage."""
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,18 +27,18 @@ TURN_FACTS = "turn_facts"
 """The custom type of the entry."""
 
 _MOST_NAMED = 20
-"""Of the changed files so many are named; a command can change thousands."""
+"""Most changed files that are named; a command can change thousands."""
 
 _TOLD_MS = 5_000
 _TOLD_WITH_TOOLS_MS = 1_000
 
 
 def turn_facts(entries: Iterable[Entry], elapsed_ms: int, cwd: Path) -> TurnFacts | None:
-    """What is told of a turn; None for one that was short and changed nothing.
+    """The facts of a turn; None if it was short and changed nothing.
 
     Args:
-        entries: Those that the turn added.
-        elapsed_ms: How long it took.
+        entries: The entries that the turn added.
+        elapsed_ms: Its duration.
         cwd: The workspace.
     """
     results: list[ToolResultMessage] = []
@@ -73,7 +73,7 @@ def turn_facts_entry(facts: TurnFacts) -> CustomEntry:
 
 
 def turn_facts_in(entry: Entry) -> TurnFacts | None:
-    """What `entry` records; None for any other entry and one that cannot be read."""
+    """The facts in `entry`; None for any other entry or an unreadable one."""
     return custom_value(entry, TURN_FACTS, TurnFacts)
 
 
@@ -87,7 +87,7 @@ _KEPT = "hook_kept"
 
 
 def hook_entry(event: HookEvent, text: str) -> CustomMessageEntry:
-    """What tells the model something that a hook on `event` said."""
+    """The entry that tells the model what a hook on `event` said."""
     said = html.escape(text, quote=False)
     content = f'<hook event="{event}">\n{said}\n</hook>'
     kind = _KEPT if event == "PreCompact" else _TOLD
@@ -95,31 +95,31 @@ def hook_entry(event: HookEvent, text: str) -> CustomMessageEntry:
 
 
 def was_kept_by_hook(entry: Entry) -> bool:
-    """Whether `entry` belongs to a compaction: what a hook wanted kept behind it."""
+    """Whether `entry` is text that a hook wanted to keep after a compaction."""
     return isinstance(entry, CustomMessageEntry) and entry.custom_type == _KEPT
 
 
 def superseded(path: Sequence[Entry]) -> frozenset[str]:
-    """The ids of what hooks wanted kept behind earlier compactions: only the newest counts."""
+    """Ids of texts that hooks kept after earlier compactions: only the newest counts."""
     kept = [entry.id for entry in path if was_kept_by_hook(entry)]
     return frozenset(kept[:-1])
 
 
 JOBS_ENDED = "jobs_ended"
-"""The custom type of what tells the model that background commands have ended."""
+"""The custom type of the entry that tells the model that background commands have ended."""
 
 WITH_ITS_PROGRAM = "it ended with the program or session that ran it"
-"""How a command ended that runs by the log, and does not."""
+"""The ending of a command that the log records as running but that is not."""
 
 _JOBS = TypeAdapter(tuple[Job, ...])
 
 
 def known_jobs(path: Iterable[Entry], earlier: Mapping[str, Job]) -> dict[str, Job]:
-    """The background commands as `path` tells of them last, by their ids.
+    """The background commands by id, in the last state that `path` records.
 
     Args:
         path: Entries from the root to the leaf.
-        earlier: Those that a parent session handed on.
+        earlier: Those passed on by a parent session.
     """
     known = dict(earlier)
     for entry in path:
@@ -128,7 +128,7 @@ def known_jobs(path: Iterable[Entry], earlier: Mapping[str, Job]) -> dict[str, J
 
 
 def jobs_in(entry: Entry) -> Sequence[Job]:
-    """What `entry` tells of background commands."""
+    """The background commands in `entry`."""
     match entry:
         case MessageEntry(message=ToolResultMessage(details={"jobs": list()}) as result):
             return result.tool_details.jobs
@@ -142,7 +142,7 @@ def jobs_in(entry: Entry) -> Sequence[Job]:
 
 
 def ended_entry(jobs: Sequence[Job]) -> CustomMessageEntry:
-    """What tells the model, once, that `jobs` have ended."""
+    """The entry that tells the model, once, that `jobs` have ended."""
     return CustomMessageEntry(
         custom_type=JOBS_ENDED,
         content="\n".join(f"({ended_line(job)})" for job in jobs),
@@ -152,7 +152,7 @@ def ended_entry(jobs: Sequence[Job]) -> CustomMessageEntry:
 
 
 def ended_line(job: Job) -> str:
-    """That `job` has ended, and how, in one line."""
+    """One line that says that and how `job` has ended."""
     return f"Background job {job.id} has ended: {job.ending}. $ {job.shown}"
 
 
@@ -161,7 +161,7 @@ AGENT_RUN = "agent_run"
 
 
 class AgentRun(Requests):
-    """What one run of a helper took, and the ``session`` that records it.
+    """The usage of one run of a helper, and the ``session`` that records it.
 
     ``session`` is empty for a question that was asked beside the conversation.
     """
@@ -170,7 +170,7 @@ class AgentRun(Requests):
 
 
 def run_of(log: SessionLog, model: str) -> AgentRun:
-    """What the helper took whose session is `log`."""
+    """The usage of the helper with the session `log`."""
     used = [usage for entry in log.entries if (usage := own_usage(log.header, entry)) is not None]
     total = Usage(
         input=sum(usage.input for usage in used),
@@ -184,7 +184,7 @@ def run_of(log: SessionLog, model: str) -> AgentRun:
 
 
 def run_entry(run: AgentRun) -> CustomEntry:
-    """What records `run` in the session of the conversation it worked for."""
+    """The entry that records `run` in the session of the conversation it worked for."""
     return custom_entry(AGENT_RUN, run)
 
 
@@ -194,14 +194,14 @@ def run_in(entry: Entry) -> AgentRun | None:
 
 
 def was_copied(header: Header, entry: Entry) -> bool:
-    """Whether `entry` came from the session that the one of `header` goes on from."""
+    """Whether `entry` was copied from the session that the one of `header` continues."""
     return header.parent_session is not None and entry.timestamp < header.timestamp
 
 
 def own_usage(header: Header, entry: Entry) -> Usage | None:
-    """What the request that made `entry` took, helpers included; None where this session made none.
+    """The usage of the request behind `entry`, helpers included; None if this session made none.
 
-    What was copied was counted where it came from, and so was the summary a session begins with.
+    Copied entries are counted in their original session, and so is a session's first summary.
     """
     if was_copied(header, entry):
         return None

@@ -1,7 +1,7 @@
-"""Texts that no compaction takes away: bodies of skills, instructions of a folder below.
+"""Texts that no compaction removes: bodies of skills, instructions of a subfolder.
 
-Such a text is an entry of its own. While it is in force the model sees it word for word: where it
-was put in, and once what is around it was compacted, right behind the summary.
+Each is a separate entry. While it is in force, the model sees it word for word: at its original
+place or, once its surroundings are compacted, right after the summary.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ class _Unpinned(Stored):
 
 
 def pin_entry(pin: Pin, text: str) -> CustomMessageEntry:
-    """The entry that puts `text` before the model until it is taken out again."""
+    """The entry that keeps `text` in the context until it is removed."""
     head = (
         f'name="{_quoted(pin.name)}" file="{_quoted(pin.path)}" sha256="{pin.digest[:_HASH_SHOWN]}"'
     )
@@ -40,7 +40,7 @@ def pin_entry(pin: Pin, text: str) -> CustomMessageEntry:
 
 
 def pin_of(entry: Entry) -> Pin | None:
-    """What `entry` pins; None for any other entry or one that cannot be read."""
+    """The pin in `entry`; None for any other entry or an unreadable one."""
     if not isinstance(entry, CustomMessageEntry) or entry.custom_type != _PINNED:
         return None
     try:
@@ -50,17 +50,17 @@ def pin_of(entry: Entry) -> Pin | None:
 
 
 def unpin_entry(paths: Iterable[str]) -> CustomEntry:
-    """The entry that takes the texts of `paths` out of the context."""
+    """The entry that removes the texts of `paths` from the context."""
     return custom_entry(_UNPINNED, _Unpinned(paths=tuple(paths)))
 
 
 def is_unpin(entry: Entry) -> bool:
-    """Whether `entry` takes pinned texts out."""
+    """Whether `entry` removes pinned texts."""
     return isinstance(entry, CustomEntry) and entry.custom_type == _UNPINNED
 
 
 def pinned_entries(path: Sequence[Entry]) -> Mapping[str, CustomMessageEntry]:
-    """The pinned texts in force on `path`, by the paths of their files, the oldest first.
+    """The pinned texts in force on `path`, by file path, oldest first.
 
     Of the same file the newest text counts.
     """
@@ -68,12 +68,12 @@ def pinned_entries(path: Sequence[Entry]) -> Mapping[str, CustomMessageEntry]:
 
 
 def taken_out(path: Sequence[Entry]) -> frozenset[str]:
-    """The ids of the entries whose texts were pinned on `path` and taken out again."""
+    """Ids of the entries whose texts were pinned on `path` and then removed."""
     return _read(path)[1]
 
 
 def pinned_line(pin: Pin, *, is_changed: bool = False) -> str:
-    """What the person is told of a text that is pinned now, in one line."""
+    """The line for the user about a text that is now pinned."""
     what = f"Skill {pin.name}" if pin.kind == "skill" else f"Instructions for {pin.name}/"
     how = "changed" if is_changed else "in use"
     return f"{what} {how}{', cut to fit the window' * pin.is_cut}: {pin.path}"

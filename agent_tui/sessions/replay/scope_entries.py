@@ -1,4 +1,4 @@
-"""The entries that mark a scope: a stretch of a conversation that may be summed up at its end."""
+"""Entries that mark a scope: a part of a conversation that may be summarized at its end."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -10,20 +10,20 @@ from agent_tui.messages import Stored
 from agent_tui.sessions.entries import CustomEntry, CustomMessageEntry, Entry
 
 ScopeKind: TypeAlias = Literal["loop", "tool"]
-"""Who opened it: a loop of the person's, or the model with a tool."""
+"""Who opened it: a loop of the user's, or the model with a tool."""
 
 ScopeEnding: TypeAlias = Literal["done", "break", "stopped"]
-"""It came to its end, was left early on purpose, or something got in between."""
+"""It ended normally, was left early on purpose, or was interrupted."""
 
 
 class ScopeEnter(Stored):
-    """A scope begins; its entry's id names it from here on.
+    """The beginning of a scope; the entry's id identifies it.
 
     Args:
         kind: Who opened it.
-        label: What it is called in the chat and before the model.
-        is_compressed: It is summed up when it ends.
-        prompt: What its summary is to be about; empty for the default wording.
+        label: Its name in the chat and for the model.
+        is_compressed: Whether a summary replaces it when it ends.
+        prompt: What its summary should cover; empty for the default wording.
     """
 
     kind: ScopeKind = "tool"
@@ -33,7 +33,7 @@ class ScopeEnter(Stored):
 
 
 class ScopeStep(Stored):
-    """A loop begins its round `number` of `count`; `item` is what this one is about, if given."""
+    """A loop begins round `number` of `count`; `item` is the item of the round, if any."""
 
     scope: str
     number: int
@@ -48,9 +48,9 @@ class ScopeBreak(Stored):
 
 
 class ScopeExit(Stored):
-    """A scope has been left. With a `summary`, that stands for the entries it `replaces`.
+    """The end of a scope. A `summary` replaces the entries in `replaces`.
 
-    Sizes in tokens of the whole request, as measured; 0 where nothing was summed up.
+    Sizes in tokens of the whole request, as measured; 0 without a summary.
     """
 
     scope: str
@@ -66,11 +66,11 @@ class ScopePending(Stored):
     """A scope has ended and waits for its summary.
 
     Args:
-        scope: Which.
+        scope: Its id.
         kind: Who opened it.
-        label: What it is called.
-        prompt: What the summary is to be about; None for the default wording.
-        entries: Ids of what the summary will stand for, oldest first.
+        label: Its name.
+        prompt: What the summary should cover; None for the default wording.
+        entries: Ids of the entries that the summary will replace, oldest first.
         at: The entry after which the scope ended.
         ending: How it ended.
     """
@@ -84,7 +84,7 @@ class ScopePending(Stored):
     ending: ScopeEnding = "done"
 
     def exit_with(self, summary: str, tokens_before: int = 0, tokens_after: int = 0) -> ScopeExit:
-        """The mark that leaves the scope and puts `summary` in the place of what was in it.
+        """The mark that ends the scope and replaces its contents with `summary`.
 
         Sizes are those of the request before and after, in tokens.
         """
@@ -99,7 +99,7 @@ class ScopePending(Stored):
         )
 
     def exit_without_summary(self, ending: ScopeEnding) -> ScopeExit:
-        """The mark that leaves the scope as it is."""
+        """The mark that ends the scope without a summary."""
         return ScopeExit(scope=self.scope, label=self.label, ending=ending)
 
 
@@ -117,7 +117,7 @@ _CUSTOM_TYPES: Mapping[str, type[ScopeMark]] = MappingProxyType(
 
 
 def mark_of(entry: Entry) -> ScopeMark | None:
-    """The mark that `entry` is; None for any other entry or one that cannot be read."""
+    """The mark in `entry`; None for any other entry or an unreadable one."""
     match entry:
         case CustomMessageEntry(custom_type=name, details=data) if name in _CUSTOM_TYPES:
             pass
@@ -132,7 +132,7 @@ def mark_of(entry: Entry) -> ScopeMark | None:
 
 
 def mark_entry(mark: ScopeMark) -> CustomMessageEntry | CustomEntry:
-    """`mark` as an entry. Where a scope begins and ends is seen by the model, the rest is not."""
+    """`mark` as an entry. The model sees where a scope begins and ends, not the rest."""
     name = next(name for name, kind in _CUSTOM_TYPES.items() if isinstance(mark, kind))
     data = mark.model_dump(mode="json", by_alias=True)
     match mark:
@@ -147,22 +147,22 @@ def mark_entry(mark: ScopeMark) -> CustomMessageEntry | CustomEntry:
 
 
 def enter_line(label: str) -> str:
-    """How the beginning of a scope is shown."""
+    """The text shown at the beginning of a scope."""
     return f"==> {label}"
 
 
 def exit_line(label: str) -> str:
-    """How the end of a scope is shown."""
+    """The text shown at the end of a scope."""
     return f"<== {label}"
 
 
 def compression_of(entry: Entry) -> ScopeExit | None:
-    """The end of a scope that `entry` is, if a summary stands for what was in it."""
+    """The end of a scope in `entry`, if it has a summary that replaces the contents."""
     mark = mark_of(entry)
     return mark if isinstance(mark, ScopeExit) and mark.replaces else None
 
 
 def replaced_by_scopes(entries: Iterable[Entry]) -> frozenset[str]:
-    """Ids of the entries that summaries of scopes among `entries` stand for."""
+    """Ids of the entries that scope summaries in `entries` replace."""
     found = (compression_of(entry) for entry in entries)
     return frozenset(entry_id for mark in found if mark for entry_id in mark.replaces)

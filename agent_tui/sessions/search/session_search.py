@@ -1,4 +1,4 @@
-"""Full-text search over all sessions: the index on the disk, or one in memory instead."""
+"""Full-text search over all sessions, with an index on disk or, failing that, in memory."""
 
 import sqlite3
 import threading
@@ -10,13 +10,13 @@ from agent_tui.sessions.listing.summary import SessionFile, discard_if_broken
 from agent_tui.sessions.search.word_index import SearchHit, WordIndex, search_terms
 
 _MOST_BYTES_AT_ONCE = 64_000_000
-"""So much is indexed while somebody waits: about 2 s. Older sessions are not found then."""
+"""Most bytes indexed while the user waits: about 2 s. Older sessions are not found then."""
 
 
 class SessionSearch:
-    """Search in session files, by an index of their words.
+    """Searches session files with an index of their words.
 
-    If the index cannot be written, one in memory takes its place, of the newest sessions.
+    If the index cannot be written, one in memory covers the newest sessions.
 
     Args:
         index: The SQLite file; may be deleted at any time.
@@ -51,7 +51,7 @@ class SessionSearch:
             return self.pending(files)
 
     def pending(self, files: Sequence[SessionFile]) -> int:
-        """How many of `files` are not indexed as they are now."""
+        """The number of `files` whose present version is not indexed."""
         try:
             with self._index() as index:
                 return len(index.pending(files))
@@ -59,7 +59,7 @@ class SessionSearch:
             return len(files)
 
     def search(self, query: str, limit: int) -> list[SearchHit]:
-        """The sessions that have all of `query`, the best first; see `SessionStore.search`."""
+        """The sessions that contain all of `query`, best first; see `SessionStore.search`."""
         terms = search_terms(query)
         if not terms:
             return []
@@ -73,14 +73,14 @@ class SessionSearch:
     def search_among(
         self, query: str, files: Sequence[SessionFile], limit: int
     ) -> tuple[Sequence[SearchHit], int]:
-        """Those of `files` that have all of `query`, and how many could not be looked at.
+        """Those of `files` that contain all of `query`, and how many could not be searched.
 
-        What is new in them is indexed first, as far as the limit on bytes reaches.
+        New contents are indexed first, up to the limit on bytes.
 
         Args:
-            query: What was typed.
+            query: The typed text.
             files: Newest first.
-            limit: So many hits at most.
+            limit: Most hits.
         """
         terms = search_terms(query)
         if not terms:
@@ -97,7 +97,7 @@ class SessionSearch:
 
     @contextmanager
     def _index(self) -> Generator[WordIndex]:
-        """The index on the disk; if there can be none, the one in memory.
+        """The index on disk or, if that is impossible, the one in memory.
 
         Raises:
             OSError, sqlite3.Error: It cannot be used.
@@ -112,7 +112,7 @@ class SessionSearch:
             yield self._in_memory
 
     def _on_disk(self) -> WordIndex | None:
-        for _ in range(2):  # one that is broken is deleted, and begins again
+        for _ in range(2):  # a damaged one is deleted and created again
             try:
                 return WordIndex(self._path)
             except (OSError, sqlite3.Error) as error:

@@ -1,4 +1,4 @@
-"""An index of the texts of all sessions, by SQLite's FTS5; it may be deleted, broken or locked."""
+"""An index of all sessions' texts with SQLite's FTS5; it may be deleted, damaged or locked."""
 
 import os
 import re
@@ -27,7 +27,7 @@ _MOST_MARKDOWN = 20_000
 
 
 def load_record(line: bytes) -> JsonObject | None:
-    """The object on a line; None where it cannot be read."""
+    """The object on a line; None if it cannot be parsed."""
     try:
         value = cast(JsonValue, from_json(line))
     except ValueError:
@@ -36,7 +36,7 @@ def load_record(line: bytes) -> JsonObject | None:
 
 
 def record_text(entry: JsonObject) -> str:
-    """What a person may look for in a record: what was said, called, answered, named."""
+    """The searchable text of a record: messages, calls, results and names."""
     text = "\n".join(_texts(entry))
     return strip_escape_sequences(text) if "\x1b" in text else text
 
@@ -60,7 +60,7 @@ def _texts(entry: JsonObject) -> Iterator[str]:
 
 
 def drawn_text(entry: JsonObject) -> str:
-    """`record_text` as people read it: Markdown of a model drawn, tags of our own left out."""
+    """`record_text` as shown: a model's Markdown rendered, without our own tags."""
     text = record_text(entry)
     markdown = text[: _markdown_length(entry)]
     if not markdown:
@@ -70,7 +70,7 @@ def drawn_text(entry: JsonObject) -> str:
 
 
 def _markdown_length(entry: JsonObject) -> int:
-    """How much of `record_text` of a record is what a model wrote for people; it comes first."""
+    """The length of the part of `record_text` that a model wrote for people; it comes first."""
     match entry:
         case {"type": "message", "message": {"role": "assistant", "content": list(content)}}:
             calls = (number for number, part in enumerate(content) if _is_call(part))
@@ -87,7 +87,7 @@ def _is_call(part: JsonValue) -> bool:
 
 
 def title_part(entry: JsonObject) -> tuple[str, str]:
-    """The name a record gives to its session and the prompt it holds; empty where none."""
+    """The session name in a record and the prompt in it; empty if there is none."""
     match entry:
         case {"type": "session_info"}:
             return record_text(entry), ""
@@ -114,10 +114,10 @@ def _content(content: JsonValue) -> Iterator[str]:
 
 
 BATCH_BYTES = 8_000_000
-"""So much is indexed in one transaction, and lost when the program is stopped meanwhile."""
+"""Bytes indexed per transaction, which are lost if the program is stopped meanwhile."""
 
 CHUNK_BYTES = 1_000_000
-"""So much is read between two looks at whether to stop."""
+"""Bytes read between two checks for cancellation."""
 
 _SCHEMA_VERSION = 3
 _BUSY_TIMEOUT_S = 0.2
@@ -129,7 +129,7 @@ _TOKENS = "unicode61 remove_diacritics 2 categories ''L* N* Co S*''"
 _SCHEMA = (
     "DROP TABLE IF EXISTS files",
     "DROP TABLE IF EXISTS texts",
-    "DROP TABLE IF EXISTS parts",  # of the first version, like words
+    "DROP TABLE IF EXISTS parts",  # from the first version, as is words
     "DROP TABLE IF EXISTS words",
     "CREATE TABLE files (id INTEGER PRIMARY KEY AUTOINCREMENT, path BLOB UNIQUE NOT NULL,"
     " size INTEGER NOT NULL DEFAULT -1, mtime_ns INTEGER NOT NULL DEFAULT 0,"
@@ -144,7 +144,7 @@ _SNIPPETS = (
 )
 
 _PLACE_BITS = 40
-"""A row of `texts` is a line of a file: the file's id, then the byte where the line begins."""
+"""A row of `texts` is a line of a file: the file's id, then the byte offset of the line."""
 
 _MOST_TERMS, _MOST_QUERY_CHARS = 24, 400
 _PIECE_CHARS, _PIECE_OVERLAP, _PIECE_BITS = 4_000, 200, 32
@@ -154,16 +154,16 @@ of it again."""
 _SNIPPET_WORDS = 32
 _CHARS_BEFORE, _CHARS_SHOWN = 50, 160
 _BEGIN, _END = "\x02", "\x03"
-"""Around what was found."""
+"""Marks around a match."""
 
 _BETWEEN = "\u200b"
-"""Parts words without being seen."""
+"""Separates words invisibly."""
 
 _ALONE = re.compile(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
     "$+<=>^`|~]|[^\\w\\s\\x00-\\x7f\u0300-\u036f\u200b]"
 )
-"""Characters that are a word each: of scripts that write no spaces, and signs."""
+"""Characters that are a word each: signs, and those of scripts without spaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class SearchTerm:
 
     Attributes:
         text: The term, folded.
-        expression: What FTS5 is asked for.
+        expression: The FTS5 expression.
     """
 
     text: str
@@ -181,11 +181,10 @@ class SearchTerm:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A session that has what was looked for.
+    """A session that matches a search.
 
-    `matches` counts the entries with at least one of the words. `snippet` is one line
-    of the newest entry that has all of them, or else any; or the session's title if that entry
-    cannot be read.
+    `matches` counts the entries with at least one of the words. `snippet` is one line of the newest
+    entry with all of them, else with any, or the session's title if that entry is unreadable.
     """
 
     path: Path
@@ -195,9 +194,10 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class _IndexedFile:
-    """What is known of a file: all whole lines of its first `done` bytes, whose checksum is `crc`.
+    """The indexed part of a file: all whole lines of its first `done` bytes, with checksum `crc`.
 
-    `size` and `mtime_ns` are the file's when all of it was indexed; `size` is -1 until then.
+    `size` and `mtime_ns` are those of the file when it was completely indexed; `size` is -1 until
+    then.
     `name` and `prompt` are the session's name and the beginning of its first prompt.
     """
 
@@ -215,7 +215,7 @@ class _IndexedFile:
         return (self.size, self.mtime_ns) == (file.size_bytes, file.mtime_ns)
 
     def is_beginning_of(self, file: SessionFile) -> bool:
-        """Whether `file` only grew since; one of the same size with another time was rewritten."""
+        """Whether `file` only grew; one of the same size with another time was rewritten."""
         if self.done > file.size_bytes or self.size == file.size_bytes:
             return False
         return self.done == 0 or (self.crc >= 0 and checksum(file.path, self.done) == self.crc)
@@ -224,8 +224,8 @@ class _IndexedFile:
 def search_terms(query: str) -> list[SearchTerm]:
     """The words and quoted phrases of `query`; any text is a query.
 
-    A word that the query ends with may be unfinished; its first letter alone is not yet one.
-    Of very long queries the beginning counts.
+    A word at the end may be unfinished, but a single letter is ignored there. Of very long queries
+    only the beginning counts.
     """
     terms: dict[str, SearchTerm] = {}
     for text, is_open in split_query(repair_text(query[:_MOST_QUERY_CHARS]).replace("\0", " ")):
@@ -247,7 +247,7 @@ def _with_words_apart(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _FoundLines:
-    """How many lines of a file match, and where the newest of them begins."""
+    """The number of matching lines of a file, and where the newest begins."""
 
     count: int
     newest: int
@@ -256,14 +256,13 @@ class _FoundLines:
 class WordIndex:
     """One connection to the index; use it in one thread at a time.
 
-    It holds which words are where in which line of which file, and no texts: about a third of
-    the size of the files.
+    It stores the places of words by file and line, not the texts: about a third of the files' size.
 
     Args:
         path: The SQLite file; None for an index in memory.
 
     Raises:
-        OSError, sqlite3.Error: It cannot be opened, made, read or written. FTS5 may be missing.
+        OSError, sqlite3.Error: It cannot be opened, created, read or written. FTS5 may be missing.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -279,19 +278,19 @@ class WordIndex:
             raise
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the database."""
         self._database.close()
 
     def pending(self, files: Sequence[SessionFile]) -> list[SessionFile]:
-        """Those of `files` that are new or have changed since they were indexed."""
+        """Those of `files` that are new or changed since they were indexed."""
         known = {indexed.path: indexed for indexed in self._files()}
         states = ((file, known.get(os.fsencode(file.path))) for file in files)
         return [file for file, state in states if state is None or not state.is_current(file)]
 
     def forget_missing(self, files: Sequence[SessionFile]) -> None:
-        """Drop what is known of files that are not among `files`.
+        """Forget files that are not in `files`.
 
-        Their words stay until most are of such files; then the index begins again.
+        Their words stay until most words are of such files; then the index is rebuilt.
         """
         present = {os.fsencode(file.path) for file in files}
         gone = [(indexed.id,) for indexed in self._files() if indexed.path not in present]
@@ -310,10 +309,10 @@ class WordIndex:
         is_cancelled: Callable[[], bool],
         most_bytes: int | None = None,
     ) -> Iterator[int]:
-        """Index what is new in `files`, in transactions of some megabytes.
+        """Index new contents of `files`, in transactions of a few megabytes.
 
-        Yields after each how many of `files` are done. A file that cannot be read stays as it
-        was. No further file is begun after about `most_bytes`.
+        Yields the number of finished `files` after each. An unreadable file stays as indexed. After
+        about `most_bytes`, no further file is started.
         """
         done, read_bytes, batch_bytes = 0, 0, 0
         while done < len(files):
@@ -332,11 +331,11 @@ class WordIndex:
     def find(
         self, terms: Sequence[SearchTerm], limit: int, among: Collection[Path] | None = None
     ) -> list[SearchHit]:
-        """The sessions that have all `terms`: by title first, then the newest.
+        """The sessions with all `terms`: matches in the title first, then the newest.
 
         Args:
             terms: At least one.
-            limit: So many at most.
+            limit: Most hits.
             among: Only these files; None for all.
         """
         any_of = " OR ".join(term.expression for term in terms)
@@ -362,7 +361,7 @@ class WordIndex:
         ]
 
     def _lines(self, expression: str) -> dict[int, _FoundLines]:
-        """The lines that match `expression`, by the id of their file."""
+        """The lines that match `expression`, by file id."""
         rows = self._database.execute(
             f"SELECT rowid >> {_PLACE_BITS}, count(*), max(rowid) & {(1 << _PLACE_BITS) - 1}"
             " FROM texts WHERE texts MATCH ? GROUP BY 1",
@@ -371,9 +370,9 @@ class WordIndex:
         return {file_id: _FoundLines(count, newest) for file_id, count, newest in rows}
 
     def _snippets(self, records: Sequence[JsonObject], expression: str) -> dict[int, str]:
-        """The part of each of `records` that matches `expression`, by its number.
+        """The matching part of each of `records`, by its number.
 
-        It is cut from the text as people read it, else as it was written, else folded.
+        It is cut from the rendered text, else from the original, else from the folded one.
         """
         rows: list[tuple[int | str, ...]] = []
         for number, record in enumerate(records):
@@ -410,7 +409,7 @@ class WordIndex:
             self._database.execute("PRAGMA journal_mode = WAL")
             with self._database:
                 self._database.execute("BEGIN IMMEDIATE")
-                if self._version() != _SCHEMA_VERSION:  # another process may have been quicker
+                if self._version() != _SCHEMA_VERSION:  # another process may have been faster
                     self._begin_again()
         self._database.execute(_SNIPPETS)
 
@@ -423,13 +422,13 @@ class WordIndex:
             self._database.execute(statement)
 
     def _files(self, path: bytes | None = None) -> list[_IndexedFile]:
-        """What is known of all files, or of the one at `path`."""
+        """The indexed state of all files, or of the one at `path`."""
         columns = "SELECT id, path, size, mtime_ns, done, crc, name, prompt FROM files"
         where, values = ("", ()) if path is None else (" WHERE path = ?", (path,))
         return [_IndexedFile(*row) for row in self._database.execute(columns + where, values)]
 
     def _add_chunk(self, file: SessionFile) -> tuple[int, bool]:
-        """Index the next megabyte of `file`; how many bytes that was, and whether it was the last.
+        """Index the next megabyte of `file`; returns the bytes read and whether they were the last.
 
         The last line is left for later if its end is missing.
         """
@@ -456,7 +455,7 @@ class WordIndex:
         return chunk.size_bytes, is_last
 
     def _known(self, file: SessionFile) -> _IndexedFile:
-        """What is known of `file`: nothing if it is new or was rewritten."""
+        """The indexed state of `file`; empty if it is new or was rewritten."""
         path = os.fsencode(file.path)
         for known in self._files(path):
             if known.is_current(file) or known.is_beginning_of(file):
@@ -469,7 +468,7 @@ class WordIndex:
     def _add_lines(
         self, place: int, lines: Sequence[bytes], name: str, prompt: str
     ) -> tuple[str, str]:
-        """Index `lines`, which begin at the row `place`; the title with what they add to it."""
+        """Index `lines`, which begin at row `place`; returns the updated name and prompt."""
         rows: list[tuple[int, str]] = []
         for line in lines:
             if record := load_record(line):
@@ -492,13 +491,13 @@ def _title(file: _IndexedFile) -> str:
 
 
 def _in_title(file: _IndexedFile, terms: Sequence[SearchTerm]) -> int:
-    """How many of `terms` the session's name or first prompt has."""
+    """The number of `terms` in the session's name or first prompt."""
     title = fold(_title(file))
     return sum(term.text in title for term in terms)
 
 
 def _record_at(file: _IndexedFile, place: int) -> JsonObject:
-    """The record on the line that begins at `place`; empty if it cannot be read."""
+    """The record on the line at byte `place`; empty if it is unreadable."""
     try:
         with open_regular_file(_path(file)) as opened:
             opened.seek(place)
@@ -509,7 +508,7 @@ def _record_at(file: _IndexedFile, place: int) -> JsonObject:
 
 
 def _line(snippet: str) -> str:
-    """`snippet` on one line, with what was found near its beginning."""
+    """`snippet` on one line, with the match near its beginning."""
     before, _, after = snippet.replace(_BETWEEN, "").partition(_BEGIN)
     if len(before) > _CHARS_BEFORE:
         before = "…" + before[-_CHARS_BEFORE:]

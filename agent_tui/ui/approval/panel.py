@@ -1,7 +1,7 @@
 """The question whether a tool may run, docked above the prompt.
 
-The panel takes the focus once nothing was typed for a while, so that no key or click that was
-meant for something else answers it. Until then writing goes on in the prompt (see `EarlyKeys`).
+The panel takes the focus after a pause in typing, so that no key or click meant for something else
+answers it. Until then, keys go to the prompt (see `EarlyKeys`).
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ class PanelAnswer:
         key: The letter that gives it.
         choice: What it does.
         label: What it says.
-        grants: What is allowed from then on, for the person; empty for nothing.
+        grants: What is allowed from then on, for the user; empty for nothing.
     """
 
     key: str
@@ -67,7 +67,7 @@ class PanelAnswer:
 
     @property
     def row(self) -> AnswerRow:
-        """How it is shown."""
+        """The answer as a row."""
         return AnswerRow(self.key, self.label, self.grants)
 
 
@@ -81,7 +81,7 @@ _PLAN_ANSWERS = (
 
 
 def answers_to(request: ApprovalRequest) -> tuple[PanelAnswer, ...]:
-    """All ways to answer `request`; those that make a rule only where one may be made."""
+    """All answers to `request`; those that make a rule only if that is allowed."""
     if request.body_kind == "plan":
         return _PLAN_ANSWERS
     return (
@@ -93,7 +93,7 @@ def answers_to(request: ApprovalRequest) -> tuple[PanelAnswer, ...]:
 
 
 def first_mark(request: ApprovalRequest) -> int:
-    """Which row is marked at first: the smallest yes, or No where something would be lost."""
+    """The row marked at first: the smallest yes, or No if something would be lost."""
     choices = [answer.choice for answer in answers_to(request)]
     return choices.index("no" if request.is_loss else "once")
 
@@ -161,7 +161,7 @@ class ApprovalPanel(Vertical, can_focus=True):
     ]
 
     class Answered(Message):
-        """The person answered; `key` did it, or none."""
+        """The user answered, with `key` or by a click."""
 
         def __init__(self, request_id: str, answer: ApprovalAnswer, key: str = "") -> None:
             super().__init__()
@@ -170,7 +170,7 @@ class ApprovalPanel(Vertical, can_focus=True):
             self.key = key
 
     class PlanToEdit(Message):
-        """The person wants to change a plan before they answer; see `change_plan`."""
+        """The user wants to edit a plan before answering; see `change_plan`."""
 
         def __init__(self, plan: str) -> None:
             super().__init__()
@@ -184,10 +184,10 @@ class ApprovalPanel(Vertical, can_focus=True):
             self.event = event
 
     class SendWanted(Message):
-        """Enter was pressed behind a message that was written while the question stood."""
+        """Enter was pressed after a message typed while the question was open."""
 
     class Closed(Message):
-        """No request is open any more."""
+        """The last request is closed."""
 
     def __init__(self, quiet_s: float, early: EarlyKeys) -> None:
         super().__init__(id="approval")
@@ -221,13 +221,13 @@ class ApprovalPanel(Vertical, can_focus=True):
         return self.is_armed and self.request is not None and self.request.body_kind == "plan"
 
     def open(self, request: ApprovalRequest) -> None:
-        """Show `request`, or let it wait behind the one that is shown."""
+        """Show `request`, or queue it after the one shown."""
         self._requests.append(request)
         if len(self._requests) == 1:
             self._show(request)
 
     def resolve(self, request_id: str) -> None:
-        """Take a request away: answered, or its turn was aborted."""
+        """Remove a request: it was answered, or its turn was aborted."""
         shown = self.request
         self._requests = [request for request in self._requests if request.id != request_id]
         if self.request is None:
@@ -239,7 +239,7 @@ class ApprovalPanel(Vertical, can_focus=True):
             self._show(self.request)
 
     def postpone(self) -> None:
-        """Something was typed, or the terminal was looked at again: wait anew."""
+        """Wait again after a key, or after the terminal regained the focus."""
         if self.request is None or self._words.display:
             return
         self._disarm()
@@ -247,12 +247,12 @@ class ApprovalPanel(Vertical, can_focus=True):
             self._timer = self.set_timer(self._quiet_s, self.arm)
 
     def ignore_focus_click(self) -> None:
-        """The terminal window got the focus: the click that did it is no answer."""
+        """Ignore the click that gave the terminal window the focus."""
         self._drop_next_click = True
         self.postpone()
 
     def arm(self) -> None:
-        """Take keys and clicks from now on, unless a screen or a search has them."""
+        """Accept keys and clicks from now on, unless a screen or a search has them."""
         if self.request is None:
             return
         if not self.screen.is_current or self._is_typed_elsewhere:
@@ -272,18 +272,18 @@ class ApprovalPanel(Vertical, can_focus=True):
         self.focus(scroll_visible=False)
 
     def holds(self, event: events.Key) -> bool:
-        """Whether a key that was pressed in the prompt is used up here; asked before it writes."""
+        """Whether to use up a key pressed in the prompt; asked before the prompt handles it."""
         if self.request is None or self._words.display or not self._early.holds(event):
             return False
         self.postpone()
         return True
 
     def write_held(self) -> None:
-        """What is held goes into the prompt: something that is no answer comes behind it."""
+        """Write held keys into the prompt, as something else than an answer follows."""
         self._early.write_held()
 
     def edit_plan(self) -> None:
-        """Let the person change the plan that is asked about in their editor."""
+        """Let the user edit the plan in question in their editor."""
         if self.asks_about_plan and (request := self.request) is not None:
             self.post_message(self.PlanToEdit(request.body))
 
@@ -312,12 +312,12 @@ class ApprovalPanel(Vertical, can_focus=True):
                 self._answer(request, given, key)
 
     def _answer(self, request: ApprovalRequest, given: ApprovalAnswer, key: str) -> None:
-        self.is_armed = False  # what is typed before it is gone belongs to the prompt
+        self.is_armed = False  # keys typed before the panel closes belong to the prompt
         self._early.end()
         self.post_message(self.Answered(request.id, given, key))
 
     def change_plan(self, plan: str) -> None:
-        """Ask about `plan` instead, which the person made of the one that is shown."""
+        """Ask about `plan`, the user's version of the plan shown."""
         if (request := self.request) is not None and request.body_kind == "plan" and plan.strip():
             self._requests[0] = replace(request, body=plan)
             self._show(self._requests[0])
@@ -328,7 +328,7 @@ class ApprovalPanel(Vertical, can_focus=True):
             self._list.move(step)
 
     def _write(self, text: str, placeholder: str, *, is_rule: bool = False) -> None:
-        """Let the person write words, or a rule."""
+        """Let the user type words or a rule."""
         self._writes_rule = is_rule
         self._words.placeholder = placeholder
         self._words.value = text
@@ -340,7 +340,7 @@ class ApprovalPanel(Vertical, can_focus=True):
         )
 
     def action_scroll_body(self, step: int) -> None:
-        """Scroll what would happen, or all of the panel where there is no room for it."""
+        """Scroll the body, or the whole panel if there is no space for the body."""
         body = self.query_one("#approval-scroll")
         moved = self if self.max_scroll_y else body
         moved.scroll_relative(y=step, animate=False)
@@ -368,7 +368,7 @@ class ApprovalPanel(Vertical, can_focus=True):
             self.post_message(self.Answered(request.id, by_rule, "enter"))
 
     def on_key(self, event: events.Key) -> None:
-        """Give the answer of a key. A letter that answers nothing and a deletion go on."""
+        """Answer by key. Deletions, and letters that are no answer, are passed on."""
         self._drop_next_click = False
         if self._words.display:
             if event.key == "escape":
@@ -412,7 +412,7 @@ class ApprovalPanel(Vertical, can_focus=True):
 
     def _show(self, request: ApprovalRequest) -> None:
         question = _QUESTIONS[request.body_kind]
-        # A command is shown whole below; what a change is made to is not.
+        # A command is shown completely below; the target of a change is not.
         title = request.title if request.body_kind in ("diff", "text") else ""
         self.query_one("#approval-title", Static).update(
             Content.assemble(

@@ -1,1 +1,1 @@
-"""What stands above the prompt: its widgets, and the blocks made of entries and events."""
+"""The widgets above the prompt, and the blocks made from entries and events."""

@@ -21,7 +21,7 @@ _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _FRAMES_PER_S = 10
 _FRAME_CELLS = 2
 _CHARS_PER_TOKEN = 4
-"""Rough, for the running count only; the status bar shows what the provider counted."""
+"""Rough, for the running count only; the status bar shows the provider's count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ActivityState:
 
     `until` is when a waiting time ends (a retry), 0 if nothing is waited for; `detail` comes
     last, and may take a second row. `can_stop`: Esc ends it. `round` says where in a loop it is.
-    While the person is waited for, since `paused_at`, no time passes; 0 while something runs.
+    Time stops while waiting for the user, since `paused_at` (0 while something runs).
     `awaited_since` is when the last words of the model came, where they are long in coming; else 0.
     """
 
@@ -45,11 +45,11 @@ class ActivityState:
     awaited_since: float = 0.0
 
     def paused(self, now: float) -> "ActivityState":
-        """The same while the person is waited for."""
+        """The state while waiting for the user."""
         return replace(self, paused_at=self.paused_at or now)
 
     def resumed(self, now: float) -> "ActivityState":
-        """The same when the person has answered: the waiting does not count."""
+        """The state after the user answered, without the time spent waiting."""
         waited = now - self.paused_at if self.paused_at else 0.0
         return replace(self, started_at=self.started_at + waited, paused_at=0.0)
 
@@ -74,7 +74,7 @@ def activity_text(state: ActivityState, now: float) -> str:
 
 
 class ActivityLine(Widget):
-    """A spinner and words while something runs, else empty; at the right, what is new below.
+    """A spinner and words while something runs, else empty; at the right, news from below.
 
     Args:
         clock: Monotonic seconds.
@@ -89,12 +89,12 @@ class ActivityLine(Widget):
         self._ticks: Timer | None = None
 
     def on_mount(self) -> None:
-        """Prepare the ticking; it stands still while nothing runs."""
+        """Prepare the ticking, which pauses while nothing runs."""
         self._ticks = self.set_interval(1 / _FRAMES_PER_S, self.refresh, pause=True)
 
     @property
     def state(self) -> ActivityState | None:
-        """What is shown as running."""
+        """The work that is shown as running."""
         return self._state
 
     def show(self, state: ActivityState | None) -> None:
@@ -111,13 +111,13 @@ class ActivityLine(Widget):
             self.refresh()
 
     def show_below(self, text: str) -> None:
-        """Say at the right what is below the visible part of the chat; empty for nothing."""
+        """Show at the right what is below the visible chat; empty for nothing."""
         if text != self._below:
             self._below = text
             self.refresh()
 
     def show_hint(self, text: str) -> None:
-        """Tell which keys are useful now, after what runs; empty for nothing."""
+        """Show the keys that are useful now, after the work; empty for none."""
         if text != self._hint:
             self._hint = text
             self.refresh()

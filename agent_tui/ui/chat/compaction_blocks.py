@@ -38,21 +38,21 @@ _HEADINGS = {
 _FACTS = re.compile(rf"^<({'|'.join(_HEADINGS)})>\n(.*?)\n?</\1>$", re.DOTALL | re.MULTILINE)
 
 _TAGS = re.compile(rf"[ \t]*</?(?:{'|'.join(OWN_TAGS)})>[ \t]*\n?")
-"""Tags that are left where a block was cut, or stands in a block."""
+"""Tags that remain if a block was cut or contains a block."""
 
 _FENCE = "````"
 _FILE_START = re.compile(r"^(?=### \S.* \((?:changed|read \d+ times); )", re.MULTILINE)
 
 
 def finished_block(event: CompactionFinished) -> SummaryBlock:
-    """The line for a compaction that just happened; unfolded its summary, or what it did."""
+    """The line for a new compaction; unfolded, it shows the summary or what was done."""
     note = event.note or (MADE_WITHOUT_MODEL if event.is_fallback else "")
     said = readable_summary(event.summary) or describe_edits(event.messages, event.freed)
     return SummaryBlock(said, event.tokens_before, event.tokens_after, note)
 
 
 def summary_block(entry: CompactionEntry) -> SummaryBlock:
-    """The line for a compaction with a summary that the log tells of."""
+    """The line for a compaction with a summary, from the log."""
     note = entry.details.note or (MADE_WITHOUT_MODEL if entry.details.is_fallback else "")
     summary = readable_summary(entry.summary)
     return SummaryBlock(summary, entry.tokens_before, entry.tokens_after, note)
@@ -79,7 +79,7 @@ def entered_block(label: str) -> DividerBlock:
 
 
 def left_blocks(event: ScopeLeft) -> tuple[Block, ...]:
-    """The line where a scope ends, before it what stands for the scope, to be unfolded."""
+    """The line at the end of a scope, after its summary, which can be unfolded."""
     end = DividerBlock(f"end: {event.label}")
     if not event.summary:
         return (end,)
@@ -88,7 +88,7 @@ def left_blocks(event: ScopeLeft) -> tuple[Block, ...]:
 
 
 def mark_blocks(entry_id: str, mark: ScopeMark) -> tuple[Block, ...]:
-    """The lines for a mark that the log tells of."""
+    """The lines for a mark from the log."""
     match mark:
         case ScopeEnter(label=label):
             return (entered_block(label),)
@@ -101,7 +101,7 @@ def mark_blocks(entry_id: str, mark: ScopeMark) -> tuple[Block, ...]:
 
 
 def readable_summary(summary: str) -> str:
-    """`summary` for a person: the facts that code added under headings, without tags."""
+    """`summary` for the user: with facts from code under headings, without tags."""
     return _TAGS.sub("", _FACTS.sub(_readable_facts, without_index(summary)))
 
 
@@ -134,6 +134,6 @@ def _readable_kept(excerpt: Excerpt) -> list[str]:
 
 
 def _readable_file(text: str) -> list[str]:
-    """A file with its heading; what it holds is not to be taken for Markdown."""
+    """A file with its heading; its text is fenced, as it is not Markdown."""
     heading, _, body = text.rstrip("\n").partition("\n")
     return [heading, _FENCE, body, _FENCE] if heading else []

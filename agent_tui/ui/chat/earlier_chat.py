@@ -1,4 +1,4 @@
-"""What was said before compactions, put above the chat when the person scrolls up to it."""
+"""Messages from before compactions, added above the chat when the user scrolls up."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from agent_tui.ui.transcript.blocks import Block, BlockId, NoticeBlock
 from agent_tui.ui.transcript.view import Transcript
 
 _MOST_BLOCKS = 3_000
-"""More of what was put above is let go of when the person is at the end again."""
+"""If more blocks were added above, they are dropped when the user is at the end again."""
 
 
 class EarlierChat:
-    """Reads earlier sessions one by one, each when its place comes near.
+    """Reads earlier sessions one by one, each when the user gets near.
 
     Args:
         transcript: The chat.
@@ -32,7 +32,7 @@ class EarlierChat:
         self._count = 0
 
     def begin(self, log: SessionLog) -> None:
-        """The chat shows `log` now and nothing before it."""
+        """Start from `log`, with nothing before it."""
         path = log.path_entries()
         session = known_session(log)
         is_on_trunk = bool(path) and path[0] is session.entries[0]
@@ -45,7 +45,7 @@ class EarlierChat:
         self._transcript.offer_earlier(self._top is not None)
 
     async def load(self) -> None:
-        """Put the session before the topmost one on top of the chat."""
+        """Add the session before the topmost one above the chat."""
         below = self._top
         if below is None:
             return
@@ -58,13 +58,13 @@ class EarlierChat:
         self._transcript.offer_earlier(earlier is not None and earlier.begins_compacted)
 
     def let_go(self) -> None:
-        """The person is at the end again: much that they scrolled through need not be kept."""
+        """Drop the blocks above if there are many, as the user is at the end again."""
         if self._count > _MOST_BLOCKS and self._first_id is not None:
             self._transcript.keep_from(self._first_id)
             self._rewind()
 
     def _read(self, below: KnownSession) -> tuple[KnownSession | None, Sequence[Block]]:
-        """The session before `below`, and what it shows that `below` does not. Reads files."""
+        """The session before `below`, and its blocks that `below` lacks. Reads files."""
         earlier = self._past.compacted_from(below)
         if earlier is None:
             return None, (NoticeBlock("info", unread_line(below)),)

@@ -61,18 +61,18 @@ class FindBar(Horizontal):
         self._stays = False
 
     def compose(self) -> ComposeResult:
-        """A sign, the field, where the search stands."""
+        """A sign, the field, and the state of the search."""
         yield Static("find ", id="find-sign", markup=False)
         yield Input(id="find-text", compact=True, placeholder="text in the chat")
         yield Static(id="find-state", markup=False)
 
     def on_mount(self) -> None:
-        """Hold the chat still from now on."""
+        """Keep the chat still from now on."""
         self._chat.begin_find(self.show)
         self.show(FindState(""))
 
     def open(self, text: str = "") -> None:
-        """Take the keys; look for `text` where it is given."""
+        """Take the focus; search for `text` if it is given."""
         field = self._field
         if text:
             field.value = text
@@ -80,7 +80,7 @@ class FindBar(Horizontal):
         field.action_select_all()
 
     def show(self, state: FindState) -> None:
-        """Say where the search stands."""
+        """Show the state of the search."""
         is_narrow = self.app.size.width < _NARROW_COLUMNS
         text = _state_text(state, stays=self._stays, is_narrow=is_narrow)
         self.query_one("#find-state", Static).update(text)
@@ -105,17 +105,17 @@ class FindBar(Horizontal):
         self.action_keep(1)
 
     def action_go(self, direction: int) -> None:
-        """Up, Down: the previous or the next match, to look at it."""
+        """Up, Down: show the previous or the next match."""
         self._tell_typed()
         self._chat.find_next(direction)
 
     def action_keep(self, direction: int) -> None:
-        """Enter: the next match, and the view stays there when the search is closed."""
+        """Enter: show the next match, and stay there when the search closes."""
         self._stays = True
         self.action_go(direction)
 
     def action_close(self) -> None:
-        """Esc: close; back to where the view was unless Enter was pressed."""
+        """Esc: close, and return to the original place unless Enter was pressed."""
         self._chat.end_find(stays=self._stays)
         self.remove()
         self._tell_closed()
@@ -133,7 +133,7 @@ async def open_find(app: App[ReturnT], widgets: ChatWidgets, text: str = "") -> 
 
 
 def close_find(app: App[ReturnT]) -> bool:
-    """End the search of the chat, wherever the keys go; false if there is none."""
+    """End the search of the chat, wherever the focus is; false if there is none."""
     bars = app.query(FindBar)
     for bar in bars:
         bar.action_close()

@@ -66,9 +66,9 @@ _TITLE_ARGUMENTS = ("command", "path", "file_path", "pattern", "query", "url", "
 
 
 def blocks_of(entries: Sequence[Entry]) -> list[Block]:
-    """The blocks that a person saw when these entries were written.
+    """The blocks that the user saw when these entries were written.
 
-    What a session kept from before the compaction that it begins with was there before that.
+    Messages kept by the compaction that begins a session come before that compaction.
     """
     if entries and isinstance(entries[0], CompactionEntry):
         kept = kept_behind(entries)
@@ -120,7 +120,7 @@ def _add_message(
             blocks.append(user_block(message))
         case AssistantMessage():
             last = blocks[-1] if blocks else None
-            if isinstance(last, AssistantBlock) and last.mark == "error":  # it was gone on from
+            if isinstance(last, AssistantBlock) and last.mark == "error":  # it was continued
                 blocks[-1] = replace(last, mark="", note="")
             for block in _reply_blocks(message):
                 if isinstance(block, ToolBlock):
@@ -138,7 +138,7 @@ def _add_message(
 
 
 def user_block(message: UserMessage) -> UserBlock:
-    """What the person said."""
+    """A user message as a block."""
     images = tuple(image.data for image in message.images)
     return UserBlock(without_attachments(message.text), images)
 
@@ -168,7 +168,7 @@ def _reply_blocks(message: AssistantMessage) -> Iterable[Block]:
 def finished_tool(
     block: ToolBlock, message: ToolResultMessage, plan: tuple[Todo, ...] = ()
 ) -> ToolBlock:
-    """`block` with its result. `plan` is what the plan was before."""
+    """`block` with its result. `plan` is the earlier plan."""
     details = message.tool_details
     if (printed := command_output(message)) is not None:
         output, summary = printed.text, printed.result
@@ -204,7 +204,7 @@ def _status_of(message: ToolResultMessage) -> ToolStatus:
 
 
 def bash_block(call_id: str, message: BashExecutionMessage) -> BashBlock:
-    """A finished command of the person's."""
+    """A finished command of the user's."""
     status: ToolStatus = "ok" if message.exit_code == 0 else "error"
     if message.exit_code == 1 and message.printed_lines == 0:
         status = "nothing"
@@ -221,7 +221,7 @@ def bash_block(call_id: str, message: BashExecutionMessage) -> BashBlock:
 
 
 def call_title(name: str, arguments: JsonObject) -> str:
-    """One line for a call whose tool did not say one: its most telling argument."""
+    """A one-line title for a call without one: its most telling argument."""
     match arguments.get("todos"):
         case list() as steps if name == "todo":
             done = sum(isinstance(s, dict) and s.get("status") == "completed" for s in steps)

@@ -25,7 +25,7 @@ _SIGNS = {
 
 
 PlanRoom: TypeAlias = Literal["none", "line", "steps"]
-"""How much of the plan is shown: nothing, the present step, or the steps around it."""
+"""How much of the plan to show: nothing, the present step, or the steps around it."""
 MAX_QUEUED = 4
 _LOOKS_EVERY_S = 10.0
 
@@ -50,21 +50,21 @@ class TourView(Static):
         self.turn(self._is_tour)
 
     def turn(self, is_shown: bool | None = None) -> bool:
-        """Show it or hide it (None: turn it over); false where there is no tour."""
+        """Show or hide the tour (None: toggle); false if there is no tour."""
         if self._is_tour:
             self.display = not self.display if is_shown is None else is_shown
             self.show_step()
         return self._is_tour
 
     def follow(self, event: AgentEvent) -> None:
-        """Go on to the next step once what the present one asks for has happened."""
+        """Advance when the present step is done."""
         step = step_after(self._step, event)
         if step != self._step:
             self._step = step
             self.show_step()
 
     def show_step(self) -> None:
-        """Show the step that is due, with the keys that are in force; nothing once it is over."""
+        """Show the present step with the present keys; nothing after the last."""
         if self._step >= len(TOUR):
             self.display = False
         if not self.display:
@@ -84,10 +84,10 @@ class TourView(Static):
 
 
 class ColdLine(Static):
-    """Hidden unless the next message is dear; looks again every few seconds.
+    """Shown while the next message is expensive; updated every few seconds.
 
     Args:
-        price: What it costs now; None where that is not worth a word.
+        price: Its price now; None if no line is needed.
     """
 
     def __init__(self, price: Callable[[], ColdPrice | None]) -> None:
@@ -96,11 +96,11 @@ class ColdLine(Static):
         self.display = False
 
     def on_mount(self) -> None:
-        """Begin to look."""
+        """Start the updates."""
         self.set_interval(_LOOKS_EVERY_S, self.look)
 
     def look(self) -> None:
-        """Bring the line up to date."""
+        """Update the line."""
         price = self._price()
         self.display = price is not None
         if price is not None:
@@ -138,9 +138,9 @@ def queue_lines(texts: tuple[str, ...]) -> Content:
 
 
 class PlanView(Widget):
-    """One line a step, or the present step alone where there is little room.
+    """One line per step, or only the present step if space is short.
 
-    Hidden without a plan and when all of it is done.
+    Hidden without a plan and when it is finished.
     """
 
     def __init__(self) -> None:
@@ -150,12 +150,12 @@ class PlanView(Widget):
         self.display = False
 
     def show(self, todos: tuple[Todo, ...]) -> None:
-        """Show the plan as it stands."""
+        """Show the present plan."""
         self._todos = todos
         self._changed()
 
     def make_room(self, room: PlanRoom) -> None:
-        """Say how much room there is: none while nothing runs, a line beside a question."""
+        """Set the space for the plan: none while nothing runs, a line beside a question."""
         self._room = room
         self._changed()
 
@@ -183,14 +183,14 @@ def plan_line(todos: tuple[Todo, ...]) -> Content:
 
 
 def _present(todos: tuple[Todo, ...]) -> int:
-    """Where the plan stands: at what is being done, else at the first open step."""
+    """The index of the step in progress, else of the first open one."""
     doing = (i for i, todo in enumerate(todos) if todo.status == "in_progress")
     still_open = (i for i, todo in enumerate(todos) if todo.status != "completed")
     return next(doing, next(still_open, 0))
 
 
 def plan_lines(todos: tuple[Todo, ...]) -> Content:
-    """The steps around the present one, and how many there are beside them."""
+    """The steps around the present one, and the number of others."""
     first = max(min(_present(todos) - 1, len(todos) - MAX_SHOWN), 0)
     shown = todos[first : first + MAX_SHOWN]
     done = sum(todo.status == "completed" for todo in todos)

@@ -1,4 +1,4 @@
-"""What an empty chat shows: where one is, what to try, and what to resume."""
+"""The contents of an empty chat: the folder, things to try, and sessions to resume."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -45,7 +45,7 @@ def welcome_block(options: UiOptions, sessions: tuple[StartRow, ...] = ()) -> We
 def renewed_welcome(
     options: UiOptions, blocks: Sequence[Block], sessions: tuple[StartRow, ...]
 ) -> WelcomeBlock | None:
-    """What the chat's first block is to be, None if it is that, or no greeting, already."""
+    """The new first block of the chat; None if it is unchanged or no greeting."""
     if not blocks or not isinstance(before := blocks[0], WelcomeBlock):
         return None
     is_begun = before.is_begun or any(isinstance(block, SpokenBlock) for block in blocks)
@@ -54,7 +54,7 @@ def renewed_welcome(
 
 
 def newest_sessions(runtime: AgentRuntime) -> tuple[StartRow, ...]:
-    """What was worked on last in this folder. Blocking."""
+    """The most recent sessions in this folder. Blocking."""
     conversation = runtime.conversation
     found = runtime.services.store.newest_of_project(conversation.cwd)
     continued = {Path(session.parent_session) for session in found if session.parent_session}
@@ -75,7 +75,7 @@ def _session_row(session: SessionSummary, now: datetime) -> StartRow:
 
 
 def _start_row(step: tuple[str, str], *, is_first: bool) -> StartRow:
-    """Something to try; the draft ends where a file is to be named."""
+    """Something to try; the draft ends where a file name is needed."""
     text, about = step
     begun, at, _ = text.partition("@")
     return StartRow(text, about, begun + at, keys_in_force().shown("submit") if is_first else "")

@@ -24,7 +24,7 @@ class ChatWidgets:
         tour: The step of the tour that is due.
         cold: What the next message costs with a cold cache.
         activity: What runs, and the hint.
-        prompt: Where the person writes.
+        prompt: Where the user writes.
         status_bar: The last row.
     """
 
@@ -40,7 +40,7 @@ class ChatWidgets:
 
     @property
     def above_prompt(self) -> tuple[Widget, ...]:
-        """What is put on the screen once the conversation is loaded."""
+        """The widgets that are mounted once the conversation is loaded."""
         return (
             self.transcript,
             self.plan,

@@ -32,7 +32,7 @@ _SIGNS = {"added": "+", "removed": "-", "unchanged": " "}
 class DiffRow:
     """One line of a diff; `number` counts in the new file, for removed lines in the old one.
 
-    `path` is the file it belongs to, empty where the diff does not say; `note` says of a file
+    `path` is its file, empty if the diff does not name it; `note` says of a file
     that it is new or deleted.
     """
 
@@ -173,7 +173,7 @@ def _rows(diff: str, *, is_whole: bool) -> Iterator[DiffRow]:
 
 
 def _hunk_row(line: str, old: int, new: int) -> DiffRow:
-    """A line inside a hunk."""
+    """One line inside a hunk."""
     match line[:1]:
         case "+":
             return DiffRow("added", line[1:], new)
@@ -216,7 +216,7 @@ def _draw(
 def _marked(
     runs: Sequence[Segment], marks: Marks, surface: Style, word: Style
 ) -> Iterator[Segment]:
-    """`runs` on `surface`, cut at the borders of `marks`, which stand on `word`."""
+    """`runs` on `surface`, split at the borders of `marks`, which are drawn on `word`."""
     borders = sorted({border for mark in marks for border in mark})
     begin = 0
     for text, ink, _ in runs:

@@ -18,7 +18,7 @@ Below it nearly everything would be marked, which says less than no marks.
 MAX_PAIRINGS = 900
 """Pairs of lines that are compared in one change (30 lines by 30).
 
-In a larger change lines are paired one by one where there are as many new as old ones.
+In a larger change, lines are paired in order if there are as many new as old ones.
 """
 
 MAX_CHARS = 8_000
@@ -76,7 +76,7 @@ def _pairs(old: Sequence[Sequence[str]], new: Sequence[Sequence[str]]) -> Iterat
 
 
 def _parts(line: str) -> Counter[str]:
-    """How many characters of a line each part of a name in it makes up, and each sign."""
+    """The number of characters of each name part and sign in a line."""
     characters: Counter[str] = Counter()
     for part in _PARTS.findall(line):
         characters[part] += len(part)
@@ -84,7 +84,7 @@ def _parts(line: str) -> Counter[str]:
 
 
 def _alike(left: Counter[str], right: Counter[str]) -> float:
-    """Share of the characters that two lines have in common; 0 where that is too few."""
+    """The share of common characters of two lines; 0 if it is too small."""
     total = left.total() + right.total()
     share = 2 * (left & right).total() / total if total else 0.0
     return share if share >= _LEAST_ALIKE else 0.0

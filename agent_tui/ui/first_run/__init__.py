@@ -1,1 +1,1 @@
-"""The ways to a first model, for somebody who has none set up."""
+"""Ways to a first model, for users who have none set up."""

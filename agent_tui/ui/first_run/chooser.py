@@ -51,7 +51,7 @@ _WAYS_TO_KEEP_ADDRESS = (
 
 @dataclass(frozen=True, slots=True)
 class UseModel:
-    """Go on with this model; its key, if one was pasted, has been handed over."""
+    """Continue with this model; a pasted key has already been stored."""
 
     model: ModelRef
 
@@ -95,7 +95,7 @@ class FirstRunList(OptionList):
 
 
 class FirstRunScreen(Modal[FirstRunResult]):
-    """Returns what to go on with; None if the person wants to look around without a model.
+    """Returns what to go on with; None if the user wants to look around without a model.
 
     Args:
         offered: The ways to a model.
@@ -160,7 +160,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
     # The list
 
     def action_look(self) -> None:
-        """Look for what can be used at once, again if asked to."""
+        """Look for usable models, also on request."""
         self.run_worker(self._look(), group="look", exclusive=True)
 
     async def _look(self) -> None:
@@ -173,7 +173,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
         self._show_texts()
 
     def offer(self, found: tuple[FoundModel, ...]) -> None:
-        """Show the options, those of `found` first; the one in hand stays in hand."""
+        """Show the options, those of `found` first; keeps the highlighted one."""
         place = self._list.highlighted
         present = self._options[place] if place else None  # the first one was not moved to
         offer = self._local.offer if self._local is not None else None
@@ -188,13 +188,13 @@ class FirstRunScreen(Modal[FirstRunResult]):
         self.when_drawn(self._list.scroll_to_highlight)
 
     def _fill(self) -> None:
-        """List the options; digits come once they no longer change under the fingers."""
+        """List the options; digits are added when the list no longer changes."""
         width = max(self._list.scrollable_content_region.width, 20)
         lines = option_lines(self._options, width, are_numbered=not self._is_looking)
         self._list.set_options(Option(line) for line in lines)
 
     def _fill_again(self) -> None:
-        """List the same options otherwise; the one in hand stays in hand."""
+        """List the same options in another form; keeps the highlighted one."""
         place = self._list.highlighted
         self._fill()
         self._list.highlighted = place
@@ -263,7 +263,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
             await self._go_on_from(ModelPicker(_OnlyThese(self._models, found), ModelRef("")))
 
     async def _go_on_from(self, screen: Screen[ModelRef]) -> None:
-        """Go on with what `screen` brings; left without a model, the list is there again."""
+        """Continue with the model chosen in `screen`; without one, show the list again."""
         if (model := await self._ask_for_model(screen)) is not None:
             self.dismiss(UseModel(model))
 
@@ -287,7 +287,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
                 pass
 
     def _name_entered(self, name: str) -> None:
-        """Go on to the key of the model's provider; where none is known, litellm finds it."""
+        """Continue with the key of the model's provider; if that is unknown, litellm finds it."""
         try:
             model = self._models.resolve(name)
         except AgentTuiError as error:
@@ -299,7 +299,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
             self.dismiss(UseModel(model))
 
     def _find(self, finding: Awaitable[tuple[FoundModel, ...]]) -> None:
-        """Have the user choose of the models that `finding` brings; Esc stops it."""
+        """Let the user choose among the models that `finding` returns; Esc stops it."""
         choosing = self._choose_when_found(finding)
         self._finding = self.run_worker(choosing, group="find", exclusive=True)
 
@@ -333,7 +333,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
             self.dismiss(None)
 
     def _ask(self, asked: _Asked) -> None:
-        """Put a field or a note in the place of the list, or the list back."""
+        """Show a field or a note instead of the list, or the list again."""
         self._asked = asked
         field, has_field = self.query_one(Input), asked is not None
         self.query_one("#first-run-note").display = asked is not None
@@ -367,7 +367,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
         self.query_one("#first-run-note", Static).update(safe_text(text))
 
     def _show_texts(self) -> None:
-        """The line above and the keys below."""
+        """Show the text above and the keys below."""
         keys = "enter continue · esc back to the list"
         match self._asked:
             case KeyChoice(label):
@@ -389,7 +389,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
 
 
 def _way_to_keep(env_name: str, model: ModelRef) -> str:
-    """What the person does so that the next run finds the key, too."""
+    """What the user can do so that the next run finds the key too."""
     in_shell = f"set {env_name} in your shell"
     is_keepable = KEEPABLE.get(model.provider) == env_name
     return f"run agent-tui login {model.provider}, or {in_shell}" if is_keepable else in_shell

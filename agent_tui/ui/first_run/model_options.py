@@ -152,7 +152,7 @@ def _words(option: FirstRunOption) -> tuple[str, tuple[str, ...]]:
 
 
 def _what_it_is(model: FoundModel) -> str:
-    """Where it is, whether it is loaded or how large it is, and its window."""
+    """Where it is, whether it is loaded or its size, and its window."""
     is_local = _is_local(model)
     size = size_text(model.size_bytes) if is_local and model.size_bytes else ""
     about = "about " if model.info.source == "guess" else ""

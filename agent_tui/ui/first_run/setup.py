@@ -25,12 +25,12 @@ class ModelSetup:
         self._view = view
 
     async def at_start(self) -> None:
-        """Ask for the pull that was wanted from the start; else let choose if no model is set."""
+        """Offer the pull requested at the start; else the chooser if no model is set."""
         if not await self._pull() and not self._options.is_demo:
             await self.choose()
 
     async def choose(self) -> bool:
-        """Show the chooser; false where the program began with a model and has none."""
+        """Show the chooser; false if the program started with a model, so that there is none."""
         from agent_tui.ui.first_run.chooser import FirstRunScreen, TakeTour, UseModel
 
         options = self._options
@@ -77,18 +77,18 @@ class ModelSetup:
         return model is not None
 
     def _use(self, model: ModelRef) -> None:
-        """Use a model that was just set up, and get it ready while the person types."""
+        """Use a model that was just set up, and prepare it while the user types."""
         for event in self._options.runtime.set_model(model):
             self._view.show(event)
         self._view.status.refresh()
         self.warm_up()
 
     def warm_up(self) -> None:
-        """Get the provider and the model ready in the background."""
+        """Prepare the provider and the model in the background."""
         self._window.start_work(self._warm_up())
 
     async def _warm_up(self) -> None:
-        """Say what takes long, and what went wrong."""
+        """Report slow loading and errors."""
         model = self._options.runtime.conversation.model
         is_slow = model.provider == "local"
         label = f"Loading {model.model_id}"

@@ -1,1 +1,1 @@
-"""The prompt: where the person writes, with its menus and marks for large pastes."""
+"""The prompt: where the user writes, with its menus and marks for large pastes."""

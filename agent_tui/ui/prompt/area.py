@@ -61,7 +61,7 @@ class RepeatedKey:
         return False
 
     def write_held(self) -> None:
-        """Something else comes: what is held was writing, unless that was a while ago."""
+        """Write held repetitions as something else follows, unless they are too old."""
         held, self._held, self._key = self._held, [], ""
         for event in held if time.monotonic() <= self._until else ():
             self._write(event)
@@ -161,7 +161,7 @@ class PromptArea(TextArea):
         Textual does the latter only when ours moves within the field, not with the field.
         """
         if self.has_focus and self.screen.is_current:
-            self._watch_scroll_y()  # what it does after a scroll
+            self._watch_scroll_y()  # as after a scroll
         return super().render_lines(crop)
 
     def use_keys(self, keys: KeyMap) -> None:
@@ -190,7 +190,7 @@ class PromptArea(TextArea):
         return next((mark for mark in marks if mark.start <= column <= mark.end), None)
 
     def post_message(self, message: Message) -> bool:
-        """Take a message; keys are counted, so that one can know of those behind it."""
+        """Post a message; keys are counted, so that waiting ones are known."""
         if isinstance(message, events.Key):
             self._keys_waiting += 1
         return super().post_message(message)
@@ -215,16 +215,16 @@ class PromptArea(TextArea):
         event.prevent_default()
 
     def answered_by(self, key: str) -> None:
-        """`key` answered a question: pressed once more, it is neither writing nor a command."""
+        """Note that `key` answered a question: a repetition is neither text nor a command."""
         self.repeated.begin(key)
 
     def deletes(self, key: str) -> bool:
-        """Whether `key` takes away something of what is written."""
+        """Whether `key` deletes something of the text."""
         bindings = self._bindings.key_to_bindings.get(key, ())
         return any(binding.action.startswith("delete_") for binding in bindings)
 
     async def take(self, event: events.Key) -> None:
-        """Do what a key does that was pressed elsewhere: write a letter, or delete."""
+        """Handle a key pressed elsewhere: write a letter, or delete."""
         if self._is_held(event):
             return
         if event.is_printable:
@@ -233,7 +233,7 @@ class PromptArea(TextArea):
             await self._edits(event.key)
 
     def write(self, event: events.Key) -> None:
-        """Do what a letter does that was held back until now."""
+        """Write a letter that was held back."""
         if event.character and not (self.vim and self.vim.take(event)):
             self.replace(event.character, *self.selection, maintain_selection_offset=False)
 
@@ -266,17 +266,17 @@ class PromptArea(TextArea):
         self.replace(text, start, end, maintain_selection_offset=False)
 
     def action_delete_left(self) -> None:
-        """Backspace; a mark goes as a whole."""
+        """Backspace; deletes a mark as a whole."""
         if not self._delete_mark_before():
             super().action_delete_left()
 
     def action_delete_word_left(self) -> None:
-        """Ctrl+W; a mark goes as a whole."""
+        """Ctrl+W; deletes a mark as a whole."""
         if not self._delete_mark_before():
             super().action_delete_word_left()
 
     def action_delete_right(self) -> None:
-        """Delete; a mark goes as a whole."""
+        """Delete; deletes a mark as a whole."""
         row, column = self.cursor_location
         length = mark_after(self.document.get_line(row)[column:]) if self.selection.is_empty else 0
         if length:

@@ -53,7 +53,7 @@ def may_be_images(pasted: str) -> bool:
 def pasted_paths(pasted: str) -> tuple[str, ...]:
     """The paths `pasted` consists of: quoted, with blanks escaped, or as ``file://`` addresses.
 
-    Empty where one of them is no path to an image by its name.
+    Empty if one of them does not name an image.
     """
     whole = pasted.strip()
     for words in (_words(whole), (whole,)):
@@ -64,7 +64,7 @@ def pasted_paths(pasted: str) -> tuple[str, ...]:
 
 
 def read_pasted(pasted: str, cwd: Path) -> tuple[DraftImage, ...]:
-    """The images whose paths `pasted` consists of; none where one cannot be read. Blocking.
+    """The images whose paths `pasted` consists of; none if one is unreadable. Blocking.
 
     Raises:
         UsageError: One is larger than can be sent.
@@ -121,7 +121,7 @@ class DraftAttachments:
     """Pastes and images of the present draft.
 
     Args:
-        refuse: Told why an image cannot go along.
+        refuse: Called with why an image cannot be attached.
     """
 
     def __init__(self, refuse: Callable[[str], None]) -> None:
@@ -134,7 +134,7 @@ class DraftAttachments:
         return Draft(text, dict(self._pastes), dict(self._images))
 
     def load(self, draft: Draft) -> None:
-        """Carry what `draft` carries, and nothing else."""
+        """Use the attachments of `draft`, and no others."""
         self._pastes, self._images = dict(draft.pastes), dict(draft.images)
 
     def paste(self, number: int) -> str | None:
@@ -142,7 +142,7 @@ class DraftAttachments:
         return self._pastes.get(number)
 
     async def take_paste(self, pasted: str, sources: "PromptSources | None") -> str:
-        """What is written into the prompt for `pasted`: itself, made harmless, or marks."""
+        """The text to insert for `pasted`: itself, made harmless, or marks."""
         if sources is not None and may_be_images(pasted):
             marks = await self._take_images(pasted, sources)
             if marks:
@@ -165,7 +165,7 @@ class DraftAttachments:
         return "".join(self._keep((image,), sources)) if image is not None else ""
 
     async def _take_images(self, pasted: str, sources: "PromptSources") -> str:
-        """Marks for the images that `pasted` is the paths of, each with a blank behind it."""
+        """Marks for the images whose paths `pasted` consists of, each followed by a blank."""
         try:
             images = await asyncio.to_thread(read_pasted, pasted, sources.files.root)
         except AgentTuiError as error:
@@ -174,7 +174,7 @@ class DraftAttachments:
         return "".join(f"{mark} " for mark in self._keep(images, sources))
 
     def _keep(self, images: Sequence[DraftImage], sources: "PromptSources") -> list[str]:
-        """The marks of `images` from now on; none where the model sees no images."""
+        """Store `images` and return their marks; none if the model accepts no images."""
         refusal = sources.image_refusal() if images else ""
         if refusal:
             self._refuse(refusal)

@@ -1,4 +1,4 @@
-"""Finds what the menu offers for what is being written: at once where it is known, else later."""
+"""Finds what the menu offers for the typed text: at once if it is known, else later."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ from agent_tui.ui.prompt.ranking import fuzzy_match, is_writable
 
 Items: TypeAlias = tuple[MenuItem, ...]
 Answer: TypeAlias = Items | Callable[[], AsyncGenerator[Items, None]]
-"""The items, or what yields them again and again as more is known."""
+"""The items, or what yields them repeatedly as more become known."""
 _MOST_ENTRIES = 20_000
 
 
@@ -47,19 +47,19 @@ async def _no_news() -> bool:
 
 
 async def no_resources(_typed: str) -> Mapping[str, str]:
-    """Where there are no MCP servers."""
+    """The resources if there are no MCP servers."""
     return {}
 
 
 @dataclass(frozen=True, slots=True)
 class PromptSources:
-    """Given to the prompt once they are there.
+    """Given to the prompt once they exist.
 
     Attributes:
-        completions: The arguments of a command by name; what takes time is awaited.
+        completions: The arguments of a command by name; slow ones are awaited.
         resources: What of MCP servers a mention may be, with what it is.
-        look_for_commands: Brings the registry up to date; true where that changed it.
-        image_refusal: Why the present model can be given no images; empty if it can.
+        look_for_commands: Updates the registry; true if that changed it.
+        image_refusal: Why the present model accepts no images; empty if it does.
     """
 
     registry: CommandRegistry
@@ -77,10 +77,10 @@ def leads_outside(typed: str) -> bool:
 
 
 def entries_outside(typed: str, cwd: Path, limit: int) -> tuple[str, ...]:
-    """What is in the folder that `typed` names and fits its last part; folders end with a slash.
+    """Entries of the folder in `typed` that match its last part; folders end with a slash.
 
-    Blocking. Nothing where the folder cannot be read. Names with a dot first are there only when
-    the last part begins with one.
+    Blocking. Empty if the folder cannot be read. Names that begin with a dot are included only if
+    the last part does.
     """
     if typed in ("~", ".."):
         return (typed + "/",)
@@ -100,7 +100,7 @@ def entries_outside(typed: str, cwd: Path, limit: int) -> tuple[str, ...]:
 
 
 class Completer:
-    """Asks the sources; what a command's argument may be is asked once while one is written."""
+    """Asks the sources; possible arguments are requested once per argument."""
 
     def __init__(self, sources: PromptSources) -> None:
         self._sources = sources
@@ -109,11 +109,11 @@ class Completer:
         self._asking: asyncio.Future[Completions] | None = None
 
     def query_at(self, text_before_cursor: str, *, is_first_line: bool) -> Query | None:
-        """What is being written at the cursor, None if nothing that has a menu."""
+        """The text being completed at the cursor; None if it has no menu."""
         return query_at(text_before_cursor, is_first_line=is_first_line)
 
     def answer(self, query: Query) -> Answer:
-        """What is offered for `query`, or what finds it out in a task of its own."""
+        """The offer for `query`, or what finds it in a separate task."""
         match query:
             case NameQuery():
                 self.forget()
@@ -129,11 +129,11 @@ class Completer:
                 assert_never(query)
 
     def names(self, query: NameQuery) -> Items:
-        """The commands there are now."""
+        """The present commands."""
         return command_items(self._sources.registry.commands, query.typed)
 
     def forget(self) -> None:
-        """The next argument is of another moment: ask again."""
+        """Forget the possible arguments, so that the next argument asks again."""
         self._name, self._offer = "", None
         if self._asking is not None:
             self._asking.cancel()
@@ -165,7 +165,7 @@ class Completer:
                 yield (*found, *path_items(paths, query.typed))[:MAX_ITEMS]
 
     async def _outcome(self, asking: "asyncio.Future[Completions]") -> Completions:
-        """What was found; a key typed meanwhile ends the waiting, not the asking."""
+        """The result of `asking`; a key typed meanwhile stops the waiting only."""
         try:
             return await asyncio.shield(asking)
         except AgentTuiError:

@@ -71,7 +71,7 @@ _ARGUMENT = re.compile(r"^/([\w:-]+)\s+(.*)$")
 
 
 def query_at(line_before_cursor: str, *, is_first_line: bool) -> Query | None:
-    """What is being written at the cursor, None if nothing that has a menu."""
+    """The text being completed at the cursor; None if it has no menu."""
     if mention := _MENTION.search(line_before_cursor):
         return MentionQuery(mention[1] or mention[2] or "", mention.start())
     if is_first_line:
@@ -102,7 +102,7 @@ def command_items(commands: Sequence[Command], typed: str) -> tuple[MenuItem, ..
 
 
 def _best_name(entry: Command, typed: str) -> tuple[str, FuzzyMatch | None]:
-    """The name or alias that matches best, and how."""
+    """The best matching name or alias, and its match."""
     best_name, best = entry.name, fuzzy_match(typed, entry.name)
     for name in entry.aliases:
         match = fuzzy_match(typed, name)
@@ -112,9 +112,9 @@ def _best_name(entry: Command, typed: str) -> tuple[str, FuzzyMatch | None]:
 
 
 def argument_items(offer: Completions, typed: str) -> tuple[MenuItem, ...]:
-    """What the argument may become, best first.
+    """The completions of the argument, best first.
 
-    Where nothing fits all that was typed, an option may still stand behind free words.
+    If nothing matches the whole text, an option may still follow free words.
     """
     choices = [Completion(entry) if isinstance(entry, str) else entry for entry in offer]
     whole = _ranked(choices, typed)
@@ -179,7 +179,7 @@ def split_last_word(typed: str) -> tuple[str, str]:
 
 
 def resource_items(choices: Mapping[str, str], typed: str) -> tuple[MenuItem, ...]:
-    """The menu lines for servers and resources that fit what is `typed` behind the ``@``."""
+    """The menu lines for servers and resources that match the `typed` text after the ``@``."""
     offered = [Completion(text, about) for text, about in choices.items()]
     return tuple(
         replace(item, insert=f"@{item.insert}" + " " * (not item.insert.endswith(":")), runs=False)

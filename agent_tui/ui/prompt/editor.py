@@ -1,4 +1,4 @@
-"""Writing the prompt, or a file, in the person's own editor."""
+"""Edit the prompt, or a file, in the user's own editor."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ ReturnT = TypeVar("ReturnT")
 
 
 def edit_outside(app: App[ReturnT], prompt: Prompt) -> None:
-    """Let the person's editor change the draft, and take it back.
+    """Let the user's editor change the draft, and take it back.
 
     Pastes are written out in full, so they can be looked at and changed.
     """
@@ -26,15 +26,15 @@ def edit_outside(app: App[ReturnT], prompt: Prompt) -> None:
 
 
 def edited_text(app: App[ReturnT], text: str) -> str | None:
-    """What the person's editor makes of `text`; None where it did not end well."""
+    """`text` after the user edited it; None if the editor failed."""
     return text_editor.edited_text(text, lambda file: edit_file(app, file))
 
 
 def edit_file(app: App[ReturnT], file: Path) -> bool:
-    """Suspend the screen and open `file` in the person's editor: see `editor_command`.
+    """Suspend the screen and open `file` in the user's editor: see `editor_command`.
 
     Returns:
-        Whether the editor ended well; where it could not be started, that was said.
+        Whether the editor succeeded; reports if it could not be started.
     """
     try:
         command = editor_command(os.environ)

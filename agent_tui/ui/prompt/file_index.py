@@ -1,4 +1,4 @@
-"""The project's files for completion: listed in a thread, kept, and listed anew when asked."""
+"""The project's files for completion: listed in a thread, cached, and listed again as needed."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
@@ -9,12 +9,11 @@ from agent_tui.ui.prompt.ranking import PathCatalog, fold_path, rank_paths
 MAX_FILES = 250_000
 _MAX_AGE_S = 3.0
 _MAX_EFFORT = 5
-"""A list older than this, and than so many times what listing takes, is shown at once and read
-anew behind it."""
+"""A list older than this times the duration of listing is shown at once and read again."""
 _MIN_AGE_S = 1.0
-"""A list younger than this is never read anew."""
+"""A newer list is never read again."""
 _PARTIAL_EVERY_S = 0.25
-"""While the first listing takes its time, what was found so far is shown so often."""
+"""Interval at which partial results of a slow first listing are shown."""
 
 ListFiles = Callable[[Path, int], Iterable[str]]
 
@@ -23,8 +22,8 @@ class FileIndex:
     """Relative paths of the files and folders under one folder.
 
     Args:
-        root: Says which folder; it changes when another session is opened.
-        list_files: Lists at most so many relative paths; runs in a thread.
+        root: Returns the folder, which changes with the session.
+        list_files: Lists up to a number of relative paths; runs in a thread.
         clock: Monotonic seconds.
     """
 
@@ -48,7 +47,7 @@ class FileIndex:
         return self._root()
 
     async def answers(self, typed: str, limit: int) -> AsyncGenerator[tuple[str, ...], None]:
-        """The paths that fit `typed` best: from what is known at once, again once more is."""
+        """The best paths for `typed`: from those known at once, then again with more."""
         self._query = query = object()
         self._begin_reading_if_stale()
         is_first = self._read_at is None
@@ -74,12 +73,12 @@ class FileIndex:
                 await self.settle()
 
     async def settle(self) -> None:
-        """Wait for a listing under way."""
+        """Wait for a running listing."""
         if self._reading is not None:
             await asyncio.wait({self._reading})
 
     async def aclose(self) -> None:
-        """Stop a listing under way."""
+        """Stop a running listing."""
         self._is_closed = True
         if self._reading is not None:
             self._reading.cancel()
@@ -95,12 +94,12 @@ class FileIndex:
             self._begin_reading()
 
     def _begin_reading(self) -> None:
-        # The first list is shown while it grows; a later one takes its place when it is whole.
+        # The first list is shown while it grows; a later one replaces it when it is complete.
         catalog = self._catalog if self._read_at is None else PathCatalog()
         self._reading = asyncio.create_task(self._read(self.root, catalog))
 
     def _is_worth_a_look(self, typed: str, found: tuple[str, ...]) -> bool:
-        """Whether what is typed may be a new file: no path has it, and the list has some age."""
+        """Whether the typed text may be a new file: no path matches, and the list is not new."""
         wanted = fold_path(typed)
         if any(wanted in fold_path(path) for path in found) or self._read_at is None:
             return False

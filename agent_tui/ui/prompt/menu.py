@@ -20,7 +20,7 @@ _NARROW_COLUMNS = 60
 
 
 class CompletionMenu(OptionList, can_focus=False):
-    """Shows what could stand at the cursor; the prompt moves the highlight."""
+    """Shows possible completions; the prompt moves the highlight."""
 
     class Chosen(Message):
         """An item was clicked."""
@@ -33,7 +33,7 @@ class CompletionMenu(OptionList, can_focus=False):
         super().__init__(markup=False, compact=True)
         self._items: tuple[MenuItem, ...] = ()
         self.was_moved = False
-        """Whether the person moved the highlight since the menu opened."""
+        """Whether the user moved the highlight since the menu opened."""
         self.display = False
 
     @property
@@ -67,12 +67,12 @@ class CompletionMenu(OptionList, can_focus=False):
         self.refresh(layout=True)
 
     def close(self) -> None:
-        """Take the menu away."""
+        """Hide the menu."""
         self._items = ()
         self.display = False
 
     def move(self, step: int) -> None:
-        """Move the highlight, around the ends."""
+        """Move the highlight, wrapping at the ends."""
         self.was_moved = True
         if self._items:
             self.highlighted = ((self.highlighted or 0) + step) % len(self._items)

@@ -34,7 +34,7 @@ _PLACEHOLDER = "Ask anything · / commands · @ files · ! shell"
 
 
 class Prompt(Vertical):
-    """Where the person writes.
+    """The widget that the user types in.
 
     Attributes:
         changed_at: When the text changed last, in monotonic seconds.
@@ -48,7 +48,7 @@ class Prompt(Vertical):
             self.draft = draft
 
     class Refused(Message):
-        """Something cannot be done with what was written, such as an unknown command; it stays."""
+        """A draft cannot be used, such as an unknown command; it stays in the prompt."""
 
         def __init__(self, reason: str) -> None:
             super().__init__()
@@ -68,7 +68,7 @@ class Prompt(Vertical):
         """A question mark in the empty prompt."""
 
     class Typed(Message):
-        """What stands in the prompt changed."""
+        """The text in the prompt changed."""
 
     def __init__(self, sources: "PromptSources | None" = None) -> None:
         super().__init__(id="prompt")
@@ -107,17 +107,17 @@ class Prompt(Vertical):
 
     @property
     def draft(self) -> Draft:
-        """What stands in the prompt."""
+        """The draft in the prompt."""
         return self._attachments.draft(self.area.text)
 
     def load(
         self, draft: Draft, *, cursor_at_start: bool = False, is_selected: bool = False
     ) -> None:
-        """Put `draft` in place of what stands there, without opening a menu.
+        """Replace the present text with `draft`, without opening a menu.
 
         Args:
-            draft: What is put there.
-            cursor_at_start: The cursor goes before it instead of behind it.
+            draft: The new draft.
+            cursor_at_start: Whether the cursor goes before it instead of after it.
             is_selected: ``/undo`` returned it: what is typed next replaces it, and ``/undo``
                 typed behind it is the command. With the keys of vi nothing is selected.
         """
@@ -143,7 +143,7 @@ class Prompt(Vertical):
             self._show_mode()
 
     def use_vim(self, *, on: bool) -> None:
-        """Have the keys of vi in the text field, or no longer."""
+        """Turn the keys of vi in the text field on or off."""
         if on != (self.area.vim is not None):
             from agent_tui.ui.prompt.vim_keys import VimKeys
 
@@ -151,7 +151,7 @@ class Prompt(Vertical):
             self._show_mode()
 
     def _vim_told(self, wish: "Wish") -> None:
-        """A key was used: the mode may be another, an earlier or later draft may be wanted."""
+        """Update after a key of vi: the mode may change, or another draft be requested."""
         if wish:
             self._walk_history(older=wish == "older")
         self._show_mode()
@@ -162,24 +162,24 @@ class Prompt(Vertical):
         self.query_one("#prompt-frame").border_title = vim.title if vim is not None else None
 
     def suggest(self, text: str) -> None:
-        """Show `text` while the prompt is empty, to be sent as it stands; empty: none."""
+        """Show `text` while the prompt is empty, to be sent unchanged; empty for none."""
         self._suggested = text
         sends = keys_in_force().hint("submit", "sends this")
         self.area.placeholder = f"{text}  ({sends})" if text else _PLACEHOLDER
 
     def offer(self, text: str) -> None:
-        """Have Enter or Tab put `text` into the empty prompt, to be sent by another Enter."""
+        """Let Enter or Tab put `text` into the empty prompt; another Enter sends it."""
         self._offered = text
 
     def take(self, text: str) -> None:
-        """Put `text` into the prompt as if it had been typed, and write on behind it."""
+        """Put `text` into the prompt as if it had been typed."""
         self.load(Draft(text))
         self._loaded_text = ""
         self._update_menu()
         self.focus()
 
     def put_before(self, drafts: Sequence[Draft]) -> None:
-        """Put `drafts` above what stands in the prompt, which is kept."""
+        """Put `drafts` above the present draft, which is kept."""
         present = self.draft
         self.load(joined(drafts if present.is_empty else (*drafts, present)))
 
@@ -193,7 +193,7 @@ class Prompt(Vertical):
             self._sources.history.add(draft.with_mentions())
 
     def go_back_to(self, draft: Draft | None) -> None:
-        """Write on an earlier draft, if any; Down brings back what stands here now."""
+        """Continue an earlier draft, if any; Down returns to the present one."""
         if draft is not None:
             self._begin_walk((draft,))
             self._walk_history(older=True)
@@ -228,9 +228,9 @@ class Prompt(Vertical):
         return self._do(keys_in_force().action(key), is_arrow=key in ("up", "down"))
 
     def _do(self, action: str, *, is_arrow: bool) -> bool:
-        """Do what a key is there for; false if that is not for the prompt, or nothing now.
+        """Carry out the action of a key; false if it is not for the prompt, or does nothing now.
 
-        `is_arrow`: the key moves the cursor where there is a row to move to.
+        `is_arrow`: the key moves the cursor if there is a row to move to.
         """
         sources, area = self._sources, self.area
         match action:
@@ -284,7 +284,7 @@ class Prompt(Vertical):
 
     @property
     def is_behind(self) -> bool:
-        """Whether the menu does not answer yet what stands at the cursor."""
+        """Whether the menu does not match the text at the cursor yet."""
         return self._query_now() != self._answered
 
     def _query_now(self) -> "Query | None":
@@ -311,7 +311,7 @@ class Prompt(Vertical):
         return item.stands_for and bool(query.typed.strip())
 
     def send(self) -> None:
-        """Enter: send what is written, or what is suggested; begin a new line behind ``\\``."""
+        r"""Enter: send the draft, or the suggestion; after ``\`` begin a new line."""
         if self.area.text_before_cursor.endswith("\\"):
             self.area.replace_before_cursor(1, "\n")
             return
@@ -331,7 +331,7 @@ class Prompt(Vertical):
         self.post_message(self.Submitted(draft))
 
     def _take_offered(self) -> bool:
-        """Put what is offered into the empty prompt; false if nothing is."""
+        """Put the offered text into the empty prompt; false if there is none."""
         offered = self._suggested or self._offered
         if self.area.text or not offered:
             return False
@@ -349,7 +349,7 @@ class Prompt(Vertical):
         self._walk = walk
 
     def _begin_walk(self, drafts: Sequence[Draft]) -> "HistoryWalk":
-        """Walk through `drafts` from now on, away from what is written."""
+        """Step through `drafts` from now on, starting at the present draft."""
         from agent_tui.drafts.history import HistoryWalk
 
         self._walk = HistoryWalk(drafts, self.draft)
@@ -359,7 +359,7 @@ class Prompt(Vertical):
         return await self._attachments.take_paste(text, self._sources)
 
     async def _paste_clipboard(self, sources: "PromptSources") -> None:
-        """Ctrl+V: the clipboard's image, else what was copied here."""
+        """Ctrl+V: paste the clipboard's image, else the text copied here."""
         from agent_tui.ui.terminal.clipboard import clipboard_image
 
         folder = user_cache_dir() / "clipboard"
@@ -375,7 +375,7 @@ class Prompt(Vertical):
             self.post_message(self.NoImage())
 
     async def _attach_mentioned(self, path: str, written: str) -> None:
-        """Put the mark of an image in place of its mention, where that still stands."""
+        """Replace the mention of an image with its mark, if it is still there."""
         mark = await self._attachments.take_image(path, self._sources) if self._sources else ""
         for row, line in enumerate(self.area.document.lines):
             if mark and (column := line.find(written)) >= 0:
@@ -386,7 +386,7 @@ class Prompt(Vertical):
         self.post_message(self.Refused(reason))
 
     def _open_paste(self, mark: Mark) -> None:
-        """Write the paste out in place of its mark."""
+        """Replace a mark with its pasted text."""
         text = self._attachments.paste(mark.number)
         if text is None:
             return
@@ -399,7 +399,7 @@ class Prompt(Vertical):
         self.area.replace(text, *place, maintain_selection_offset=False)
 
     def _show_mark(self) -> None:
-        """Say what can be done with the mark at the cursor."""
+        """Show what the mark at the cursor can do."""
         mark = self.area.mark_at_cursor
         if mark == self._shown_mark:
             return
@@ -442,7 +442,7 @@ class Prompt(Vertical):
     def on_resize(self) -> None:
         """Keep the menu just above the prompt, however tall it is.
 
-        The field is measured anew: Textual keeps the height it had where there was no room.
+        The field is measured again, because Textual keeps the height from when space was short.
         """
         self.area.refresh(layout=True)
         self._update_menu()
@@ -462,7 +462,7 @@ class Prompt(Vertical):
             self._close_menu()
             return
         if query == self._query and (self._answered != query or self.menu.is_open):
-            self._show_again()  # the cursor moved, or the screen: what is asked for is the same
+            self._show_again()  # the cursor or the screen moved; the query is the same
             return
         was_name = self._query is not None and self._query.kind == "name"
         is_name_begun = query.kind == "name" and not was_name
@@ -485,7 +485,7 @@ class Prompt(Vertical):
                     self._show(items)
 
     async def _look_for_commands(self) -> None:
-        """Prompt files may have come or gone since the menu was last open."""
+        """Look for prompt files that appeared or vanished since the menu was last open."""
         sources, completer = self._sources, self._completer
         if sources is None or completer is None or not await sources.look_for_commands():
             return

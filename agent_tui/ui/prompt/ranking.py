@@ -12,9 +12,9 @@ from agent_tui.text_search import lower_in_place
 _SLICE = 2_000
 """Paths looked at between two questions whether the answer is still wanted."""
 _MOST_SCATTERED = 4_000
-"""So many paths with the typed letters in their order are weighed against each other."""
+"""Most paths with scattered matches that are ranked."""
 _FEW = 3
-"""With no more than so many found, typing errors are thought of."""
+"""If there are no more matches than this, typing errors are considered."""
 _MIN_SIMILARITY = 75
 
 IsWanted = Callable[[], bool]
@@ -53,7 +53,7 @@ def fuzzy_match(typed: str, name: str) -> FuzzyMatch | None:
 
 
 def _best_place(wanted: str, letters: str) -> int:
-    """Where `wanted` stands whole, at the beginning of a word if it does; -1 if nowhere."""
+    """Where `wanted` occurs as a whole, preferably at a word's beginning; -1 if nowhere."""
     first = place = letters.find(wanted)
     while place > 0 and not _begins_word(letters, place):
         place = letters.find(wanted, place + 1)
@@ -61,7 +61,7 @@ def _best_place(wanted: str, letters: str) -> int:
 
 
 def _spread_letters(wanted: str, letters: str) -> tuple[int, ...]:
-    """The shortest stretch that ends where the letters first are all there."""
+    """The shortest stretch that ends where all letters have first occurred."""
     place = -1
     for letter in wanted:
         place = letters.find(letter, place + 1)
@@ -129,7 +129,7 @@ class PathCatalog:
 
 
 def is_writable(path: str) -> bool:
-    """Whether a person can name `path` in a prompt: it is text, without quotes and controls."""
+    """Whether a user can write `path` in a prompt: it is text without quotes and controls."""
     return path.isprintable() and '"' not in path
 
 
@@ -255,5 +255,5 @@ def _similar(
 
 
 def _name_start(path: str) -> int:
-    """Where the slash before the last name stands; that of a folder ends with another one."""
+    """The index of the slash before the last name; a folder ends with another slash."""
     return path.rfind("/", 0, -1)

@@ -1,4 +1,4 @@
-"""Leads the keys of the prompt's text field through `Vim`, and shows what it makes of the text."""
+"""Passes the keys of the prompt's text field to `Vim`, and shows the result."""
 
 from collections.abc import Callable
 
@@ -28,23 +28,23 @@ class VimKeys:
 
     @property
     def is_writing(self) -> bool:
-        """Whether keys write."""
+        """Whether keys write text."""
         return self._vim.is_writing
 
     @property
     def title(self) -> str:
-        """The mode, and what was typed of a command that is not whole yet."""
+        """The mode, and the typed part of an incomplete command."""
         return f"{self._vim.mode} {self._vim.pending}".rstrip()
 
     def begin(self, *, is_writing: bool = False) -> None:
-        """Another text stands there; what was before cannot be undone."""
+        """Switch to another text, whose past cannot be undone."""
         buffer = self._buffer()
         self._vim.begin(buffer, "insert" if is_writing else None)
         if not self.is_writing:
             self._show(buffer, buffer.at(buffer.cursor))
 
     def take(self, event: Key) -> bool:
-        """Use up a key; false leaves it to what it does without these modes."""
+        """Handle a key; false leaves it to the text field."""
         character = event.character if event.is_printable else None
         buffer = self._buffer()
         if character == "?" and not buffer.text:
@@ -92,7 +92,7 @@ def _location(text: str, at: int) -> tuple[int, int]:
 
 
 def _difference(before: str, now: str) -> tuple[int, int, str]:
-    """What has to be replaced by what: start and end in `before`, and the new text."""
+    """The change from `before` to `now`: start and end in `before`, and the new text."""
     shorter = min(len(before), len(now))
     start = next((at for at in range(shorter) if before[at] != now[at]), shorter)
     rest = shorter - start

@@ -5,4 +5,4 @@ QUIET_S = 1.0
 prompt must not trust a folder or start a program."""
 
 SCROLL_KEYS = frozenset("jk")
-"""They scroll what is asked about, and so are no writing either."""
+"""Keys that scroll the question, and therefore are not text either."""

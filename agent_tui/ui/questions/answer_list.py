@@ -20,9 +20,9 @@ class AnswerRow:
     """One answer.
 
     Attributes:
-        key: The letter that gives it; empty where only its digit does.
-        label: What the person reads.
-        details: What comes of it, behind the label and muted.
+        key: Its letter; empty if only its digit works.
+        label: What the user reads.
+        details: Its effect, muted after the label.
     """
 
     key: str
@@ -46,7 +46,7 @@ class AnswerLine(Static):
         self._sign, self._words = Content(), Content()
 
     def show(self, row: AnswerRow | None, *, is_marked: bool) -> None:
-        """Draw `row`; without one the line is hidden."""
+        """Draw `row`; None hides the line."""
         self.display = row is not None
         self.set_class(is_marked, "-marked")
         if row is None:
@@ -62,7 +62,7 @@ class AnswerLine(Static):
         self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """How many lines the answer takes."""
+        """The number of lines of the answer."""
         return len(self._lines(width))
 
     def render(self) -> Content:
@@ -98,23 +98,23 @@ class AnswerList(Vertical):
         self._draw()
 
     def mark(self, number: int | None) -> None:
-        """Mark another row; None marks none, and Enter gives no answer."""
+        """Mark another row; None marks none, so that Enter gives no answer."""
         self.marked = number
         self._draw()
 
     def move(self, step: int) -> None:
-        """Mark the row below or above; the rows are a ring."""
+        """Mark the row below or above, wrapping at the ends."""
         first = 0 if step > 0 else len(self._rows) - 1
         self.mark(first if self.marked is None else (self.marked + step) % len(self._rows))
 
     @property
     def keys(self) -> frozenset[str]:
-        """Every letter and digit that gives an answer."""
+        """Every letter and digit that is an answer."""
         digits = (str(number + 1) for number in range(min(len(self._rows), _MOST_DIGITS)))
         return frozenset({*digits, *(row.key for row in self._rows if row.key)})
 
     def number_for(self, key: str) -> int | None:
-        """Which answer `key` gives: a letter, a digit, or Enter for the marked one."""
+        """The index of the answer for `key`: a letter, a digit, or Enter for the marked one."""
         if key == "enter":
             return self.marked
         if key not in self.keys:

@@ -1,4 +1,4 @@
-"""Keys that are typed before a question takes any: an answer too early, or writing that goes on."""
+"""Keys typed before a question accepts any: an early answer, or continued text."""
 
 import time
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ class EarlyKeys:
 
     Answer letters are held, however many. Another character makes them writing: all of it goes
     into the prompt, in order. If a pause comes instead, they were answers given too early and are
-    dropped. While the person is writing already, nothing is held; deleting some of a draft is
+    dropped. While the user is writing already, nothing is held; deleting some of a draft is
     writing.
 
     Args:
@@ -39,18 +39,18 @@ class EarlyKeys:
 
     @property
     def is_message_written(self) -> bool:
-        """Whether the prompt holds something that was written while the question stood."""
+        """Whether the prompt has text that was typed while the question was open."""
         return self._has_written and bool(self._prompt.area.text)
 
     async def take(self, event: Key) -> None:
-        """Hold a letter or write it, or delete, while the prompt does not have the keys."""
+        """Hold or write a letter, or delete, while the prompt lacks the focus."""
         if not self.holds(event):
             await self._prompt.area.take(event)
 
     def deletes(self, key: str) -> bool:
-        """Whether `key` takes away something of what was written or is held."""
+        """Whether `key` deletes something of the text or of held keys."""
         area = self._prompt.area
-        # What is being written may still be on its way to the prompt.
+        # Typed text may still be on its way to the prompt.
         is_any = bool(self._held or self._is_writing or area.text)
         return is_any and area.deletes(key)
 
@@ -69,18 +69,18 @@ class EarlyKeys:
         self._is_writing = self._has_written = is_fresh and bool(text) and not self._held
 
     def pause(self) -> None:
-        """Nothing was typed for a while: what is held was an answer, given too early."""
+        """Drop held keys after a pause: they were an answer given too early."""
         self._held = ""
         self._is_writing = False
 
     def end(self) -> None:
-        """Nothing is asked any more."""
+        """End the question."""
         self.pause()
         self._answers = frozenset()
         self._has_written = False
 
     def holds(self, event: Key) -> bool:
-        """Whether `event` is used up; if not, what was held stands in the prompt before it."""
+        """Whether `event` is used up; if not, held keys are first written to the prompt."""
         if not self._answers:
             return False
         match event.key:
@@ -95,7 +95,7 @@ class EarlyKeys:
                 return self._holds_writing(event)
 
     def write_held(self) -> None:
-        """What is held was writing after all: something that is none of the answers follows."""
+        """Write held keys as text, because a key that is no answer follows."""
         self._let_held_go()
         self._is_writing = self._has_written = bool(self._answers)
         self._has_deleted = False

@@ -26,8 +26,8 @@ AnswerT = TypeVar("AnswerT")
 class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
     """Returns the value of the chosen answer, None after Esc.
 
-    Enter gives the marked answer once nothing was typed for a moment: a second Enter behind a
-    command must not answer what the command asks. A question that writing may meet (`early`) leaves
+    Enter gives the marked answer only after a pause: a second Enter after a command must not answer
+    the command's question. A question that writing may meet (`early`) leaves
     the prompt in sight.
 
     Args:
@@ -83,13 +83,13 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
             yield KeysLine(f"↑↓ move · enter answers · esc {question.unanswered}", id="page-keys")
 
     def on_mount(self) -> None:
-        """Take a letter out of the prompt that was the answer already."""
+        """Remove from the prompt a letter that was meant as the answer."""
         if self._early is not None:
             self._early.begin(self._list.keys)
         self._stay_above_prompt()
 
     def on_resize(self) -> None:
-        """The prompt is elsewhere."""
+        """Adjust to the new place of the prompt."""
         self._stay_above_prompt()
 
     def _stay_above_prompt(self) -> None:
@@ -97,18 +97,18 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
             self.when_drawn(self._move_above_prompt, self._early)
 
     def _move_above_prompt(self, early: EarlyKeys) -> None:
-        """Leave the prompt in sight, if there is room for it below all of the question."""
+        """Keep the prompt visible if there is space for it below the question."""
         panel, rows = self.query_one("#choice"), self.outer_size.height
         room = rows - panel.outer_size.height
         panel.styles.margin = (0, 0, max(min(rows - early.prompt_top, room), 0), 0)
 
     def on_unmount(self) -> None:
-        """What is held was an answer."""
+        """Drop held keys: they were an answer."""
         if self._early is not None:
             self._early.end()
 
     async def on_key(self, event: Key) -> None:
-        """Give the answer of a key; what was typed too early, or answers nothing, goes on."""
+        """Answer by key; keys that are too early, or no answer, are passed on."""
         early, is_quiet = self._early, self._is_quiet
         number = self._list.number_for(event.key)
         if number is not None and (is_quiet or (early is None and event.key != "enter")):
@@ -119,7 +119,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
             await self._write(event, early)
 
     async def _write(self, event: Key, early: EarlyKeys) -> None:
-        """Change the draft by a key that is no answer."""
+        """Change the draft with a key that is no answer."""
         if self._is_quiet:
             early.pause()
             if event.key in SCROLL_KEYS:
@@ -131,7 +131,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         self._stay_above_prompt()
 
     def on_paste(self, event: Paste) -> None:
-        """Hand on what is pasted, behind what was typed; keys wait for a pause again."""
+        """Pass on pasted text after typed keys; keys wait for a pause again."""
         event.stop()
         self._quiet_since_s = self._clock()
         if self._early is not None:

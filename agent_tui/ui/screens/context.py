@@ -1,4 +1,4 @@
-"""Shows what fills the context window, and what a compaction would do about it."""
+"""The screens for the contents of the context window and for previews of compactions."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -61,7 +61,7 @@ class PreviewScreen(LeadingScreen):
         load: Works the preview out.
         present_label: The context as the status bar shows it; asked when `load` is done.
         clock: Monotonic seconds, to say for how long it counts.
-        can_choose: Whether the person can go on to decide what is kept.
+        can_choose: Whether the user can go on to decide what is kept.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "preview.tcss"]
@@ -80,7 +80,7 @@ class PreviewScreen(LeadingScreen):
         self._clock = clock
 
     def compose(self) -> ComposeResult:
-        """The frame, with a line that tells of the counting."""
+        """The frame, with a line about the counting."""
         with VerticalScroll(id="page", classes="frame", can_focus=False):
             yield Static(PREVIEW_TITLE, id="page-title", markup=False)
             yield ActivityLine(self._clock)
@@ -88,7 +88,7 @@ class PreviewScreen(LeadingScreen):
             yield KeysLine(keys, id="page-keys")
 
     def on_mount(self) -> None:
-        """Begin to count."""
+        """Start counting."""
         line = self.query_one(ActivityLine)
         line.show(ActivityState("Counting", self._clock(), can_stop=False))
         self.run_worker(self._count())
@@ -123,7 +123,7 @@ def bar_cells(parts: tuple[Part, ...], width: int) -> list[tuple[PartKind, int]]
 
 
 class ContextBar(Widget):
-    """Two rows of signs, each kind as wide as its share, and where room is made."""
+    """Two rows of signs: the share of each kind, and where compaction starts."""
 
     def __init__(self, shown: ContextMap) -> None:
         super().__init__(id="context-bar")
@@ -140,7 +140,7 @@ class ContextBar(Widget):
         return Content("\n").join([row, row, self._mark()])
 
     def _mark(self) -> Content:
-        """A sign below the place where room is made by itself, with the words beside it."""
+        """A sign below the place where automatic compaction starts, with words beside it."""
         percent, width = self._shown.compacts_at, self.content_size.width
         if not percent:
             return Content("")
@@ -176,7 +176,7 @@ class ContextScreen(LeadingScreen):
     Args:
         shown: The map.
         load: Works out what a compaction would do.
-        can_choose: Whether the person can go on to decide what is kept.
+        can_choose: Whether the user can go on to decide what is kept.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "context.tcss"]
@@ -224,7 +224,7 @@ class ContextScreen(LeadingScreen):
             yield KeysLine(keys, id="page-keys")
 
     def on_mount(self) -> None:
-        """Begin to count what could go."""
+        """Start counting what a compaction would free."""
         self.run_worker(self._count())
 
     async def _count(self) -> None:

@@ -1,4 +1,4 @@
-"""What changed in the conversation: a list, and the diff of what is highlighted beside it."""
+"""The changes in the conversation: a list, and the highlighted item's diff beside it."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -86,7 +86,7 @@ class DiffScreen(PickerScreen[Change]):
         return [_row(change) for change in changes]
 
     def row_highlighted(self, row: PickerRow[Change]) -> None:
-        """Show its diff at the side."""
+        """Show its diff beside the list."""
         self.when_drawn(self._show_diff, row.value)
 
     def _show_diff(self, change: Change) -> None:
@@ -96,11 +96,11 @@ class DiffScreen(PickerScreen[Change]):
             self.query_one("#picker-preview-text", Static).update(text)
 
     def picked(self, row: PickerRow[Change]) -> None:
-        """Show it over the whole width."""
+        """Show it over the full width."""
         self.app.push_screen(ChangeScreen(row.value))
 
     def action_turn_over(self) -> None:
-        """By message instead of by file, or the other way."""
+        """Switch between changes by file and by message."""
         self._is_by_turn = not self._is_by_turn
         self.query_one("#picker-keys", KeysLine).update(self.keys_hint)
         self.run_worker(self._load, exclusive=True)

@@ -1,4 +1,4 @@
-"""What a compaction keeps word for word: the model's choice, and the person's marks on it."""
+"""What a compaction keeps word for word: the model's choice, and the user's marks."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar
@@ -94,7 +94,7 @@ class KeepingScreen(PickerScreen[Decision | int]):
         )
 
     def _told(self) -> str:
-        """How much is kept, and why no model said what it needs."""
+        """How much is kept, and why no model chose, if so."""
         proposal = self._proposal
         assert proposal is not None
         kept, room = proposal.kept_tokens(self._marks), proposal.ask.budget.keep
@@ -105,7 +105,7 @@ class KeepingScreen(PickerScreen[Decision | int]):
         return safe_text(told + why, keep_newlines=False)
 
     def picked(self, row: PickerRow[Decision | int]) -> None:
-        """Back from the search field to the row."""
+        """Return from the search field to the rows."""
         self.set_focus(None)
 
     def action_mark(self, mark: Mark) -> None:

@@ -17,13 +17,13 @@ from agent_tui.ui.screens.modal import Modal
 
 
 class LineInputScreen(Modal[str]):
-    """Returns what was typed, without spaces around it; None where it was left with Esc.
+    """Returns the typed text, stripped; None after Esc.
 
     Args:
-        title: What is asked for.
-        about: What it is for: one line, or several where the text is checked.
-        present: What stands in the field at first.
-        empty_means: What an empty text does; empty where that is nothing special.
+        title: The question.
+        about: Its purpose: one line, or several if the text is checked.
+        present: The initial text.
+        empty_means: What an empty text does; empty if nothing special.
         problem_of: Why a text cannot be used, empty if it can; asked at every key.
         last_look: The same, after a look at all that takes longer; called in a thread.
     """

@@ -57,7 +57,7 @@ class CommandPalette(PickerScreen[PaletteChoice]):
         return ranked_rows(palette_rows(self._choices, self._keys), wanted)
 
     def row_highlighted(self, row: PickerRow[PaletteChoice]) -> None:
-        """Say how to do it without the palette."""
+        """Show how to do it without the palette."""
         match row.value:
             case Command() as command:
                 also = "  (goes to the prompt)" if command.needs_argument else ""
@@ -67,7 +67,7 @@ class CommandPalette(PickerScreen[PaletteChoice]):
 
 
 def palette_rows(choices: Iterable[PaletteChoice], keys: KeyMap) -> list[PickerRow[PaletteChoice]]:
-    """One row a choice: what it does, and how it is called at the right."""
+    """One row per choice: what it does, and its name at the right."""
     return [
         PickerRow(choice, choice.description, (_name(choice, keys),), search=_also(choice, keys))
         for choice in choices
@@ -142,7 +142,7 @@ class HistoryPicker(PickerScreen[Draft]):
         self._end.show(paint)
 
     def nothing_highlighted(self) -> None:
-        """Nothing is left to show."""
+        """Clear the preview."""
         self._end.show()
 
     @property
@@ -181,11 +181,11 @@ class ThemePicker(PickerScreen[str]):
         return [PickerRow(name, name, (theme_kind(known[name]),)) for name in ordered]
 
     def row_highlighted(self, row: PickerRow[str]) -> None:
-        """Try the theme on."""
+        """Apply the theme as a preview."""
         self._try_on(row.value)
 
     def action_leave(self) -> None:
-        """Close and undo the trying."""
+        """Close and restore the earlier theme."""
         self._try_on(self._before)
         super().action_leave()
 
@@ -195,7 +195,7 @@ class ListingScreen(PickerScreen[ValueT], Generic[ValueT]):
 
     Args:
         listing: What there is.
-        note: Said below the rows.
+        note: A line below the rows.
         present: The value that is highlighted at first.
     """
 
@@ -210,7 +210,7 @@ class ListingScreen(PickerScreen[ValueT], Generic[ValueT]):
         self._present = present
 
     async def load_rows(self) -> Sequence[PickerRow[ValueT]]:
-        """What there is, with its details at the right."""
+        """The choices, with their details at the right."""
         return [
             PickerRow(choice.value, choice.label, (choice.details,))
             for choice in self._listing.choices

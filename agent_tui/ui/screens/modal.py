@@ -13,10 +13,10 @@ ParamsT = ParamSpec("ParamsT")
 
 
 class Modal(ModalScreen[ResultT], Generic[ResultT]):
-    """A screen above others that is left once.
+    """A screen above others that closes only once.
 
-    Keys typed fast are on their way to it already when the one before them closes it. Textual
-    would close what lies below for the second, and fail where that is the chat.
+    Fast keys may still arrive after the key that closes it. Textual would then close the screen
+    below, and fail if that is the chat.
     """
 
     def dismiss(self, result: ResultT | None = None) -> AwaitComplete:
@@ -69,7 +69,7 @@ class LeadingScreen(ReadingScreen):
         can_choose: Whether one can now.
 
     Attributes:
-        wants_choice: Whether the person does.
+        wants_choice: Whether the user does.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("m", "choose", "Choose what is kept")]
@@ -85,7 +85,7 @@ class LeadingScreen(ReadingScreen):
         return "m choose what is kept · " if self._can_choose else ""
 
     def action_choose(self) -> None:
-        """Close, and say that it goes on."""
+        """Close, and request the choice."""
         if self._can_choose:
             self.wants_choice = True
             self.dismiss(None)

@@ -35,7 +35,7 @@ class PageScreen(ReadingScreen):
             yield KeysLine("↑↓ scroll · esc close", id="page-keys")
 
     def on_mount(self) -> None:
-        """Keys go to the search field, where there is one."""
+        """Focus the search field, if there is one."""
         self.query_one("#page-nothing").display = False
         if self._page.is_searched:
             self.query_one("#page-search").focus()
@@ -68,7 +68,7 @@ def section_widgets(
 ) -> Iterator[Widget]:
     """Headings and rows, the first column of all sections equally wide.
 
-    The first heading needs a blank row above it only where it `is_after_other` content.
+    The first heading has a blank row above it only if it `is_after_other` content.
     """
     widest = max((len(left) for section in sections for left, _ in section.rows), default=0)
     column = min(widest, _MAX_FIRST_COLUMN)
@@ -92,7 +92,7 @@ class PageRow(Static):
 
     @property
     def words(self) -> str:
-        """What it can be found by, in small letters."""
+        """The searchable text, in lower case."""
         return f"{self._left} {self._right}".lower()
 
     def compose(self) -> ComposeResult:

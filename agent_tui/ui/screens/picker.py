@@ -51,14 +51,14 @@ class RowList(ScrollView, can_focus=False):
         self.count = 0
         """How many rows there are."""
         self.current = -1
-        """The index of the current row; -1 where there are none."""
+        """The index of the current row; -1 if there are none."""
 
     def show(self, count: int, draw: Callable[[int, int], Content], current: int) -> None:
         """Show other rows.
 
         Args:
-            count: How many.
-            draw: The content of a row by its index, in so many cells.
+            count: Number of rows.
+            draw: Returns the content of a row, by index and width in cells.
             current: The row that is current, and in sight.
         """
         self.count, self._draw, self.current = count, draw, -1
@@ -67,7 +67,7 @@ class RowList(ScrollView, can_focus=False):
         self.refresh()
 
     def move_to(self, index: int) -> None:
-        """Make the row at `index` the current one, or the nearest there is."""
+        """Make the row at `index`, or the nearest one, the current row."""
         index = min(max(index, 0), self.count - 1)
         if index != self.current:
             self.current = index
@@ -98,7 +98,7 @@ class RowList(ScrollView, can_focus=False):
         self._hover(round(self.scroll_offset.y) + event.y)
 
     def on_leave(self) -> None:
-        """The mouse is elsewhere."""
+        """Clear the hover mark."""
         self._hover(-1)
 
     def _hover(self, index: int) -> None:
@@ -218,7 +218,7 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
         raise NotImplementedError
 
     def on_mount(self) -> None:
-        """Load behind the first paint."""
+        """Load the rows after the first paint."""
         if self.searches_at_once:
             self._field.focus()
         self.run_worker(self._load, exclusive=True)
@@ -233,16 +233,16 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
         self.refill()
 
     def matching(self, wanted: str) -> Sequence[PickerRow[ValueT]]:
-        """The rows to show while `wanted` stands in the search field."""
+        """The rows to show for the search text `wanted`."""
         return search_rows(self._rows, wanted)
 
     def first_row(self, rows: Sequence[PickerRow[ValueT]]) -> int:
-        """Where the highlight is at first."""
+        """The index of the first highlighted row."""
         return 0
 
     @property
     def wanted(self) -> str:
-        """What stands in the search field."""
+        """The text in the search field."""
         return self._field.value
 
     @property
@@ -251,7 +251,7 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
         return self._shown[self._list.current] if self._shown else None
 
     def say(self, text: str) -> None:
-        """Show a line below the rows until something else is searched for."""
+        """Show a line below the rows until the search text changes."""
         self._note = text
         self._show_message()
 
@@ -267,7 +267,7 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
             self.search()
 
     def search(self) -> None:
-        """Show what there is for the text in the search field."""
+        """Show the rows for the text in the search field."""
         self.refill()
 
     @on(Input.Submitted, "#picker-search")
@@ -301,14 +301,14 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
         self.row_highlighted(row)
 
     def preview_of(self, row: PickerRow[ValueT]) -> Content:
-        """What is shown of a row at the side, known without reading anything."""
+        """The preview of a row, known without reading anything."""
         return row.preview or Content("")
 
     def row_highlighted(self, row: PickerRow[ValueT]) -> None:
         """A row became the current one; for pickers that show its effect."""
 
     def nothing_highlighted(self) -> None:
-        """No row is left; for pickers that show more of one than its preview."""
+        """No row is left; for pickers that show more than a row's preview."""
 
     @on(RowList.Resized)
     def _fit(self, event: RowList.Resized) -> None:
@@ -316,7 +316,7 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
         self._show_column_titles()
 
     def action_move(self, step: int) -> None:
-        """Move the highlight without leaving the search field; headings are passed over."""
+        """Move the highlight without leaving the search field; skips headings."""
         if self._shown:
             place = min(max(self._list.current + step, 0), len(self._shown) - 1)
             after, before = range(place, len(self._shown)), range(place, -1, -1)
@@ -324,7 +324,7 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
             self._list.move_to(next(n for n in ways if not self._shown[n].is_heading))
 
     def action_search(self) -> None:
-        """Give the keys to the search field, where they do something else at first."""
+        """Focus the search field, for pickers whose keys do something else at first."""
         self._field.focus()
 
     def action_leave(self) -> None:
@@ -396,7 +396,7 @@ def search_rows(
     found = [row for row in rows if all(word in _haystack(row) for word in words)]
     if found or not fuzzy:
         return found
-    from rapidfuzz import fuzz  # only when nothing contains what was typed
+    from rapidfuzz import fuzz  # only if no row contains the typed text
 
     scores = [(fuzz.partial_ratio(wanted.lower(), row.title.lower()), row) for row in rows]
     close = [(score, row) for score, row in scores if score >= 70]
@@ -419,7 +419,7 @@ def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
 def picker_line(
     row: PickerRow[ValueT], widths: Sequence[int], width: int, title_width: int
 ) -> Content:
-    """Title, then the columns right-aligned; columns give way from the left if room is short."""
+    """Title, then the columns right-aligned; the left columns are dropped if space is short."""
     kept = list(range(len(row.columns)))
     while kept and sum(widths[i] + len(_GAP) for i in kept) > width - title_width:
         kept.pop(0)

@@ -42,7 +42,7 @@ _ANSWER_KEYS = "↑↓ move · enter answers · esc back"
 _KEYS: dict[_Stage, str] = {"pulls": "esc stop", "stops": "", "cannot": "esc back"}
 _STOPPED = "Stopped. Nothing was kept of the download."
 PACE_OVER_S = 5.0
-"""The pace is the mean of this long: shorter jumps about, longer lags behind."""
+"""The pace is the mean over this time: a shorter one jumps, a longer one lags."""
 
 _PACE_AFTER_S = 1.0
 """Before this time a pace would be a guess."""
@@ -58,7 +58,7 @@ class Pace:
         self._seen: deque[tuple[float, int]] = deque()
 
     def note(self, progress: PullProgress, now_s: float) -> None:
-        """Take what was done by `now_s`; another phase begins anew."""
+        """Record the progress at `now_s`; another phase starts again."""
         if progress.phase != self._phase or (
             self._seen and progress.done_bytes < self._seen[-1][1]
         ):
@@ -70,7 +70,7 @@ class Pace:
 
     @property
     def bytes_per_s(self) -> float | None:
-        """The present pace; None while it cannot be told, or nothing comes."""
+        """The present pace; None while it is unknown or nothing arrives."""
         if not self._seen:
             return None
         (first_s, first), (last_s, last) = self._seen[0], self._seen[-1]
@@ -80,7 +80,7 @@ class Pace:
 
 
 def transfer_text(progress: PullProgress, bytes_per_s: float | None) -> str:
-    """``downloading · 42.3 MB of 92.9 MB · 3.1 MB/s · 16s left``, as far as it is known."""
+    """``downloading · 42.3 MB of 92.9 MB · 3.1 MB/s · 16s left``, as far as known."""
     parts = [progress.phase]
     done, total = progress.done_bytes, progress.total_bytes
     if total:
@@ -129,7 +129,7 @@ class PullBar(Widget):
 
 
 class PullScreen(Modal[ModelRef]):
-    """Returns how the pulled model is used; None if the person left without it.
+    """Returns how the pulled model is used; None if the user left without it.
 
     Args:
         local: What is pulled, and how.
@@ -157,7 +157,7 @@ class PullScreen(Modal[ModelRef]):
         self._frames: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """What it is, what it takes, how far it is, the answers, a line of keys."""
+        """The model, its requirements, the progress, the answers, and a line of keys."""
         offer = self._local.offer
         with VerticalScroll(id="page", classes="frame", can_focus=False):
             yield Static("A model on this machine: no key, no server", id="page-title")
@@ -173,16 +173,16 @@ class PullScreen(Modal[ModelRef]):
             yield KeysLine(id="page-keys")
 
     def on_mount(self) -> None:
-        """Prepare the drawing of the progress; it stands still while nothing is pulled."""
+        """Prepare drawing the progress, which pauses while nothing is pulled."""
         self._frames = self.set_interval(1 / _FRAMES_PER_S, self._draw_progress, pause=True)
         self._enter(self._stage, self._local.problem)
 
     def on_resize(self) -> None:
-        """Keep in sight what is asked, or how the pull goes."""
+        """Keep the question or the progress visible."""
         self.when_drawn(self._keep_end_in_sight)
 
     def on_key(self, event: events.Key) -> None:
-        """Give the answer of a key; what was meant for the prompt starts no download."""
+        """Answer by key; keys meant for the prompt start no download."""
         if self._is_quiet and (number := self._list.number_for(event.key)) is not None:
             event.stop()
             self._answer(number)
@@ -216,7 +216,7 @@ class PullScreen(Modal[ModelRef]):
         self._pulling = self.run_worker(self._pull(), exclusive=True)
 
     def action_mark(self, step: int) -> None:
-        """Mark the answer above or below, or scroll where nothing is asked."""
+        """Mark the answer above or below, or scroll if there is no question."""
         if self._stage in _YES:
             self._list.move(step)
         else:
@@ -250,7 +250,7 @@ class PullScreen(Modal[ModelRef]):
             self.dismiss(model)
 
     def _note(self, progress: PullProgress) -> None:
-        """Keep what is drawn with the next frame; called in any thread."""
+        """Store the progress for the next frame; called in any thread."""
         self._progress = progress
 
     def _draw_progress(self) -> None:

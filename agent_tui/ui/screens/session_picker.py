@@ -53,7 +53,7 @@ from agent_tui.ui.transcript.blocks import Block, NoticeBlock
 
 _TYPING_PAUSE_S = 0.04
 _END_ENTRIES = 60
-"""Enough to hold the last messages with text, between which tools were at work."""
+"""Enough to include the last messages with text, between tool results."""
 
 _NOTHING_OF_OTHERS = "No pi, Claude Code or Codex sessions found."
 _COLUMNS_OF_OTHERS = ("agent", "size", "age")
@@ -84,7 +84,7 @@ def foreign_rows(
 
 
 def session_facts(summary: SessionSummary, now: datetime) -> Content:
-    """What is known of a session without reading it."""
+    """The facts about a session that need no reading."""
     tokens = f" · {short_count(summary.context_tokens)} tokens" if summary.context_tokens else ""
     facts = [
         short_path(summary.cwd, Path.home()),
@@ -102,7 +102,7 @@ def _foreign_title(file: ForeignFile) -> str:
 
 
 def foreign_facts(file: ForeignFile, now: datetime) -> Content:
-    """What is known of another agent's session without reading it whole."""
+    """The facts about another agent's session that need no complete reading."""
     where = short_path(file.cwd, Path.home()) if file.cwd != Path() else "folder unknown"
     size = f"{file.agent_label} · {_kilobytes(file)}"
     return _titled(_foreign_title(file), [where, size, age(file.modified, now)])
@@ -246,7 +246,7 @@ class SessionPicker(PickerScreen[PickedSession]):
             await self._show_sessions()
 
     def _read_pages(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The first page is shown at once, then each time as many again have been read."""
+        """Show the first page at once, then each time the number of sessions has doubled."""
         shown = 0
         with closing(self._store.pages(self._cwd)) as pages:
             for page in pages:
@@ -271,7 +271,7 @@ class SessionPicker(PickerScreen[PickedSession]):
             self.show_rows(rows)
 
     def first_row(self, rows: Sequence[PickerRow[PickedSession]]) -> int:
-        """What was worked in last of the first chain, which begins with its oldest session."""
+        """The newest session of the first chain, which begins with its oldest one."""
         chain = [0, *takewhile(lambda index: rows[index].guide, range(1, len(rows)))]
         known = [index for index in chain if rows[index].value.path in self._sessions]
         by_age = {index: self._sessions[rows[index].value.path].modified for index in known}
@@ -280,7 +280,7 @@ class SessionPicker(PickerScreen[PickedSession]):
     # Searching
 
     def matching(self, wanted: str) -> Sequence[PickerRow[PickedSession]]:
-        """Rows that show what is wanted, then those of sessions in which it was said."""
+        """Rows that match `wanted`, then those of sessions that contain it."""
         certain = search_rows(self._rows, wanted, fuzzy=False)
         hits = self._hits if self._hits_for == wanted else {}
         if not hits:
@@ -324,7 +324,7 @@ class SessionPicker(PickerScreen[PickedSession]):
     # The preview
 
     def preview_of(self, row: PickerRow[PickedSession]) -> Content:
-        """Its facts."""
+        """The facts of the session."""
         path = row.value.path
         parts: list[Content] = []
         if (summary := self._sessions.get(path)) is not None:
@@ -342,7 +342,7 @@ class SessionPicker(PickerScreen[PickedSession]):
             blocks = await asyncio.to_thread(_read_end, row.value)
         except (SessionError, OSError) as error:
             blocks = (NoticeBlock("error", str(error)),)
-        # None where the screen was left meanwhile.
+        # None if the screen was left meanwhile.
         for end in self.query("#picker-preview-end").results(PaintedLines):
             hit = self._hits.get(row.value.path) if self._hits_for == self.wanted else None
             snippet = hit.snippet if hit is not None else ""
@@ -350,7 +350,7 @@ class SessionPicker(PickerScreen[PickedSession]):
             self.query_one("#picker-preview-text", Static).update(self.preview_of(row))
 
     def nothing_highlighted(self) -> None:
-        """Nothing is left to show the end of."""
+        """Clear the preview."""
         self.query_one("#picker-preview-end", PaintedLines).show()
 
     # Keys

@@ -1,4 +1,4 @@
-"""Messages beside a list, as the chat draws them, with what is looked for marked."""
+"""Messages beside a list, drawn as in the chat, with search matches marked."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -51,8 +51,8 @@ def preview_lines(
     """`blocks` as rows of `width` cells, each word of `wanted` marked.
 
     Args:
-        blocks: What was said.
-        wanted: What stands in the search field.
+        blocks: The messages.
+        wanted: The search text.
         width: In cells.
         palette: The colours.
         snippet: One line that stands before `blocks` where they do not hold all of the words.

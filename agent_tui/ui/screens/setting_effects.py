@@ -1,4 +1,4 @@
-"""What a change of a setting does at once."""
+"""The immediate effects of changing a setting."""
 
 import os
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ def acts_at_once(key: SettingKey) -> bool:
 
 
 def in_use(front: "ScreenFront", key: SettingKey) -> str:
-    """The value in use now, where it can be changed besides the settings; else empty."""
+    """The value in use now, if it can differ from the setting; else empty."""
     match key:
         case ("model",):
             return front.runtime.conversation.model.name

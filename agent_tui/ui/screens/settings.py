@@ -70,14 +70,14 @@ def about(
     acts_at_once: bool,
     in_use: str = "",
 ) -> str:
-    """What a setting is, and what a change of it would do.
+    """The description of a setting, and the effect of changing it.
 
     Args:
         spec: The setting.
-        editor: Where the person's own file is.
-        loaded: What is in force by the settings.
+        editor: Where the user's own file is.
+        loaded: The settings in force.
         acts_at_once: Whether a change needs no new start.
-        in_use: What is in use just now, which may be another value; empty where it is the same.
+        in_use: The value in use now if it differs; empty if it is the same.
     """
     lines = [f"{spec.description}."]
     if why := editor.stronger_than_own(loaded, spec):
@@ -96,12 +96,12 @@ def about(
 
 
 class SettingsScreen(PickerScreen[SettingSpec]):
-    """Returns nothing; every change is kept and, where it can be, in force at once.
+    """Returns nothing; every change is stored and, if possible, applied at once.
 
     Args:
         editor: Where the settings are read and changed.
         front: The program that they are about.
-        wanted: What stands in the search field at first.
+        wanted: The initial search text.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "picker.tcss", "settings.tcss"]
@@ -173,17 +173,17 @@ class SettingsScreen(PickerScreen[SettingSpec]):
             self.run_worker(self._change(row.value), group="change", exclusive=True)
 
     def action_reset(self) -> None:
-        """Take the setting out of the person's file."""
+        """Take the setting out of the user's file."""
         row = self.present_row
         if row is not None and not row.is_heading:
             self.run_worker(self._reset(row.value), group="change", exclusive=True)
 
     def action_edit_file(self) -> None:
-        """Open the person's file in their editor; make a commented one first."""
+        """Open the user's file in their editor; make a commented one first."""
         self.run_worker(self._edit(), group="change", exclusive=True)
 
     def _show_message(self) -> None:
-        """What is said of a setting may take several lines."""
+        """Show the message, which may have several lines for a setting."""
         super()._show_message()
         if self._note:
             self.query_one("#picker-message", Static).update(Content(safe_text(self._note)))
@@ -226,7 +226,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         await self._follow(f"Ignored: {wrong}" if wrong else "Settings reloaded.", changed)
 
     async def _ask(self, spec: SettingSpec) -> Sequence[str] | None:
-        """What the person wants it to be; None if they left it."""
+        """The value that the user wants; None if they left the question."""
         settings = self._now.settings
         if self._editor.stronger_than_own(self._now, spec):
             settings = self._editor.load_own().settings
@@ -271,7 +271,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         return None if picked is None else [picked.name]
 
     async def _follow(self, news: str, specs: Sequence[SettingSpec]) -> None:
-        """Show the settings as they are now, and let what changed take effect."""
+        """Show the present settings, and apply those that changed."""
         self._loaded = loaded = await asyncio.to_thread(self._editor.load)
         later: list[str] = []
         for spec in specs:
@@ -296,7 +296,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
 
 
 def _values(spec: SettingSpec, present: str) -> ListingScreen[str]:
-    """Lets the person pick one of the values a setting may have, a dot before the present one."""
+    """Lets the user pick one of the values a setting may have, a dot before the present one."""
     choices = tuple(
         Choice(value, f"{'●' if value == present else ' '} {value}") for value in spec.choices
     )

@@ -1,4 +1,4 @@
-"""The tree of what was said: go back to an earlier message, fork from it, label or mark it."""
+"""The tree of messages: go back to an earlier one, fork from it, label or mark it."""
 
 import asyncio
 from collections import deque
@@ -58,7 +58,7 @@ _ROW_SIGNS: dict[RowKind, tuple[str, str]] = {
     "branch summary": ("≡", "$text-accent"),
     "note": ("i", "$text-accent"),
 }
-"""What stands before the text, and its colour."""
+"""The sign before the text, and its colour."""
 
 MARK_NAMES: dict[Mark, str] = {"keep": "kept", "pin": "always kept", "drop": "left out"}
 _HERE = "  here"
@@ -132,15 +132,15 @@ class TreeScreen(PickerScreen[TreeChoice]):
 
     def search(self) -> None:
         """Look for the text in a thread: there may be a great many messages."""
-        if self._tree is not None:  # else what loads it fills in the rows
+        if self._tree is not None:  # otherwise the loader fills in the rows
             self.run_worker(self._fill, group="tree", exclusive=True)
 
     def matching(self, wanted: str) -> Sequence[PickerRow[TreeChoice]]:
-        """The rows as they are: they were searched when they were made."""
+        """The rows unchanged: they were searched when they were made."""
         return self._rows
 
     def first_row(self, rows: Sequence[PickerRow[TreeChoice]]) -> int:
-        """Where the conversation is."""
+        """The row of the conversation's present place."""
         return next((i for i, row in enumerate(self.tree_rows) if row.is_here), len(rows) - 1)
 
     def clicked(self, index: int) -> None:
@@ -194,7 +194,7 @@ class TreeScreen(PickerScreen[TreeChoice]):
         await self._load()
 
     def action_mark(self) -> None:
-        """Ask what is to become of the current message."""
+        """Ask how to mark the current message."""
         if (row := self._current) is not None:
             marked = next((i for i, one in enumerate(_MARKS) if one.value == row.mark), 0)
             title, facts = "What becomes of this message?", (row.title,)
@@ -222,7 +222,7 @@ class TreeScreen(PickerScreen[TreeChoice]):
             self._show_preview(preview_blocks(shown, self._tree))
 
     def nothing_highlighted(self) -> None:
-        """Nothing is left to show."""
+        """Clear the preview."""
         self._show_preview(())
 
     def _show_preview(self, blocks: Sequence[Block]) -> None:
@@ -236,7 +236,7 @@ def _row(row: TreeRow) -> PickerRow[TreeChoice]:
 
 
 def preview_head(row: TreeRow) -> str:
-    """Whose message it is, where it stands, and its label."""
+    """The role of the message, its branch, and its label."""
     parts = [_KIND_NAMES[row.kind]]
     if not row.is_on_path:
         parts.append("on another branch")
@@ -248,7 +248,7 @@ def preview_head(row: TreeRow) -> str:
 
 
 def preview_blocks(row: TreeRow, tree: MessageTree) -> Sequence[Block]:
-    """The message as the chat shows it, and for one of the person's what the model answered."""
+    """The message as the chat shows it, and for one of the user's what the model answered."""
     entries = tree.with_results(row.entry)
     blocks = blocks_of(entries) or [NoticeBlock("info", row_text(row.entry, _RESULT_CHARS))]
     if row.kind == "person" and (answer := tree.answer_to(row.entry.id)):
@@ -257,7 +257,7 @@ def preview_blocks(row: TreeRow, tree: MessageTree) -> Sequence[Block]:
 
 
 def _last(trees: Iterator[JoinedTree]) -> JoinedTree | None:
-    """The last of `trees`; None where there are no more. Reads files."""
+    """The last of `trees`; None if there are no more. Reads files."""
     return next(iter(deque(trees, maxlen=1)), None)
 
 

@@ -1,1 +1,1 @@
-"""What stands around the chat: status bar, window title, hints, notifications."""
+"""What is around the chat: status bar, window title, hints, notifications."""

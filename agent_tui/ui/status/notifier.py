@@ -1,4 +1,4 @@
-"""Calling a person who looks elsewhere: a desktop notification where the terminal makes one."""
+"""Notify a user who is away: with a desktop notification if the terminal supports one."""
 
 import asyncio
 import subprocess
@@ -16,7 +16,7 @@ LONG_TURN_S = 10.0
 """A turn that ends sooner was waited for."""
 
 AWAY_AFTER_S = 60.0
-"""Without a key for so long, a person whose terminal does not tell of its focus may be away."""
+"""After so long without a key, a user may be away, if the terminal does not report its focus."""
 
 MAX_CHARS = 160
 _TMUX_TIMEOUT_S = 2.0
@@ -29,7 +29,7 @@ _END = "\x1b\\"
 
 @dataclass(frozen=True, slots=True)
 class NotifyMethod:
-    """How to call: by `protocol`, wrapped for tmux if need be; with the bell where it is None."""
+    """How to notify: by `protocol`, wrapped for tmux if needed, or with the bell if it is None."""
 
     protocol: Protocol | None = None
     through_tmux: bool = False
@@ -59,7 +59,7 @@ def notify_method(environ: Mapping[str, str], ask_tmux: Callable[[], str]) -> No
 
 
 def _protocol_of(names: str) -> Protocol | None:
-    """By the terminal's names: its program, its ``TERM``, what it answers when asked."""
+    """The protocol for the terminal's names: its program, ``TERM``, and its own answer."""
     lowered = names.lower()
     for word, protocol in _PROTOCOLS:
         if word in lowered:
@@ -74,7 +74,7 @@ _PROTOCOLS: tuple[tuple[str, Protocol], ...] = (
     ("kitty", "osc 99"),
     ("foot", "osc 777"),
 )
-"""Each by its own manual. ``TERM`` alone is enough for most, and is all that ssh hands on."""
+"""By each terminal's manual. ``TERM`` is enough for most, and is all that ssh passes on."""
 
 
 def _tmux_facts() -> str:
@@ -126,10 +126,10 @@ def _one_line(text: str) -> str:
 
 
 class Notifier:
-    """Decides when to call the person, and with what words.
+    """Decides when to notify the user, and with what text.
 
     Args:
-        setting: ``auto`` notifies where the terminal can, ``bell`` only rings, ``off`` is silent.
+        setting: ``auto`` notifies if the terminal can, ``bell`` only rings, ``off`` is silent.
         clock: Monotonic seconds.
     """
 
@@ -142,17 +142,17 @@ class Notifier:
         self._method: NotifyMethod | None = None
 
     def person_acted(self) -> None:
-        """A key came: somebody is there."""
+        """Note that a key was pressed."""
         self._acted_at = self._clock()
 
     def focus_changed(self, has_focus: bool) -> None:
-        """The terminal said that it is looked at, or not any more."""
+        """Note that the terminal gained or lost the focus."""
         self._has_focus = has_focus
         self.person_acted()
 
     @property
     def is_away(self) -> bool:
-        """Whether the person looks elsewhere, as far as can be known."""
+        """Whether the user is away, as far as is known."""
         if self._has_focus is None:
             return self._clock() - self._acted_at >= AWAY_AFTER_S
         return not self._has_focus
@@ -169,7 +169,7 @@ class Notifier:
         return self._method
 
     def text_for(self, event: AgentEvent) -> str:
-        """What to tell a person who is away about `event`; empty for nothing."""
+        """The notification about `event` for a user who is away; empty for none."""
         match event:
             case TurnStarted():
                 if self._turn_began_at is None:  # a loop has many turns and one end

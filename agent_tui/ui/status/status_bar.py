@@ -1,4 +1,4 @@
-"""The one line at the bottom: where, which model, what it costs, how full the context is."""
+"""The line at the bottom: folder, model, cost, and how full the context is."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +48,7 @@ class StatusFields:
     """What the bar shows. `branch` is empty outside a repository, `name` without a name.
 
     The context is compacted automatically at `compacts_at` percent of the window; 0 for never.
-    `order` names the parts that are shown, from left to right; `command` is what the person's own
+    `order` names the parts that are shown, from left to right; `command` is what the user's own
     command wrote. `sandbox` is the word for how commands run.
     `jobs` counts the background commands that run. `is_mouse_off`: clicks and drags are the
     terminal's.
@@ -96,7 +96,7 @@ def status_line(fields: StatusFields, width: int) -> Content:
 
 
 def _gauge(fields: StatusFields) -> Content:
-    """How full the window is, with a mark where room is made by itself."""
+    """How full the window is, with a mark where automatic compaction starts."""
     filled = min(fields.usage.percent * _GAUGE_CELLS // 100, _GAUGE_CELLS)
     mark = fields.compacts_at * _GAUGE_CELLS // 100 if fields.compacts_at else -1
     cells = [
@@ -154,7 +154,7 @@ def _left_parts(fields: StatusFields, left_out: tuple[str, ...]) -> list[Content
 
 
 def _place_of_branch(shown: list[str]) -> int:
-    """Where the branch stands right behind the folder; 0 where it does not."""
+    """The index of the branch directly after the folder; 0 if it is not there."""
     at = shown.index("branch") if "branch" in shown else 0
     return at if at and shown[at - 1] == "folder" else 0
 

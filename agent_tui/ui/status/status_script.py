@@ -1,4 +1,4 @@
-"""A command of the person's that writes a part of the status line."""
+"""A user-defined command that writes a part of the status line."""
 
 import asyncio
 import json
@@ -19,12 +19,12 @@ _MOST_BYTES = 16_000
 
 @dataclass(slots=True)
 class StatusScript:
-    """Runs the command whenever the facts are others, and not more often than it may.
+    """Runs the command whenever the facts change, within its rate limit.
 
     Attributes:
         command: For the shell; the settings of a project never name it.
         keeper: Starts it.
-        environ: The environment of commands that the person types.
+        environ: The environment of commands that the user types.
         every_s: Seconds from one run to the next, at least.
         folder: Where it runs. Not the project, whose files the programs it calls could obey.
         sleep: Waits so many seconds.
@@ -43,12 +43,12 @@ class StatusScript:
     _is_running: bool = field(default=False, init=False)
 
     def wants(self, facts: JsonObject) -> bool:
-        """Take note of `facts`; whether `follow` is to be started."""
+        """Store `facts`; returns whether to start `follow`."""
         self._wanted = facts
         return not self._is_running and facts != self._told
 
     async def follow(self, show: Callable[[str], None], fail: Callable[[str], None]) -> None:
-        """Run the command with the facts as they are, until they stay the same.
+        """Run the command with the present facts until they no longer change.
 
         Args:
             show: Takes the line.

@@ -1,4 +1,4 @@
-"""Keeps what stands around the chat true: status bar, title, hint, greeting, notifications."""
+"""Keeps what is around the chat up to date: status bar, title, hint, greeting, notifications."""
 
 import asyncio
 import json
@@ -23,15 +23,15 @@ from agent_tui.ui.transcript.blocks import StartRow, WelcomeBlock
 from agent_tui.ui.window import Window
 
 KNOWN_AFTER = 10
-"""So many messages sent, and the keys are known."""
+"""After this many sent messages, the user knows the keys."""
 
 Doing: TypeAlias = Literal["idle", "working", "asks"]
-"""What the program does, in the words of the terminal's title."""
+"""The state of the program, as shown in the terminal's title."""
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What the hints depend on. `text` is what stands in the prompt."""
+    """The state that hints depend on. `text` is the text in the prompt."""
 
     doing: Doing
     mode: PermissionMode
@@ -40,7 +40,7 @@ class Situation:
 
 
 def hint_text(now: Situation) -> str:
-    """The keys that are useful now, in one short line; empty where the screen shows them."""
+    """The keys that are useful now, in one short line; empty if the screen shows them."""
     if now.is_menu_open:
         return ""
     match now.doing:
@@ -70,7 +70,7 @@ def _idle_hint(now: Situation) -> str:
 
 
 def _new_line_hint() -> str:
-    """A key that any terminal sends, where there is one."""
+    """A new-line key that every terminal sends, if there is one."""
     keys = keys_in_force()
     if "ctrl+j" in keys.keys("newline"):
         return "ctrl+j new line"
@@ -81,7 +81,7 @@ class Onboarding:
     """Whether hints still help: counts sent messages over all sessions until there are enough.
 
     Args:
-        file: Where the count is kept; None is for a person who knows everything.
+        file: Where the count is kept; None is for a user who knows everything.
     """
 
     def __init__(self, file: Path | None) -> None:
@@ -94,7 +94,7 @@ class Onboarding:
         return self._sent < KNOWN_AFTER
 
     def load(self) -> None:
-        """Read the count. Blocking; a file that cannot be read counts as none."""
+        """Read the count. Blocking; an unreadable file counts as 0."""
         if self._file is None:
             return
         try:
@@ -105,7 +105,7 @@ class Onboarding:
             self._sent = max(kept, self._sent)
 
     def message_sent(self) -> None:
-        """A message was sent. Where the count cannot be kept, hints come again next time."""
+        """Count a sent message. If the count cannot be stored, hints return next time."""
         if self._file is None or not self.is_active:
             return
         self._sent += 1
@@ -117,15 +117,15 @@ class Onboarding:
 
 
 class StatusView:
-    """Shows how things stand.
+    """Shows the state of the program.
 
     Args:
         window: The terminal's title, mouse and bell.
         options: The conversation and what is said of this run.
-        widgets: What is changed.
+        widgets: The widgets to change.
 
     Attributes:
-        notifier: Decides whether the person is to be called.
+        notifier: Decides whether to notify the user.
         onboarding: Whether hints still help.
     """
 
@@ -152,11 +152,11 @@ class StatusView:
         self._sandbox = self._options.sandbox_word(cwd)
 
     def set_working(self, is_working: bool) -> None:
-        """Whether an activity runs; shown with the next event or refresh."""
+        """Set whether an activity runs; shown with the next event or refresh."""
         self._is_working = is_working
 
     def refresh(self) -> None:
-        """Bring all of it up to date, the prompt's frame included."""
+        """Update everything, including the prompt's frame."""
         fields = self.fields()
         self._widgets.status_bar.show(fields)
         self._run_script(fields)
@@ -167,7 +167,7 @@ class StatusView:
         self.refresh_hint()
 
     def refresh_hint(self) -> None:
-        """Tell a new user what is useful now."""
+        """Show a new user the keys that are useful now."""
         if not self.onboarding.is_active:
             self._widgets.activity.show_hint("")
             return
@@ -181,7 +181,7 @@ class StatusView:
         self._widgets.activity.show_hint(hint_text(situation))
 
     def follow(self, event: AgentEvent) -> None:
-        """An event was shown: title and hint follow, and a person who is away is called."""
+        """Update title and hint after an event, and notify a user who is away."""
         if self._offers_start:
             self._refresh_welcome()
         if self._doing != self._titled:
@@ -228,14 +228,14 @@ class StatusView:
         self.refresh()
 
     def _run_script(self, fields: StatusFields) -> None:
-        """Have the person's command look at how things stand, if it is to."""
+        """Run the user's command with the present facts, if needed."""
         script = self._options.status_script
         if script is not None and script.wants(self._facts(fields)):
             work = script.follow(self._show_script_line, self._tell_once)
             self._window.start_work(work, group="status script")
 
     def _facts(self, fields: StatusFields) -> JsonObject:
-        """What the person's command reads."""
+        """The facts for the user's command."""
         return {
             "model": fields.model,
             "context_percent": fields.usage.percent,
@@ -275,7 +275,7 @@ class StatusView:
         self._window.terminal.set_title(title)
 
     def greet(self) -> None:
-        """An empty chat was shown: find what can be resumed from it."""
+        """Find sessions to resume for an empty chat."""
         self._window.start_work(self._offer_sessions(), group="start")
 
     async def _offer_sessions(self) -> None:
@@ -283,7 +283,7 @@ class StatusView:
         self._refresh_welcome()
 
     def _refresh_welcome(self) -> None:
-        """Keep the greeting true; while it is all there is, the prompt offers its first step."""
+        """Update the greeting; while it is all there is, the prompt offers its first step."""
         transcript = self._widgets.transcript
         welcome = renewed_welcome(self._options, transcript.blocks, self._sessions)
         if welcome is not None:

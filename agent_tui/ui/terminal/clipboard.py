@@ -134,7 +134,7 @@ def copy_text(
         environ: Tells which terminal this is.
         by_terminal: Sends OSC 52.
         which: Finds a program.
-        run: Runs one; None is really.
+        run: Runs one; None to run it really.
     """
     text, run = strip_control_characters(text), run or _run
     ways = clipboard_ways(environ, which)

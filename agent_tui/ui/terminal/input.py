@@ -28,11 +28,11 @@ _BEGIN, _END = "\x1b[200~", "\x1b[201~"
 _CHUNK_BYTES = 65_536
 _TICK_S = 0.1
 PATIENCE_S = 2.0
-"""A paste whose end does not come is over when nothing came for so long."""
+"""A paste without an end is over after so long without input."""
 
 
 class BackgroundTold(Message):
-    """The terminal said what colour it has behind its text."""
+    """The terminal reported its background colour."""
 
     def __init__(self, is_light: bool) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class PasteSafeParser(XTermParser):
             data = data[rest:]
 
     def tick(self) -> Iterator[Message]:
-        """What is over because nothing more came."""
+        """Messages for input that is over because nothing more came."""
         if self._pasted is not None and time.monotonic() - self._fed_at > PATIENCE_S:
             self._pasted.append(_END)
             self._before = ""
@@ -108,7 +108,7 @@ class PasteSafeParser(XTermParser):
             return
         text = "".join(self._pasted).removesuffix(_END)
         self._pasted = None
-        for message in super().feed(_END):  # it was told of the beginning
+        for message in super().feed(_END):  # the beginning was already reported
             if not isinstance(message, events.Paste):
                 yield message
         yield events.Paste(text.replace("\0", ""))
@@ -136,7 +136,7 @@ class TerminalDriver(LinuxDriver):
                 pass
 
     def _read(self) -> bytes:
-        """What came; nothing where the terminal is gone."""
+        """The input; empty if the terminal is gone."""
         try:
             return os.read(self.fileno, _CHUNK_BYTES)
         except OSError:

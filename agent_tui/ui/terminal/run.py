@@ -23,7 +23,7 @@ class UiOutcome:
 
     Args:
         exit_code: For the shell.
-        wants: ``demo`` if the person chose the scripted tour.
+        wants: ``demo`` if the user chose the scripted tour.
         error: Why the program could not start; for whoever ran it.
     """
 
@@ -40,7 +40,7 @@ def run_ui(
     folder: Path | None = None,
     before_loading: "Callable[[Window], Awaitable[None]] | None" = None,
 ) -> UiOutcome:
-    """Show the screen until the person leaves, then say how to come back.
+    """Show the screen until the user leaves, then say how to come back.
 
     Args:
         load: Builds what the screen works on; runs in a thread after the first paint.

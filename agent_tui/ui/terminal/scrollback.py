@@ -15,7 +15,7 @@ from agent_tui.ui.transcript.blocks import Block, SummaryBlock
 from agent_tui.ui.transcript.plain import plain_texts
 
 _SCREENS_LEFT = 2
-"""So many screens of the conversation stay in the terminal after leaving."""
+"""Screens of the conversation that stay in the terminal after exit."""
 
 _CUT = "[…]"
 _ASK = "--- End of the conversation. Press Enter to return. ---"
@@ -65,14 +65,14 @@ def show_whole(app: App[ReturnT], text: str, wait: Callable[[], None]) -> None:
 
 
 def write_out(text: str) -> None:
-    """Print `text`; what the terminal's encoding has no sign for becomes ``?``."""
+    """Print `text`; characters that the terminal's encoding lacks become ``?``."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
     sys.stdout.flush()
 
 
 def wait_for_enter() -> None:
-    """Until a line is typed, or Ctrl+D. Blocking."""
+    """Wait for a line or Ctrl+D. Blocking."""
     while (typed := os.read(0, 1_024)) and not typed.endswith(b"\n"):
         pass
 

@@ -31,7 +31,7 @@ _END_WITHIN_S = 10
 
 
 def crash_report(error: BaseException | None) -> Text:
-    """Where the program broke, without keys and conversation: no values of variables."""
+    """The traceback of a fault, without keys, conversation and values of variables."""
     from agent_tui.providers.keys import secret_values
     from agent_tui.secret_text import mask_secrets
 
@@ -65,7 +65,7 @@ def _terminal_is_gone() -> bool:
 
 
 def _write_nowhere() -> None:
-    """Let what is still written vanish; end the hard way should it not get that far."""
+    """Discard further output; exit forcibly if the program does not end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for output in (1, 2):
         os.dup2(nowhere, output)
@@ -128,7 +128,7 @@ class TerminalState:
             self._send_mouse()
 
     def _send_mouse(self) -> None:
-        """The format of positions stays the driver's, which may have asked for pixels."""
+        """Switch mouse reports; the driver keeps the format of positions, which may be pixels."""
         if not self._is_mouse_on:
             self.write(_LEAVE_MOUSE)
         elif self._driver_has_mouse:

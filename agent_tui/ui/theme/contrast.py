@@ -18,10 +18,10 @@ TEXT_CONTRAST: Final = 4.5
 """What WCAG 2 asks of text (level AA)."""
 
 SIGN_CONTRAST: Final = 3.0
-"""And of signs that are not read, such as line numbers and rules that mean something."""
+"""The same for signs that are not read, such as line numbers and rules with a meaning."""
 
 LINE_CONTRAST: Final = 2.0
-"""And of lines that only divide: they are to be seen, not looked at."""
+"""The same for lines that only divide."""
 
 _STEPS = 20
 _BLACK, _WHITE = Color(0, 0, 0), Color(255, 255, 255)
@@ -60,7 +60,7 @@ _ATTRIBUTES = ("bold", "italic", "underline", "underline2", "strike", "blink")
 
 
 def contrast(one: Color, other: Color) -> float:
-    """How far two opaque colours stand apart, from 1 to 21 (WCAG 2)."""
+    """The contrast of two opaque colours, from 1 to 21 (WCAG 2)."""
     darker, brighter = sorted((_luminance(one), _luminance(other)))
     return (brighter + 0.05) / (darker + 0.05)
 
@@ -75,7 +75,7 @@ def _linear(part: float) -> float:
 
 
 def legible(ink: Color, ground: Color, least: float) -> Color:
-    """`ink`, as little lighter or darker as it takes to stand out by `least` on `ground`."""
+    """`ink`, lightened or darkened just enough for the contrast `least` on `ground`."""
     if contrast(ink, ground) >= least:
         return ink
     goal = _WHITE if contrast(_WHITE, ground) >= contrast(_BLACK, ground) else _BLACK
@@ -95,7 +95,7 @@ def legible_variables(variables: Mapping[str, str]) -> dict[str, str]:
     background, surface = (Color.parse(variables[name]) for name in ("background", "surface"))
     grounds = (background, surface)
     if any(ground.ansi is not None for ground in grounds):
-        return {**variables, "match": "ansi_default"}  # primary is what the highlight is
+        return {**variables, "match": "ansi_default"}  # the highlight uses the primary colour
     changed = dict(variables)
     for names, least in ((_TEXT_VARIABLES, TEXT_CONTRAST), (_SIGN_VARIABLES, SIGN_CONTRAST)):
         for name in names:
@@ -109,7 +109,7 @@ def legible_variables(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def _highlight(variables: Mapping[str, str], surface: Color) -> dict[str, str]:
-    """The row that is chosen in a list: a ground of its own, with text that can be read on it."""
+    """The selected row of a list: its background, with readable text."""
     foreground, muted, primary = (
         Color.parse(variables[name]) for name in ("foreground", "foreground-muted", "primary")
     )
@@ -139,7 +139,7 @@ def _color(value: str, ground: Color) -> Color:
 
 
 def legible_style(style: Style, ground: Color, least: float) -> Style:
-    """`style` with an ink that stands out by `least`, on `ground` if it has no other."""
+    """`style` with an ink of at least contrast `least`, on `ground` if it has no other."""
     if style.color is None:
         return style
     on = Color.from_rich_color(style.bgcolor) if style.bgcolor else ground
@@ -148,7 +148,7 @@ def legible_style(style: Style, ground: Color, least: float) -> Style:
 
 
 class WithoutColours(LineFilter):
-    """Takes all colours out of what is drawn."""
+    """Removes all colours from what is drawn."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         """The same segments without colours.
@@ -165,7 +165,7 @@ class WithoutColours(LineFilter):
 
 @lru_cache(4096)
 def colourless(style: Style, ground: Color) -> Style:
-    """`style` without colours: reversed where its ground stands out of `ground`, or dim."""
+    """`style` without colours: reversed if its ground contrasts with `ground`, or dim."""
     ink, paper = _rgb(style.color), _rgb(style.bgcolor) or ground
     is_marked = contrast(paper, ground) >= MARKED_CONTRAST
     is_faint = ink is not None and contrast(ink, paper) < DIM_CONTRAST
@@ -180,7 +180,7 @@ def colourless(style: Style, ground: Color) -> Style:
 
 
 def _rgb(colour: RichColor | None) -> Color | None:
-    """A colour that can be compared; None for those only the terminal knows."""
+    """A colour that can be compared; None for those that only the terminal knows."""
     if colour is None or colour.type is not ColorType.TRUECOLOR:
         return None
     return Color.from_rich_color(colour)

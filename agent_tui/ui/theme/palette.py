@@ -17,7 +17,7 @@ _ITALIC = Style(italic=True)
 _UNDERLINE = Style(underline=True)
 _STRIKE = Style(strike=True)
 _FADED = 0.5
-"""How much of the background is in the colours of what is past."""
+"""The share of the background in dimmed colours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def make_palette(variables: Mapping[str, str], *, ansi: bool) -> Palette:
 
 
 def dimmed(palette: Palette) -> Palette:
-    """`palette` for what is past: every ink nearer to the background, and no bright grounds."""
+    """`palette` for dimmed text: every ink nearer to the background, without bright grounds."""
     ground = palette.ground.bgcolor
     if ground is None:
         return palette.changed(lambda style: style + _DIM)

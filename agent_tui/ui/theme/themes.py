@@ -100,7 +100,7 @@ def theme_names() -> tuple[str, ...]:
 
 
 def theme_kind(theme: Theme) -> str:
-    """In a word or two what a theme is made for."""
+    """The kind of a theme, in a word or two."""
     if theme.ansi:
         return "terminal's own"
     return "dark" if theme.dark else "light"

@@ -1,4 +1,4 @@
-"""What the chat is made of: blocks of pure data, drawn elsewhere."""
+"""The parts of the chat: blocks of pure data, drawn elsewhere."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -11,12 +11,12 @@ BlockId: TypeAlias = int
 
 ReplyMark: TypeAlias = Literal["", "interrupted", "error", "length"]
 ToolStatus: TypeAlias = Literal["running", "ok", "nothing", "error", "denied", "cancelled"]
-"""`nothing`: a command printed nothing and said no by its exit code, as a search does."""
+"""`nothing`: a command printed nothing and its exit code means no match, as for a search."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserBlock:
-    """What the person said, and the images that went with it: their files in base64."""
+    """What the user said, and the images that went with it: their files in base64."""
 
     text: str
     images: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class AssistantBlock:
     """Visible text of a reply, as Markdown.
 
     `is_finished` is false while it streams. `mark` says how it ended when it did not end
-    well, `note` is what the person is told about that.
+    well, `note` is what the user is told about that.
     """
 
     markdown: str
@@ -48,7 +48,7 @@ class ThinkingBlock:
 class ToolBlock:
     """A tool call and what came of it.
 
-    `title` is one line for the person, `summary` a short result ("42 lines"), `diff` a
+    `title` is one line for the user, `summary` a short result ("42 lines"), `diff` a
     unified diff. While it runs, `output` holds its last lines, `lines_before` came before them.
     `images` are in base64. Of a command `printed_lines` counts what it printed, of which `output`
     may lack the middle; None for other calls. `kept_at` is the file with all of it. `todos` are the
@@ -73,10 +73,10 @@ class ToolBlock:
 
 @dataclass(frozen=True, slots=True)
 class BashBlock:
-    """A command the person ran with ``!``; `in_context` is false for ``!!``.
+    """A command the user ran with ``!``; `in_context` is false for ``!!``.
 
     While it runs, `output` holds its last lines, `lines_before` came before them. `printed_lines`
-    counts what it printed, of which `output` may lack a part; None where that is not known.
+    counts what it printed, of which `output` may lack a part; None if unknown.
     `kept_at` is the file with all of it.
     """
 
@@ -106,7 +106,7 @@ class SummaryBlock:
 
 @dataclass(frozen=True, slots=True)
 class NoticeBlock:
-    """One message of the program to the person; an answer is Markdown."""
+    """One message of the program to the user; an answer is Markdown."""
 
     level: Literal["info", "warning", "error"]
     text: str
@@ -115,14 +115,14 @@ class NoticeBlock:
 
 @dataclass(frozen=True, slots=True)
 class TurnBlock:
-    """The end of a turn: how long it took, and what it changed."""
+    """The end of a turn: its duration and its changes."""
 
     facts: TurnFacts
 
 
 @dataclass(frozen=True, slots=True)
 class DividerBlock:
-    """A rule across the chat, with a title in it where there is one."""
+    """A rule across the chat, with a title in it if there is one."""
 
     title: str = ""
 
@@ -165,7 +165,7 @@ Block: TypeAlias = (
 )
 
 DetailedBlock: TypeAlias = UserBlock | ToolBlock | BashBlock | SummaryBlock
-"""Blocks that unfold together; thinking has a key of its own."""
+"""Blocks that unfold together; thinking has its own key."""
 
 SpokenBlock: TypeAlias = UserBlock | AssistantBlock | ToolBlock | BashBlock
 """Blocks of messages: the same live and from a session, unlike what the program tells."""

@@ -23,7 +23,7 @@ block, however long, costs more than its last lines at each step.
 
 _CACHED_PIECES = 24
 CODE_EDGE = "▏ "
-"""Stands before each row of a code block."""
+"""Precedes each row of a code block."""
 
 _NO_INK = Style()
 
@@ -72,7 +72,7 @@ class CodePainter:
         return rows
 
     def highlight(self, code: str, language: str) -> list[list[Segment]]:
-        """The coloured runs of each line; plain where the language is unknown."""
+        """The coloured runs of each line; plain if the language is unknown."""
         return _coloured(code, self._lexer(language), self._style, self._palette.code)
 
     def inks(self, code: str, file_name: str) -> list[list[Segment]]:

@@ -71,7 +71,7 @@ def readable_text(block: Block) -> str:
 
 
 def block_label(block: Block) -> str:
-    """What a block is, in words that follow "in"."""
+    """The kind of a block, in words that follow "in"."""
     match block:
         case UserBlock():
             return "your message"
@@ -150,7 +150,7 @@ class FoundPlace:
 
 @dataclass(frozen=True, slots=True)
 class FindState:
-    """What is told of a search: the current match counts from 1, 0 where there is none.
+    """The state of a search: the current match counts from 1; 0 if there is none.
 
     `where` says what block it is in; not `is_counted`, there may be more than `total`.
     """
@@ -201,7 +201,7 @@ class Finder:
         self.is_counted = self._wanted is None
 
     def counting(self) -> Iterator[None]:
-        """Count all matches anew, in steps; blocks that did not change cost next to nothing."""
+        """Count all matches again, in steps; unchanged blocks cost almost nothing."""
         wanted, version = self._wanted, self._stack.version
         if wanted is None:
             return
@@ -227,7 +227,7 @@ class Finder:
         return count
 
     def state(self) -> FindState:
-        """Where the search stands."""
+        """The state of the search."""
         number, current = 0, self.current
         if current is not None:
             before = (count for block_id, count in self._found.items() if block_id < current.id)
@@ -268,7 +268,7 @@ class Finder:
         return index is not None and len(self._drawn_spans(index)) >= self._found.get(place.id, 0)
 
     def row_of(self, place: FoundPlace) -> int:
-        """The row of its block the match is on; the first where it is not on any."""
+        """The row of its block with the match; the first if no row has it."""
         index = self._stack.index(place.id)
         drawn = [] if index is None else self._drawn_spans(index)
         return drawn[min(place.number, len(drawn) - 1)][0][0] if drawn else 0
@@ -291,7 +291,7 @@ class Finder:
         return line
 
     def _pointed_at(self, line: Line) -> Line:
-        """The head of the block that holds the current match where no row can show it."""
+        """The head of the block with the current match, if no row can show it."""
         return replace(line, segments=highlighted(line, (0, -1), self.palette.found))
 
     def _drawn_spans(self, index: int) -> list[tuple[Span, ...]]:

@@ -63,7 +63,7 @@ class FindingView(StackView):
             self._show_match()
 
     def end_find(self, *, stays: bool) -> None:
-        """Leave the search, at the current match or where it was begun."""
+        """End the search at the current match or where it began."""
         finder, before = self._finder, self._before
         if finder is None or before is None:
             return
@@ -89,7 +89,7 @@ class FindingView(StackView):
             self._finder.palette = self._palette
 
     def _count_on(self) -> None:
-        """Count for a few milliseconds; go to a match where one is wanted and all are known."""
+        """Count for a few milliseconds; go to a match if one is wanted and all are known."""
         finder = self._finder
         if finder is None:
             return
@@ -111,12 +111,12 @@ class FindingView(StackView):
         self._tell(finder.state())
 
     def _begun_at(self) -> BlockId:
-        """The first block that was in sight when the search began."""
+        """The first visible block when the search began."""
         place = self._before.place if self._before is not None else None
         return 0 if place is None else place.id
 
     def _show_match(self) -> None:
-        """Scroll no more than it takes to have the current match in sight, unfolded."""
+        """Scroll just enough to show the current match, unfolded."""
         finder = self._finder
         if finder is None:
             return
@@ -147,7 +147,7 @@ class FindingView(StackView):
             self._stack.invalidate(index)
 
     def _reveal(self, block_id: BlockId, row: int) -> None:
-        """Bring a row of a block into sight; a row that is there already stays where it is."""
+        """Scroll a row of a block into view; does nothing if it is visible."""
         stack, height = self._stack, self.scrollable_content_region.height
         index = stack.index(block_id)
         if index is None or not height:

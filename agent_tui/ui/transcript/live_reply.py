@@ -18,7 +18,7 @@ class LiveReply:
         self._ids: list[BlockId] = []
 
     def begin(self) -> BlockId:
-        """A reply begins after what came of the one before; it takes no room yet."""
+        """Begin a reply after the blocks of the last one; it has no height yet."""
         self.close("", "")
         item = self._add(AssistantBlock("", is_finished=False))
         self._ids = [item.id]
@@ -30,7 +30,7 @@ class LiveReply:
         return ids
 
     def extend(self, kind: PieceKind, text: str) -> int | None:
-        """Add a piece; returns where the block is that grew, None where it is gone."""
+        """Add a piece; returns the index of the block that grew, None if it is gone."""
         index = self._stack.index(self._live_id(kind))
         if index is None:
             return None
@@ -89,7 +89,7 @@ class LiveReply:
         return item
 
     def _finish(self, block_id: BlockId, mark: ReplyMark, note: str) -> None:
-        """Nothing more comes for a block; an empty one is taken out."""
+        """Finish a block; an empty one is removed."""
         index = self._stack.index(block_id)
         if index is None:
             return

@@ -223,7 +223,7 @@ class MarkdownPainter:
         return table_lines(table, right, width, rule=palette.faint)
 
     def _inlines(self, nodes: Sequence[SyntaxTreeNode], style: Style) -> list[Segment]:
-        """Runs of inline Markdown; a line break is a run of its own that holds a newline."""
+        """Runs of inline Markdown; a line break is a separate run with a newline."""
         runs: list[Segment] = []
         for node in nodes:
             runs.extend(self._inline(node, style))
@@ -253,7 +253,7 @@ class MarkdownPainter:
                 return [Segment(safe_text(node.content, keep_newlines=False), style)]
 
     def _link(self, node: SyntaxTreeNode, style: Style) -> list[Segment]:
-        """The label, and the address where the label does not already show it."""
+        """The label, and the address if the label does not show it."""
         palette = self._palette
         label = self._inlines(node.children, style + palette.link)
         address = safe_text(str(node.attrs.get("href", "")), keep_newlines=False)
@@ -264,7 +264,7 @@ class MarkdownPainter:
 
 
 def _content(node: SyntaxTreeNode) -> str:
-    """The source of a node that has no drawing of its own."""
+    """The source of a node without its own drawing."""
     return "" if node.is_nested or node.is_root else node.content
 
 

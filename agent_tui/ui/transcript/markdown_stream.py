@@ -116,7 +116,7 @@ class MarkdownStream:
         return nodes, source
 
     def _parse(self, *, is_end: bool) -> list[SyntaxTreeNode]:
-        """The top-level blocks of the tail; none where it is too large to be parsed."""
+        """The top-level blocks of the tail; none if it is too large to parse."""
         tail = self._tail
         if not tail.strip():
             return []
@@ -147,7 +147,7 @@ class MarkdownStream:
         self._tail_rows = []
 
     def _draw(self, node: SyntaxTreeNode, source: list[str]) -> list[Line]:
-        """The rows of a block; its source where there would be nothing to see."""
+        """The rows of a block; its source if they would be empty."""
         rows = self._painter.block(node)
         if not rows and node.map:
             first, end = node.map
@@ -169,7 +169,7 @@ class MarkdownStream:
 
 
 def _sliced(text: str) -> Iterator[str]:
-    """Pieces of about `_SLICE_CHARS`, cut after a newline where there is one."""
+    """Pieces of about `_SLICE_CHARS`, cut after a newline if there is one."""
     start = 0
     while len(text) - start > _SLICE_CHARS:
         end = text.rfind("\n", start, start + _SLICE_CHARS) + 1

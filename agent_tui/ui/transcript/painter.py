@@ -55,7 +55,7 @@ _NOTICE_MARKS: dict[NoticeSubject, str] = {
     "plan": "☐",
     "file": "▤",
 }
-"""What stands before a message of the program, by what it is about."""
+"""The sign before a message of the program, by its subject."""
 
 _FOLDED_USER_LINES = 6
 """Lines at either end of a long message that show while it is folded: what was typed stands
@@ -83,7 +83,7 @@ class BlockPainter:
 
     @property
     def dimmed(self) -> "BlockPainter":
-        """The same for what was said before a compaction."""
+        """The painter for messages from before a compaction."""
         thinks = self.show_thinking
         if self._dimmed is None or self._dimmed.show_thinking != thinks:
             palette = dimmed(self.palette)
@@ -95,7 +95,7 @@ class BlockPainter:
         return MarkdownStream(self._parser, self._markdown)
 
     def paint(self, block: Block, *, is_expanded: bool) -> list[Line]:
-        """The rows of `block`; none where there is nothing to show yet."""
+        """The rows of `block`; none if there is nothing to show yet."""
         match block:
             case UserBlock():
                 return self._user(block, is_expanded=is_expanded)
@@ -228,7 +228,7 @@ class BlockPainter:
         return prefixed(rows, [Segment(" ─ ", self.palette.faint)], [Segment(" " * MARGIN)])
 
     def _divider(self, title: str, hint: str = "") -> list[Line]:
-        """A rule with `title` in it, and `hint` near its right end where there is room."""
+        """A rule with `title` in it, and `hint` near its right end if it fits."""
         palette = self.palette
         if not title:
             rule = Segment(" " + "─" * max(0, self.width - 2), palette.faint)
@@ -272,7 +272,7 @@ class BlockPainter:
         return prefixed(body, head, [Segment(" " * (size + 2))])
 
     def _start_row(self, row: StartRow, column: int, size: int) -> list[Line]:
-        """What it is, cut to its column, and beside that what it means."""
+        """The item, cut to its column, and its meaning beside it."""
         palette = self.palette
         text = safe_text(row.text, keep_newlines=False)
         if cell_len(text) > column - 2:
@@ -320,7 +320,7 @@ def short_tokens(tokens: int) -> str:
 
 
 def estimate_rows(block: Block, width: int) -> int:
-    """A guess of how many rows a block takes, without drawing it."""
+    """An estimate of the number of rows of a block, without drawing it."""
     match block:
         case UserBlock(text=text) | AssistantBlock(markdown=text):
             measure = max(10, min(width - MARGIN - 1, MAX_MEASURE))

@@ -98,12 +98,12 @@ class BlockStack:
         return self._total
 
     def index(self, block_id: BlockId) -> int | None:
-        """Where the block is, or None when it is gone."""
+        """The index of the block, or None if it is gone."""
         index = bisect_left(self._ids, block_id)
         return index if index < len(self._ids) and self._ids[index] == block_id else None
 
     def nearest(self, block_id: BlockId) -> int:
-        """Where the block is or, when it is gone, the one that followed it."""
+        """The index of the block or, if it is gone, of the one that followed it."""
         return min(bisect_left(self._ids, block_id), max(0, len(self._ids) - 1))
 
     def append(self, block: Block) -> Item:
@@ -117,7 +117,7 @@ class BlockStack:
         return item
 
     def prepend(self, blocks: Sequence[Block]) -> Sequence[Item]:
-        """Put blocks of the past above all others."""
+        """Put dimmed blocks above all others."""
         first = self._lowest_id - len(blocks)
         width = self._painter.width
         items = [
@@ -140,7 +140,7 @@ class BlockStack:
         self.version += 1
 
     def dim_above(self, index: int) -> None:
-        """Let all blocks above the one at `index` be past; their heights stay."""
+        """Dim all blocks above the one at `index`; their heights stay."""
         for item in self._items[:index]:
             if not item.is_past:
                 item.is_past = True
@@ -158,7 +158,7 @@ class BlockStack:
         self.invalidate(index)
 
     def grow(self, index: int, block: Block) -> None:
-        """Take over what a block became; its rows are drawn or set by the caller."""
+        """Replace a block's data; the caller draws or sets its rows."""
         self._items[index].block = block
         self.version += 1
 
@@ -177,13 +177,13 @@ class BlockStack:
         self._valid = self._kept_rows = 0
 
     def invalidate(self, index: int) -> None:
-        """Something about the block changed: draw it again when it is seen."""
+        """Draw the block again when it is next visible."""
         item = self._items[index]
         self._forget_rows(item)
         item.is_measured = False
 
     def restyle(self, painter: BlockPainter, *, keeps_heights: bool) -> None:
-        """Draw everything anew with `painter` when it is seen."""
+        """Draw everything again with `painter` when it becomes visible."""
         self._painter = painter
         for item in self._items:
             item.rows = None

@@ -36,12 +36,12 @@ _KEPT_AROUND = 40
 """Blocks above and below the screen whose rows are kept in any case."""
 
 _NEAR_SCREENS = 4
-"""A scroll of fewer screens moves relative to what was seen; a longer one is a jump."""
+"""A scroll of fewer screens is relative to the view; a longer one is a jump."""
 
 _MAX_CACHED_STRIPS = 500
 
 _EARLIER_SCREENS = 2
-"""What was said earlier is asked for when so many screens are left above."""
+"""Earlier messages are requested when this many screens are left above."""
 
 
 class StackView(ScrollView, can_focus=False):
@@ -78,7 +78,7 @@ class StackView(ScrollView, can_focus=False):
     class FollowChanged(Message):
         """The view began or ceased to follow the end, or blocks came while it did not.
 
-        `new_count` blocks were added below since the person scrolled up.
+        `new_count` blocks were added below since the user scrolled up.
         """
 
         following: bool
@@ -86,7 +86,7 @@ class StackView(ScrollView, can_focus=False):
 
     @dataclass
     class EarlierWanted(Message):
-        """The person is near the top, and what was said earlier is not there yet."""
+        """The user is near the top, and earlier messages are not loaded yet."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -194,7 +194,7 @@ class StackView(ScrollView, can_focus=False):
         return self._base_style
 
     def notify_style_update(self) -> None:
-        """The style sheet may have changed our colours."""
+        """Note that the style sheet may have changed our colours."""
         super().notify_style_update()
         self._base_style = None
 
@@ -310,7 +310,7 @@ class StackView(ScrollView, can_focus=False):
             self.vertical_scrollbar.position = self.scroll_y
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Tell the person's scrolling from our own and from the clamping of a resize."""
+        """Tell the user's scrolling from our own and from the clamping of a resize."""
         super().watch_scroll_y(old_value, new_value)
         if self._is_settling or self.size != self._settled_size:
             return

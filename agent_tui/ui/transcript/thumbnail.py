@@ -24,7 +24,7 @@ MAX_COLUMNS = 56
 MAX_ROWS = 16
 _HALF = "▀"
 _SEEN_THROUGH = (128, 128, 128)
-"""What stands behind transparent parts."""
+"""The background of transparent parts."""
 
 
 _TERMINALS = frozenset({"xterm-kitty", "xterm-ghostty"})

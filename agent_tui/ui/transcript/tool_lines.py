@@ -29,7 +29,7 @@ _LIVE_HELPER_LINES = 1
 """Of a helper what it does now: several may run."""
 
 _FOLDED_BASH_LINES = 10
-"""Of a command that the person ran to see what it prints."""
+"""Of a command that the user ran to see what it prints."""
 
 _FOLDED_STEPS = 10
 _FOLDED_DIFF_LINES = 12
@@ -76,7 +76,7 @@ def tool_lines(
 
 
 def bash_lines(block: BashBlock, palette: Palette, width: int, *, is_expanded: bool) -> list[Line]:
-    """A command of the person's: the command, then the end of its output."""
+    """A command of the user's: the command, then the end of its output."""
     style = palette.error if block.status == "error" else palette.accent
     command = safe_text(block.command)
     head = prefixed(
@@ -213,7 +213,7 @@ def _is_prose(block: ToolBlock | BashBlock) -> bool:
 
 
 def _cut(row: Line, palette: Palette) -> Line:
-    """The first row of a line that goes on."""
+    """The first row of a line that continues."""
     text = set_cell_size(row.text, max(1, row.cells - 1)).rstrip()
     return Line((Segment(text, palette.muted), Segment("…", palette.faint)), tail=1)
 

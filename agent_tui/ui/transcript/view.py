@@ -1,4 +1,4 @@
-"""The chat: what the program tells it to show, and what the person does with it."""
+"""The chat: what the program tells it to show, and what the user does with it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -239,7 +239,7 @@ class Transcript(FindingView):
 
     @property
     def _inset(self) -> int:
-        """A greeting stands in the middle until something is said."""
+        """Centre a greeting until the first message."""
         first = self._stack[0].block if len(self._stack) else None
         if not isinstance(first, WelcomeBlock) or first.is_begun:
             return 0

@@ -1,4 +1,4 @@
-"""Carrying out the calls of the compression agent on a plan, and answering them."""
+"""Apply the calls of the compression agent to a plan, and answer them."""
 
 import json
 from dataclasses import dataclass
@@ -46,29 +46,29 @@ from agent_tui.sessions.entries import Entry
 from agent_tui.text import repair_text
 
 _MOST_CALLS = 32
-"""In one reply; more are a model that goes round in circles."""
+"""Most calls in one reply; a model that makes more is going round in circles."""
 
 _LEAST_SAVING_TOKENS = 16
 _LEAST_SEGMENT_TOKENS = 200
 _LEAST_CONTENTS_TOKENS = 100
 _FRAME_TOKENS = 120
-"""What stands around the contents of a segment."""
+"""Tokens around the contents of a segment."""
 
 _MOST_WORDS, _LEAST_WORDS = 300, 30
 _WORD_SHARE = 12
-"""Tokens of a segment for each word that may stand for it."""
+"""Tokens of a segment per word that may replace it."""
 
 _SHOWN_CHARS = 70
 _SAID_PART = 6
-"""Of a segment, what the person's words may take of its size."""
+"""The user's words may take this fraction of a segment's size."""
 
 _TOKENS_PER_FILE_CHAR = 2
-"""File names may add this much to a text: an eighth of what it stands for, about."""
+"""File names may add this much to a text: about an eighth of what it replaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Bounds in tokens: of a reply, of the list, of all answers together, of a listed segment."""
+    """Limits in tokens: of a reply, of the list, of all answers together, of a listed segment."""
 
     output: int
     listing: int
@@ -78,12 +78,12 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What came of one reply.
+    """The result of carrying out one reply.
 
     Args:
         messages: The reply and an answer to each of its calls, in order.
-        is_verified: The agent asked whether the target is met, and it is.
-        problem: What was wrong with the last call, if none of them was carried out.
+        is_verified: Whether the agent asked if the target is met, and it is.
+        problem: What was wrong with the last call, if no call was carried out.
     """
 
     messages: tuple[Message, ...]
@@ -92,12 +92,12 @@ class Done:
 
 
 class AgentActions:
-    """Edits a plan as calls ask for. Messages have the numbers from 1 on.
+    """Edits a plan as the calls request. Messages are numbered from 1.
 
     Attributes:
-        plan: What came of it so far.
-        results: How many tool results were made short.
-        segments: How many segments were replaced by a text.
+        plan: The plan so far.
+        results: Number of tool results shortened.
+        segments: Number of segments replaced by a text.
     """
 
     def __init__(self, plan: MessagePlan) -> None:
@@ -109,14 +109,14 @@ class AgentActions:
         self._readable: set[range] = set()
 
     def forget_contents(self) -> None:
-        """What was read is no part of the next request: it must be read again."""
+        """Forget which segments were read: the next request does not contain them."""
         self._shown.clear()
 
     def carry_out(self, reply: ModelReply, room: Room) -> Done:
-        """Do what the calls of `reply` ask for, in their order.
+        """Carry out the calls of `reply` in order.
 
-        A segment can only be replaced right after it was read: later its contents are no longer
-        before the agent.
+        A segment can only be replaced right after it was read: later the agent no longer sees its
+        contents.
         """
         long_answers = sum(call.name in (SEGMENT, METADATA) for call in reply.calls[:_MOST_CALLS])
         share = room.answers // max(long_answers, 1)
@@ -147,12 +147,12 @@ class AgentActions:
         return Done((message, *results), is_verified, "" if was_useful else problem)
 
     def listing(self, room_tokens: int, segment_tokens: int, skip: int = 0) -> str:
-        """What can be compressed, the oldest first: what is long ago is needed least.
+        """The segments that can be compressed, oldest first, as old ones are needed least.
 
         Args:
-            room_tokens: Bound of the list.
-            segment_tokens: How large a segment may be.
-            skip: How many of the oldest to leave out.
+            room_tokens: Limit of the list.
+            segment_tokens: Largest size of a segment.
+            skip: Number of the oldest to leave out.
         """
         segments = self._segments(segment_tokens)
         lines: list[str] = []
@@ -161,7 +161,7 @@ class AgentActions:
             results = sum(self.plan.size(u.position) for u in units if u.output is not None)
             said = next((unit.message.text for unit in units if unit.message.text.strip()), "")
             words = escape_tags(one_line(said, _SHOWN_CHARS))
-            quoted = json.dumps(words, ensure_ascii=False)  # can pass for no line of ours
+            quoted = json.dumps(words, ensure_ascii=False)  # cannot be mistaken for a line of ours
             line = f"{_named(segment)} {self._tokens(segment):,} {results:,} {quoted}"
             room_tokens -= self._counter.count_text(line) + 1
             if room_tokens < 0:
@@ -186,7 +186,7 @@ class AgentActions:
                 raise BadCallError(f"There is no tool {name[:60]!r}. Available: {names}.")
 
     def _shorten(self, arguments: JsonObject) -> str:
-        """Make results and their calls short, oldest first, up to the target."""
+        """Shorten results and their calls, oldest first, until the target is reached."""
         count = len(self._units)
         named = ranges_in(arguments.get("ids", arguments.get("id")))
         positions = {n - 1 for a, b in named for n in range(max(a, 1), min(b, count) + 1)}
@@ -236,7 +236,7 @@ class AgentActions:
         return f"Replaced messages {_named(segment)}. {self._verified()}"
 
     def _read(self, segment: range, share: int) -> str:
-        """What a segment holds, labelled, escaped and bounded, and what is to be done with it."""
+        """The contents of a segment, labelled, escaped and cut, and what to do with it."""
         room = share - _FRAME_TOKENS
         if room < _LEAST_CONTENTS_TOKENS:
             raise BadCallError("Not shown: read fewer segments at once.")
@@ -253,9 +253,9 @@ class AgentActions:
         )
 
     def _replace(self, segment: range, text: str) -> str:
-        """Put `text` and facts in the place of `segment`; why not, as a clause, if it will not do.
+        """Replace `segment` with `text` and facts; reports, as a clause, why `text` is unsuitable.
 
-        The text stands in the first message of the person or the model. A reply keeps its calls,
+        The text goes into the first message of the user or the model. A reply keeps its calls,
         shortened, and their results as lines.
         """
         units = [self._units[at] for at in segment]
@@ -281,7 +281,7 @@ class AgentActions:
         return ""
 
     def _facts(self, segment: range, tokens: int) -> str:
-        """What the person said, rules and all, open errors and touched files of a segment."""
+        """The user's messages with their rules, open errors and touched files of a segment."""
         entries = self._entries_of(segment)
         spoken = [(e.entry_id, e.text) for e in read_history(entries) if isinstance(e, Said)]
         said = said_by_person(spoken, tokens // _SAID_PART, self._counter)
@@ -293,7 +293,7 @@ class AgentActions:
         errors = tuple(error for error in ledger.errors if error in self._open_errors)
         facts = ledger.model_copy(update={"pinned": pinned, "errors": errors})
         told_chars = sum(len(line) + 3 for line in (*pinned, *errors))
-        room_chars = 2 * told_chars + tokens // _TOKENS_PER_FILE_CHAR  # rules get half of it
+        room_chars = 2 * told_chars + tokens // _TOKENS_PER_FILE_CHAR  # half of this is for rules
         blocks = fact_blocks(facts, window=3 * room_chars)
         own = f"<said-by-the-person>\n{block}\n</said-by-the-person>" if block else ""
         return "\n\n".join(part for part in (own, blocks) if part)
@@ -303,7 +303,7 @@ class AgentActions:
         return ledger_of(self._conversation.request).errors
 
     def _entries_of(self, segment: range) -> tuple[Entry, ...]:
-        """Its entries, those among them included that earlier edits left out."""
+        """The entries of a segment, including those between them that earlier edits left out."""
         path, units = self._conversation.request.path, self._units
         places = {entry.id: place for place, entry in enumerate(path)}
         start = min(places[units[at].entry_id] for at in segment)
@@ -317,10 +317,10 @@ class AgentActions:
         return f"Not met yet: {used:,} tokens, {used - target:,} too many."
 
     def _segments(self, most_tokens: int) -> list[range]:
-        """Messages in a row that can be compressed together, oldest first.
+        """Runs of messages that can be compressed together, oldest first.
 
-        They end where a message is protected or was compressed, before a message of the person's,
-        and between exchanges where they would be larger than `most_tokens`; small ones go together.
+        A run ends at a protected or compressed message, before a user message, and between
+        exchanges if it would exceed `most_tokens`; small ones are joined.
         """
         segments, size = [range(0)], 0
         for exchange in self._conversation.exchanges:
@@ -338,7 +338,7 @@ class AgentActions:
         return [found for found in segments if self._tokens(found) >= _LEAST_SEGMENT_TOKENS]
 
     def _present(self, segment: range) -> list[Message]:
-        """The messages of `segment` as the model would see them."""
+        """The messages of `segment` as the model would now see them."""
         ids = {self._units[at].entry_id for at in segment}
         return [item.message for item in self.plan.context if item.entry_id in ids]
 
@@ -347,6 +347,6 @@ class AgentActions:
 
 
 def _named(segment: range) -> str:
-    """The numbers of the messages of `segment`."""
+    """The numbers of the messages of `segment`, as text."""
     first, last = segment[0] + 1, segment[-1] + 1
     return str(first) if first == last else f"{first}-{last}"

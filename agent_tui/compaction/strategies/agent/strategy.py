@@ -26,14 +26,14 @@ from agent_tui.tokens import TokenCounter
 
 MOST_ROUNDS = 8
 TIME_LIMIT_S = 120.0
-"""Recorded summaries of large models took 71 to 105 s; work that takes longer is no gain."""
+"""Summaries of large models were recorded to take 71 to 105 s; a longer run is no gain."""
 
 _FORGIVEN_ROUNDS = 1
-"""Replies without any call that could be carried out, in all."""
+"""Replies allowed, in total, without any call that can be carried out."""
 
 _FOCUS_CHARS = 1_000
 _INPUT_SHARE = 0.75
-"""Our token estimates were up to 30 % under a provider's count on real sessions."""
+"""Our token estimates were up to 30 % below a provider's count in real sessions."""
 
 _OUTPUT_PARTS, _MOST_OUTPUT_TOKENS = 5, 6_000
 _LISTING_PARTS, _MOST_LISTING_TOKENS = 3, 6_000
@@ -41,19 +41,19 @@ _MOST_READING_TOKENS = 40_000
 _SEGMENT_TOKENS = (400, 6_000)
 _LEAST_TOKENS = 400
 _STATUS_TOKENS = 300
-"""What a request says besides prompt, tools, list and answers to calls."""
+"""Tokens of a request beside prompt, tools, list and answers to calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompressionAgent:
-    """Has a model shorten and sum up parts of a context until it meets its target.
+    """Lets a model shorten and summarize parts of a context until it meets its target.
 
-    Nothing is taken over unless the agent has verified that the target is met and a check by
-    code agrees; else the tiers take over.
+    Its result is used only if the agent has verified that the target is met and a check by code
+    agrees; otherwise the tiers take over.
 
     Args:
-        services: Models and counter; without a client there is no agent.
-        limit_s: Seconds for all of it.
+        services: Models and counter; without a client, planning fails.
+        limit_s: Time limit in seconds.
     """
 
     services: StrategyServices
@@ -64,11 +64,11 @@ class CompressionAgent:
     ) -> StrategyPlan:
         """See `Strategy.plan`.
 
-        Models are tried in the order of summaries; where one cannot be reached the next goes on
-        with the work, within the same rounds and time.
+        Models are tried in the same order as for summaries; if one is unreachable, the next
+        continues the work within the same rounds and time.
 
         Raises:
-            CompactionError: the agent did not come to the target, for the reason given.
+            CompactionError: The agent missed the target, for the reason given.
         """
         services = self.services
         if services.client is None:
@@ -95,7 +95,7 @@ class CompressionAgent:
 
 @dataclass(slots=True)
 class _Work:
-    """The rounds of one compaction, whichever models take part."""
+    """The rounds of one compaction, by whichever models take part."""
 
     actions: AgentActions
     client: ModelClient
@@ -106,7 +106,7 @@ class _Work:
 
     @property
     def statistics(self) -> dict[str, int]:
-        """What the agent did."""
+        """Counts of what the agent did."""
         return {
             "messages_changed": len(self.actions.plan.edits),
             "tool_results_shortened": self.actions.results,
@@ -115,10 +115,10 @@ class _Work:
         }
 
     async def run(self, found: Candidates) -> None:
-        """Let one of the models that were `found` work until it has verified the target.
+        """Let one of the models in `found` work until it has verified the target.
 
         Raises:
-            CompactionError: None does it.
+            CompactionError: No model does.
         """
         failures = list(found.problems)
         for model in found.models:
@@ -192,10 +192,10 @@ class _Work:
 
 
 def room_for(info: ModelInfo, counter: TokenCounter) -> Room | None:
-    """The bounds for a model; None where its window is too small to work in.
+    """The limits for a model; None if its window is too small to work in.
 
     A request holds prompt, tools, list, the last reply and the answers to its calls, and leaves
-    room for the next reply.
+    space for the next reply.
     """
     limits = [limit for limit in (info.max_output, _MOST_OUTPUT_TOKENS) if limit > 0]
     output = min(info.window // _OUTPUT_PARTS, *limits)

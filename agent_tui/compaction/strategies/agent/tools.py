@@ -1,4 +1,4 @@
-"""The four tools of the compression agent, and the words it is sent."""
+"""The four tools of the compression agent, and the texts it gets."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _RANGE = re.compile(r"(\d{1,7})(?:\.0)?\b(?:\s*(?:-|–|\.\.|to)\s*[#L]?(\d{1,7}
 
 
 class BadCallError(ToolError):
-    """A call that cannot be carried out: why, and as a hint what the model can do about it."""
+    """A call that cannot be carried out; the hint says what the model can do about it."""
 
 
 def _tool(
@@ -83,10 +83,10 @@ REMINDER = f"Your last reply called no tool. Call tools; end with {VERIFY}."
 
 
 def arguments_of(text: str) -> JsonObject:
-    """The arguments of a call as they were sent; no text at all means no arguments.
+    """Parse the arguments of a call; an empty text means no arguments.
 
     Raises:
-        BadCallError: They are none.
+        BadCallError: They are not a JSON object.
     """
     try:
         value = repair_json(cast(JsonValue, json.loads(text.strip() or "{}")))
@@ -105,10 +105,10 @@ def ranges_in(value: JsonValue) -> list[tuple[int, int]]:
 
 
 def number_in(arguments: JsonObject, key: str) -> int:
-    """The one number that the argument `key` is.
+    """The number in the argument `key`.
 
     Raises:
-        BadCallError: It is none, or several.
+        BadCallError: It has no number, or several.
     """
     match ranges_in(arguments.get(key)):
         case [(first, last)] if first == last:
