@@ -1,57 +1,47 @@
-"""Tools and commands of other packages, which the person's settings name."""
+"""Loading what other packages bring: those that the person's settings name, and no others."""
 
 import importlib.util
+import re
 import sys
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distribution
 from pathlib import Path
+from typing import cast
 
-from agent_tui.api.tools import FunctionTool
-from agent_tui.commands.core.command import Command
+from agent_tui.cli.folders import present_folder_or_none
+from agent_tui.cli.settings import read_settings
+from agent_tui.commands.core.plugin_kinds import KINDS
+from agent_tui.commands.core.plugins import AnyKind, Named, Plugins
 from agent_tui.safe_text import printable_line
-from agent_tui.tools.registry import OfferedTool, default_toolbox
 
-TOOLS, COMMANDS = "agent_tui.tools", "agent_tui.commands"
-"""Groups of entry points: values of `agent_tui.tool`, and of `agent_tui.command`."""
+_NAME = re.compile(r"[A-Za-z0-9][\w-]*", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Plugins:
-    """What was loaded, and for the person a line about each thing that was not.
-
-    Args:
-        tools: For the model. They are asked for like tools of MCP servers, since they run in the
-            program and not in the sandbox.
-        commands: For the person.
-        problems: What could not be loaded, and what to do.
-    """
-
-    tools: tuple[OfferedTool, ...] = ()
-    commands: tuple[Command, ...] = ()
-    problems: tuple[str, ...] = ()
+def plugins_in_shell(*kinds: AnyKind) -> Plugins:
+    """What the packages of the person's settings bring of `kinds`, for a subcommand."""
+    here = present_folder_or_none()
+    return load_plugins(read_settings(None).plugins, (here,) if here else (), kinds)
 
 
-def load_plugins(packages: Sequence[str], writable: Collection[Path]) -> Plugins:
-    """The tools and commands of `packages`. What goes wrong with one takes nothing from another.
+def load_plugins(
+    packages: Sequence[str], writable: Collection[Path], kinds: Sequence[AnyKind] = KINDS
+) -> Plugins:
+    """What `packages` bring of `kinds`. What goes wrong with one takes nothing from another.
 
     Args:
         packages: Names of installed packages. No others are imported.
         writable: Folders in which the model's commands may write. A package that lies there is not
             loaded: it would let the model write code that runs outside the sandbox.
+        kinds: What is wanted; entry points of other groups are not imported.
     """
-    if not packages:
-        return Plugins()
-    tools: list[OfferedTool] = []
-    commands: list[Command] = []
+    brought: dict[str, list[Named]] = {kind.group: [] for kind in kinds}
     problems: list[str] = []
-    taken = {spec.name for spec in default_toolbox().specs}
     for package in packages:
         shown = printable_line(package)
         try:
             found = distribution(package)
-            entries = [one for one in found.entry_points if one.group in (TOOLS, COMMANDS)]
+            entries = found.entry_points
         except PackageNotFoundError:
             problems.append(
                 f"No plugin {shown} is installed beside agent-tui. Install it with `uv tool "
@@ -61,23 +51,34 @@ def load_plugins(packages: Sequence[str], writable: Collection[Path]) -> Plugins
         except (ValueError, OSError) as error:
             problems.append(f"The metadata of the plugin {shown} cannot be read: {error}.")
             continue
-        for entry in entries:
-            try:
-                value = _load(entry, found, writable)
-                match value:
-                    case FunctionTool() if value.name in taken:
-                        raise _UnusableError(f"its tool {value.name} exists already")
-                    case FunctionTool() if entry.group == TOOLS:
-                        taken.add(value.name)
-                        tools.append(value.offered(access="outside"))
-                    case Command() if entry.group == COMMANDS:
-                        commands.append(value)
-                    case _:
-                        maker = "tool" if entry.group == TOOLS else "command"
-                        raise _UnusableError(f"{entry.value} was not made by agent_tui.{maker}")
-            except _UnusableError as error:
-                problems.append(f"Of the plugin {shown}, {entry.name} was not loaded: {error}.")
-    return Plugins(tuple(tools), tuple(commands), tuple(dict.fromkeys(problems)))
+        for kind in kinds:
+            for entry in entries.select(group=kind.group):
+                try:
+                    value = _checked(_load(entry, found, writable), entry, kind)
+                    if value.name in _taken(kind, brought[kind.group]):
+                        raise _UnusableError(f"{value.name} exists already")
+                    brought[kind.group].append(kind.guarded(value))
+                except _UnusableError as error:
+                    problems.append(f"Of the plugin {shown}, {entry.name} was not loaded: {error}.")
+    return Plugins(brought, tuple(dict.fromkeys(problems)))
+
+
+def _checked(value: object, entry: EntryPoint, kind: AnyKind) -> Named:
+    """`value` as one of `kind`.
+
+    Raises:
+        _UnusableError: It is something else, or its name cannot be typed as one word.
+    """
+    if not isinstance(value, kind.value_type):
+        raise _UnusableError(f"{entry.value} was not made by agent_tui.{kind.maker}")
+    made = cast(Named, value)
+    if not _NAME.fullmatch(str(made.name)):
+        raise _UnusableError(f"its name {made.name!r} is not a word of letters, digits, - and _")
+    return made
+
+
+def _taken(kind: AnyKind, brought: Iterable[Named]) -> set[str]:
+    return {*(one.name for one in (*kind.own(), *brought)), *kind.reserved()}
 
 
 class _UnusableError(Exception):

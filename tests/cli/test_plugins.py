@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.cli.plugins import load_plugins
+from agent_tui.commands.core.plugin_kinds import COMMANDS, TOOLS
 
 CODE = """
 from agent_tui import command, tool
@@ -53,8 +54,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_package_that_is_named_gives_its_tools_and_commands(site: Path, tmp_path: Path) -> None:
     found = load_plugins(["Weather-Plugin"], [tmp_path / "work"])
-    assert [offered.name for offered in found.tools] == ["weather"]
-    assert [command.usage for command in found.commands] == ["/forecast [place]"]
+    assert [tool.name for tool in found.of(TOOLS)] == ["weather"]
+    assert [command.usage for command in found.of(COMMANDS)] == ["/forecast [place]"]
     assert len(found.problems) == 3
     for why in ("MADE was not made by agent_tui.tool.", "AttributeError", "read exists already"):
         assert any(why in problem for problem in found.problems)
@@ -67,7 +68,7 @@ def test_one_that_cannot_be_read_stops_nothing(site: Path) -> None:
     for value in (":nothing", "a b c", "__main__:x", "sys:exit"):
         (info / "entry_points.txt").write_text(f"[agent_tui.tools]\nodd = {value}\n")
         found = load_plugins(["odd-plugin", "", "weather-plugin"], [])
-        assert [offered.name for offered in found.tools] == ["weather"]
+        assert [tool.name for tool in found.of(TOOLS)] == ["weather"]
         assert "odd-plugin" in found.problems[0]
 
 
@@ -81,7 +82,7 @@ def test_what_is_not_named_is_not_imported(tmp_path: Path) -> None:
 
 def test_code_where_commands_may_write_is_not_imported(site: Path, tmp_path: Path) -> None:
     found = load_plugins(["weather-plugin"], [site.parent])
-    assert (found.tools, found.commands) == ((), ())
+    assert found.of(TOOLS) == found.of(COMMANDS) == ()
     assert "where the model's commands can write" in found.problems[0]
     assert not (tmp_path / "imported").exists()
 
@@ -95,7 +96,7 @@ def test_metadata_outside_is_no_cover_for_code_inside(
     module.rename(work / module.name)
     monkeypatch.syspath_prepend(str(work))
     found = load_plugins(["weather-plugin"], [work])
-    assert found.tools == ()
+    assert found.of(TOOLS) == ()
     assert not (tmp_path / "imported").exists()
 
 
@@ -110,6 +111,6 @@ def test_a_plugin_imports_nothing_from_where_commands_may_write(
     module.write_text(f"import {helper}\n{module.read_text()}")
     monkeypatch.syspath_prepend(str(work))
     found = load_plugins(["weather-plugin"], [work])
-    assert found.tools == ()
+    assert found.of(TOOLS) == ()
     assert "ModuleNotFoundError" in found.problems[0]
     assert not (tmp_path / "imported").exists()

@@ -466,7 +466,9 @@ class SessionManager:
         present = self.conversation.cwd
         path = self._services.store.find(ref, present)
         taken_over: list[Notice] = []
-        if is_of_another_program(path):  # to be read, never to be written
+        if is_of_another_program(
+            path, self._services.store.formats
+        ):  # to be read, never to be written
             imported = import_session(self._services.store, path, cwd=present)
             path = imported.path
             taken_over = [Notice("info", TAKEN_OVER.format(count=imported.entries))]

@@ -9,14 +9,17 @@ from typing import cast
 
 from agent_tui.cli.command_parser import CommandParser, subcommand_parser, whole_number
 from agent_tui.cli.folders import present_folder
-from agent_tui.cli.output import ask, write_json, write_text
+from agent_tui.cli.output import ask, complain, write_json, write_text
+from agent_tui.cli.plugins import plugins_in_shell
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
+from agent_tui.commands.core.plugin_kinds import IMPORTERS
+from agent_tui.commands.core.plugins import Plugins
 from agent_tui.errors import SessionError, UsageError
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
 from agent_tui.sessions.export.formats import EXPORT_FORMATS, exported, kind_of
-from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS
-from agent_tui.sessions.importers.formats import FORMAT_NAMES
+from agent_tui.sessions.importers.builder import ImportFormat
+from agent_tui.sessions.importers.discovery import foreign_agents
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
@@ -53,8 +56,13 @@ The file moves to the folder "trash" next to the sessions. With --json:
   {"id", "path", "trashedTo"}"""
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The command line of ``agent-tui sessions``."""
+def build_parser(plugins: Plugins | None = None) -> argparse.ArgumentParser:
+    """The command line of ``agent-tui sessions``, with what the person's plugins bring.
+
+    Args:
+        plugins: They; None loads them.
+    """
+    formats = (plugins or plugins_in_shell(IMPORTERS)).of(IMPORTERS)
     parser = subcommand_parser("sessions", _DESCRIPTION)
     add_verb = parser.verb_adder()
 
@@ -81,9 +89,9 @@ def build_parser() -> argparse.ArgumentParser:
         )
     rename.add_argument("name", metavar="NAME", help="new name")
     delete.add_argument("--yes", action="store_true", dest="is_sure", help="do not ask")
-    _add_listing(listing)
+    _add_listing(listing, formats)
     _add_export(export)
-    _add_import(importing)
+    _add_import(importing, formats)
     for one in (listing, show, importing, delete):
         one.add_json()
     return parser
@@ -96,13 +104,17 @@ def run_command(argv: Sequence[str]) -> int:
         SessionError: The session does not exist, cannot be read or is open elsewhere.
         UsageError: The output file exists, or a name is empty.
     """
-    arguments = build_parser().parse_args(list(argv))
+    plugins = plugins_in_shell(IMPORTERS)
+    for problem in plugins.problems:
+        complain(problem)
+    arguments = build_parser(plugins).parse_args(list(argv))
     command = cast("Callable[[argparse.Namespace, SessionStore], int]", arguments.command)
     settings = read_settings(cast("str | None", arguments.session_dir))
-    return command(arguments, SessionStore(session_root(settings), settings.durability))
+    root, formats = session_root(settings), plugins.of(IMPORTERS)
+    return command(arguments, SessionStore(root, settings.durability, formats))
 
 
-def _add_listing(listing: argparse.ArgumentParser) -> None:
+def _add_listing(listing: argparse.ArgumentParser, formats: Sequence[ImportFormat]) -> None:
     listing.add_argument(
         "--all", action="store_true", dest="is_all", help="list the sessions of every folder"
     )
@@ -112,7 +124,7 @@ def _add_listing(listing: argparse.ArgumentParser) -> None:
     )
     either.add_argument(
         "--from",
-        choices=FOREIGN_AGENTS,
+        choices=foreign_agents(formats),
         dest="agent",
         help="list the sessions of another agent on this machine",
     )
@@ -132,13 +144,13 @@ def _add_export(export: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_import(importing: argparse.ArgumentParser) -> None:
+def _add_import(importing: argparse.ArgumentParser, formats: Sequence[ImportFormat]) -> None:
     importing.add_argument(
         "file", type=Path, metavar="FILE", help="session file of the other agent"
     )
     importing.add_argument(
         "--from",
-        choices=FORMAT_NAMES,
+        choices=tuple(known.name for known in formats),
         dest="written_by",
         help="program that wrote FILE (default: detected)",
     )
@@ -156,7 +168,8 @@ def _list(arguments: argparse.Namespace, store: SessionStore) -> int:
     cwd = None if arguments.is_all else present_folder()
     agent = cast("str | None", arguments.agent)
     if agent is not None:
-        listing.print_foreign_sessions(agent, cwd, is_json=arguments.is_json)
+        known = next(known for known in store.formats if known.name == agent)
+        listing.print_foreign_sessions(known, cwd, is_json=arguments.is_json)
     elif arguments.search is not None:
         listing.print_search(store, arguments.search, cwd, is_json=arguments.is_json)
     else:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import agent_tui.commands
 from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.plugin_kinds import COMMANDS
+from agent_tui.commands.core.plugins import Plugins
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,7 @@ _FIRST = (
 """What a person looks for first; the others follow by name."""
 
 
-def built_in_commands(plugins: Iterable[Command] = ()) -> CommandRegistry:
+def built_in_commands(plugins: Plugins | None = None) -> CommandRegistry:
     """Every command of the program, and those of `plugins`, which take the place of none.
 
     The modules pull in most of the program, so this is not called before the first paint.
@@ -172,5 +174,6 @@ def built_in_commands(plugins: Iterable[Command] = ()) -> CommandRegistry:
     }
     first = [commands.pop(name) for name in _FIRST if name in commands]
     own = (*first, *(commands[name] for name in sorted(commands)))
+    brought = plugins.of(COMMANDS) if plugins else ()
     taken = {name for entry in own for name in (entry.name, *entry.aliases)}
-    return CommandRegistry((*own, *(entry for entry in plugins if entry.name not in taken)))
+    return CommandRegistry((*own, *(entry for entry in brought if entry.name not in taken)))
