@@ -5,15 +5,17 @@ import re
 import sys
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distribution
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from agent_tui.cli.folders import present_folder_or_none
 from agent_tui.cli.settings import read_settings
 from agent_tui.commands.core.plugin_kinds import KINDS
 from agent_tui.commands.core.plugins import AnyKind, Named, Plugins
 from agent_tui.safe_text import printable_line
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, EntryPoint
 
 _NAME = re.compile(r"[A-Za-z0-9][\w-]*", re.ASCII)
 
@@ -35,6 +37,10 @@ def load_plugins(
             loaded: it would let the model write code that runs outside the sandbox.
         kinds: What is wanted; entry points of other groups are not imported.
     """
+    if not packages:
+        return Plugins()
+    from importlib.metadata import PackageNotFoundError, distribution  # slow to load
+
     brought: dict[str, list[Named]] = {kind.group: [] for kind in kinds}
     problems: list[str] = []
     for package in packages:
@@ -63,13 +69,13 @@ def load_plugins(
     return Plugins(brought, tuple(dict.fromkeys(problems)))
 
 
-def _checked(value: object, entry: EntryPoint, kind: AnyKind) -> Named:
+def _checked(value: object, entry: "EntryPoint", kind: AnyKind) -> Named:
     """`value` as one of `kind`.
 
     Raises:
         _UnusableError: It is something else, or its name cannot be typed as one word.
     """
-    if not isinstance(value, kind.value_type):
+    if not isinstance(value, kind.value_type()):
         raise _UnusableError(f"{entry.value} was not made by agent_tui.{kind.maker}")
     made = cast(Named, value)
     if not _NAME.fullmatch(str(made.name)):
@@ -85,7 +91,7 @@ class _UnusableError(Exception):
     """Why something of a plugin cannot be used, as a clause."""
 
 
-def _load(entry: EntryPoint, package: Distribution, writable: Collection[Path]) -> object:
+def _load(entry: "EntryPoint", package: "Distribution", writable: Collection[Path]) -> object:
     """What `entry` of `package` names.
 
     Raises:
@@ -103,7 +109,7 @@ def _load(entry: EntryPoint, package: Distribution, writable: Collection[Path]) 
     )
 
 
-def _place_in(entry: EntryPoint, package: Distribution, folders: Iterable[Path]) -> Path | None:
+def _place_in(entry: "EntryPoint", package: "Distribution", folders: Iterable[Path]) -> Path | None:
     """Where in one of `folders` the code or the metadata of `entry` lies; nothing is imported."""
     places = [Path(str(package.locate_file("")))]
     spec = importlib.util.find_spec(entry.module.partition(".")[0])

@@ -32,7 +32,7 @@ class Kind(Generic[ValueT]):
     Attributes:
         group: The group of entry points that names such values.
         maker: What a value is made with: the name below ``agent_tui``.
-        value_type: What a value must be.
+        value_type: What a value must be; imported when a package brings one.
         own: What the program itself has of this kind; it comes first.
         reserved: Further names that a value must not have.
         guarded: The value as the program uses it: what its code does wrong breaks nothing else.
@@ -40,7 +40,7 @@ class Kind(Generic[ValueT]):
 
     group: str
     maker: str
-    value_type: type[ValueT]
+    value_type: Callable[[], type[ValueT]]
     own: Callable[[], Sequence[ValueT]] = _none
     reserved: Callable[[], Iterable[str]] = _none
     guarded: Callable[[ValueT], ValueT] = _as_it_is
