@@ -14,6 +14,7 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.session.manager import TAKEN_OVER
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Choice, Front, Listing, Question
+from agent_tui.commands.core.plugin_kinds import EXPORTS
 from agent_tui.commands.core.short_words import counted, task_title
 from agent_tui.commands.trust import ask_about_workspace
 from agent_tui.errors import AgentTuiError
@@ -130,9 +131,9 @@ async def name(front: Front, argument: str) -> None:
 
 
 @command(
-    f"[{'|'.join(EXPORT_FORMATS)}] [path]",
-    completions=lambda _front: tuple(
-        Completion(name, each.about) for name, each in EXPORT_FORMATS.items()
+    f"[{'|'.join(form.name for form in EXPORT_FORMATS)}] [path]",
+    completions=lambda front: tuple(
+        Completion(form.name, form.about) for form in front.services.plugins.of(EXPORTS)
     ),
     takes_path=True,
 )
@@ -143,12 +144,13 @@ async def export(front: Front, argument: str) -> None:
         front.say("Nothing to export yet.", "warning")
         return
     try:
-        kind, path = export_target(argument, log, front.runtime.conversation.cwd)
+        formats = front.services.plugins.of(EXPORTS)
+        form, path = export_target(argument, log, front.runtime.conversation.cwd, formats)
     except OSError as error:
         front.say(f"Cannot use {argument} as a path: {error.strerror}.", "error")
         return
     try:
-        await asyncio.to_thread(write_export, kind, path, log, secret_values(os.environ))
+        await asyncio.to_thread(write_export, form, path, log, secret_values(os.environ))
     except FileExistsError:
         front.say(f"{path} already exists. Choose another name.", "error")
     except OSError as error:

@@ -251,9 +251,18 @@ def test_the_public_names_and_their_signatures():
     assert [*given][:2] == ["argument", "aliases"]
     fields = {
         name: [*inspect.signature(names.pop(name)).parameters]
-        for name in ("ForeignSession", "ImportFormat", "SessionFinder", "SessionHead")
+        for name in (
+            "ExportFormat",
+            "ExportedSession",
+            "ForeignSession",
+            "ImportFormat",
+            "SessionFinder",
+            "SessionHead",
+        )
     }
     assert fields == {
+        "ExportFormat": ["name", "suffix", "about", "text"],
+        "ExportedSession": ["log", "secrets"],
         "ForeignSession": ["header", "entries", "warnings"],
         "ImportFormat": ["name", "read", "is_record", "is_document", "finder"],
         "SessionFinder": ["agent", "files", "read_head"],
@@ -296,7 +305,7 @@ def test_the_public_names_and_their_signatures():
 def test_the_examples_of_the_page_run():
     page = Path(__file__).parents[2] / "docs/pages/library.md"
     examples = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
-    assert len(examples) == 8
+    assert len(examples) == 9
     for example in examples:
         exec(compile(example, str(page), "exec"), {})
 

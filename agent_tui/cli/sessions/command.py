@@ -12,12 +12,13 @@ from agent_tui.cli.folders import present_folder
 from agent_tui.cli.output import ask, complain, write_json, write_text
 from agent_tui.cli.plugins import plugins_in_shell
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
-from agent_tui.commands.core.plugin_kinds import IMPORTERS
+from agent_tui.commands.core.plugin_kinds import EXPORTS, IMPORTERS
 from agent_tui.commands.core.plugins import Plugins
 from agent_tui.errors import SessionError, UsageError
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
-from agent_tui.sessions.export.formats import EXPORT_FORMATS, exported, kind_of
+from agent_tui.sessions.export.form import ExportFormat
+from agent_tui.sessions.export.formats import JSONL, MARKDOWN, exported, form_of
 from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.discovery import foreign_agents
 from agent_tui.sessions.importers.import_session import import_session
@@ -62,7 +63,8 @@ def build_parser(plugins: Plugins | None = None) -> argparse.ArgumentParser:
     Args:
         plugins: They; None loads them.
     """
-    formats = (plugins or plugins_in_shell(IMPORTERS)).of(IMPORTERS)
+    plugins = plugins or plugins_in_shell(IMPORTERS, EXPORTS)
+    formats = plugins.of(IMPORTERS)
     parser = subcommand_parser("sessions", _DESCRIPTION)
     add_verb = parser.verb_adder()
 
@@ -90,7 +92,7 @@ def build_parser(plugins: Plugins | None = None) -> argparse.ArgumentParser:
     rename.add_argument("name", metavar="NAME", help="new name")
     delete.add_argument("--yes", action="store_true", dest="is_sure", help="do not ask")
     _add_listing(listing, formats)
-    _add_export(export)
+    _add_export(export, plugins.of(EXPORTS))
     _add_import(importing, formats)
     for one in (listing, show, importing, delete):
         one.add_json()
@@ -104,7 +106,7 @@ def run_command(argv: Sequence[str]) -> int:
         SessionError: The session does not exist, cannot be read or is open elsewhere.
         UsageError: The output file exists, or a name is empty.
     """
-    plugins = plugins_in_shell(IMPORTERS)
+    plugins = plugins_in_shell(IMPORTERS, EXPORTS)
     for problem in plugins.problems:
         complain(problem)
     arguments = build_parser(plugins).parse_args(list(argv))
@@ -130,14 +132,15 @@ def _add_listing(listing: argparse.ArgumentParser, formats: Sequence[ImportForma
     )
 
 
-def _add_export(export: argparse.ArgumentParser) -> None:
+def _add_export(export: argparse.ArgumentParser, formats: Sequence[ExportFormat]) -> None:
+    abouts = ", ".join(f"{form.name} is {form.about}" for form in formats).replace("%", "%%")
+    export.set_defaults(formats=formats)
     export.add_argument(
         "--format",
-        choices=tuple(EXPORT_FORMATS),
+        choices=tuple(form.name for form in formats),
         default=None,
-        dest="kind",
-        help="md is Markdown, html a web page, jsonl the session format, atif a Harbor "
-        "trajectory (default: by the suffix of FILE, or md)",
+        dest="form",
+        help=f"{abouts} (default: by the suffix of FILE, or md)",
     )
     export.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="write to FILE instead of standard output"
@@ -188,10 +191,12 @@ def _show(arguments: argparse.Namespace, store: SessionStore) -> int:
 def _export(arguments: argparse.Namespace, store: SessionStore) -> int:
     """Print a session as a document, or write it to a file that does not exist yet."""
     output = cast("Path | None", arguments.output)
-    kind = cast("str | None", arguments.kind) or (kind_of(output) if output else "md")
+    formats = cast("Sequence[ExportFormat]", arguments.formats)
+    by_suffix = form_of(output, formats) if output else MARKDOWN
+    form = next((form for form in formats if form.name == arguments.form), by_suffix)
     with store.open(arguments.session, present_folder(), read_only=True) as log:
-        text = exported(log, kind, secret_values(os.environ))
-    if kind == "jsonl":
+        text = exported(log, form, secret_values(os.environ))
+    if form is JSONL:
         text = safe_json(text)  # the same values; the other formats are harmless already
     if output is None:
         write_text(text)

@@ -1,6 +1,6 @@
 """The table of what other packages can bring; a new kind is one row."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from agent_tui.commands.core.command import Command
@@ -11,6 +11,7 @@ from agent_tui.sessions.importers.guard import guarded_import
 
 if TYPE_CHECKING:
     from agent_tui.api.tools import FunctionTool
+    from agent_tui.sessions.export.form import ExportFormat
 
 
 def _tool_type() -> "type[FunctionTool[..., object]]":
@@ -25,6 +26,24 @@ def _tool_names() -> Iterable[str]:
     return (spec.name for spec in default_toolbox().specs)
 
 
+def _export_type() -> "type[ExportFormat]":
+    from agent_tui.sessions.export.form import ExportFormat
+
+    return ExportFormat
+
+
+def _own_exports() -> "Sequence[ExportFormat]":
+    from agent_tui.sessions.export.formats import EXPORT_FORMATS
+
+    return EXPORT_FORMATS
+
+
+def _guarded_export(known: "ExportFormat") -> "ExportFormat":
+    from agent_tui.sessions.export.form import guarded_export
+
+    return guarded_export(known)
+
+
 TOOLS: Final = Kind("agent_tui.tools", "tool", _tool_type, reserved=_tool_names)
 COMMANDS: Final = Kind("agent_tui.commands", "command", lambda: Command)
 """The registry of commands keeps the program's own names: it knows them after the first paint."""
@@ -37,4 +56,8 @@ IMPORTERS: Final = Kind(
     guarded=guarded_import,
 )
 
-KINDS: Final[tuple[AnyKind, ...]] = (TOOLS, COMMANDS, IMPORTERS)
+EXPORTS: Final = Kind(
+    "agent_tui.exports", "ExportFormat", _export_type, _own_exports, guarded=_guarded_export
+)
+
+KINDS: Final[tuple[AnyKind, ...]] = (TOOLS, COMMANDS, IMPORTERS, EXPORTS)
