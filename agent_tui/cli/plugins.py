@@ -61,8 +61,9 @@ def load_plugins(
             for entry in entries.select(group=kind.group):
                 try:
                     value = _checked(_load(entry, found, writable), entry, kind)
-                    if value.name in _taken(kind, brought[kind.group]):
-                        raise _UnusableError(f"{value.name} exists already")
+                    taken = _names_taken(kind, brought[kind.group])
+                    if clash := next((name for name in kind.names(value) if name in taken), ""):
+                        raise _UnusableError(f"{clash} exists already")
                     brought[kind.group].append(kind.guarded(value))
                 except _UnusableError as error:
                     problems.append(f"Of the plugin {shown}, {entry.name} was not loaded: {error}.")
@@ -83,8 +84,9 @@ def _checked(value: object, entry: "EntryPoint", kind: AnyKind) -> Named:
     return made
 
 
-def _taken(kind: AnyKind, brought: Iterable[Named]) -> set[str]:
-    return {*(one.name for one in (*kind.own(), *brought)), *kind.reserved()}
+def _names_taken(kind: AnyKind, brought: Iterable[Named]) -> set[str]:
+    names = {name for one in (*kind.own(), *brought) for name in kind.names(one)}
+    return names | {*kind.reserved()}
 
 
 class _UnusableError(Exception):

@@ -1,20 +1,29 @@
 """Session formats of other packages: loaded, refused, and used from the shell."""
 
+import asyncio
 import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from agent_tui.agent.session.manager import TAKEN_OVER
+from agent_tui.agent.session.undo import open_known
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.commands.core.plugin_kinds import IMPORTERS, TOOLS
+from agent_tui.commands.sessions import PickableSessions
 from agent_tui.errors import SessionError
 from agent_tui.events import Notice
+from agent_tui.sessions.entries import Header, MessageEntry
+from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.discovery import foreign_sessions
 from agent_tui.sessions.importers.formats import FORMATS, read_foreign
+from agent_tui.sessions.lineage.chain import KnownSession, PastSessions, SessionChain
+from agent_tui.sessions.store import SessionStore
 from tests.support.packages import make_package, run_with_packages
 from tests.support.runtime import Stage
+from tests.support.session_values import entry, user
 
 CODE = """
 import json
@@ -141,6 +150,30 @@ async def test_a_conversation_resumes_a_file_of_the_format_in_a_copy(
     notices = [event.text for event in events if isinstance(event, Notice)]
     assert TAKEN_OVER.format(count=2) in notices
     assert any("an unknown diarist" in text for text in notices)
+
+
+@pytest.mark.usefixtures("site")
+def test_recall_reads_a_parent_in_the_format_and_a_list_offers_its_sessions(
+    tmp_path: Path, diary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    formats = load_plugins(["diary-plugin"], [], (IMPORTERS,)).of(IMPORTERS)
+    stage = Stage(tmp_path)
+    store = SessionStore(stage.sessions, "none", formats)
+    with store.create(Header(id="1111", parent_session=str(diary))) as child:
+        child.append(entry(user("And the harbour?")))
+        entries = SessionChain(child, PastSessions(store)).entries()
+        said = [one.message.text for one in entries if isinstance(one, MessageEntry)]
+        assert said == ["And the harbour?", *(record["text"] for record in RECORDS[1::-1])]
+        opened = open_known(known_session_of(diary, formats), store, tmp_path)
+        opened.close()
+    picked = asyncio.run(PickableSessions(stage.runtime([], formats=formats), ("diary",)).listing())
+    assert [choice.value.path for choice in picked.choices] == [diary]
+
+
+def known_session_of(path: Path, formats: Sequence[ImportFormat]) -> KnownSession:
+    foreign = read_foreign(path, formats=formats)
+    return KnownSession(foreign.header, path, foreign.entries)
 
 
 def test_the_shell_lists_imports_and_compacts_it(site: Path, tmp_path: Path, diary: Path) -> None:

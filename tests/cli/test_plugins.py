@@ -22,6 +22,14 @@ async def forecast(front, argument):
     "Say what the weather will be."
     front.say(f"More rain in {{argument}}.")
 
+@command("[focus]", aliases=("forecast", "outlook"))
+async def weather_now(front, argument):
+    "Have a name that another command of the package has."
+
+@command("[focus]", aliases=("compact",))
+async def rain(front, argument):
+    "Take the place of a command of the program."
+
 @tool
 def read(path: str) -> str:
     "Take the place of a tool of the program."
@@ -35,6 +43,8 @@ number = {module}:MADE
 gone = {module}:gone
 [agent_tui.commands]
 forecast = {module}:forecast
+now = {module}:weather_now
+rain = {module}:rain
 """
 
 
@@ -56,8 +66,14 @@ def test_a_package_that_is_named_gives_its_tools_and_commands(site: Path, tmp_pa
     found = load_plugins(["Weather-Plugin"], [tmp_path / "work"])
     assert [tool.name for tool in found.of(TOOLS)] == ["weather"]
     assert [command.usage for command in found.of(COMMANDS)] == ["/forecast [place]"]
-    assert len(found.problems) == 3
-    for why in ("MADE was not made by agent_tui.tool.", "AttributeError", "read exists already"):
+    assert len(found.problems) == 5
+    for why in (
+        "MADE was not made by agent_tui.tool.",
+        "AttributeError",
+        "read exists already",
+        "forecast exists",
+        "compact exists",
+    ):
         assert any(why in problem for problem in found.problems)
 
 

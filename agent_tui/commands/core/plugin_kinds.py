@@ -26,6 +26,12 @@ def _tool_names() -> Iterable[str]:
     return (spec.name for spec in default_toolbox().specs)
 
 
+def _command_names() -> Iterable[str]:
+    from agent_tui.commands.core.registry import built_in_commands
+
+    return built_in_commands().own_names
+
+
 def _export_type() -> "type[ExportFormat]":
     from agent_tui.sessions.export.form import ExportFormat
 
@@ -45,9 +51,13 @@ def _guarded_export(known: "ExportFormat") -> "ExportFormat":
 
 
 TOOLS: Final = Kind("agent_tui.tools", "tool", _tool_type, reserved=_tool_names)
-COMMANDS: Final = Kind("agent_tui.commands", "command", lambda: Command)
-"""The registry of commands keeps the program's own names: it knows them after the first paint."""
-
+COMMANDS: Final = Kind(
+    "agent_tui.commands",
+    "command",
+    lambda: Command,
+    reserved=_command_names,
+    names=lambda command: (command.name, *command.aliases),
+)
 IMPORTERS: Final = Kind(
     "agent_tui.importers",
     "ImportFormat",

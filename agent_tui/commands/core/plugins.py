@@ -21,6 +21,10 @@ def _none() -> tuple[()]:
     return ()
 
 
+def _its_name(value: Named) -> tuple[str, ...]:
+    return (value.name,)
+
+
 def _as_it_is(value: ValueT) -> ValueT:
     return value
 
@@ -35,6 +39,7 @@ class Kind(Generic[ValueT]):
         value_type: What a value must be; imported when a package brings one.
         own: What the program itself has of this kind; it comes first.
         reserved: Further names that a value must not have.
+        names: All names of a value; none of them may be taken.
         guarded: The value as the program uses it: what its code does wrong breaks nothing else.
     """
 
@@ -43,6 +48,7 @@ class Kind(Generic[ValueT]):
     value_type: Callable[[], type[ValueT]]
     own: Callable[[], Sequence[ValueT]] = _none
     reserved: Callable[[], Iterable[str]] = _none
+    names: Callable[[ValueT], Iterable[str]] = _its_name
     guarded: Callable[[ValueT], ValueT] = _as_it_is
 
 

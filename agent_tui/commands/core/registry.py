@@ -157,7 +157,7 @@ _FIRST = (
 
 
 def built_in_commands(plugins: Plugins | None = None) -> CommandRegistry:
-    """Every command of the program, and those of `plugins`, which take the place of none.
+    """Every command of the program, and those of `plugins`.
 
     The modules pull in most of the program, so this is not called before the first paint.
     """
@@ -175,5 +175,4 @@ def built_in_commands(plugins: Plugins | None = None) -> CommandRegistry:
     first = [commands.pop(name) for name in _FIRST if name in commands]
     own = (*first, *(commands[name] for name in sorted(commands)))
     brought = plugins.of(COMMANDS) if plugins else ()
-    taken = {name for entry in own for name in (entry.name, *entry.aliases)}
-    return CommandRegistry((*own, *(entry for entry in brought if entry.name not in taken)))
+    return CommandRegistry((*own, *brought))
