@@ -63,8 +63,13 @@ UNTYPABLE = ImportFormat("my diary", read, has_diarist)
 def fail(*_):
     raise KeyError("lighthouse")
 
-FAULTY = ImportFormat("faulty", fail, fail, fail, SessionFinder("Faulty", fail, fail))
-NOTHING = ImportFormat("nothing", lambda path: None, lambda number, record: False)
+def half_read(head, number, record):
+    head.is_session = True
+    fail()
+
+NOWHERE = SessionFinder("Nowhere", fail, read_head)
+FAULTY = ImportFormat("faulty", fail, fail, fail, SessionFinder("Faulty", files, half_read))
+NOTHING = ImportFormat("nothing", lambda path: None, lambda *_: False, finder=NOWHERE)
 
 @tool
 def weather(place: str) -> str:
@@ -73,9 +78,9 @@ def weather(place: str) -> str:
 """
 NAMES = ("DIARY", "CODEX", "UNTYPABLE", "weather", "FAULTY", "NOTHING", "DIARY")
 RECORDS = (
-    {"diarist": "me", "text": "Where is the lighthouse?"},
-    {"diarist": "it", "text": "On the northern cape."},
-    {"diarist": "cat", "text": "!"},
+    {"type": "note", "diarist": "me", "text": "Where is the lighthouse?"},
+    {"type": "note", "diarist": "it", "text": "On the northern cape."},
+    {"type": "note", "diarist": "cat", "text": "!"},
 )
 
 
@@ -165,8 +170,8 @@ def test_recall_reads_a_parent_in_the_format_and_a_list_offers_its_sessions(
         entries = SessionChain(child, PastSessions(store)).entries()
         said = [one.message.text for one in entries if isinstance(one, MessageEntry)]
         assert said == ["And the harbour?", *(record["text"] for record in RECORDS[1::-1])]
-        opened = open_known(known_session_of(diary, formats), store, tmp_path)
-        opened.close()
+        with open_known(known_session_of(diary, formats), store, tmp_path) as opened:
+            assert opened.path != diary
     picked = asyncio.run(PickableSessions(stage.runtime([], formats=formats), ("diary",)).listing())
     assert [choice.value.path for choice in picked.choices] == [diary]
 
@@ -191,6 +196,17 @@ def test_the_shell_lists_imports_and_compacts_it(site: Path, tmp_path: Path, dia
     without = run("sessions", "import", str(diary), "--from", "diary", plugins="[]")
     assert without.returncode == 2
     assert "invalid choice: 'diary'" in without.stderr
+
+
+@pytest.mark.parametrize("line", ['"type": "note", ', ""])
+def test_a_conversation_of_the_program_begins_with_such_a_file(
+    site: Path, tmp_path: Path, diary: Path, line: str
+) -> None:
+    diary.write_text(diary.read_text().replace('"type": "note", ', line))
+    argv = ("-p", "/export md lamp.md", "-r", str(diary))
+    done = run_with_packages(site, tmp_path, *argv)
+    assert TAKEN_OVER.format(count=2) in done.stderr
+    assert "On the northern cape." in (tmp_path / "here" / "lamp.md").read_text()
 
 
 def test_the_shell_imports_nothing_that_lies_in_its_folder(tmp_path: Path, diary: Path) -> None:
