@@ -1,7 +1,8 @@
 """A terminal coding agent whose context never runs out and never forgets.
 
 For other programs: `Agent`, `tool` and `Session`; for their lists of messages, `compact` and
-`acompact`; for plugins, `tool` and `command`.
+`acompact`. For plugins: `tool`, `command`, `ExportFormat`, `ImportFormat`, and what these two take
+and give.
 """
 
 from typing import TYPE_CHECKING
@@ -12,13 +13,43 @@ if TYPE_CHECKING:
     from agent_tui.api.session import Session
     from agent_tui.api.tools import tool
     from agent_tui.commands.core.command import command
+    from agent_tui.sessions.export.form import ExportedSession, ExportFormat
+    from agent_tui.sessions.importers.builder import (
+        ForeignSession,
+        ImportFormat,
+        SessionBuilder,
+        SessionFinder,
+        SessionHead,
+    )
 
-__all__ = ["Agent", "Session", "__version__", "acompact", "command", "compact", "tool"]
+__all__ = [
+    "Agent",
+    "ExportFormat",
+    "ExportedSession",
+    "ForeignSession",
+    "ImportFormat",
+    "Session",
+    "SessionBuilder",
+    "SessionFinder",
+    "SessionHead",
+    "__version__",
+    "acompact",
+    "command",
+    "compact",
+    "tool",
+]
 __version__ = "0.1.0"
 
 _HOMES = {
     "Agent": "api.agent",
+    "ExportFormat": "sessions.export.form",
+    "ExportedSession": "sessions.export.form",
+    "ForeignSession": "sessions.importers.builder",
+    "ImportFormat": "sessions.importers.builder",
     "Session": "api.session",
+    "SessionBuilder": "sessions.importers.builder",
+    "SessionFinder": "sessions.importers.builder",
+    "SessionHead": "sessions.importers.builder",
     "acompact": "api.compacting",
     "command": "commands.core.command",
     "compact": "api.compacting",

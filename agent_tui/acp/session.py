@@ -125,7 +125,7 @@ class AcpSession:
         self._has_asked = self._is_cancelled = False
         self._told_choices = self._choices
         forms = EditorForms(client, id, self._outbox) if editor.shows_forms else None
-        registry = built_in_commands(services.plugin_commands)
+        registry = built_in_commands(services.plugins)
         self._front = AcpFront(
             runtime, services, registry, self._see, self._tell, self._choose, forms
         )

@@ -20,7 +20,7 @@ from agent_tui.cli.folders import (
     launch_folder,
 )
 from agent_tui.cli.login.keys import use_kept_keys
-from agent_tui.cli.plugins import Plugins, load_plugins
+from agent_tui.cli.plugins import load_plugins
 from agent_tui.cli.settings import (
     session_root,
     settings_editor,
@@ -36,6 +36,8 @@ from agent_tui.cli.tool_services import (
 )
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.commands.core.plugin_kinds import IMPORTERS, TOOLS
+from agent_tui.commands.core.plugins import Plugins
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import LoadedSettings, PermissionMode, Settings
@@ -75,7 +77,7 @@ class Program:
         runtime: The conversation.
         models: Access to every model.
         servers: The MCP servers.
-        plugins: Tools and commands of other packages.
+        plugins: What other packages bring.
         sandbox: The sandbox for the model's commands.
         keeper: Starts processes.
         loaded: The settings, and which of them could not be used.
@@ -165,10 +167,10 @@ def compose(
 
     loaded = settings_in(None if arguments.is_demo else launch_cwd)
     settings = usable_settings(loaded)
-    store = SessionStore(session_root(settings), settings.durability)
+    root = session_root(settings)
     # If the user named the folder of sessions, failing to write there is an error.
     may_go_without = arguments.keeps_session and not settings.session_dir
-    unkept = _why_no_session_is_kept(store.root) if may_go_without else ""
+    unkept = _why_no_session_is_kept(root) if may_go_without else ""
 
     unread_keys = () if arguments.is_demo else use_kept_keys().problems
     budget = Budget(arguments.max_cost_usd)
@@ -184,8 +186,10 @@ def compose(
         raise UsageError(why, "Choose another model, or start without --max-cost.")
     own_keys = models.catalog.secret_env_names()
 
-    own_folders = (paths.user_config_dir(), paths.user_data_dir(), store.root)
+    own_folders = (paths.user_config_dir(), paths.user_data_dir(), root)
     added = added_folders(arguments, trust, own_folders)
+    plugins = load_plugins(() if arguments.is_demo else settings.plugins, (cwd, *added))
+    store = SessionStore(root, settings.durability, plugins.of(IMPORTERS))
     sandbox = command_sandbox(
         settings, os.environ, added, keeper=(keeper := ProcessKeeper(settings.max_processes))
     )
@@ -197,14 +201,6 @@ def compose(
         own_keys=own_keys,
         cwd=cwd,
         of_editor=of_editor,
-    )
-    plugins = load_plugins(() if arguments.is_demo else settings.plugins, (cwd, *added))
-    own_tools = default_toolbox(
-        keeper,
-        sandbox=sandbox,
-        is_trusted=trust.may_run_git,
-        may_fetch_private=settings.fetch_private,
-        more=plugins.tools,
     )
 
     def make_permissions(workspace: Path, mode: PermissionMode) -> PermissionEngine:
@@ -229,7 +225,16 @@ def compose(
         provider=models.provider,
         client=client,
         store=store,
-        toolbox=CombinedToolbox(own_tools, servers),
+        toolbox=CombinedToolbox(
+            default_toolbox(
+                keeper,
+                sandbox=sandbox,
+                is_trusted=trust.may_run_git,
+                may_fetch_private=settings.fetch_private,
+                more=tuple(one.offered(access="outside") for one in plugins.of(TOOLS)),
+            ),
+            servers,
+        ),
         counter=counter,
         ratios=TokenRatios(),
         compaction=CompactionPlanner(
@@ -314,7 +319,7 @@ def command_services(arguments: Arguments, program: Program) -> CommandServices:
             runtime.services.trust,
             lambda: None if arguments.is_demo else runtime.conversation.cwd,
         ),
-        program.plugins.commands,
+        program.plugins,
     )
 
 

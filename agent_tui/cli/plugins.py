@@ -1,57 +1,53 @@
-"""Loads tools and commands from other packages that the user's settings name."""
+"""Loads what other packages bring: those that the user's settings name, and no others."""
 
 import importlib.util
+import re
 import sys
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distribution
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
-from agent_tui.api.tools import FunctionTool
-from agent_tui.commands.core.command import Command
+from agent_tui.cli.folders import present_folder_or_none
+from agent_tui.cli.settings import read_settings
+from agent_tui.commands.core.plugin_kinds import KINDS
+from agent_tui.commands.core.plugins import AnyKind, Named, Plugins
 from agent_tui.safe_text import printable_line
-from agent_tui.tools.registry import OfferedTool, default_toolbox
 
-TOOLS, COMMANDS = "agent_tui.tools", "agent_tui.commands"
-"""Entry point groups: values of `agent_tui.tool`, and of `agent_tui.command`."""
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, EntryPoint
 
-
-@dataclass(frozen=True, slots=True)
-class Plugins:
-    """What was loaded, and a line for the user about each thing that was not.
-
-    Args:
-        tools: For the model. They need approval like tools of MCP servers, since they run in the
-            program and not in the sandbox.
-        commands: For the user.
-        problems: What could not be loaded, and what to do.
-    """
-
-    tools: tuple[OfferedTool, ...] = ()
-    commands: tuple[Command, ...] = ()
-    problems: tuple[str, ...] = ()
+_NAME = re.compile(r"[A-Za-z0-9][\w-]*", re.ASCII)
 
 
-def load_plugins(packages: Sequence[str], writable: Collection[Path]) -> Plugins:
-    """Load the tools and commands of `packages`. A fault in one does not affect the others.
+def plugins_in_shell(*kinds: AnyKind) -> Plugins:
+    """What the packages in the user's settings bring of `kinds`, for a subcommand."""
+    here = present_folder_or_none()
+    return load_plugins(read_settings(None).plugins, (here,) if here else (), kinds)
+
+
+def load_plugins(
+    packages: Sequence[str], writable: Collection[Path], kinds: Sequence[AnyKind] = KINDS
+) -> Plugins:
+    """Load what `packages` bring of `kinds`. A fault in one does not affect the others.
 
     Args:
         packages: Names of installed packages. No others are imported.
         writable: Folders where the model's commands may write. A package there is not loaded: the
             model could write code that runs outside the sandbox.
+        kinds: What is wanted; entry points of other groups are not imported.
     """
     if not packages:
         return Plugins()
-    tools: list[OfferedTool] = []
-    commands: list[Command] = []
+    from importlib.metadata import PackageNotFoundError, distribution  # slow to load
+
+    brought: dict[str, list[Named]] = {kind.group: [] for kind in kinds}
     problems: list[str] = []
-    taken = {spec.name for spec in default_toolbox().specs}
     for package in packages:
         shown = printable_line(package)
         try:
             found = distribution(package)
-            entries = [one for one in found.entry_points if one.group in (TOOLS, COMMANDS)]
+            entries = found.entry_points
         except PackageNotFoundError:
             problems.append(
                 f"No plugin {shown} is installed beside agent-tui. Install it with `uv tool "
@@ -61,30 +57,43 @@ def load_plugins(packages: Sequence[str], writable: Collection[Path]) -> Plugins
         except (ValueError, OSError) as error:
             problems.append(f"The metadata of the plugin {shown} cannot be read: {error}.")
             continue
-        for entry in entries:
-            try:
-                value = _load(entry, found, writable)
-                match value:
-                    case FunctionTool() if value.name in taken:
-                        raise _UnusableError(f"its tool {value.name} exists already")
-                    case FunctionTool() if entry.group == TOOLS:
-                        taken.add(value.name)
-                        tools.append(value.offered(access="outside"))
-                    case Command() if entry.group == COMMANDS:
-                        commands.append(value)
-                    case _:
-                        maker = "tool" if entry.group == TOOLS else "command"
-                        raise _UnusableError(f"{entry.value} was not made by agent_tui.{maker}")
-            except _UnusableError as error:
-                problems.append(f"Of the plugin {shown}, {entry.name} was not loaded: {error}.")
-    return Plugins(tuple(tools), tuple(commands), tuple(dict.fromkeys(problems)))
+        for kind in kinds:
+            for entry in entries.select(group=kind.group):
+                try:
+                    value = _checked(_load(entry, found, writable), entry, kind)
+                    taken = _names_taken(kind, brought[kind.group])
+                    if clash := next((name for name in kind.names(value) if name in taken), ""):
+                        raise _UnusableError(f"{clash} exists already")
+                    brought[kind.group].append(kind.guarded(value))
+                except _UnusableError as error:
+                    problems.append(f"Of the plugin {shown}, {entry.name} was not loaded: {error}.")
+    return Plugins(brought, tuple(dict.fromkeys(problems)))
+
+
+def _checked(value: object, entry: "EntryPoint", kind: AnyKind) -> Named:
+    """`value` as one of `kind`.
+
+    Raises:
+        _UnusableError: It is something else, or its name cannot be typed as one word.
+    """
+    if not isinstance(value, kind.value_type()):
+        raise _UnusableError(f"{entry.value} was not made by agent_tui.{kind.maker}")
+    made = cast(Named, value)
+    if not _NAME.fullmatch(str(made.name)):
+        raise _UnusableError(f"its name {made.name!r} is not a word of letters, digits, - and _")
+    return made
+
+
+def _names_taken(kind: AnyKind, brought: Iterable[Named]) -> set[str]:
+    names = {name for one in (*kind.own(), *brought) for name in kind.names(one)}
+    return names | {*kind.reserved()}
 
 
 class _UnusableError(Exception):
     """Why part of a plugin cannot be used, as a clause."""
 
 
-def _load(entry: EntryPoint, package: Distribution, writable: Collection[Path]) -> object:
+def _load(entry: "EntryPoint", package: "Distribution", writable: Collection[Path]) -> object:
     """Import what `entry` of `package` names.
 
     Raises:
@@ -102,7 +111,7 @@ def _load(entry: EntryPoint, package: Distribution, writable: Collection[Path]) 
     )
 
 
-def _place_in(entry: EntryPoint, package: Distribution, folders: Iterable[Path]) -> Path | None:
+def _place_in(entry: "EntryPoint", package: "Distribution", folders: Iterable[Path]) -> Path | None:
     """Where in `folders` the code or metadata of `entry` lies; None if outside. Imports nothing."""
     places = [Path(str(package.locate_file("")))]
     spec = importlib.util.find_spec(entry.module.partition(".")[0])

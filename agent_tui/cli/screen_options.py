@@ -52,7 +52,7 @@ def load_options(arguments: Arguments, trust: FolderTrust | None = None) -> UiOp
         warm=program.warm,
         close=program.aclose,
         servers=program.servers,
-        plugin_commands=program.plugins.commands,
+        plugins=program.plugins,
         settings=program.loaded.settings,
         settings_editor=editor_of(
             arguments,

@@ -14,6 +14,7 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.session.manager import TAKEN_OVER
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Choice, Front, Listing, Question
+from agent_tui.commands.core.plugin_kinds import EXPORTS
 from agent_tui.commands.core.short_words import counted, task_title
 from agent_tui.commands.trust import ask_about_workspace
 from agent_tui.errors import AgentTuiError
@@ -21,7 +22,7 @@ from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.export.formats import EXPORT_FORMATS, export_target, write_export
 from agent_tui.sessions.file.lock import SessionStatus
-from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS, foreign_sessions
+from agent_tui.sessions.importers.discovery import foreign_agents, foreign_sessions
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.store import SessionStore
@@ -63,7 +64,10 @@ async def _completions(front: Front) -> tuple[Completion, ...]:
         runtime.conversation.cwd,
         datetime.now(UTC),
     )
-    others = (Completion(f"--from {agent}", f"sessions from {agent}") for agent in FOREIGN_AGENTS)
+    others = (
+        Completion(f"--from {agent}", f"sessions from {agent}")
+        for agent in foreign_agents(runtime.services.store.formats)
+    )
     return (*sessions, *others)
 
 
@@ -97,9 +101,10 @@ async def resume(front: Front, argument: str) -> None:
     picked: PickedSession | str | None = argument
     if not argument or argument.startswith("--from"):
         wanted = argument.removeprefix("--from").strip(" =")
-        agents = [agent for agent in FOREIGN_AGENTS if wanted == agent]
+        known = foreign_agents(front.runtime.services.store.formats)
+        agents = [agent for agent in known if wanted == agent]
         if argument and not agents:
-            front.say(f"/resume --from takes one of: {', '.join(FOREIGN_AGENTS)}.", "error")
+            front.say(f"/resume --from takes one of: {', '.join(known)}.", "error")
             return
         picked = await front.pick(PickableSessions(front.runtime, tuple(agents)))
     if picked is None:
@@ -126,9 +131,9 @@ async def name(front: Front, argument: str) -> None:
 
 
 @command(
-    f"[{'|'.join(EXPORT_FORMATS)}] [path]",
-    completions=lambda _front: tuple(
-        Completion(name, each.about) for name, each in EXPORT_FORMATS.items()
+    f"[{'|'.join(form.name for form in EXPORT_FORMATS)}] [path]",
+    completions=lambda front: tuple(
+        Completion(form.name, form.about) for form in front.services.plugins.of(EXPORTS)
     ),
     takes_path=True,
 )
@@ -139,12 +144,13 @@ async def export(front: Front, argument: str) -> None:
         front.say("Nothing to export yet.", "warning")
         return
     try:
-        kind, path = export_target(argument, log, front.runtime.conversation.cwd)
+        formats = front.services.plugins.of(EXPORTS)
+        form, path = export_target(argument, log, front.runtime.conversation.cwd, formats)
     except OSError as error:
         front.say(f"Cannot use {argument} as a path: {error.strerror}.", "error")
         return
     try:
-        await asyncio.to_thread(write_export, kind, path, log, secret_values(os.environ))
+        await asyncio.to_thread(write_export, form, path, log, secret_values(os.environ))
     except FileExistsError:
         front.say(f"{path} already exists. Choose another name.", "error")
     except OSError as error:
@@ -205,7 +211,9 @@ class PickableSessions:
 
     def _foreign(self) -> Listing[PickedSession]:
         cwd, now = self.runtime.conversation.cwd, datetime.now(UTC)
-        files = foreign_sessions(Path.home(), os.environ, self.agents)
+        formats = self.runtime.services.store.formats
+        wanted = [known for known in formats if known.name in self.agents]
+        files = foreign_sessions(Path.home(), os.environ, wanted)
         ordered = sorted(files, key=lambda file: file.cwd != cwd)
         choices = tuple(
             Choice(
@@ -215,7 +223,7 @@ class PickableSessions:
             )
             for file in ordered[:_MOST_LISTED]
         )
-        nothing = "No sessions from pi, Claude Code or Codex found."
+        nothing = "No sessions of other agents found."
         return Listing("Continue a copy of another agent's session", choices, nothing)
 
 

@@ -381,7 +381,7 @@ class Settings(SettingsSection):
     )
     plugins: tuple[str, ...] = Field(
         default=(),
-        description="Installed packages whose tools and commands agent-tui loads",
+        description="Installed packages whose plugins agent-tui loads",
     )
     recall_other_sessions: bool = Field(
         default=True,

@@ -161,7 +161,7 @@ async def print_command(
     Returns:
         `ExitCode.USAGE` for an unknown command, or one that needs a user or a screen.
     """
-    registry = built_in_commands(services.plugin_commands)
+    registry = built_in_commands(services.plugins)
     servers = services.servers
     if servers is not None and ":" in line.partition(" ")[0]:  # it may be a server's prompt
         await servers.take_up(runtime.conversation.cwd, lambda _line: None)

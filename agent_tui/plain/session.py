@@ -96,7 +96,7 @@ def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO =
         front = PlainFront(
             runtime=options.runtime,
             services=options.services,
-            registry=built_in_commands(options.services.plugin_commands),
+            registry=built_in_commands(options.services.plugins),
             agent=agent,
             lines=lines,
             narrator=Narrator(lines, Progress(time.monotonic)),

@@ -27,6 +27,8 @@ from agent_tui.sessions.file.disk import describe_fault
 from agent_tui.sessions.file.kept_files import kept_folder
 from agent_tui.sessions.file.lock import SessionLock
 from agent_tui.sessions.format.parse import id_in_name
+from agent_tui.sessions.importers.builder import ImportFormat
+from agent_tui.sessions.importers.formats import FORMATS
 from agent_tui.sessions.listing.summary import (
     SessionFile,
     SessionIndex,
@@ -55,10 +57,21 @@ class SessionStore:
     """Session files below one folder: ``<root>/<cwd slug>/<timestamp>_<id>.jsonl``.
 
     Nothing is created on disk before the first session is written.
+
+    Args:
+        root: The folder.
+        durability: When a file is synced to the disk.
+        formats: The formats of other agents' sessions that can be read and imported.
     """
 
-    def __init__(self, root: Path, durability: Durability = "entry") -> None:
+    def __init__(
+        self,
+        root: Path,
+        durability: Durability = "entry",
+        formats: Sequence[ImportFormat] = FORMATS,
+    ) -> None:
         self.root = root
+        self.formats = tuple(formats)
         self._durability: Durability = durability
         self._search = SessionSearch(root / "search.sqlite")
 

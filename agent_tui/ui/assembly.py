@@ -72,7 +72,7 @@ def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> Loade
     view = EventView(options, widgets, StatusView(window, options, widgets))
     turns = TurnRunner(options.runtime, view, window.start_work, view.give_back)
     setup = ModelSetup(window, options, view)
-    registry = built_in_commands(options.plugin_commands)
+    registry = built_in_commands(options.plugins)
     front = ScreenFront(window, options, view, turns, registry, setup)
     prompt_files = PromptFileCommands(
         registry, options.runtime, lambda text: view.say(text, "warning"), options.servers

@@ -86,7 +86,7 @@ class ScreenFront:
             options.known_models,
             options.servers,
             options.settings_editor,
-            options.plugin_commands,
+            options.plugins,
         )
 
     @property

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Protocol
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.front import ModelSource
 from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.commands.core.plugins import Plugins
 from agent_tui.config import SettingProblem, Settings
 from agent_tui.config.editor import SettingsEditor
 from agent_tui.local_models.model import Offer, PullProgress
@@ -118,7 +118,7 @@ class UiOptions:
             `AgentTuiError` is shown; a model that loads on this machine is said to load.
         close: Stops the provider and the servers; awaited once the conversation is closed.
         servers: The MCP servers; None where there can be none.
-        plugin_commands: Commands of other packages.
+        plugins: What other packages bring.
         history_file: Where sent prompts are kept; None keeps them in memory.
         onboarding_file: Where it is counted how often was sent; hints end at a number. None shows
             none.
@@ -150,7 +150,7 @@ class UiOptions:
     warm: Callable[[], Awaitable[None]] = _nothing
     close: Callable[[], Awaitable[None]] = _nothing
     servers: McpHub | None = None
-    plugin_commands: tuple[Command, ...] = ()
+    plugins: Plugins = field(default_factory=Plugins)
     history_file: Path | None = None
     onboarding_file: Path | None = None
     known_models: KnownModels = field(default_factory=KnownModels)

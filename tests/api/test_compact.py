@@ -275,6 +275,26 @@ def test_the_public_names_and_their_signatures():
     names = {name: getattr(agent_tui, name) for name in agent_tui.__all__}
     given = inspect.signature(names.pop("command")).parameters
     assert [*given][:2] == ["argument", "aliases"]
+    fields = {
+        name: [*inspect.signature(names.pop(name)).parameters]
+        for name in (
+            "ExportFormat",
+            "ExportedSession",
+            "ForeignSession",
+            "ImportFormat",
+            "SessionFinder",
+            "SessionHead",
+        )
+    }
+    assert fields == {
+        "ExportFormat": ["name", "suffix", "about", "text"],
+        "ExportedSession": ["log", "secrets"],
+        "ForeignSession": ["header", "entries", "warnings"],
+        "ImportFormat": ["name", "read", "is_record", "is_document", "finder"],
+        "SessionFinder": ["agent", "files", "read_head"],
+        "SessionHead": ["is_session", "cwd", "name", "prompt"],
+    }
+    assert {"user", "reply", "result", "warn", "finish"} < vars(names["SessionBuilder"]).keys()
     signatures = {name: str(inspect.signature(one)) for name, one in names.items() if callable(one)}
     assert signatures == {
         "Agent": (
@@ -289,6 +309,7 @@ def test_the_public_names_and_their_signatures():
             "(id: str, path: pathlib.Path, folder: pathlib.Path, cwd: pathlib.Path, name: str, "
             "first_prompt: str, modified: datetime.datetime) -> None"
         ),
+        "SessionBuilder": "() -> None",
         "tool": (
             "(function: collections.abc.Callable[~ParametersT, ~ResultT]) -> "
             "agent_tui.api.tools.FunctionTool[~ParametersT, ~ResultT]"
@@ -310,7 +331,7 @@ def test_the_public_names_and_their_signatures():
 def test_the_examples_of_the_page_run():
     page = Path(__file__).parents[2] / "docs/pages/library.md"
     examples = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
-    assert len(examples) == 7
+    assert len(examples) == 9
     for example in examples:
         exec(compile(example, str(page), "exec"), {})
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from agent_tui.cli.plugins import load_plugins
+from agent_tui.commands.core.plugin_kinds import COMMANDS, TOOLS
 from agent_tui.commands.core.registry import CalledCommand
 from agent_tui.errors import AgentTuiError
 
@@ -24,6 +25,14 @@ async def forecast(front, argument):
     "Say what the weather will be."
     front.say(f"More rain in {{argument}}.")
 
+@command("[focus]", aliases=("forecast", "outlook"))
+async def weather_now(front, argument):
+    "Have a name that another command of the package has."
+
+@command("[focus]", aliases=("compact",))
+async def rain(front, argument):
+    "Take the place of a command of the program."
+
 @tool
 def read(path: str) -> str:
     "Take the place of a tool of the program."
@@ -37,6 +46,8 @@ number = {module}:MADE
 gone = {module}:gone
 [agent_tui.commands]
 forecast = {module}:forecast
+now = {module}:weather_now
+rain = {module}:rain
 """
 
 
@@ -55,17 +66,23 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def test_a_command_of_a_plugin_that_fails_says_so(site: Path, tmp_path: Path) -> None:
-    (command,) = load_plugins(["weather-plugin"], [tmp_path / "work"]).commands
+    (command,) = load_plugins(["weather-plugin"], [tmp_path / "work"]).of(COMMANDS)
     with pytest.raises(AgentTuiError, match=r"/forecast failed: AttributeError: .*say"):
         await CalledCommand(command, "Oslo").run(SimpleNamespace(is_working=False))  # type: ignore[arg-type]
 
 
 def test_a_package_that_is_named_gives_its_tools_and_commands(site: Path, tmp_path: Path) -> None:
     found = load_plugins(["Weather-Plugin"], [tmp_path / "work"])
-    assert [offered.name for offered in found.tools] == ["weather"]
-    assert [command.usage for command in found.commands] == ["/forecast [place]"]
-    assert len(found.problems) == 3
-    for why in ("MADE was not made by agent_tui.tool.", "AttributeError", "read exists already"):
+    assert [tool.name for tool in found.of(TOOLS)] == ["weather"]
+    assert [command.usage for command in found.of(COMMANDS)] == ["/forecast [place]"]
+    assert len(found.problems) == 5
+    for why in (
+        "MADE was not made by agent_tui.tool.",
+        "AttributeError",
+        "read exists already",
+        "forecast exists",
+        "compact exists",
+    ):
         assert any(why in problem for problem in found.problems)
 
 
@@ -76,7 +93,7 @@ def test_one_that_cannot_be_read_stops_nothing(site: Path) -> None:
     for value in (":nothing", "a b c", "__main__:x", "sys:exit"):
         (info / "entry_points.txt").write_text(f"[agent_tui.tools]\nodd = {value}\n")
         found = load_plugins(["odd-plugin", "", "weather-plugin"], [])
-        assert [offered.name for offered in found.tools] == ["weather"]
+        assert [tool.name for tool in found.of(TOOLS)] == ["weather"]
         assert "odd-plugin" in found.problems[0]
 
 
@@ -90,7 +107,7 @@ def test_what_is_not_named_is_not_imported(tmp_path: Path) -> None:
 
 def test_code_where_commands_may_write_is_not_imported(site: Path, tmp_path: Path) -> None:
     found = load_plugins(["weather-plugin"], [site.parent])
-    assert (found.tools, found.commands) == ((), ())
+    assert found.of(TOOLS) == found.of(COMMANDS) == ()
     assert "where the model's commands can write" in found.problems[0]
     assert not (tmp_path / "imported").exists()
 
@@ -104,7 +121,7 @@ def test_metadata_outside_is_no_cover_for_code_inside(
     module.rename(work / module.name)
     monkeypatch.syspath_prepend(str(work))
     found = load_plugins(["weather-plugin"], [work])
-    assert found.tools == ()
+    assert found.of(TOOLS) == ()
     assert not (tmp_path / "imported").exists()
 
 
@@ -119,6 +136,6 @@ def test_a_plugin_imports_nothing_from_where_commands_may_write(
     module.write_text(f"import {helper}\n{module.read_text()}")
     monkeypatch.syspath_prepend(str(work))
     found = load_plugins(["weather-plugin"], [work])
-    assert found.tools == ()
+    assert found.of(TOOLS) == ()
     assert "ModuleNotFoundError" in found.problems[0]
     assert not (tmp_path / "imported").exists()

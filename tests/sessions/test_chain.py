@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.sessions.entries import Carryover, CompactionEntry, Entry, Header, MessageEntry
-from agent_tui.sessions.importers.formats import read_foreign
+from agent_tui.sessions.importers.formats import FORMATS, read_foreign
 from agent_tui.sessions.lineage.chain import PastSessions, SessionChain, is_of_another_program
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
@@ -248,5 +248,5 @@ def test_whose_file_it_is_is_told_by_what_it_holds(
     tmp_path: Path, content: str, is_of_another: bool
 ) -> None:
     (tmp_path / "file").write_text(content)
-    assert is_of_another_program(tmp_path / "file") is is_of_another
-    assert not is_of_another_program(tmp_path / "gone")
+    assert is_of_another_program(tmp_path / "file", FORMATS) is is_of_another
+    assert not is_of_another_program(tmp_path / "gone", FORMATS)

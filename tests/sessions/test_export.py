@@ -22,7 +22,14 @@ from agent_tui.sessions.entries import (
     SessionInfoEntry,
 )
 from agent_tui.sessions.export.document import document_of
-from agent_tui.sessions.export.formats import exported, to_html, to_jsonl, to_markdown
+from agent_tui.sessions.export.formats import (
+    HTML,
+    MARKDOWN,
+    exported,
+    to_html,
+    to_jsonl,
+    to_markdown,
+)
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import EditReport, report_entry, undo_mark
 from tests.support.session_values import chain, conversation, entry, header, reply, result, user
@@ -246,12 +253,12 @@ def test_other_branches_are_mentioned_but_not_shown() -> None:
     log = SessionLog.create(None, header())
     log.append_many(conversation())
     first = log.entries[0].id
-    assert "Not shown" not in exported(log, "md")
+    assert "Not shown" not in exported(log, MARKDOWN)
     for text in ("other way", "third way"):
         log.branch_to(first)
         log.append(entry(user(text)))
-    for kind in ("md", "html"):
-        text = exported(log, kind)
+    for form in (MARKDOWN, HTML):
+        text = exported(log, form)
         assert "Not shown: 2 other branches with 7 messages" in text
         assert "other way" not in text
         assert "third way" in text

@@ -33,6 +33,8 @@ from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.retry import Sleep
 from agent_tui.providers.scripted.provider import Reply, Script, ScriptedProvider
 from agent_tui.sessions.entries import MessageEntry
+from agent_tui.sessions.importers.builder import ImportFormat
+from agent_tui.sessions.importers.formats import FORMATS
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.git.trees import WorkTrees
@@ -160,6 +162,7 @@ class Stage:
         fallback_model: ModelRef | None = None,
         clock: Callable[[], float] = lambda: 0.0,
         network: NetworkGate | None = None,
+        formats: Sequence[ImportFormat] = FORMATS,
     ) -> AgentRuntime:
         """A runtime over a script, or over a provider that is used as it is.
 
@@ -181,7 +184,7 @@ class Stage:
         services = RuntimeServices(
             provider=provider,
             client=client,
-            store=SessionStore(self.sessions, "none"),
+            store=SessionStore(self.sessions, "none", formats),
             toolbox=CombinedToolbox(default_toolbox(), servers) if servers else default_toolbox(),
             counter=counter,
             ratios=TokenRatios(),

@@ -373,7 +373,7 @@ async def test_a_picker_that_is_left_while_a_session_is_read_is_gone(
     is_read = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def read_late(_picked: object) -> Content:
+    def read_late(*_picked: object) -> Content:
         asyncio.run_coroutine_threadsafe(is_read.wait(), loop).result()
         return Content("its end")
 

@@ -466,7 +466,8 @@ class SessionManager:
         present = self.conversation.cwd
         path = self._services.store.find(ref, present)
         taken_over: list[Notice] = []
-        if is_of_another_program(path):  # may be read but never written
+        # May be read but never written.
+        if is_of_another_program(path, self._services.store.formats):
             imported = import_session(self._services.store, path, cwd=present)
             path = imported.path
             taken_over = [Notice("info", TAKEN_OVER.format(count=imported.entries))]

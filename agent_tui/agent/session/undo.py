@@ -87,7 +87,9 @@ def _before_compaction(
     first = next((entry.id for entry in log.path_entries()), "")
     walked: set[Path] = set()
     file = parent_file(parent, child, store)
-    while file is not None and file not in walked and not is_of_another_program(file):
+    while (
+        file is not None and file not in walked and not is_of_another_program(file, store.formats)
+    ):
         walked.add(file)
         between = SessionLog.open(file, read_only=True)
         grandparent = between.header.parent_session
@@ -123,7 +125,7 @@ def open_known(session: KnownSession, store: SessionStore, cwd: Path) -> Session
 def _open_to_go_on(
     ref: str, file: Path | None, store: SessionStore, cwd: Path
 ) -> tuple[SessionLog, Sequence[Entry]]:
-    if file is None or not is_of_another_program(file):
+    if file is None or not is_of_another_program(file, store.formats):
         log = store.open(ref, cwd)
         return log, log.path_entries()
     copy = import_session(store, file, cwd=cwd)

@@ -18,6 +18,7 @@ from agent_tui.cli.compact.file_compaction import CompactionReport, FileCompacti
 from agent_tui.cli.folders import kept_trust, present_folder
 from agent_tui.cli.login.keys import use_kept_keys
 from agent_tui.cli.output import complain, write_json, write_text
+from agent_tui.cli.plugins import plugins_in_shell
 from agent_tui.cli.settings import (
     add_session_dir,
     read_settings,
@@ -26,6 +27,8 @@ from agent_tui.cli.settings import (
     usable_settings,
     user_config_path,
 )
+from agent_tui.commands.core.plugin_kinds import IMPORTERS
+from agent_tui.commands.core.plugins import Plugins
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.policy import context_limits, output_reserve_tokens
@@ -44,7 +47,7 @@ from agent_tui.safe_paths import path_exists
 from agent_tui.safe_text import strip_control_characters
 from agent_tui.sessions.format.parse import ParsedSession
 from agent_tui.sessions.importers.builder import ForeignSession
-from agent_tui.sessions.importers.formats import FORMAT_NAMES, detect_format, read_foreign
+from agent_tui.sessions.importers.formats import detect_format, read_foreign
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import describe_statistics
 from agent_tui.sessions.store import SessionStore
@@ -60,8 +63,13 @@ _TIER_NAMES = ("superseded", "shortened", "one line each", "summary")
 _FEWER_WORDS = "fewer words"
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of ``agent-tui compact``."""
+def build_parser(plugins: Plugins | None = None) -> argparse.ArgumentParser:
+    """The parser of ``agent-tui compact``.
+
+    Args:
+        plugins: What they bring; None loads them.
+    """
+    plugins = plugins or plugins_in_shell(IMPORTERS)
     parser = subcommand_parser("compact", _DESCRIPTION)
     add = parser.add_argument
     add("session", metavar="FILE", help="session file, id, start of an id, or name")
@@ -100,7 +108,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_json()
     add(
         "--from",
-        choices=FORMAT_NAMES,
+        choices=tuple(known.name for known in plugins.of(IMPORTERS)),
         dest="written_by",
         help="program that wrote FILE (default: detected)",
     )
@@ -116,9 +124,12 @@ def run_command(argv: Sequence[str]) -> int:
         SessionError: The session is missing or unreadable, or the new one cannot be written.
         CompactionError: There is nothing to compact.
     """
-    arguments = build_parser().parse_args(list(argv))
+    plugins = plugins_in_shell(IMPORTERS)
+    for problem in plugins.problems:
+        complain(problem)
+    arguments = build_parser(plugins).parse_args(list(argv))
     settings = read_settings(cast("str | None", arguments.session_dir))
-    store = SessionStore(session_root(settings), settings.durability)
+    store = SessionStore(session_root(settings), settings.durability, plugins.of(IMPORTERS))
     written_by = cast("str | None", arguments.written_by)
     log = _open_input(cast(str, arguments.session), written_by, store, present_folder())
     for warning in log.warnings:
@@ -286,10 +297,10 @@ def _open_input(ref: str, written_by: str | None, store: SessionStore, cwd: Path
     if not path.is_file():
         what = "a folder" if path.is_dir() else "not a file"
         raise SessionError(f"{path} is {what}.", "Name a session file or the id of a session.")
-    found = written_by or detect_format(path)
+    found = written_by or detect_format(path, store.formats)
     if found == "pi":
         return SessionLog.open(path, read_only=True)
-    return _as_log(path, read_foreign(path, found))
+    return _as_log(path, read_foreign(path, found, store.formats))
 
 
 def _named_path(ref: str, cwd: Path) -> Path | None:

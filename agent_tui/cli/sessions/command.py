@@ -9,14 +9,18 @@ from typing import cast
 
 from agent_tui.cli.command_parser import CommandParser, subcommand_parser, whole_number
 from agent_tui.cli.folders import present_folder
-from agent_tui.cli.output import ask, write_json, write_text
+from agent_tui.cli.output import ask, complain, write_json, write_text
+from agent_tui.cli.plugins import plugins_in_shell
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
+from agent_tui.commands.core.plugin_kinds import EXPORTS, IMPORTERS
+from agent_tui.commands.core.plugins import Plugins
 from agent_tui.errors import SessionError, UsageError
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
-from agent_tui.sessions.export.formats import EXPORT_FORMATS, exported, kind_of
-from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS
-from agent_tui.sessions.importers.formats import FORMAT_NAMES
+from agent_tui.sessions.export.form import ExportFormat
+from agent_tui.sessions.export.formats import JSONL, MARKDOWN, exported, form_of
+from agent_tui.sessions.importers.builder import ImportFormat
+from agent_tui.sessions.importers.discovery import foreign_agents
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
@@ -53,8 +57,14 @@ The file moves to the folder "trash" next to the sessions. With --json:
   {"id", "path", "trashedTo"}"""
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of ``agent-tui sessions``."""
+def build_parser(plugins: Plugins | None = None) -> argparse.ArgumentParser:
+    """The parser of ``agent-tui sessions``.
+
+    Args:
+        plugins: What they bring; None loads them.
+    """
+    plugins = plugins or plugins_in_shell(IMPORTERS, EXPORTS)
+    formats = plugins.of(IMPORTERS)
     parser = subcommand_parser("sessions", _DESCRIPTION)
     add_verb = parser.verb_adder()
 
@@ -81,9 +91,9 @@ def build_parser() -> argparse.ArgumentParser:
         )
     rename.add_argument("name", metavar="NAME", help="new name")
     delete.add_argument("--yes", action="store_true", dest="is_sure", help="do not ask")
-    _add_listing(listing)
-    _add_export(export)
-    _add_import(importing)
+    _add_listing(listing, formats)
+    _add_export(export, plugins.of(EXPORTS))
+    _add_import(importing, formats)
     for one in (listing, show, importing, delete):
         one.add_json()
     return parser
@@ -96,13 +106,17 @@ def run_command(argv: Sequence[str]) -> int:
         SessionError: The session does not exist, cannot be read or is open elsewhere.
         UsageError: The output file exists, or a name is empty.
     """
-    arguments = build_parser().parse_args(list(argv))
+    plugins = plugins_in_shell(IMPORTERS, EXPORTS)
+    for problem in plugins.problems:
+        complain(problem)
+    arguments = build_parser(plugins).parse_args(list(argv))
     command = cast("Callable[[argparse.Namespace, SessionStore], int]", arguments.command)
     settings = read_settings(cast("str | None", arguments.session_dir))
-    return command(arguments, SessionStore(session_root(settings), settings.durability))
+    root, formats = session_root(settings), plugins.of(IMPORTERS)
+    return command(arguments, SessionStore(root, settings.durability, formats))
 
 
-def _add_listing(listing: argparse.ArgumentParser) -> None:
+def _add_listing(listing: argparse.ArgumentParser, formats: Sequence[ImportFormat]) -> None:
     listing.add_argument(
         "--all", action="store_true", dest="is_all", help="list the sessions of every folder"
     )
@@ -112,33 +126,34 @@ def _add_listing(listing: argparse.ArgumentParser) -> None:
     )
     either.add_argument(
         "--from",
-        choices=FOREIGN_AGENTS,
+        choices=foreign_agents(formats),
         dest="agent",
         help="list the sessions of another agent on this machine",
     )
 
 
-def _add_export(export: argparse.ArgumentParser) -> None:
+def _add_export(export: argparse.ArgumentParser, formats: Sequence[ExportFormat]) -> None:
+    abouts = ", ".join(f"{form.name} is {form.about}" for form in formats).replace("%", "%%")
+    export.set_defaults(formats=formats)
     export.add_argument(
         "--format",
-        choices=tuple(EXPORT_FORMATS),
+        choices=tuple(form.name for form in formats),
         default=None,
-        dest="kind",
-        help="md is Markdown, html a web page, jsonl the session format, atif a Harbor "
-        "trajectory (default: by the suffix of FILE, or md)",
+        dest="form",
+        help=f"{abouts} (default: by the suffix of FILE, or md)",
     )
     export.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="write to FILE instead of standard output"
     )
 
 
-def _add_import(importing: argparse.ArgumentParser) -> None:
+def _add_import(importing: argparse.ArgumentParser, formats: Sequence[ImportFormat]) -> None:
     importing.add_argument(
         "file", type=Path, metavar="FILE", help="session file of the other agent"
     )
     importing.add_argument(
         "--from",
-        choices=FORMAT_NAMES,
+        choices=tuple(known.name for known in formats),
         dest="written_by",
         help="program that wrote FILE (default: detected)",
     )
@@ -156,7 +171,8 @@ def _list(arguments: argparse.Namespace, store: SessionStore) -> int:
     cwd = None if arguments.is_all else present_folder()
     agent = cast("str | None", arguments.agent)
     if agent is not None:
-        listing.print_foreign_sessions(agent, cwd, is_json=arguments.is_json)
+        known = next(known for known in store.formats if known.name == agent)
+        listing.print_foreign_sessions(known, cwd, is_json=arguments.is_json)
     elif arguments.search is not None:
         listing.print_search(store, arguments.search, cwd, is_json=arguments.is_json)
     else:
@@ -175,10 +191,12 @@ def _show(arguments: argparse.Namespace, store: SessionStore) -> int:
 def _export(arguments: argparse.Namespace, store: SessionStore) -> int:
     """Print a session as a document, or write it to a new file."""
     output = cast("Path | None", arguments.output)
-    kind = cast("str | None", arguments.kind) or (kind_of(output) if output else "md")
+    formats = cast("Sequence[ExportFormat]", arguments.formats)
+    by_suffix = form_of(output, formats) if output else MARKDOWN
+    form = next((form for form in formats if form.name == arguments.form), by_suffix)
     with store.open(arguments.session, present_folder(), read_only=True) as log:
-        text = exported(log, kind, secret_values(os.environ))
-    if kind == "jsonl":
+        text = exported(log, form, secret_values(os.environ))
+    if form is JSONL:
         text = safe_json(text)  # the same values; the other formats are already safe
     if output is None:
         write_text(text)

@@ -11,6 +11,7 @@ from agent_tui.commands.sessions import session_title
 from agent_tui.errors import UsageError
 from agent_tui.messages import JsonObject
 from agent_tui.safe_text import printable_line, strip_control_characters
+from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.discovery import ForeignFile, foreign_sessions
 from agent_tui.sessions.lineage.rows import lineage_rows
 from agent_tui.sessions.listing.summary import SessionSummary
@@ -87,15 +88,15 @@ def _print_summary(found: SessionSummary, *, guides: str, with_folder: bool) -> 
         print(f"{_INDENT}{strip_control_characters(str(found.cwd))}")
 
 
-def print_foreign_sessions(agent: str, cwd: Path | None, *, is_json: bool) -> None:
-    """Print the sessions that `agent` stores: those of `cwd`, or of all folders."""
+def print_foreign_sessions(known: ImportFormat, cwd: Path | None, *, is_json: bool) -> None:
+    """Print the sessions that an agent stores: those of `cwd`, or of all folders."""
     try:
         home = Path.home()
     except RuntimeError as error:
         raise UsageError("Cannot find your home folder.", "Set HOME.") from error
     files = [
         file
-        for file in foreign_sessions(home, os.environ, (agent,))
+        for file in foreign_sessions(home, os.environ, (known,))
         if cwd is None or file.cwd == cwd
     ]
     if is_json:
@@ -108,7 +109,7 @@ def print_foreign_sessions(agent: str, cwd: Path | None, *, is_json: bool) -> No
     print(
         "\nTo import one: agent-tui sessions import FILE"
         if files
-        else f"No {agent} sessions{_of(cwd)}."
+        else f"No {known.name} sessions{_of(cwd)}."
     )
 
 

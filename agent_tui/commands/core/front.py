@@ -6,10 +6,11 @@ here assumes a terminal.
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
+from agent_tui.commands.core.plugins import Plugins
 from agent_tui.errors import UsageError
 
 Row: TypeAlias = tuple[str, str]
@@ -155,7 +156,6 @@ class Pickable(Protocol[ValueT_co]):
 
 if TYPE_CHECKING:  # pydantic and the conversation load after the first paint
     from agent_tui.agent.runtime import AgentRuntime
-    from agent_tui.commands.core.command import Command
     from agent_tui.commands.core.known_models import KnownModels
     from agent_tui.config.editor import SettingsEditor
     from agent_tui.events import AgentEvent
@@ -191,14 +191,14 @@ class CommandServices:
         known_models: Models chosen before, and the user's favourites.
         servers: The MCP servers; None if there can be none.
         settings: Reads and changes settings; None if there are none.
-        plugin_commands: Commands of other packages.
+        plugins: What other packages bring.
     """
 
     models: ModelSource
     known_models: "KnownModels"
     servers: "McpHub | None" = None
     settings: "SettingsEditor | None" = None
-    plugin_commands: "tuple[Command, ...]" = ()
+    plugins: Plugins = field(default_factory=Plugins)
 
 
 @dataclass(frozen=True, slots=True)

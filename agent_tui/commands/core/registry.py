@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import agent_tui.commands
 from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.plugin_kinds import COMMANDS
+from agent_tui.commands.core.plugins import Plugins
 from agent_tui.errors import AgentTuiError
 
 
@@ -164,8 +166,8 @@ _FIRST = (
 """Commands that users look for first; the others follow by name."""
 
 
-def built_in_commands(plugins: Iterable[Command] = ()) -> CommandRegistry:
-    """Every command of the program, and those of `plugins`, which replace none.
+def built_in_commands(plugins: Plugins | None = None) -> CommandRegistry:
+    """Every command of the program, and those of `plugins`.
 
     This imports most of the program, so do not call it before the first paint.
     """
@@ -182,5 +184,5 @@ def built_in_commands(plugins: Iterable[Command] = ()) -> CommandRegistry:
     }
     first = [commands.pop(name) for name in _FIRST if name in commands]
     own = (*first, *(commands[name] for name in sorted(commands)))
-    taken = {name for entry in own for name in (entry.name, *entry.aliases)}
-    return CommandRegistry((*own, *(entry for entry in plugins if entry.name not in taken)))
+    brought = plugins.of(COMMANDS) if plugins else ()
+    return CommandRegistry((*own, *brought))

@@ -2,8 +2,7 @@
 
 import html
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
@@ -16,10 +15,9 @@ from agent_tui.sessions.export.atif import to_atif
 from agent_tui.sessions.export.document import (
     Block,
     Document,
-    document_of,
     image_address,
-    other_branches,
 )
+from agent_tui.sessions.export.form import ExportedSession, ExportFormat
 from agent_tui.sessions.format.codec import encode_entry, encode_header
 from agent_tui.sessions.log import SessionLog
 
@@ -98,72 +96,66 @@ def _escape(text: str) -> str:
     return html.escape(strip_control_characters(text))
 
 
-@dataclass(frozen=True, slots=True)
-class ExportFormat:
-    """One export format. `text` renders a log with the given secrets masked."""
-
-    suffix: str
-    about: str
-    text: Callable[[SessionLog, Sequence[str]], str]
-
-
-def _document(log: SessionLog, secrets: Sequence[str]) -> Document:
-    path = log.path_entries()
-    return document_of(log.header, path, other_branches(log.entries, path), secrets)
-
-
-EXPORT_FORMATS: Final = {
-    "md": ExportFormat(
-        ".md", "Markdown, for reading", lambda log, secrets: to_markdown(_document(log, secrets))
-    ),
-    "html": ExportFormat(
-        ".html", "a self-contained web page", lambda log, secrets: to_html(_document(log, secrets))
-    ),
-    "jsonl": ExportFormat(".jsonl", "the whole session file", lambda log, _secrets: to_jsonl(log)),
-    "atif": ExportFormat(
-        ".json",
-        "a trajectory in Harbor's ATIF",
-        lambda log, secrets: to_atif(log.header, log.path_entries(), secrets),
-    ),
-}
-"""By name; Markdown is the default."""
-
-
-def exported(log: SessionLog, kind: str, secrets: Sequence[str] = ()) -> str:
-    """The present branch of `log` in the format `kind`; as ``jsonl`` the whole file.
-
-    Masks `secrets` and everything that looks like one; only ``jsonl`` is exact.
-    """
-    return EXPORT_FORMATS[kind].text(log, secrets)
-
-
-def kind_of(path: Path) -> str:
-    """The format of the suffix of `path`, else Markdown."""
-    kinds = {each.suffix: kind for kind, each in EXPORT_FORMATS.items()}
-    return kinds.get(path.suffix, "md")
-
-
 def to_jsonl(log: SessionLog) -> str:
     """The whole session, every branch, in the session format."""
     lines = [encode_header(log.header), *(encode_entry(entry) for entry in log.entries)]
     return b"".join(lines).decode("utf-8")
 
 
-def export_target(argument: str, log: SessionLog, cwd: Path) -> tuple[str, Path]:
+MARKDOWN: Final = ExportFormat(
+    "md", ".md", "Markdown", lambda session: to_markdown(session.document)
+)
+"""The default."""
+
+HTML: Final = ExportFormat("html", ".html", "a web page", lambda session: to_html(session.document))
+JSONL: Final = ExportFormat(
+    "jsonl", ".jsonl", "the session format", lambda session: to_jsonl(session.log)
+)
+"""The only one that is exact: the whole file, with any keys in it."""
+
+ATIF: Final = ExportFormat(
+    "atif",
+    ".json",
+    "a Harbor trajectory",
+    lambda session: to_atif(session.log.header, session.log.path_entries(), session.secrets),
+)
+EXPORT_FORMATS: Final = (MARKDOWN, HTML, JSONL, ATIF)
+"""The formats that agent-tui ships."""
+
+
+def exported(log: SessionLog, form: ExportFormat, secrets: Sequence[str] = ()) -> str:
+    """The present branch of `log` in a format; as ``jsonl`` the whole file.
+
+    Masks `secrets` and everything that looks like one; only ``jsonl`` is exact.
+
+    Raises:
+        SessionError: A format of another package failed.
+    """
+    return form.text(ExportedSession(log, secrets))
+
+
+def form_of(path: Path, formats: Sequence[ExportFormat]) -> ExportFormat:
+    """The format of the suffix of `path`, else Markdown."""
+    return next((form for form in formats if form.suffix == path.suffix), MARKDOWN)
+
+
+def export_target(
+    argument: str, log: SessionLog, cwd: Path, formats: Sequence[ExportFormat]
+) -> tuple[ExportFormat, Path]:
     """The format and the file that an ``/export`` argument names; Markdown in `cwd` by default.
 
     Raises:
         OSError: No file can have this name.
     """
     first, _, rest = argument.partition(" ")
-    kind, written = (first, rest.strip()) if first in EXPORT_FORMATS else ("", argument)
+    named = next((form for form in formats if form.name == first), None)
+    written = rest.strip() if named else argument
     if written:
         path = resolve_path(written, cwd)
-        return kind or kind_of(path), path
+        return named or form_of(path, formats), path
     stamp = datetime.fromisoformat(log.header.timestamp).strftime("%Y-%m-%d-%H%M")
-    kind = kind or "md"
-    stem = f"session-{stamp}-{log.header.id[:8]}"
-    return kind, _free_path(cwd, stem, EXPORT_FORMATS[kind].suffix)
+    form = named or MARKDOWN
+    return form, _free_path(cwd, f"session-{stamp}-{log.header.id[:8]}", form.suffix)
 
 
 def _free_path(folder: Path, stem: str, suffix: str) -> Path:
@@ -174,12 +166,13 @@ def _free_path(folder: Path, stem: str, suffix: str) -> Path:
     return path
 
 
-def write_export(kind: str, path: Path, log: SessionLog, secrets: Sequence[str]) -> None:
+def write_export(form: ExportFormat, path: Path, log: SessionLog, secrets: Sequence[str]) -> None:
     """Write the export of `log` to a new file.
 
     Raises:
         OSError: It exists already or cannot be written.
+        SessionError: A format of another package failed.
     """
-    text = exported(log, kind, secrets)
+    text = exported(log, form, secrets)
     with path.open("x", encoding="utf-8") as file:
         file.write(text)

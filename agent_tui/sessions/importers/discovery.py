@@ -1,25 +1,15 @@
 """Find the sessions that other agents keep on this machine; never writes to them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
-from typing import Final
 
 from agent_tui.messages import JsonObject
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_text import printable_line
-from agent_tui.sessions.importers.builder import SessionFinder, SessionHead
+from agent_tui.sessions.importers.builder import ImportFormat, SessionFinder, SessionHead
 from agent_tui.sessions.importers.fields import read_json
-from agent_tui.sessions.importers.formats import FORMATS
-
-_FINDERS: Final[Mapping[str, SessionFinder]] = MappingProxyType(
-    {known.name: known.finder for known in FORMATS if known.finder is not None}
-)
-
-FOREIGN_AGENTS: Final = tuple(_FINDERS)
-"""The agents whose sessions can be found, by the names of their formats."""
 
 _HEAD_BYTES = 256 * 1024
 """Bytes of a file searched for its first prompt: Codex begins with long rules."""
@@ -48,7 +38,7 @@ class ForeignFile:
 def foreign_sessions(
     home: Path,
     environ: Mapping[str, str],
-    agents: Sequence[str] = FOREIGN_AGENTS,
+    formats: Iterable[ImportFormat],
 ) -> list[ForeignFile]:
     """The sessions of other agents, newest first. Only the head of each file is read.
 
@@ -58,20 +48,25 @@ def foreign_sessions(
     Args:
         home: The user's home folder.
         environ: The environment, whose variables may name other folders.
-        agents: The agents to search for.
+        formats: The formats to search for; those that no agent stores add nothing.
     """
     found = [
         file
-        for agent in agents
-        for path in _FINDERS[agent].files(home, environ)
-        if (file := _foreign_file(path, agent)) is not None
+        for known in formats
+        if known.finder is not None
+        for path in known.finder.files(home, environ)
+        if (file := _foreign_file(path, known.name, known.finder)) is not None
     ]
     return sorted(found, key=lambda file: (file.modified, str(file.path)), reverse=True)
 
 
-def _foreign_file(path: Path, agent: str) -> ForeignFile | None:
+def foreign_agents(formats: Iterable[ImportFormat]) -> tuple[str, ...]:
+    """The agents whose sessions can be found on this machine, by the names of their formats."""
+    return tuple(known.name for known in formats if known.finder is not None)
+
+
+def _foreign_file(path: Path, agent: str, finder: SessionFinder) -> ForeignFile | None:
     """The session described by the head of `path`; None if it is no session."""
-    finder = _FINDERS[agent]
     head = SessionHead()
     try:
         status = path.stat()

@@ -80,8 +80,6 @@ FORMATS: Final[tuple[ImportFormat, ...]] = (
 )
 """Every format that the program imports."""
 
-FORMAT_NAMES: Final = tuple(known.name for known in FORMATS)
-
 
 def read_foreign(
     path: Path, format_name: str | None = None, formats: Sequence[ImportFormat] = FORMATS

@@ -26,8 +26,7 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.file.disk import DiskFile, describe_fault, write_new_file
 from agent_tui.sessions.format.codec import encode_header, encode_repaired
-from agent_tui.sessions.importers.builder import ImportFormat
-from agent_tui.sessions.importers.formats import FORMATS, detect_format, read_foreign
+from agent_tui.sessions.importers.formats import detect_format, read_foreign
 from agent_tui.sessions.replay.normalise import NO_RESULT_TEXT
 from agent_tui.sessions.store import SessionStore
 
@@ -59,7 +58,6 @@ def import_session(
     cwd: Path,
     format_name: str | None = None,
     until: int | None = None,
-    formats: Sequence[ImportFormat] = FORMATS,
 ) -> Imported:
     """Make a new session in `store` that begins with the contents of `path`, which is only read.
 
@@ -67,19 +65,18 @@ def import_session(
     calls that have none, and an entry that records the source.
 
     Args:
-        store: The store for the new session.
+        store: The store for the new session; it knows the formats.
         path: The other agent's file.
         cwd: The folder to use if the file names none.
         format_name: The format of the file; None to detect it.
         until: Number of entries to take, from the first on; None for all.
-        formats: The formats to consider.
 
     Raises:
         SessionError: The file cannot be read, is of no known format or holds no message, or the
             new one cannot be written; there is none then.
     """
-    written_by = format_name or detect_format(path, formats)
-    foreign = read_foreign(path, written_by, formats)
+    written_by = format_name or detect_format(path, store.formats)
+    foreign = read_foreign(path, written_by, store.formats)
     taken = foreign.entries if until is None else foreign.entries[:until]
     if not taken:
         raise SessionError(f"{path} has no entries to import.")

@@ -9,7 +9,7 @@ from agent_tui.errors import SessionError
 from agent_tui.safe_paths import is_file
 from agent_tui.sessions.entries import CompactionEntry, Entry, Header
 from agent_tui.sessions.format.parse import ParsedSession, id_in_name
-from agent_tui.sessions.importers.builder import Warnings
+from agent_tui.sessions.importers.builder import ImportFormat, Warnings
 from agent_tui.sessions.importers.fields import as_object, json_lines
 from agent_tui.sessions.importers.formats import detect_format, read_foreign
 from agent_tui.sessions.log import SessionLog
@@ -103,7 +103,7 @@ class PastSessions:
         if not session.parent:
             return None
         path = parent_file(session.parent, session.path, self._store)
-        return _read(path) if path is not None else None
+        return _read(path, self._store) if path is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class ProjectSessions:
             query, self.cwd, _MOST_SESSIONS_FOUND + len(apart_from)
         )
         paths = [hit.path for hit in hits if id_in_name(hit.path) not in apart_from]
-        read = [(_read(path), path) for path in paths[:_MOST_SESSIONS_FOUND]]
+        read = [(_read(path, self.store), path) for path in paths[:_MOST_SESSIONS_FOUND]]
         late += sum(session is None for session, _ in read)
         return [session for session, _ in read if session and self._has(session)], late
 
@@ -137,7 +137,7 @@ class ProjectSessions:
         """The sessions whose id begins with `start`."""
         paths = chain(self.store.project_files(self.cwd), self.store.explored_files(self.cwd))
         named = [path for path in paths if start and id_in_name(path).startswith(start)]
-        read = [_read(path) for path in named[:_MOST_SESSIONS_FOUND]]
+        read = [_read(path, self.store) for path in named[:_MOST_SESSIONS_FOUND]]
         return [session for session in read if session and self._has(session)]
 
     def _has(self, session: KnownSession) -> bool:
@@ -230,14 +230,18 @@ def parent_file(parent: str, child: Path | None, store: SessionStore) -> Path | 
     return next((found.path for found in store.list() if found.id == wanted_id), None)
 
 
-def is_of_another_program(path: Path) -> bool:
+def is_of_another_program(path: Path, formats: Sequence[ImportFormat]) -> bool:
     """Whether another program wrote `path`, which may be read but never written.
 
     Such a file could look like a badly damaged session of ours, whose every line is an object with
     a type. A file that is not JSON at all counts as ours; opening it reports the error.
+
+    Args:
+        path: The file.
+        formats: The formats of other agents that can be read.
     """
     try:
-        return detect_format(path) != "pi"
+        return detect_format(path, formats) != "pi"
     except SessionError:
         return _first_value_has_no_type(path)
 
@@ -262,11 +266,11 @@ def read_known(session: KnownSession) -> SessionLog:
     return SessionLog(session.path, session.header, None, parsed)
 
 
-def _read(path: Path) -> KnownSession | None:
+def _read(path: Path, store: SessionStore) -> KnownSession | None:
     """The session at `path`, of any agent; other processes may have it open."""
     try:
-        if is_of_another_program(path):
-            foreign = read_foreign(path)
+        if is_of_another_program(path, store.formats):
+            foreign = read_foreign(path, formats=store.formats)
             return KnownSession(foreign.header, path, tuple(foreign.entries))
         return known_session(SessionLog.open(path, read_only=True))
     except SessionError:

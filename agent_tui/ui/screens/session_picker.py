@@ -30,8 +30,8 @@ from agent_tui.errors import SessionError
 from agent_tui.safe_text import printable_line, safe_text
 from agent_tui.sessions.file.chunks import newest_entries
 from agent_tui.sessions.importers.discovery import (
-    FOREIGN_AGENTS,
     ForeignFile,
+    foreign_agents,
     foreign_sessions,
 )
 from agent_tui.sessions.importers.formats import read_foreign
@@ -55,7 +55,7 @@ _TYPING_PAUSE_S = 0.04
 _END_ENTRIES = 60
 """Enough to include the last messages with text, between tool results."""
 
-_NOTHING_OF_OTHERS = "No pi, Claude Code or Codex sessions found."
+_NOTHING_OF_OTHERS = "No sessions of other agents found."
 _COLUMNS_OF_OTHERS = ("agent", "size", "age")
 
 
@@ -232,7 +232,8 @@ class SessionPicker(PickerScreen[PickedSession]):
     async def _load(self) -> None:
         if self._agents:
             home = Path.home()
-            files = await asyncio.to_thread(foreign_sessions, home, os.environ, self._agents)
+            wanted = [known for known in self._store.formats if known.name in self._agents]
+            files = await asyncio.to_thread(foreign_sessions, home, os.environ, wanted)
             self._foreign = {file.path: file for file in files}
             self.say("")
             self.show_rows(foreign_rows(files, self._cwd, self._now))
@@ -339,7 +340,7 @@ class SessionPicker(PickerScreen[PickedSession]):
 
     async def _show_end(self, row: PickerRow[PickedSession]) -> None:
         try:
-            blocks = await asyncio.to_thread(_read_end, row.value)
+            blocks = await asyncio.to_thread(_read_end, row.value, self._store)
         except (SessionError, OSError) as error:
             blocks = (NoticeBlock("error", str(error)),)
         # None if the screen was left meanwhile.
@@ -367,7 +368,7 @@ class SessionPicker(PickerScreen[PickedSession]):
 
     def action_other_agents(self) -> None:
         """Show the sessions of other agents, or ours again."""
-        self._agents = () if self._agents else FOREIGN_AGENTS
+        self._agents = () if self._agents else foreign_agents(self._store.formats)
         self._name_what_is_shown()
         self.say("Loading…")
         self.show_rows(())
@@ -420,7 +421,7 @@ class SessionPicker(PickerScreen[PickedSession]):
         return True
 
 
-def _read_end(picked: PickedSession) -> tuple[Block, ...]:
+def _read_end(picked: PickedSession, store: SessionStore) -> tuple[Block, ...]:
     """What was said last in a session file, oldest of it first. Blocking.
 
     Raises:
@@ -428,5 +429,6 @@ def _read_end(picked: PickedSession) -> tuple[Block, ...]:
         OSError: The file cannot be read.
     """
     if picked.agent is not None:
-        return last_blocks(read_foreign(picked.path, picked.agent).entries[-_END_ENTRIES:])
+        read = read_foreign(picked.path, picked.agent, store.formats)
+        return last_blocks(read.entries[-_END_ENTRIES:])
     return last_blocks(newest_entries(picked.path, _END_ENTRIES))

@@ -40,8 +40,8 @@ def stage(tmp_path: Path) -> Stage:
 
 async def turn_after_import(stage: Stage, path: Path, until: int | None = None) -> SessionLog:
     """Import `path`, have one turn in the new session, and read that back."""
-    store = SessionStore(stage.sessions, "none")
-    imported = import_session(store, path, cwd=stage.workspace, until=until, formats=ALL_FORMATS)
+    store = SessionStore(stage.sessions, "none", ALL_FORMATS)
+    imported = import_session(store, path, cwd=stage.workspace, until=until)
     provider = ScriptedProvider([Reply(text="Going on.")])
     whole = CompactionSettings(trigger_tokens=0)
     runtime = stage.runtime(provider, window=5_000_000, compaction=whole)

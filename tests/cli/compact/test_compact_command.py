@@ -11,7 +11,7 @@ from agent_tui.cli.trust_command import run_command as trust
 from agent_tui.errors import AgentTuiError, CompactionError, SessionError, UsageError
 from agent_tui.providers.keys import secret_variables
 from agent_tui.sessions.entries import CompactionEntry, Header
-from agent_tui.sessions.importers.formats import FORMAT_NAMES, detect_format
+from agent_tui.sessions.importers.formats import FORMATS, detect_format
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
@@ -25,10 +25,10 @@ from tests.support.trajectories import some_trajectories, trajectory
 
 def readable_by_the_program(file: Path, folder: Path) -> Path:
     """`file`, or where only the tests can read it, what importing it gives."""
-    if detect_format(file, ALL_FORMATS) in FORMAT_NAMES:
+    if detect_format(file, ALL_FORMATS) in {known.name for known in FORMATS}:
         return file
-    store = SessionStore(folder, "none")
-    return import_session(store, file, cwd=folder, formats=ALL_FORMATS).path
+    store = SessionStore(folder, "none", ALL_FORMATS)
+    return import_session(store, file, cwd=folder).path
 
 
 @pytest.mark.parametrize(

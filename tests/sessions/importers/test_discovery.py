@@ -3,7 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.sessions.importers.claude_code import CLAUDE_CODE
 from agent_tui.sessions.importers.discovery import ForeignFile, foreign_sessions
+from agent_tui.sessions.importers.formats import FORMATS
 from tests.sessions.importers import claude_lines, codex_lines
 from tests.support.session_values import conversation, header, session_bytes
 
@@ -56,7 +58,7 @@ def test_the_sessions_of_every_agent_are_found_newest_first(tmp_path: Path) -> N
     write_pi(tmp_path, 3_000)
     write_claude(tmp_path, when=1_000)
     codex = write_codex(tmp_path, 2_000)
-    found = foreign_sessions(tmp_path, {})
+    found = foreign_sessions(tmp_path, {}, FORMATS)
     assert told(found) == [
         ("pi", "/w", "look at both files"),
         ("codex", "/repo/app", "Build it."),
@@ -64,7 +66,7 @@ def test_the_sessions_of_every_agent_are_found_newest_first(tmp_path: Path) -> N
     ]
     assert (found[1].path, found[1].size_bytes) == (codex, codex.stat().st_size)
     assert found[1].modified.timestamp() == 2_000
-    assert told(foreign_sessions(tmp_path, {}, ("claude",))) == [("claude", "/w", "Mend it.")]
+    assert told(foreign_sessions(tmp_path, {}, (CLAUDE_CODE,))) == [("claude", "/w", "Mend it.")]
 
 
 def test_each_agents_variable_leads_to_another_folder(tmp_path: Path) -> None:
@@ -76,22 +78,26 @@ def test_each_agents_variable_leads_to_another_folder(tmp_path: Path) -> None:
         "CLAUDE_CONFIG_DIR": "~/c/.claude",
         "CODEX_HOME": str(tmp_path / "x/.codex"),
     }
-    assert {file.agent for file in foreign_sessions(tmp_path, environ)} == {"pi", "claude", "codex"}
-    assert foreign_sessions(tmp_path, {}) == []
+    assert {file.agent for file in foreign_sessions(tmp_path, environ, FORMATS)} == {
+        "pi",
+        "claude",
+        "codex",
+    }
+    assert foreign_sessions(tmp_path, {}, FORMATS) == []
 
 
 def test_a_session_of_claude_code_is_called_by_its_title(tmp_path: Path) -> None:
     path = write_claude(tmp_path)
     titles = '{"type": "ai-title", "aiTitle": "A"}\n{"type": "custom-title", "customTitle": "B"}\n'
     path.write_text(titles + path.read_text())
-    assert told(foreign_sessions(tmp_path, {})) == [("claude", "/w", "B")]
+    assert told(foreign_sessions(tmp_path, {}, FORMATS)) == [("claude", "/w", "B")]
 
 
 def test_files_of_subagents_are_no_sessions(tmp_path: Path) -> None:
     write_claude(tmp_path, "agent-1a2b.jsonl")
     side = claude_lines.said("u1", None, "Search.", isSidechain=True)
     claude_lines.write(made(tmp_path / ".claude/projects/-w/b.jsonl"), side)
-    assert foreign_sessions(tmp_path, {}) == []
+    assert foreign_sessions(tmp_path, {}, FORMATS) == []
 
 
 @pytest.mark.parametrize(
@@ -102,25 +108,25 @@ def test_a_bad_file_hides_no_other(tmp_path: Path, damage: bytes) -> None:
         path.with_name(path.name.replace("a.jsonl", "b.jsonl")).write_bytes(damage)
     (tmp_path / ".claude/projects/-w/folder.jsonl").mkdir()
     (tmp_path / ".claude/projects/-w/gone.jsonl").symlink_to(tmp_path / "nowhere")
-    assert len(foreign_sessions(tmp_path, {})) == 3
+    assert len(foreign_sessions(tmp_path, {}, FORMATS)) == 3
 
 
 def test_broken_lines_are_passed_over(tmp_path: Path) -> None:
     path = write_pi(tmp_path)
     first, second = path.read_bytes().split(b"\n", 1)
     path.write_bytes(first + b"\n{broken\n\xff\xfe\n" + second)
-    assert told(foreign_sessions(tmp_path, {})) == [("pi", "/w", "look at both files")]
+    assert told(foreign_sessions(tmp_path, {}, FORMATS)) == [("pi", "/w", "look at both files")]
 
 
 def test_only_the_beginning_of_a_file_is_looked_at(tmp_path: Path) -> None:
     path = made(tmp_path / ".pi/agent/sessions/--w--/a.jsonl")
     long = header(note="x" * 300_000)
     path.write_bytes(session_bytes((), header()) + session_bytes(conversation(), long))
-    assert told(foreign_sessions(tmp_path, {})) == [("pi", "/w", "")]
+    assert told(foreign_sessions(tmp_path, {}, FORMATS)) == [("pi", "/w", "")]
 
 
 def test_looking_writes_nothing(tmp_path: Path) -> None:
     write_pi(tmp_path)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    foreign_sessions(tmp_path, {})
+    foreign_sessions(tmp_path, {}, FORMATS)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before

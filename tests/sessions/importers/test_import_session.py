@@ -23,7 +23,7 @@ HERE = Path("/here")
 
 @pytest.fixture
 def store(tmp_path: Path) -> SessionStore:
-    return SessionStore(tmp_path / "sessions", "none")
+    return SessionStore(tmp_path / "sessions", "none", ALL_FORMATS)
 
 
 def written(folder: Path, first: Header | None = None) -> Path:
@@ -177,7 +177,7 @@ def test_a_recorded_session_is_the_same_context_after_its_import(
 ) -> None:
     path = trajectory(name)
     foreign = read_recorded(path)
-    imported = import_session(store, path, cwd=HERE, formats=ALL_FORMATS)
+    imported = import_session(store, path, cwd=HERE)
     assert imported.entries == len(foreign.entries)
     with store.open(imported.id, HERE, read_only=True) as log:
         assert log.warnings == ()

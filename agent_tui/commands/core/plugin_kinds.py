@@ -1,0 +1,73 @@
+"""The table of what other packages can bring; a new kind is one row."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from agent_tui.commands.core.command import Command
+from agent_tui.commands.core.plugins import AnyKind, Kind
+from agent_tui.sessions.importers.builder import ImportFormat
+from agent_tui.sessions.importers.formats import FORMATS
+from agent_tui.sessions.importers.guard import guarded_import
+
+if TYPE_CHECKING:
+    from agent_tui.api.tools import FunctionTool
+    from agent_tui.sessions.export.form import ExportFormat
+
+
+def _tool_type() -> "type[FunctionTool[..., object]]":
+    from agent_tui.api.tools import FunctionTool  # most of the program, which shell commands spare
+
+    return FunctionTool
+
+
+def _tool_names() -> Iterable[str]:
+    from agent_tui.tools.registry import default_toolbox
+
+    return (spec.name for spec in default_toolbox().specs)
+
+
+def _command_names() -> Iterable[str]:
+    from agent_tui.commands.core.registry import built_in_commands
+
+    return built_in_commands().own_names
+
+
+def _export_type() -> "type[ExportFormat]":
+    from agent_tui.sessions.export.form import ExportFormat
+
+    return ExportFormat
+
+
+def _own_exports() -> "Sequence[ExportFormat]":
+    from agent_tui.sessions.export.formats import EXPORT_FORMATS
+
+    return EXPORT_FORMATS
+
+
+def _guarded_export(known: "ExportFormat") -> "ExportFormat":
+    from agent_tui.sessions.export.form import guarded_export
+
+    return guarded_export(known)
+
+
+TOOLS: Final = Kind("agent_tui.tools", "tool", _tool_type, reserved=_tool_names)
+COMMANDS: Final = Kind(
+    "agent_tui.commands",
+    "command",
+    lambda: Command,
+    reserved=_command_names,
+    names=lambda command: (command.name, *command.aliases),
+)
+IMPORTERS: Final = Kind(
+    "agent_tui.importers",
+    "ImportFormat",
+    lambda: ImportFormat,
+    lambda: FORMATS,
+    guarded=guarded_import,
+)
+
+EXPORTS: Final = Kind(
+    "agent_tui.exports", "ExportFormat", _export_type, _own_exports, guarded=_guarded_export
+)
+
+KINDS: Final[tuple[AnyKind, ...]] = (TOOLS, COMMANDS, IMPORTERS, EXPORTS)

@@ -1,0 +1,72 @@
+"""What other packages can bring into the program: what a kind is, and what was brought."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
+
+
+class Named(Protocol):
+    """What can be brought: it has a name that is unique within its kind."""
+
+    @property
+    def name(self) -> str:
+        """What a person or a model calls it by."""
+        ...
+
+
+ValueT = TypeVar("ValueT", bound=Named)
+
+
+def _none() -> tuple[()]:
+    return ()
+
+
+def _its_name(value: Named) -> tuple[str, ...]:
+    return (value.name,)
+
+
+def _as_it_is(value: ValueT) -> ValueT:
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[ValueT]):
+    """One thing that a package can bring: a row of the table in `plugin_kinds`.
+
+    Attributes:
+        group: The group of entry points that names such values.
+        maker: What a value is made with: the name below ``agent_tui``.
+        value_type: What a value must be; imported when a package brings one.
+        own: What the program itself has of this kind; it comes first.
+        reserved: Further names that a value must not have.
+        names: All names of a value; none of them may be taken.
+        guarded: The value as the program uses it: what its code does wrong breaks nothing else.
+    """
+
+    group: str
+    maker: str
+    value_type: Callable[[], type[ValueT]]
+    own: Callable[[], Sequence[ValueT]] = _none
+    reserved: Callable[[], Iterable[str]] = _none
+    names: Callable[[ValueT], Iterable[str]] = _its_name
+    guarded: Callable[[ValueT], ValueT] = _as_it_is
+
+
+AnyKind: TypeAlias = Kind[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Plugins:
+    """What was loaded, and for the person a line about each thing that was not.
+
+    Args:
+        brought: The values of packages, by the group of their kind.
+        problems: What could not be loaded, and what to do.
+    """
+
+    brought: Mapping[str, Sequence[Named]] = field(default_factory=dict[str, Sequence[Named]])
+    problems: tuple[str, ...] = ()
+
+    def of(self, kind: Kind[ValueT]) -> tuple[ValueT, ...]:
+        """All of `kind`: the program's own, then those of packages."""
+        return (*kind.own(), *cast(Sequence[ValueT], self.brought.get(kind.group, ())))

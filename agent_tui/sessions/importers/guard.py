@@ -1,0 +1,73 @@
+"""The import formats of other packages: what goes wrong in one is said of the file it reads."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import ParamSpec, cast
+
+from agent_tui.errors import SessionError
+from agent_tui.messages import JsonObject
+from agent_tui.sessions.importers.builder import (
+    ForeignSession,
+    ImportFormat,
+    SessionFinder,
+    SessionHead,
+)
+
+ParametersT = ParamSpec("ParametersT")
+
+
+def guarded_import(known: ImportFormat) -> ImportFormat:
+    """`known`, whose functions raise nothing but `SessionError`, and that only where it reads.
+
+    A file that it fails to look at is none of its format; a folder that it fails to search holds
+    no more sessions. So a faulty format hides no session of another one.
+    """
+    finder = known.finder
+
+    def read(path: Path) -> ForeignSession:
+        try:
+            session = cast(object, known.read(path))
+        except SessionError:
+            raise
+        except Exception as error:
+            raise SessionError(
+                f"{path}: the format {known.name} failed: {type(error).__name__}: {error}.",
+                "Report it to the author of the plugin.",
+            ) from error
+        if isinstance(session, ForeignSession):
+            return session
+        raise SessionError(f"{path}: the format {known.name} returned no session.")
+
+    return replace(
+        known,
+        read=read,
+        is_record=_false_if_it_fails(known.is_record),
+        is_document=_false_if_it_fails(known.is_document),
+        finder=finder and _guarded_finder(finder),
+    )
+
+
+def _false_if_it_fails(tells: Callable[ParametersT, bool]) -> Callable[ParametersT, bool]:
+    def told(*args: ParametersT.args, **kwargs: ParametersT.kwargs) -> bool:
+        with suppress(Exception):
+            return bool(tells(*args, **kwargs))
+        return False
+
+    return told
+
+
+def _guarded_finder(finder: SessionFinder) -> SessionFinder:
+    def files(home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+        with suppress(Exception):
+            yield from map(Path, finder.files(home, environ))
+
+    def read_head(head: SessionHead, number: int, line: JsonObject) -> None:
+        is_read = False
+        with suppress(Exception):
+            finder.read_head(head, number, line)
+            is_read = True
+        head.is_session = head.is_session and is_read
+
+    return replace(finder, files=files, read_head=read_head)

@@ -1,0 +1,69 @@
+"""Packages that lie on the search path, made for a test: some code and its entry points."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+_HERE = Path(__file__).parents[2]
+_TAB = "os.dup2(1, 8)"
+"""A shell reads what completes a word from this descriptor."""
+
+
+def make_package(site: Path, name: str, code: str, entries: Mapping[str, Mapping[str, str]]) -> str:
+    """Install `name` in the folder `site`; returns its module, which no other test imports.
+
+    Args:
+        site: A folder of the search path.
+        name: Of the distribution.
+        code: What its one module holds.
+        entries: By group, the entry points: names of the module's, or an object reference.
+    """
+    module = f"{name}_{abs(hash(site)):x}".replace("-", "_")
+    info = site / f"{name.replace('-', '_')}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (site / f"{module}.py").write_text(code, encoding="utf-8")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    lines = (
+        f"[{group}]\n" + "".join(f"{key} = {module}:{value}\n" for key, value in values.items())
+        for group, values in entries.items()
+    )
+    (info / "entry_points.txt").write_text("".join(lines))
+    return module
+
+
+def run_with_packages(
+    site: Path,
+    folder: Path,
+    *argv: str,
+    plugins: str = '["diary-plugin"]',
+    environ: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """``agent-tui`` in the folder ``here`` below `folder`, which is also the home.
+
+    Args:
+        site: The packages beside it.
+        folder: Where it keeps what it writes.
+        argv: Its arguments.
+        plugins: That setting, as TOML.
+        environ: Further variables. With those of a Tab, the answer is the standard output.
+    """
+    (folder / "here").mkdir(exist_ok=True)
+    config = folder / "home" / "config" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f"plugins = {plugins}\n", encoding="utf-8")
+    variables = {
+        "AGENT_TUI_HOME": str(folder / "home"),
+        "HOME": str(folder),
+        "PYTHONPATH": os.pathsep.join([str(site), str(_HERE)]),
+    }
+    program = f'import os, runpy; {_TAB}; runpy.run_module("agent_tui", run_name="__main__")'
+    return subprocess.run(
+        [sys.executable, "-c", program, *argv],
+        capture_output=True,
+        text=True,
+        cwd=folder / "here",
+        env={**os.environ, **variables, **(environ or {})},
+        check=False,
+    )
