@@ -281,7 +281,7 @@ class Conversation:
         return {pin.name: pinned[pin.path] for pin in self.pins("skill")}
 
     def pins(self, kind: Literal["skill", "instructions"]) -> tuple[Pin, ...]:
-        """The texts of a kind that compaction never removes."""
+        """The pinned texts of one kind; compaction never removes them."""
         found = map(pin_of, pinned_entries(self.log.path_entries()).values())
         return tuple(pin for pin in found if pin is not None and pin.kind == kind)
 
