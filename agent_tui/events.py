@@ -26,6 +26,7 @@ from agent_tui.tokens import ContextUsage
 CompactionReason: TypeAlias = Literal["manual", "threshold", "overflow", "tool"]
 SessionChangeReason: TypeAlias = Literal["new", "resumed", "compacted", "renamed", "forked"]
 TurnOutcome: TypeAlias = Literal["done", "aborted", "error", "length", "limit"]
+GoalEnding: TypeAlias = Literal["", "met", "stopped", "stuck", "limit"]
 
 
 NoticeSubject: TypeAlias = Literal["", "question", "answer", "job", "plan", "file"]
@@ -373,6 +374,24 @@ class LoopAdvanced:
 
 
 @dataclass(frozen=True, slots=True)
+class GoalChanged:
+    """A goal was set, has come further, or has ended. One `TurnFinished` ends the whole work on it.
+
+    `passed` of `checks` checks passed when they last ran. `turns` and `cost_usd` are what it took
+    so far. `ending` is empty while it is open, else ``met``, ``stopped`` (by the user), ``stuck``
+    (nothing changed any more) or ``limit`` (a bound was reached); `reason` says it in a sentence.
+    """
+
+    text: str
+    passed: int
+    checks: int
+    turns: int
+    cost_usd: float
+    ending: GoalEnding = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ScopeEntered:
     """A scope starts."""
 
@@ -479,6 +498,7 @@ AgentEvent: TypeAlias = (
     | BranchSummaryProgress
     | WentBack
     | LoopAdvanced
+    | GoalChanged
     | ScopeEntered
     | ScopeProgress
     | ScopeLeft

@@ -210,18 +210,21 @@ class Todo(Stored):
 _SHOWN_CHARS = 200
 
 
+PinKind: TypeAlias = Literal["skill", "instructions", "goal"]
+
+
 class Pin(Stored):
     """A text that no compaction removes.
 
     Args:
-        kind: Whether it is a skill or a folder's instructions.
+        kind: Whether it is a skill, a folder's instructions, or the goal of the work.
         name: The skill's name, or the folder of the instructions.
-        path: The absolute path of the file.
+        path: The absolute path of the file; for the goal, which has none, ``goal``.
         digest: SHA-256 of the file when it was read, as hex digits.
         is_cut: Whether only its beginning fits.
     """
 
-    kind: Literal["skill", "instructions"]
+    kind: PinKind
     name: str
     path: str
     digest: str = ""

@@ -4,9 +4,32 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TypeAlias
 
-from agent_tui.events import AgentEvent
+from agent_tui.events import AgentEvent, TurnFinished, TurnRecorded
 
 Emit: TypeAlias = Callable[[AgentEvent], None]
+
+
+class LastTurn:
+    """Passes the events of one of several turns on, except its `TurnFinished`.
+
+    Attributes:
+        event: How the turn ended; None before.
+        took_s: Seconds that it took without waiting for the user; None if that was not recorded.
+    """
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self.event: TurnFinished | None = None
+        self.took_s: float | None = None
+
+    def emit(self, event: AgentEvent) -> None:
+        """Handle one event of the turn."""
+        if isinstance(event, TurnFinished):
+            self.event = event
+            return
+        if isinstance(event, TurnRecorded):
+            self.took_s = event.facts.elapsed_ms / 1_000
+        self._emit(event)
 
 
 class Activity:
@@ -17,7 +40,7 @@ class Activity:
     There it records what it has, and the events of that recording are still delivered.
     """
 
-    def __init__(self, work: Callable[[Emit], Awaitable[None]]) -> None:
+    def __init__(self, work: Callable[[Emit], Awaitable[object]]) -> None:
         self._work = work
         self._events: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None

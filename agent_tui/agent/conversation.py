@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from pydantic import JsonValue
 
@@ -33,6 +33,7 @@ from agent_tui.messages import (
     Job,
     Message,
     Pin,
+    PinKind,
     ThinkingContent,
     ThinkingLevel,
     Todo,
@@ -280,7 +281,7 @@ class Conversation:
         pinned = pinned_entries(self.log.path_entries())
         return {pin.name: pinned[pin.path] for pin in self.pins("skill")}
 
-    def pins(self, kind: Literal["skill", "instructions"]) -> tuple[Pin, ...]:
+    def pins(self, kind: PinKind) -> tuple[Pin, ...]:
         """The pinned texts of one kind; compaction never removes them."""
         found = map(pin_of, pinned_entries(self.log.path_entries()).values())
         return tuple(pin for pin in found if pin is not None and pin.kind == kind)

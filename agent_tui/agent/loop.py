@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
-from agent_tui.agent.activity import Emit
+from agent_tui.agent.activity import Emit, LastTurn
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.scopes import ScopeKeeper
 from agent_tui.agent.turn.turn import Turn
 from agent_tui.errors import CompactionError, SessionError, UsageError
-from agent_tui.events import AgentEvent, LoopAdvanced, Notice, TurnFinished
+from agent_tui.events import LoopAdvanced, Notice, TurnFinished
 from agent_tui.providers.base import ProviderError
 from agent_tui.sessions.replay.scope_entries import ScopeEnding
 
@@ -167,7 +167,7 @@ class LoopRunner:
 
     async def _round(self, plan: LoopPlan, number: int, scope_id: str, emit: Emit) -> bool:
         """Run one turn; false if it failed, which leaves the loop."""
-        finished = _Finished(emit)
+        finished = LastTurn(emit)
         try:
             await self._make_turn(finished.emit).run(plan.message(number))
         except asyncio.CancelledError:
@@ -206,18 +206,3 @@ class LoopRunner:
         if is_all:
             emit(TurnFinished("done"))
         return True
-
-
-class _Finished:
-    """Passes events on, but keeps the `TurnFinished`."""
-
-    def __init__(self, emit: Emit) -> None:
-        self._emit = emit
-        self.event: TurnFinished | None = None
-
-    def emit(self, event: AgentEvent) -> None:
-        """Handle one event of the turn."""
-        if isinstance(event, TurnFinished):
-            self.event = event
-        else:
-            self._emit(event)

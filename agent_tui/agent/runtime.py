@@ -11,6 +11,7 @@ from agent_tui.agent.compaction.cache_clock import ColdPrice
 from agent_tui.agent.compaction.compactor import Compactor, Pause
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.explorer import Explorer
+from agent_tui.agent.goal.runner import GoalRunner
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.loop import LoopPlan, LoopRunner
 from agent_tui.agent.scopes import ScopeKeeper
@@ -31,11 +32,20 @@ from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.config import CompactionStrategy, PermissionMode, Settings
 from agent_tui.errors import AgentTuiError
-from agent_tui.events import AgentEvent, JobEnded, JobStarted, Notice, QueueChanged, TurnFinished
+from agent_tui.events import (
+    AgentEvent,
+    GoalEnding,
+    JobEnded,
+    JobStarted,
+    Notice,
+    QueueChanged,
+    TurnFinished,
+)
 from agent_tui.messages import ImageContent, Job, ThinkingLevel, UserMessage
 from agent_tui.providers.base import ModelRef
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
+from agent_tui.sessions.replay.goals import Goal, goal_entry
 from agent_tui.sessions.replay.notes import AgentRun
 from agent_tui.sessions.replay.pins import pin_of, unpin_entry
 
@@ -95,12 +105,36 @@ class AgentRuntime:
     def submit(
         self, text: str, images: tuple[ImageContent, ...] = ()
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Send a message and run the turn to its end."""
+        """Send a message and run the turn to its end; while a goal is open, work toward it."""
         return self._write(lambda emit: self._submit(text, images, emit))
 
     def continue_turn(self) -> AsyncGenerator[AgentEvent, None]:
         """Continue after an error, an interruption or a reply cut off by its length."""
-        return self._write(lambda emit: self._loops().go_on(emit))
+        return self._write(self._go_on)
+
+    def pursue(self, goal: Goal) -> AsyncGenerator[AgentEvent, None]:
+        """Work toward `goal`, in place of any earlier one, until it is met or ends."""
+        return self._write(lambda emit: self._begin_goal(goal, emit))
+
+    @property
+    def goal(self) -> Goal | None:
+        """The open goal; None if there is none."""
+        return self._goals().goal
+
+    def why_checks_ask(self, goal: Goal) -> str:
+        """Why the user is asked before the checks of `goal` run; empty if they may.
+
+        Raises:
+            AgentTuiError: They may not run at all.
+        """
+        return self._goals().why_checks_ask(goal)
+
+    def end_goal(self, ending: GoalEnding, reason: str) -> tuple[AgentEvent, ...]:
+        """End the open goal; nothing happens if there is none."""
+        self.sessions.require_writable()
+        events: list[AgentEvent] = []
+        self._goals().close(ending, reason, events.append)
+        return tuple(events)
 
     def loop(self, plan: LoopPlan) -> AsyncGenerator[AgentEvent, None]:
         """Run a prompt repeatedly; one `TurnFinished` ends the whole loop."""
@@ -235,11 +269,15 @@ class AgentRuntime:
         return pin is not None
 
     def use_settings(self, settings: Settings) -> None:
-        """Apply the settings for compaction and for the time limit of commands.
+        """Apply the settings for compaction, goals and the time limit of commands.
 
         Others are built into services and take effect at the next start.
         """
-        changes = {"compaction": settings.compaction, "bash_timeout_s": settings.bash_timeout_s}
+        changes = {
+            "compaction": settings.compaction,
+            "bash_timeout_s": settings.bash_timeout_s,
+            "goal": settings.goal,
+        }
         self.services.settings = self.services.settings.model_copy(update=changes)
         self._background.drop()
 
@@ -259,7 +297,7 @@ class AgentRuntime:
     # How activities are carried out
 
     async def _write(
-        self, work: Callable[[Emit], Awaitable[None]]
+        self, work: Callable[[Emit], Awaitable[object]]
     ) -> AsyncGenerator[AgentEvent, None]:
         """Run an activity that writes to the session."""
         self.sessions.prepare_to_write()
@@ -268,7 +306,7 @@ class AgentRuntime:
                 yield event
 
     async def _run(
-        self, work: Callable[[Emit], Awaitable[None]]
+        self, work: Callable[[Emit], Awaitable[object]]
     ) -> AsyncGenerator[AgentEvent, None]:
         if self._activity is not None:
             raise AgentTuiError(
@@ -300,14 +338,32 @@ class AgentRuntime:
 
     async def _submit(self, text: str, images: tuple[ImageContent, ...], emit: Emit) -> None:
         self._scopes().give_up_unfinished(emit)
-        await self._turn(emit).run(text, images)
+        goals = self._goals()
+        if goals.goal is not None:
+            await goals.work(text, images, emit)
+        else:
+            await self._turn(emit).run(text, images)
+
+    async def _begin_goal(self, goal: Goal, emit: Emit) -> None:
+        self._scopes().give_up_unfinished(emit)
+        await self._goals().begin(goal, emit)
+
+    async def _go_on(self, emit: Emit) -> None:
+        goals = self._goals()
+        if goals.goal is not None and self._scopes().pending is None:
+            await goals.work(None, (), emit)
+        else:
+            await self._loops().go_on(emit)
 
     async def _compact(self, focus: str, emit: Emit, decided: Decision | None) -> None:
+        goal = self._goals().goal
         child = await self._compactor().compact_to_child(focus, emit, decided)
         if child is None:
             return
         for event in self.sessions.follow_compaction(*child):
             emit(event)
+        if goal is not None:
+            self.conversation.log.append(goal_entry(goal))
         for event in await self.conversation.refresh_usage():
             emit(event)
         await ConversationHooks(self.conversation, emit).after_compaction(child[1])
@@ -348,6 +404,9 @@ class AgentRuntime:
 
     def _loops(self) -> LoopRunner:
         return LoopRunner(self.conversation, self._scopes(), self._turn)
+
+    def _goals(self) -> GoalRunner:
+        return GoalRunner(self.conversation, self._turn, self._network, self.history)
 
     def _tool_services(self) -> ToolServices:
         """The services that tool calls need."""

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,9 +106,26 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         option = "--max-time" if values.max_time_s else "--fail-on-refusal"
         parser.error(f"{option} requires -p")
     values.prompt = " ".join(values.prompt)
+    _take_goal(parser, values)
     for name in ("added_folders", "allowed", "denied", "allowed_net"):
         setattr(values, name, tuple(getattr(values, name)))
     return Arguments(**vars(values))
+
+
+def _take_goal(parser: argparse.ArgumentParser, values: argparse.Namespace) -> None:
+    """Replace the options of a goal by the command that sets it, as the prompt."""
+    text, checks, is_outside = map(vars(values).pop, ("goal", "checks", "checks_outside"))
+    if text is None:
+        if checks or is_outside:
+            parser.error("--check and --checks-outside require --goal")
+    elif values.prompt or values.print_prompt:
+        parser.error("--goal cannot be combined with a prompt: say all of it in the goal")
+    elif values.input_format == "stream-json" or values.json_schema is not None:
+        parser.error("--goal cannot be combined with --input-format or --json-schema")
+    else:
+        options = [f"--check {shlex.quote(check)}" for check in checks]
+        options += ["--outside"] * is_outside
+        values.prompt = " ".join(("/goal", text, *options))
 
 
 _RULE_EXAMPLES = {"allow": '"bash(pytest *)"', "deny": '"write(docs/**)"'}
@@ -284,6 +302,25 @@ def build_parser() -> argparse.ArgumentParser:
         help="take a scripted tour in a scratch folder, no model, key or network needed",
     )
     _add_permissions(parser)
+    goal = parser.add_argument_group("goal")
+    goal.add_argument(
+        "--goal",
+        metavar="TEXT",
+        help="work until this is met, as /goal does; with -p, exit with 0 only if it is",
+    )
+    goal.add_argument(
+        "--check",
+        action="append",
+        default=[],
+        metavar="COMMAND",
+        dest="checks",
+        help="with --goal: a command that must exit with 0; repeatable",
+    )
+    goal.add_argument(
+        "--checks-outside",
+        action="store_true",
+        help="with --goal: run the checks outside the sandbox",
+    )
     limits = parser.add_argument_group("limits of this run")
     limits.add_argument(
         "--max-turns",

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from agent_tui.commands.context import warning_text
-from agent_tui.commands.core.short_words import short_time
+from agent_tui.commands.core.short_words import counted, short_time
 from agent_tui.durations import elapsed, rounded
 from agent_tui.events import (
     AgentEvent,
@@ -20,6 +20,7 @@ from agent_tui.events import (
     ContextChanged,
     ContextWarning,
     CutReplyDropped,
+    GoalChanged,
     JobEnded,
     JobStarted,
     LoopAdvanced,
@@ -57,6 +58,7 @@ from agent_tui.sessions.replay.changes import MADE_WITHOUT_MODEL
 from agent_tui.sessions.replay.notes import ended_line
 from agent_tui.sessions.replay.pins import pinned_line
 
+_TOLD_COST_USD = 0.005
 _MOST_NAMED = 5
 """Most changed files of a turn that are named."""
 
@@ -92,6 +94,8 @@ def event_line(event: AgentEvent) -> str:
             return printable_line(ended_line(job))
         case LoopAdvanced(number=number, count=count):
             return f"Round {number} of {count}."
+        case GoalChanged(reason=reason):
+            return f"{goal_line(event)}. {reason}".strip()
         case ScopeEntered(label=label):
             return f"Started: {label}."
         case ScopeLeft(label=label):
@@ -135,6 +139,14 @@ def waiting_line(waited_s: float, *, is_alive: bool) -> str:
     if is_alive:
         return f"The model has been thinking for {elapsed(waited_s)}; its server is connected."
     return f"No data from the model's server for {elapsed(waited_s)}. Still waiting."
+
+
+def goal_line(event: GoalChanged) -> str:
+    """How far a goal is: ``goal 2 of 3 checks · 14 turns · $1.20``."""
+    facts = [f"{event.passed} of {counted(event.checks, 'check')}" if event.checks else ""]
+    facts += [counted(event.turns, "turn") if event.turns else ""]
+    facts += [f"${event.cost_usd:.2f}" if event.cost_usd >= _TOLD_COST_USD else ""]
+    return f"goal {' · '.join(filter(None, facts))}".strip()
 
 
 class RetryLines:

@@ -105,6 +105,21 @@ def _below_home(name: str) -> str:
 FolderBelowHome: TypeAlias = Annotated[str, AfterValidator(_below_home)]
 
 
+class GoalSettings(SettingsSection):
+    """``[goal]``: the bounds of ``/goal``, and who judges what no command can check."""
+
+    judge: str = Field(
+        default="",
+        description="Model that judges whether a goal is met once all checks pass; empty: the "
+        "conversation's own, which sees only the goal, the checks and the changes",
+    )
+    max_turns: int = Field(default=50, ge=1, description="Most turns toward a goal")
+    max_hours: float = Field(default=2, gt=0, description="Longest work toward a goal, in hours")
+    check_timeout_s: float = Field(
+        default=1_800, gt=0, le=3_600, description="Longest time for one check, in seconds"
+    )
+
+
 class CompactionSettings(SettingsSection):
     """``[compaction]``. Fractions are of the model's window, as everywhere they are shown.
 
@@ -459,6 +474,9 @@ class Settings(SettingsSection):
     compaction: CompactionSettings = Field(
         default=CompactionSettings(),
         description="Compaction; fractions are of the model's context window",
+    )
+    goal: GoalSettings = Field(
+        default=GoalSettings(), description="Goals: their bounds and their judge"
     )
     permissions: PermissionSettings = Field(
         default=PermissionSettings(),

@@ -17,7 +17,13 @@ from agent_tui.drafts.history import PromptHistory
 from agent_tui.tools.files.walk import relative_files
 from agent_tui.ui.approval.panel import ApprovalPanel
 from agent_tui.ui.chat.activity_line import ActivityLine
-from agent_tui.ui.chat.lines_above_prompt import ColdLine, PlanView, QueueView, TourView
+from agent_tui.ui.chat.lines_above_prompt import (
+    ColdLine,
+    GoalLine,
+    PlanView,
+    QueueView,
+    TourView,
+)
 from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.controller import Controller, ControllerPorts
 from agent_tui.ui.event_view import EventView
@@ -61,6 +67,7 @@ def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> Loade
     widgets = ChatWidgets(
         transcript=Transcript(),
         plan=PlanView(),
+        goal=GoalLine(),
         approval=approval,
         queue=QueueView(),
         tour=TourView(window.prompt, is_tour=options.is_demo),

@@ -23,6 +23,7 @@ from agent_tui.events import (
     ContextChanged,
     ContextWarning,
     CutReplyDropped,
+    GoalChanged,
     JobEnded,
     JobStarted,
     LoopAdvanced,
@@ -57,6 +58,7 @@ from agent_tui.events import (
 from agent_tui.messages import Todo, UserMessage
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.lineage.joined import kept_behind
+from agent_tui.sessions.replay.goals import goal_event
 from agent_tui.sessions.replay.notes import ended_line
 from agent_tui.sessions.replay.pins import pinned_line
 from agent_tui.ui.chat.activity_line import ActivityState
@@ -198,6 +200,10 @@ class EventView:
             case LoopAdvanced():
                 self._round = f"loop {event.number}/{event.count}"
                 self._work("Waiting for the model")
+            case GoalChanged(ending=ending):
+                self.widgets.goal.show(event)
+                if ending in ("met", "stopped"):  # otherwise the end of the turn says why
+                    chat.append(NoticeBlock("info", event.reason))
             case ScopeEntered():
                 chat.append(entered_block(event.label))
             case ScopeProgress():
@@ -259,6 +265,8 @@ class EventView:
         if not blocks:
             self.status.greet()
         self.earlier.begin(log)
+        goal = self._runtime.goal
+        self.widgets.goal.show(goal_event(goal) if goal is not None else None)
         self._plan = tuple(self._runtime.conversation.todos)
         self.widgets.plan.show(self._plan)
         self.widgets.cold.look()

@@ -8,9 +8,7 @@ from pathlib import Path
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.session.manager import SessionManager
 from agent_tui.events import AgentEvent, Notice
-from agent_tui.regular_files import read_regular_file
 from agent_tui.sessions.entries import CustomMessageEntry, MessageEntry
-from agent_tui.sessions.file.kept_files import MOST_FILE_BYTES
 from agent_tui.sessions.lineage.joined import Place
 from agent_tui.sessions.replay.file_changes import (
     FileChange,
@@ -25,7 +23,7 @@ from agent_tui.sessions.replay.file_changes import (
     unfinished_restore,
 )
 from agent_tui.tools.files.diffs import unified_diff
-from agent_tui.tools.files.versions import LINK, make_so, version_of
+from agent_tui.tools.files.versions import make_so, text_of_version, version_of
 
 _NOT_UNDOABLE = "its current content could not be saved"
 _CHANGED_MEANWHILE = "it has changed since"
@@ -201,25 +199,9 @@ def _difference(conversation: Conversation, restore: Restore) -> Difference:
         what = "is restored"
     else:
         what = ""
-    present = _text(conversation, path, restore.present)
-    wanted = _text(conversation, None, restore.wanted)
+    present = text_of_version(restore.present, path)
+    wanted = text_of_version(restore.wanted, conversation.kept_files)
     if present is None or wanted is None:
         return Difference(path, "", what or "is not text")
     diff = unified_diff(present, wanted, label)
     return Difference(path, diff.text, what or f"+{diff.added} -{diff.removed}")
-
-
-def _text(conversation: Conversation, path: Path | None, version: FileVersion) -> str | None:
-    if not version.digest:
-        return ""
-    if version.mode == LINK:
-        return None
-    try:
-        if path is not None:
-            if path.stat().st_size > MOST_FILE_BYTES:
-                return None
-            return read_regular_file(path).decode("utf-8")
-        content = conversation.kept_files.content(version.digest)
-        return content.decode("utf-8") if content is not None else None
-    except (OSError, UnicodeDecodeError):
-        return None

@@ -177,6 +177,9 @@ class PinKeeper:
         for path, (pin, text) in before.items():
             if path in texts:
                 continue
+            if pin.kind == "goal":
+                texts[path] = _Text(pin, _body(text), 1)
+                continue
             try:
                 found = _again(pin) if self._may_read(Path(path)) else None
             except (OSError, PromptFileError):
@@ -185,8 +188,7 @@ class PinKeeper:
                 conversation.told_gone.add(path)
                 said = f"{path} can no longer be read; its last known text stays in effect."
                 notices.append(Notice("info", said))
-            body = text.partition("\n")[2].rpartition("\n")[0]
-            texts[path] = found or _Text(pin, body, 1)
+            texts[path] = found or _Text(pin, _body(text), 1)
         return list(texts.values()), notices
 
     def _may_read(self, path: Path) -> bool:
@@ -197,6 +199,11 @@ class PinKeeper:
         own = skill_folders(services.user_config_dir, services.trust.home)
         is_own = path.name == SKILL_FILE and any(path.is_relative_to(folder) for folder in own)
         return is_own or services.trust.may_obey(path)
+
+
+def _body(text: str) -> str:
+    """A pinned text without the tags around it."""
+    return text.partition("\n")[2].rpartition("\n")[0]
 
 
 def _skill_text(skill: Skill) -> _Text:

@@ -1,15 +1,33 @@
-"""Commands that the user runs with ``!`` (into the context) and ``!!`` (outside it)."""
+"""Commands that the user gives: with ``!`` (into the context), ``!!`` (outside it), as checks."""
 
 import asyncio
 import uuid
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.turn.file_keeper import FileKeeper
+from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.errors import ToolError
-from agent_tui.events import BashFinished, BashStarted, ToolOutputDelta
-from agent_tui.messages import BashExecutionMessage, FileTouches, ToolDetails
-from agent_tui.tools.base import ToolContext
+from agent_tui.events import BashFinished, BashStarted, Notice, ToolOutputDelta
+from agent_tui.messages import BashExecutionMessage, FileTouches, JsonObject, ToolDetails
+from agent_tui.tools.base import EmitOutput, Intent, ToolContext, ToolOutput
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """How a command runs that checks the model's work; only its failures enter the context.
+
+    Args:
+        is_inside: Whether it runs inside the sandbox, as the model's own commands do.
+        timeout_s: Seconds after which it is stopped.
+        network: Decides on connections that it wants from inside the sandbox.
+    """
+
+    is_inside: bool
+    timeout_s: float
+    network: NetworkQuestions
 
 
 async def run_user_command(
@@ -17,12 +35,20 @@ async def run_user_command(
     command: str,
     in_context: bool,
     emit: Emit,
-) -> None:
-    """Run `command` with the bash tool and record it; cancelling records its output so far."""
+    check: Check | None = None,
+) -> BashExecutionMessage:
+    """Run `command` with the bash tool and record it; cancelling records its output so far.
+
+    Args:
+        conversation: Where it runs and is recorded.
+        command: The command.
+        in_context: Whether the model sees it.
+        emit: Takes the events.
+        check: How it runs as a check; None for a command of the user's own.
+    """
     call_id = uuid.uuid4().hex
     pieces: list[str] = []
     skipped_lines = 0
-    limits, services = conversation.output_limits(), conversation.services
 
     def take_output(text: str, skipped: int = 0) -> None:
         nonlocal skipped_lines
@@ -30,7 +56,10 @@ async def run_user_command(
         skipped_lines += skipped
         emit(ToolOutputDelta(call_id, text, skipped))
 
-    def record(output: str, details: ToolDetails, *, cancelled: bool = False) -> None:
+    def record(
+        output: str, details: ToolDetails, *, cancelled: bool = False
+    ) -> BashExecutionMessage:
+        is_seen = in_context and (check is None or details.exit_code != 0)
         message = BashExecutionMessage(
             command=command,
             output=output,
@@ -39,41 +68,72 @@ async def run_user_command(
             truncated=details.truncated,
             full_output_path=details.full_output_path,
             printed_lines=details.printed_lines,
-            exclude_from_context=not in_context,
+            exclude_from_context=not is_seen,
             files=None if details.files == FileTouches() else details.files,
         )
         entry = conversation.append(message)
         stored = entry.message
         assert isinstance(stored, BashExecutionMessage)
         emit(BashFinished(entry.id, call_id, stored))
+        return stored
 
-    context = ToolContext(
-        cwd=conversation.cwd,
-        emit=take_output,
-        files=conversation.files,
-        output_dir=services.output_dir,
-        environ=services.person_environ,
-        todos=conversation.todos,
-        default_timeout_s=services.settings.bash_timeout_s,
-        limits=limits,
-        is_persons=True,
-        secrets=services.secrets,
-    )
+    is_inside = check is not None and check.is_inside
+    context = _context(conversation, take_output, is_inside=is_inside)
     emit(BashStarted(call_id, command))
     try:
-        prepared = services.toolbox.prepare("bash", {"command": command}, context)
-        async with FileKeeper(conversation, services.person_environ).watched(prepared.intent):
-            output = await prepared.run()
-        files = await output.find_changes() if output.find_changes else FileTouches()
+        output = await _run(conversation, command, context, check)
+        for held in output.held:
+            emit(Notice("warning", f"{held.path} was held back ({held.who}): {held.aside}"))
     except ToolError as error:
-        record(str(error), ToolDetails())
+        recorded = record(str(error), ToolDetails())
     except asyncio.CancelledError:
         printed = "".join(pieces)
         lines = printed.rstrip("\n").count("\n") + 1 + skipped_lines if printed.strip() else 0
         details = ToolDetails(printed_lines=lines)
-        record(printed[-limits.max_bytes :], details, cancelled=True)
+        record(printed[-context.limits.max_bytes :], details, cancelled=True)
         raise
     else:
-        record(output.for_model, output.for_person.model_copy(update={"files": files}))
+        recorded = record(output.for_model, output.for_person)
     for event in await conversation.refresh_usage():
         emit(event)
+    return recorded
+
+
+def check_intent(conversation: Conversation, command: str) -> Intent:
+    """What `command` would do as a check inside the sandbox, for the permission engine."""
+    context = _context(conversation, lambda _text, _skipped=0: None, is_inside=True)
+    toolbox = conversation.services.toolbox
+    return toolbox.prepare("bash", {"command": command}, context).intent
+
+
+async def _run(
+    conversation: Conversation, command: str, context: ToolContext, check: Check | None
+) -> ToolOutput:
+    """The output of `command`, with the files that it changed."""
+    timeout: JsonObject = {} if check is None else {"timeout": check.timeout_s}
+    arguments: JsonObject = {"command": command, **timeout}
+    prepared = conversation.services.toolbox.prepare("bash", arguments, context)
+    async with FileKeeper(conversation, context.environ).watched(prepared.intent):
+        with check.network.command() if check is not None else nullcontext():
+            output = await prepared.run()
+    files = await output.find_changes() if output.find_changes else FileTouches()
+    return replace(output, for_person=output.for_person.model_copy(update={"files": files}))
+
+
+def _context(
+    conversation: Conversation, take_output: EmitOutput, *, is_inside: bool
+) -> ToolContext:
+    services = conversation.services
+    return ToolContext(
+        cwd=conversation.cwd,
+        emit=take_output,
+        files=conversation.files,
+        output_dir=services.output_dir,
+        environ=services.environ if is_inside else services.person_environ,
+        todos=conversation.todos,
+        default_timeout_s=services.settings.bash_timeout_s,
+        limits=conversation.output_limits(),
+        is_persons=not is_inside,
+        may_show=conversation.permissions.may_show,
+        secrets=services.secrets,
+    )

@@ -1,4 +1,4 @@
-"""Texts that no compaction removes: bodies of skills, instructions of a subfolder.
+"""Texts that no compaction removes: bodies of skills, instructions of a subfolder, the goal.
 
 Each is a separate entry. While it is in force, the model sees it word for word: at its original
 place or, once its surroundings are compacted, right after the summary.
@@ -29,11 +29,12 @@ class _Unpinned(Stored):
 def pin_entry(pin: Pin, text: str) -> CustomMessageEntry:
     """The entry that keeps `text` in the context until it is removed."""
     head = (
-        f'name="{_quoted(pin.name)}" file="{_quoted(pin.path)}" sha256="{pin.digest[:_HASH_SHOWN]}"'
+        f' name="{_quoted(pin.name)}" file="{_quoted(pin.path)}"'
+        f' sha256="{pin.digest[:_HASH_SHOWN]}"'
     )
     return CustomMessageEntry(
         custom_type=_PINNED,
-        content=f"<{pin.kind} {head}>\n{text.strip()}\n</{pin.kind}>",
+        content=f"<{pin.kind}{head if pin.digest else ''}>\n{text.strip()}\n</{pin.kind}>",
         display=False,
         details=pin.model_dump(mode="json", by_alias=True),
     )
@@ -74,6 +75,8 @@ def taken_out(path: Sequence[Entry]) -> frozenset[str]:
 
 def pinned_line(pin: Pin, *, is_changed: bool = False) -> str:
     """The line for the user about a text that is now pinned."""
+    if pin.kind == "goal":
+        return f"Goal: {pin.name}"
     what = f"Skill {pin.name}" if pin.kind == "skill" else f"Instructions for {pin.name}/"
     how = "changed" if is_changed else "in use"
     return f"{what} {how}{', cut to fit the window' * pin.is_cut}: {pin.path}"

@@ -70,6 +70,29 @@ def stored(content: bytes, mode: int, kept: KeptFiles | None) -> FileVersion:
     return FileVersion(digest=digest_of(content), mode=mode, is_kept=is_kept, why_not=why_not)
 
 
+def text_of_version(version: FileVersion, source: Path | KeptFiles) -> str | None:
+    """The text of a file in `version`, empty if it did not exist; None if it cannot be shown.
+
+    Args:
+        version: A regular file's; links and binary files have no text.
+        source: The file if it is in that version now, else the store of earlier contents.
+    """
+    if not version.digest:
+        return ""
+    if version.mode == LINK:
+        return None
+    try:
+        if isinstance(source, KeptFiles):
+            content = source.content(version.digest)
+        elif source.stat().st_size > MOST_FILE_BYTES:
+            return None
+        else:
+            content = read_regular_file(source)
+        return content.decode("utf-8") if content is not None else None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
 def make_so(path: Path, wanted: FileVersion, kept: KeptFiles) -> None:
     """Restore the file at `path` to `wanted`, in one step; missing folders are created.
 

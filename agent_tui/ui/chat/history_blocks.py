@@ -31,6 +31,7 @@ from agent_tui.sessions.entries import (
     MessageEntry,
 )
 from agent_tui.sessions.lineage.joined import kept_behind
+from agent_tui.sessions.replay.goals import goal_of
 from agent_tui.sessions.replay.notes import jobs_in, turn_facts_in
 from agent_tui.sessions.replay.pins import pin_of, pinned_line
 from agent_tui.sessions.replay.scope_entries import mark_of
@@ -89,6 +90,8 @@ def blocks_of(entries: Sequence[Entry]) -> list[Block]:
                 blocks.extend(_custom_message_blocks(entry))
             case CustomEntry() if block := change_block(entry, entries):
                 blocks.append(block)
+            case CustomEntry() if (goal := goal_of(entry)) and goal.ending:
+                blocks.append(NoticeBlock("info", goal.reason))
             case CustomEntry() if facts := turn_facts_in(entry):
                 blocks.append(TurnBlock(facts))
             case _:

@@ -1,4 +1,4 @@
-"""Lines between the chat and the prompt: the plan, queued messages, a cold cache, the tour."""
+"""Lines between the chat and the prompt: plan, goal, queued messages, a cold cache, the tour."""
 
 from collections.abc import Callable
 from typing import Literal, TypeAlias
@@ -8,8 +8,9 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from agent_tui.agent.compaction.cache_clock import ColdPrice
+from agent_tui.commands.event_lines import goal_line
 from agent_tui.commands.tour import TOUR, step_after
-from agent_tui.events import AgentEvent
+from agent_tui.events import AgentEvent, GoalChanged
 from agent_tui.key_actions import keys_in_force
 from agent_tui.messages import Todo
 from agent_tui.safe_text import safe_text
@@ -105,6 +106,25 @@ class ColdLine(Static):
         self.display = price is not None
         if price is not None:
             self.update(price.sentence)
+
+
+class GoalLine(Static):
+    """How far the goal is; hidden while none is open."""
+
+    def __init__(self) -> None:
+        super().__init__(id="goal", markup=False)
+        self.display = False
+
+    def show(self, event: GoalChanged | None) -> None:
+        """Show the goal as `event` tells it; None for no goal."""
+        self.display = event is not None and not event.ending
+        if event is not None:
+            text = safe_text(event.text, keep_newlines=False)
+            self.update(
+                Content.assemble(
+                    (goal_line(event), "$text-accent"), (f"  {text}", "$foreground-muted")
+                )
+            )
 
 
 class QueueView(Static):

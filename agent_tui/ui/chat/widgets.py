@@ -6,7 +6,13 @@ from textual.widget import Widget
 
 from agent_tui.ui.approval.panel import ApprovalPanel
 from agent_tui.ui.chat.activity_line import ActivityLine
-from agent_tui.ui.chat.lines_above_prompt import ColdLine, PlanView, QueueView, TourView
+from agent_tui.ui.chat.lines_above_prompt import (
+    ColdLine,
+    GoalLine,
+    PlanView,
+    QueueView,
+    TourView,
+)
 from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.status.status_bar import StatusBar
 from agent_tui.ui.transcript.view import Transcript
@@ -19,6 +25,7 @@ class ChatWidgets:
     Attributes:
         transcript: The chat itself.
         plan: The model's to-do list.
+        goal: How far the goal is.
         approval: The question whether a tool call may run.
         queue: Messages that wait for the running turn.
         tour: The step of the tour that is due.
@@ -30,6 +37,7 @@ class ChatWidgets:
 
     transcript: Transcript
     plan: PlanView
+    goal: GoalLine
     approval: ApprovalPanel
     queue: QueueView
     tour: TourView
@@ -44,6 +52,7 @@ class ChatWidgets:
         return (
             self.transcript,
             self.plan,
+            self.goal,
             self.approval,
             self.queue,
             self.tour,

@@ -1,0 +1,99 @@
+"""Parses the argument of ``/goal``."""
+
+import argparse
+import re
+import shlex
+from typing import NoReturn
+
+from agent_tui.config import GoalSettings
+from agent_tui.durations import seconds_of
+from agent_tui.errors import UsageError
+from agent_tui.sessions.replay.goals import Goal
+
+USAGE = (
+    'Usage: /goal TEXT [--check "COMMAND"]... [--turns N] [--time 2h] [--cost DOLLARS] '
+    "[--outside]. /goal alone shows the goal, /goal stop ends it."
+)
+
+_FIRST_OPTION = re.compile(r"\s--(?:check|turns|time|cost|outside)\b")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises instead of printing and leaving."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"That is not a goal: {message}.", USAGE)
+
+
+def parse_goal(text: str, settings: GoalSettings) -> Goal:
+    """The goal in ``TEXT --check "COMMAND" ... --turns N --time 2h --cost 5 --outside``.
+
+    The text is everything before the first of these options, word for word; it needs no quotes.
+
+    Raises:
+        UsageError: The text is missing, or an option is unknown or has no valid value.
+    """
+    at = first.start() if (first := _FIRST_OPTION.search(f" {text}")) else len(text) + 1
+    words, options = f" {text}"[:at], f" {text}"[at:]
+    try:
+        given = shlex.split(options)
+    except ValueError as error:
+        raise UsageError(f"That is not a goal: {error}.", USAGE) from error
+    parser = _Parser(add_help=False, allow_abbrev=False, usage="")
+    parser.add_argument("--check", action="append", default=[])
+    parser.add_argument("--turns", type=int, default=settings.max_turns)
+    parser.add_argument("--time", default=f"{settings.max_hours}h")
+    parser.add_argument("--cost", type=float)
+    parser.add_argument("--outside", action="store_true")
+    values = parser.parse_args(given)
+    return make_goal(
+        words.strip(),
+        values.check,
+        settings,
+        turns=values.turns,
+        max_s=seconds_of(values.time) or 0.0,
+        cost_usd=values.cost,
+        runs_outside=values.outside,
+    )
+
+
+def make_goal(
+    text: str,
+    checks: list[str],
+    settings: GoalSettings,
+    *,
+    turns: int | None = None,
+    max_s: float | None = None,
+    cost_usd: float | None = None,
+    runs_outside: bool = False,
+) -> Goal:
+    """A goal whose bounds come from `settings` unless they are given.
+
+    Args:
+        text: What is to be reached.
+        checks: Commands that exit with 0 once it is.
+        settings: The ``[goal]`` section.
+        turns: Most turns.
+        max_s: Longest time in seconds.
+        cost_usd: Most that may be spent.
+        runs_outside: Whether the checks run outside the sandbox.
+
+    Raises:
+        UsageError: The text or a check is empty, or a bound is not positive.
+    """
+    turns = settings.max_turns if turns is None else turns
+    max_s = settings.max_hours * 3_600 if max_s is None else max_s
+    if not text:
+        raise UsageError("The goal has no text: say what is to be reached.", USAGE)
+    if not all(check.strip() for check in checks):
+        raise UsageError("A check is empty: give a command that exits with 0 when it passes.")
+    if turns < 1 or max_s <= 0 or (cost_usd is not None and cost_usd <= 0):
+        raise UsageError("The bounds of a goal must be positive: --turns 20 --time 2h --cost 5.")
+    return Goal(
+        text=text,
+        checks=tuple(check.strip() for check in checks),
+        runs_outside=runs_outside,
+        max_turns=turns,
+        max_s=max_s,
+        max_cost_usd=cost_usd,
+    )

@@ -1,0 +1,333 @@
+"""Works toward a goal: turn after turn, with the checks and the judge in between."""
+
+import asyncio
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from agent_tui.agent.activity import Emit, LastTurn
+from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.goal.changes import FileDifference, changes_since, digest_of_changes
+from agent_tui.agent.goal.judge import PHASE, Judgement, judge_goal
+from agent_tui.agent.turn.network_questions import NetworkQuestions
+from agent_tui.agent.turn.user_command import Check, check_intent, run_user_command
+from agent_tui.durations import elapsed
+from agent_tui.errors import AgentTuiError
+from agent_tui.events import GoalEnding, Notice, TurnFinished
+from agent_tui.messages import BashExecutionMessage, ImageContent, Pin
+from agent_tui.providers.base import ModelRef
+from agent_tui.sessions.entries import CustomMessageEntry
+from agent_tui.sessions.lineage.chain import SessionChain
+from agent_tui.sessions.replay.goals import Goal, goal_entry, goal_event, goal_in
+from agent_tui.sessions.replay.pins import pin_entry, unpin_entry
+
+MOST_SAME: Final = 3
+"""The goal ends if the same checks fail this often in a row while nothing changes."""
+
+_PIN: Final = "goal"
+_NAME_CHARS: Final = 60
+_PINNED: Final = """\
+{text}
+
+The work goes on until this is met. After each of your turns these checks run, and what fails is \
+shown to you:
+{checks}
+When all pass, a judge looks at the changes alone, so do what the goal says and leave the checks \
+as strict as they are. If you cannot go on without the user, say what you need and end your turn."""
+_NO_CHECKS: Final = "(none: the judge looks at the changes after each turn)"
+
+_FAILED: Final = """\
+The goal is not met: {failed} of {count} checks fail{s}. Their output is above.
+{lines}
+Go on until all pass."""
+_MISSING: Final = """\
+All checks pass, but the judge of the goal, who sees only the changes, says that it is not met:
+{lines}
+Go on until it is."""
+_NO_VERDICT: Final = (
+    "{checks}, but {judge} gave no verdict on the goal. Look at it yourself: /goal done closes it, "
+    "/goal go continues."
+)
+
+
+class _RunsTurns(Protocol):
+    async def run(self, text: str | None, images: tuple[ImageContent, ...] = ()) -> None: ...
+
+
+class GoalRunner:
+    """Works toward the goal of one conversation.
+
+    Args:
+        conversation: The conversation.
+        make_turn: Makes a turn whose events go to the given function.
+        network: Decides on connections that checks want.
+        history: Returns the conversation's entries and those of the sessions that it continues.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        make_turn: Callable[[Emit], _RunsTurns],
+        network: NetworkQuestions,
+        history: Callable[[], SessionChain],
+    ) -> None:
+        self._conversation = conversation
+        self._make_turn = make_turn
+        self._network = network
+        self._history = history
+
+    @property
+    def goal(self) -> Goal | None:
+        """The goal if there is still work to do on it."""
+        goal = goal_in(self._conversation.log.path_entries())
+        return goal if goal is not None and goal.is_open else None
+
+    def why_checks_ask(self, goal: Goal) -> str:
+        """Why the user is asked before the checks of `goal` run; empty if they may.
+
+        Inside the sandbox they may, and outside it if the user chose that.
+
+        Raises:
+            AgentTuiError: They may not run at all.
+        """
+        if goal.runs_outside:
+            return ""
+        permissions = self._conversation.permissions
+        for command in goal.checks:
+            verdict = permissions.judge("bash", check_intent(self._conversation, command))
+            if verdict.decision == "deny":
+                raise AgentTuiError(f"The check `{command}` may not run: {verdict.why}")
+            if verdict.decision == "ask":
+                return verdict.why
+        return ""
+
+    async def begin(self, goal: Goal, emit: Emit) -> None:
+        """Record and pin `goal` in place of any earlier one, and work toward it."""
+        log = self._conversation.log
+        checks = "\n".join(f"- `{check}`" for check in goal.checks) or _NO_CHECKS
+        pin = Pin(kind="goal", name=_short(goal.text), path=_PIN)
+        log.append(pin_entry(pin, _PINNED.format(text=goal.text, checks=checks)))
+        first = log.append(goal_entry(goal))  # unlike the pin, no compaction copies it
+        self._record(goal.model_copy(update={"since": first.id}), emit)
+        await self.work(goal.text, (), emit)
+
+    async def work(self, text: str | None, images: tuple[ImageContent, ...], emit: Emit) -> None:
+        """Work toward the open goal until it is met or ends, with one `TurnFinished` for all.
+
+        A turn that fails and an interruption leave the goal open: the next message goes on.
+
+        Args:
+            text: The user's message; None to go on without one.
+            images: What goes with it.
+            emit: Takes the events.
+        """
+        while True:
+            ending = await self._turn(text, images, emit)
+            if ending.outcome not in ("done", "length"):
+                emit(ending)
+                return
+            try:
+                finished = await self._look(emit)
+            except AgentTuiError as error:
+                finished = TurnFinished("error", str(error), can_continue=True)
+            except asyncio.CancelledError:
+                emit(TurnFinished("aborted", can_continue=True))
+                raise
+            if finished is not None:
+                emit(finished)
+                return
+            text, images = None, ()
+
+    def close(self, ending: GoalEnding, reason: str, emit: Emit) -> None:
+        """End the open goal, if there is one."""
+        if (goal := self.goal) is not None:
+            self._conversation.log.append(unpin_entry((_PIN,)))
+            self._record(goal.model_copy(update={"ending": ending, "reason": reason}), emit)
+
+    async def _turn(
+        self, text: str | None, images: tuple[ImageContent, ...], emit: Emit
+    ) -> TurnFinished:
+        """Run one turn and count it; returns how it ended."""
+        turn, clock = LastTurn(emit), self._conversation.services.clock
+        began_s, spent = clock(), self._spent
+        try:
+            await self._make_turn(turn.emit).run(text, images)
+        except asyncio.CancelledError:
+            emit(turn.event or TurnFinished("aborted", can_continue=True))
+            raise
+        finally:
+            if (goal := self.goal) is not None:
+                took_s = clock() - began_s if turn.took_s is None else turn.took_s
+                update = {
+                    "turns": goal.turns + 1,
+                    "took_s": goal.took_s + took_s,
+                    "cost_usd": goal.cost_usd + self._spent - spent,
+                }
+                self._record(goal.model_copy(update=update))
+        return turn.event or TurnFinished("error", "The turn ended without a result.")
+
+    async def _look(self, emit: Emit) -> TurnFinished | None:
+        """Run the checks and ask the judge; returns how the goal ended, or None to go on."""
+        goal = self.goal
+        if goal is None:  # ended by the user during the turn
+            return TurnFinished("done")
+        clock, spent = self._conversation.services.clock, self._spent
+        began_s = clock()
+        results = [await self._check(check, goal, emit) for check in goal.checks]
+        passed = tuple(result.exit_code == 0 and not result.cancelled for result in results)
+        changes = await asyncio.to_thread(self._changes, goal, self._history())
+        judgement = Judgement(False)
+        if all(passed):
+            judgement = await self._judge(goal, results, changes, emit)
+        state = _state(results, passed, changes)
+        times_same = goal.times_same + 1 if state == goal.state else 1
+        missing = "\n".join(f"- {each}" for each in judgement.missing)
+        self._record(
+            goal.model_copy(
+                update={
+                    "passed": passed,
+                    "missing": missing,
+                    "state": state,
+                    "times_same": times_same,
+                    "took_s": goal.took_s + clock() - began_s,
+                    "cost_usd": goal.cost_usd + self._spent - spent,
+                }
+            ),
+            emit,
+        )
+        if judgement.is_met:
+            self.close("met", _met(goal), emit)
+            return TurnFinished("done")
+        if judgement.is_met is None:
+            checks = "All checks pass" if passed else "The turn is done"
+            judge = self._judge_model.name
+            error = _NO_VERDICT.format(checks=checks, judge=judge)
+            return TurnFinished("error", error, can_continue=True)
+        return self._ended(emit) or self._go_on(emit)
+
+    def _ended(self, emit: Emit) -> TurnFinished | None:
+        """How the goal ends because nothing changes any more or a bound is reached."""
+        goal = self.goal
+        assert goal is not None
+        if goal.times_same >= MOST_SAME:
+            reason = (
+                f"The goal is not met: {_open_part(goal)}, {MOST_SAME} times in a row "
+                "while no file changed."
+            )
+            self.close("stuck", reason, emit)
+            return TurnFinished("error", reason)
+        bound = _bound_reached(goal)
+        if bound:
+            reason = f"The goal is not met: {_open_part(goal)}, and {bound}."
+            self.close("limit", reason, emit)
+            return TurnFinished("limit", reason)
+        return None
+
+    def _go_on(self, emit: Emit) -> None:
+        """Tell the model what is missing."""
+        goal = self.goal
+        assert goal is not None
+        failed = [check for check, ok in zip(goal.checks, goal.passed, strict=True) if not ok]
+        if failed:
+            lines = "\n".join(f"- `{check}`" for check in failed)
+            count = len(goal.checks)
+            text = _FAILED.format(
+                failed=len(failed), count=count, s="s" * (len(failed) == 1), lines=lines
+            )
+        else:
+            text = _MISSING.format(lines=goal.missing or "- (it gave no reason)")
+            emit(Notice("info", f"The judge says that the goal is not met:\n{goal.missing}"))
+        entry = CustomMessageEntry(custom_type="goal_report", content=text, display=False)
+        self._conversation.log.append(entry)
+
+    async def _check(self, command: str, goal: Goal, emit: Emit) -> BashExecutionMessage:
+        settings = self._conversation.services.settings.goal
+        check = Check(not goal.runs_outside, settings.check_timeout_s, self._network)
+        return await run_user_command(self._conversation, command, True, emit, check)
+
+    async def _judge(
+        self,
+        goal: Goal,
+        results: Sequence[BashExecutionMessage],
+        changes: Sequence[FileDifference],
+        emit: Emit,
+    ) -> Judgement:
+        emit(Notice("info", f"{_checks_pass(goal)}{self._judge_model.name} is {PHASE}."))
+        judgement = await judge_goal(
+            self._conversation, goal, results, changes, self._judge_model, lambda _p, _c: None
+        )
+        emit(self._conversation.totals)
+        return judgement
+
+    @property
+    def _judge_model(self) -> ModelRef:
+        services = self._conversation.services
+        name = services.settings.goal.judge
+        return services.resolve_model(name) if name else self._conversation.model
+
+    def _changes(self, goal: Goal, history: SessionChain) -> tuple[FileDifference, ...]:
+        conversation, written = self._conversation, [*history.entries()][::-1]
+        return changes_since(written, goal.since, conversation.kept_files, conversation.cwd)
+
+    @property
+    def _spent(self) -> float:
+        return self._conversation.totals.cost_usd
+
+    def _record(self, goal: Goal, emit: Emit = lambda _event: None) -> None:
+        self._conversation.log.append(goal_entry(goal))
+        emit(goal_event(goal))
+
+
+def _bound_reached(goal: Goal) -> str:
+    if goal.turns >= goal.max_turns:
+        return f"its bound of {goal.max_turns} turns is reached"
+    if goal.took_s >= goal.max_s:
+        return f"its bound of {elapsed(goal.max_s)} is reached"
+    if goal.max_cost_usd is not None and goal.cost_usd >= goal.max_cost_usd:
+        return f"its bound of ${goal.max_cost_usd:.2f} is reached"
+    return ""
+
+
+def _open_part(goal: Goal) -> str:
+    failed = [check for check, ok in zip(goal.checks, goal.passed, strict=False) if not ok]
+    if not failed:
+        return "the judge finds something missing"
+    return f"{', '.join(f'`{check}`' for check in failed)} fail{'s' * (len(failed) == 1)}"
+
+
+def _checks_pass(goal: Goal) -> str:
+    match len(goal.checks):
+        case 0:
+            return ""
+        case 1:
+            return "The check passes. "
+        case count:
+            return f"All {count} checks pass. "
+
+
+def _met(goal: Goal) -> str:
+    return f"Goal met: {_checks_pass(goal)}The judge finds nothing missing."
+
+
+def _state(
+    results: Sequence[BashExecutionMessage],
+    passed: Sequence[bool],
+    changes: Sequence[FileDifference],
+) -> str:
+    """A digest of what fails, and of all changed files; times and counts in outputs do not count.
+
+    Changes that nobody recorded (by a command outside a git repository) show in the outputs.
+    """
+    failures = (
+        f"{result.command}\0{result.exit_code}\0{re.sub(r'[0-9.]+', '', result.output)}"
+        for result, ok in zip(results, passed, strict=True)
+        if not ok
+    )
+    parts = (*failures, digest_of_changes(changes))
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _short(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _NAME_CHARS else f"{words[: _NAME_CHARS - 1].rstrip()}…"

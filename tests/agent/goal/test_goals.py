@@ -1,0 +1,267 @@
+"""Work toward a goal: turns, checks, judge, bounds, and what survives interruptions."""
+
+import asyncio
+from collections.abc import Iterable
+from itertools import chain, repeat
+
+import pytest
+
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.errors import AgentTuiError
+from agent_tui.events import BashFinished, GoalChanged, Notice, TurnFinished
+from agent_tui.messages import BashExecutionMessage
+from agent_tui.providers.base import ModelRequest, ProviderError
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
+from agent_tui.sessions.entries import MessageEntry
+from agent_tui.sessions.replay.goals import Goal, goal_in
+from tests.support.context_checks import assert_sendable
+from tests.support.runtime import Stage, collect, of_kind, only
+
+MET = Reply(text="VERDICT: met")
+LACKS = Reply(text="VERDICT: not met\nMISSING:\n- b.txt: write it too\nWEAKENED:\n- none")
+GOAL = Goal(text="There is an a.txt.", checks=("test -f a.txt",), max_turns=5)
+BROKEN = Reply(error=ProviderError("auth", "The key is wrong."))
+IDLE = Reply(text="I cannot think of anything.")
+
+
+def writes(name: str, text: str = "x\n") -> list[Reply]:
+    return [
+        Reply(tool_calls=(call(f"write-{name}-{text}", "write", path=name, content=text),)),
+        Reply(text=f"I wrote {name}."),
+    ]
+
+
+class Model:
+    """Answers turns and the judge's requests from two lists; the last answers repeat."""
+
+    def __init__(self, turns: Iterable[Reply], judge: Iterable[Reply] = (MET,)) -> None:
+        turns, judge = list(turns), list(judge)
+        self._turns = chain(turns, repeat(IDLE))
+        self._judge = chain(judge, repeat(judge[-1]))
+        self.provider = ScriptedProvider(self._answer)
+
+    def _answer(self, request: ModelRequest) -> Reply:
+        return next(self._judge if request.purpose == "summary" else self._turns)
+
+    def requests(self, purpose: str) -> list[ModelRequest]:
+        return [each for each in self.provider.requests if each.purpose == purpose]
+
+
+def state(runtime: AgentRuntime) -> Goal:
+    goal = goal_in(runtime.conversation.log.path_entries())
+    assert goal is not None
+    return goal
+
+
+async def test_it_works_until_the_check_passes_and_the_judge_agrees(stage: Stage):
+    model = Model([IDLE, *writes("a.txt")])
+    runtime = stage.runtime(model.provider)
+    events = await collect(runtime.pursue(GOAL))
+    assert only(events, TurnFinished) == TurnFinished("done")
+    assert events[-1] == TurnFinished("done")
+    changes = [(e.passed, e.turns, e.ending) for e in of_kind(events, GoalChanged)]
+    assert changes == [(0, 0, ""), (0, 1, ""), (1, 2, ""), (1, 2, "met")]
+    assert [e.message.exit_code for e in of_kind(events, BashFinished)] == [1, 0]
+    assert state(runtime).ending == "met"
+    assert runtime.goal is None
+    told = [m.text for m in model.requests("turn")[1].messages]
+    assert told[0].startswith("<goal>\nThere is an a.txt.\n\nThe work goes on until this is met.")
+    assert told[1] == "There is an a.txt."
+    assert told[-1].startswith("The goal is not met: 1 of 1 checks fails.")
+    assert_sendable(runtime.conversation.log.path_entries())
+
+
+async def test_the_judge_sees_the_goal_the_checks_and_the_changes_alone(stage: Stage):
+    (stage.workspace / "old.txt").write_text("old\n")
+    model = Model(
+        [
+            IDLE,
+            Reply(text="Well, SECRET_THOUGHT.", tool_calls=(call("r", "read", path="old.txt"),)),
+            Reply(tool_calls=(call("e", "write", path="old.txt", content="new\n"),)),
+            *writes("a.txt", "made\n"),
+        ]
+    )
+    runtime = stage.runtime(model.provider)
+    await collect(runtime.submit("Say nothing about EARLIER_WORDS."))
+    await collect(runtime.pursue(GOAL))
+    (asked,) = model.requests("summary")
+    (case,) = (message.text for message in asked.messages)
+    assert asked.tools == ()
+    assert "There is an a.txt." in case
+    assert "$ test -f a.txt" in case
+    assert "+made" in case
+    assert case.index("-old\n+new") < case.index("+made"), "existing files come first"
+    assert "old.txt (changed)" in case
+    assert "a.txt (new), named in the command of a check" in case
+    assert "SECRET_THOUGHT" not in case
+    assert "EARLIER_WORDS" not in case
+
+
+async def test_what_the_judge_finds_missing_goes_to_the_model(stage: Stage):
+    model = Model([*writes("a.txt"), *writes("b.txt")], [LACKS, MET])
+    runtime = stage.runtime(model.provider)
+    events = await collect(runtime.pursue(GOAL))
+    assert events[-1] == TurnFinished("done")
+    assert any("b.txt: write it too" in e.text for e in of_kind(events, Notice))
+    told = model.requests("turn")[2].messages[-1].text
+    assert "says that it is not met:\n- b.txt: write it too\n" in told
+    assert state(runtime).turns == 2
+
+
+async def test_without_checks_the_judge_alone_decides(stage: Stage):
+    model = Model(writes("a.txt"))
+    runtime = stage.runtime(model.provider)
+    events = await collect(runtime.pursue(Goal(text="There is an a.txt.")))
+    assert events[-1] == TurnFinished("done")
+    assert "(none: only you judge)" in model.requests("summary")[0].messages[0].text
+
+
+async def test_only_failing_checks_enter_the_context(stage: Stage):
+    goal = GOAL.model_copy(update={"checks": ("echo fine", "test -f a.txt")})
+    runtime = stage.runtime(Model([IDLE, *writes("a.txt")]).provider)
+    await collect(runtime.pursue(goal))
+    ran = [
+        entry.message
+        for entry in runtime.conversation.log.path_entries()
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, BashExecutionMessage)
+    ]
+    hidden = [(each.command, each.exclude_from_context) for each in ran]
+    assert hidden == [
+        ("echo fine", True),
+        ("test -f a.txt", False),
+        ("echo fine", True),
+        ("test -f a.txt", True),
+    ]
+
+
+async def test_a_standstill_ends_it_with_the_reason(stage: Stage):
+    model = Model([])
+    runtime = stage.runtime(model.provider)
+    events = await collect(runtime.pursue(GOAL))
+    ending = only(events, TurnFinished)
+    assert ending.outcome == "error"
+    assert ending.error == (
+        "The goal is not met: `test -f a.txt` fails, 3 times in a row while no file changed."
+    )
+    assert state(runtime).ending == "stuck"
+    assert len(model.requests("turn")) == 3
+
+
+async def test_changes_between_equal_failures_are_no_standstill(stage: Stage):
+    turns = chain.from_iterable(writes("other.txt", f"{n}\n") for n in range(4))
+    runtime = stage.runtime(Model([*turns, *writes("a.txt")]).provider)
+    events = await collect(runtime.pursue(GOAL))
+    assert events[-1] == TurnFinished("done")
+    assert state(runtime).turns == 5
+
+
+async def test_a_judge_that_is_never_content_is_a_standstill(stage: Stage):
+    runtime = stage.runtime(Model(writes("a.txt"), [LACKS]).provider)
+    events = await collect(runtime.pursue(GOAL))
+    assert "the judge finds something missing, 3 times" in only(events, TurnFinished).error
+
+
+async def test_bounds_end_it(stage: Stage):
+    seconds = iter(range(0, 100_000, 100))
+    many = chain.from_iterable(writes("other.txt", f"{n}\n") for n in range(50))
+    runtime = stage.runtime(Model(many).provider, clock=lambda: float(next(seconds)))
+    events = await collect(runtime.pursue(GOAL.model_copy(update={"max_turns": 2})))
+    assert only(events, TurnFinished) == TurnFinished(
+        "limit",
+        "The goal is not met: `test -f a.txt` fails, and its bound of 2 turns is reached.",
+    )
+    events = await collect(runtime.pursue(GOAL.model_copy(update={"max_s": 60.0})))
+    assert "its bound of 1m 00s is reached" in only(events, TurnFinished).error
+    assert state(runtime).ending == "limit"
+
+
+async def test_a_judge_without_a_verdict_leaves_it_to_the_user(stage: Stage):
+    runtime = stage.runtime(Model(writes("a.txt"), [Reply(text="Nice work!")]).provider)
+    events = await collect(runtime.pursue(GOAL))
+    ending = only(events, TurnFinished)
+    assert ending.outcome == "error"
+    assert "gave no verdict on the goal" in ending.error
+    assert runtime.goal is not None
+    (told,) = runtime.end_goal("met", "Closed.")
+    assert isinstance(told, GoalChanged)
+    assert told.ending == "met"
+    assert runtime.goal is None
+
+
+async def test_an_error_leaves_it_open_and_a_message_goes_on(stage: Stage):
+    model = Model([BROKEN, *writes("a.txt")])
+    runtime = stage.runtime(model.provider)
+    events = await collect(runtime.pursue(GOAL))
+    assert only(events, TurnFinished).outcome == "error"
+    assert runtime.goal is not None
+    events = await collect(runtime.submit("The key is right now."))
+    assert events[-1] == TurnFinished("done")
+    assert state(runtime).ending == "met"
+    assert state(runtime).turns == 2
+
+
+async def test_interrupted_in_a_check_it_stays_open_and_retry_goes_on(stage: Stage):
+    goal = GOAL.model_copy(update={"checks": ("test -f a.txt || sleep 60",)})
+    runtime = stage.runtime(Model([IDLE, *writes("a.txt")]).provider)
+    events: list[object] = []
+    async for event in runtime.pursue(goal):
+        events.append(event)
+        if type(event).__name__ == "BashStarted":
+            asyncio.get_running_loop().call_later(0.2, runtime.abort)
+    assert events[-1] == TurnFinished("aborted", can_continue=True)
+    assert runtime.goal is not None
+    again = await collect(runtime.continue_turn())
+    assert again[-1] == TurnFinished("done")
+
+
+async def test_it_survives_compaction_into_a_new_session_and_a_restart(stage: Stage):
+    talk = [Reply(text="Long words. " * 400) for _ in range(6)]
+    model = Model([*talk, *writes("b.txt"), BROKEN, *writes("a.txt")])
+    runtime = stage.runtime(model.provider)
+    for number in range(6):
+        await collect(runtime.submit(f"Message {number}."))
+    await collect(runtime.pursue(GOAL))
+    before = runtime.conversation.log.header.id
+    await collect(runtime.compact())
+    assert runtime.conversation.log.header.id != before
+    assert runtime.goal is not None
+    assert any(m.text.startswith("<goal>") for m in runtime.conversation.request().messages)
+    path = runtime.conversation.log.path
+    await runtime.aclose()
+
+    later = stage.runtime(model.provider)
+    await later.sessions.open(str(path))
+    assert later.goal is not None
+    assert later.goal.turns == 2
+    events = await collect(later.continue_turn())
+    assert events[-1] == TurnFinished("done")
+    case = model.requests("summary")[-1].messages[0].text
+    assert "a.txt (new)" in case
+    assert "b.txt (new)" in case, "it was written before the compaction"
+
+
+async def test_the_pinned_goal_leaves_the_context_when_it_ends(stage: Stage):
+    runtime = stage.runtime(Model(writes("a.txt")).provider)
+    await collect(runtime.pursue(GOAL))
+    assert not any(m.text.startswith("<goal>") for m in runtime.conversation.request().messages)
+
+
+async def test_ended_during_a_turn_it_stops_after_that_turn(stage: Stage):
+    runtime = stage.runtime(Model([IDLE]).provider)
+    events: list[object] = []
+    async for event in runtime.pursue(GOAL):
+        events.append(event)
+        if type(event).__name__ == "ReplyFinished":
+            runtime.end_goal("stopped", "Ended.")
+    assert events[-1] == TurnFinished("done")
+    assert not [event for event in events if isinstance(event, BashFinished)]
+
+
+async def test_checks_are_refused_in_plan_mode_and_asked_about_without_a_sandbox(stage: Stage):
+    goal = GOAL.model_copy(update={"checks": ("make install",)})
+    runtime = stage.runtime(Model([]).provider, mode="plan")
+    with pytest.raises(AgentTuiError, match="may not run"):
+        runtime.why_checks_ask(goal)
+    runtime = stage.runtime(Model([]).provider, mode="ask")
+    assert runtime.why_checks_ask(goal)
+    assert not runtime.why_checks_ask(goal.model_copy(update={"runs_outside": True}))

@@ -1,0 +1,54 @@
+"""How a judge's reply is read."""
+
+import pytest
+
+from agent_tui.agent.goal.changes import FileDifference, changes_text
+from agent_tui.agent.goal.judge import Judgement, read_judgement
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "VERDICT: met",
+        "**Verdict: met**\n\nMISSING:\n- none\nWEAKENED:\n- nothing",
+        "I looked at it.\nverdict: Met.\nMISSING:\nWEAKENED:",
+    ],
+)
+def test_met(text: str):
+    assert read_judgement(text) == Judgement(True)
+
+
+def test_not_met_names_what_is_missing_and_what_was_weakened():
+    text = (
+        "VERDICT: not met\nMISSING:\n- src/a.py: no help text\n  (as the goal asks)\n"
+        "2. docs\n\n## Weakened\n* tests/test_a.py: two tests are skipped"
+    )
+    assert read_judgement(text) == Judgement(
+        False,
+        (
+            "src/a.py: no help text",
+            "docs",
+            "a check is worth less: tests/test_a.py: two tests are skipped",
+        ),
+    )
+
+
+def test_a_met_that_names_a_weakened_check_does_not_count():
+    text = "VERDICT: met\nMISSING:\nWEAKENED:\n- setup.cfg: the threshold is 10 instead of 90"
+    assert read_judgement(text).is_met is False
+
+
+@pytest.mark.parametrize("text", ["", "It looks good to me.", "The verdict is yours."])
+def test_no_verdict(text: str):
+    assert read_judgement(text) == Judgement(None)
+
+
+def test_diffs_share_the_room_and_say_what_is_left_out():
+    changes = (
+        FileDifference("a.py", "changed", "-1\n+2", "d1"),
+        FileDifference("b.py", "new", "+line\n" * 100, "d2"),
+    )
+    text = changes_text(changes, 105)
+    assert text.startswith("## a.py (changed)\n-1\n+2\n\n## b.py (new)\n+line\n")
+    assert text.endswith("[... 500 more characters of this diff are left out]")
+    assert changes_text((), 100) == "(no file changed)"

@@ -1,0 +1,53 @@
+"""The argument of ``/goal``."""
+
+import pytest
+
+from agent_tui.agent.goal.parse import parse_goal
+from agent_tui.config import GoalSettings
+from agent_tui.errors import UsageError
+
+SETTINGS = GoalSettings(max_turns=7, max_hours=1.5)
+
+
+def test_text_checks_and_bounds():
+    goal = parse_goal(
+        'the suite passes and coverage is above 90 % --check "pytest -q" '
+        "--check 'coverage report --fail-under=90' --turns 3 --time 20m --cost 2.5 --outside",
+        SETTINGS,
+    )
+    assert goal.text == "the suite passes and coverage is above 90 %"
+    assert goal.checks == ("pytest -q", "coverage report --fail-under=90")
+    assert (goal.max_turns, goal.max_s, goal.max_cost_usd) == (3, 1_200.0, 2.5)
+    assert goal.runs_outside
+
+
+def test_bounds_come_from_the_settings():
+    goal = parse_goal("done", SETTINGS)
+    assert (goal.max_turns, goal.max_s, goal.max_cost_usd) == (7, 5_400.0, None)
+    assert goal.checks == ()
+    assert not goal.runs_outside
+
+
+def test_the_text_may_have_other_options_quotes_and_lines():
+    goal = parse_goal('`tool --verbose` doesn\'t crash\nand says "why" --check true', SETTINGS)
+    assert goal.text == '`tool --verbose` doesn\'t crash\nand says "why"'
+    assert goal.checks == ("true",)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("--check true", "no text"),
+        ("x --check", "expected one argument"),
+        ('x --check "', "No closing quotation"),
+        ("x --check ''", "A check is empty"),
+        ("x --turns 0", "must be positive"),
+        ("x --turns many", "invalid int"),
+        ("x --time soon", "must be positive"),
+        ("x --cost -1", "must be positive"),
+        ("x --check true --coverage 90", "unrecognized arguments: --coverage"),
+    ],
+)
+def test_what_is_no_goal_says_why(text: str, why: str):
+    with pytest.raises(UsageError, match=why):
+        parse_goal(text, SETTINGS)
