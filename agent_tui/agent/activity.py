@@ -14,13 +14,13 @@ class LastTurn:
 
     Attributes:
         event: How the turn ended; None before.
-        took_s: Seconds that it took without waiting for the user; None if that was not recorded.
+        took_s: Seconds that it took without waiting for the user; 0 if it was too short to record.
     """
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
         self.event: TurnFinished | None = None
-        self.took_s: float | None = None
+        self.took_s = 0.0
 
     def emit(self, event: AgentEvent) -> None:
         """Handle one event of the turn."""

@@ -121,13 +121,13 @@ class AgentRuntime:
         """The open goal; None if there is none."""
         return self._goals().goal
 
-    def why_checks_ask(self, goal: Goal) -> str:
-        """Why the user is asked before the checks of `goal` run; empty if they may.
+    def must_ask_about_checks(self, goal: Goal) -> bool:
+        """Whether the checks of `goal` would run with all the user's rights, which no rule allows.
 
         Raises:
             AgentTuiError: They may not run at all.
         """
-        return self._goals().why_checks_ask(goal)
+        return self._goals().must_ask_about_checks(goal)
 
     def end_goal(self, ending: GoalEnding, reason: str) -> tuple[AgentEvent, ...]:
         """End the open goal; nothing happens if there is none."""

@@ -94,8 +94,12 @@ def event_line(event: AgentEvent) -> str:
             return printable_line(ended_line(job))
         case LoopAdvanced(number=number, count=count):
             return f"Round {number} of {count}."
-        case GoalChanged(reason=reason):
-            return f"{goal_line(event)}. {reason}".strip()
+        case GoalChanged(ending="met" | "stopped", reason=reason):
+            return reason
+        case GoalChanged(ending=""):
+            return f"{goal_line(event)}."
+        case GoalChanged():
+            return ""  # the end of the turn says why
         case ScopeEntered(label=label):
             return f"Started: {label}."
         case ScopeLeft(label=label):

@@ -7,15 +7,18 @@ from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Choice, Front, Page, PageSection, Question, has_model
 from agent_tui.durations import elapsed
 from agent_tui.errors import UsageError
+from agent_tui.safe_text import safe_text
 from agent_tui.sessions.replay.goals import Goal, goal_in
 
 _NONE = "No goal is set."
 _NONE_OPEN = "No goal is open."
 _ENDINGS = {"met": "met", "stopped": "ended by you", "stuck": "not met", "limit": "not met"}
+_ASKS = "In mode ask the work waits for your answers; accept-edits asks less."
 _STOPPED = "Goal ended by you. The conversation stays."
 _DONE = "Goal closed by you as met."
+_ASKED = "Run the checks after every turn?"
 _WITHOUT_WALL = (
-    "There is no sandbox here: they run with all your rights, and so does the code they test.",
+    "There is no sandbox here: they run with all your rights, and so does the code they test."
 )
 _ANSWERS = (Choice(True, "run them without a sandbox", "y"), Choice(False, "cancel", "n"))
 
@@ -54,10 +57,9 @@ async def _begin(front: Front, text: str) -> None:
     wanted = parse_goal(text, runtime.services.settings.goal)
     if not await has_model(front):
         return
-    if why := runtime.why_checks_ask(wanted):
-        title = f"Run the checks after every turn? {why}"
-        shown = tuple(f"$ {check}" for check in wanted.checks)
-        question = Question(title, (*shown, *_WITHOUT_WALL), _ANSWERS, is_grave=True, marked=1)
+    if runtime.must_ask_about_checks(wanted):
+        shown = tuple(f"$ {safe_text(check)}" for check in wanted.checks)
+        question = Question(_ASKED, (*shown, _WITHOUT_WALL), _ANSWERS, is_grave=True, marked=1)
         if not front.can_ask:
             raise UsageError(
                 "The checks would run without a sandbox.",
@@ -67,7 +69,9 @@ async def _begin(front: Front, text: str) -> None:
             front.say("Goal not set.")
             return
         wanted = wanted.model_copy(update={"runs_outside": True})
-    front.say(_bounds(wanted))
+    front.say(_bounds(wanted, is_watched=front.can_ask))
+    if runtime.conversation.permissions.mode == "ask" and front.can_ask:
+        front.say(_ASKS)
     await front.run(runtime.pursue(wanted))
 
 
@@ -96,11 +100,12 @@ async def _show(front: Front) -> None:
     await front.show(Page("Goal", tuple(sections)))
 
 
-def _bounds(goal: Goal) -> str:
+def _bounds(goal: Goal, *, is_watched: bool) -> str:
     cost = f", ${goal.max_cost_usd:.2f}" if goal.max_cost_usd is not None else ""
+    how_to_end = " Esc pauses; /goal stop ends it." if is_watched else ""
     return (
-        f"Working until the goal is met, for at most {goal.max_turns} turns, "
-        f"{elapsed(goal.max_s)} of work{cost}. Esc pauses; /goal stop ends it."
+        f"Working until the goal is met, for at most {goal.max_turns} turns and "
+        f"{elapsed(goal.max_s)} of work{cost}.{how_to_end}"
     )
 
 

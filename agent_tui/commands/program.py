@@ -32,7 +32,7 @@ async def exit_(front: Front, _argument: str) -> None:
 
 
 _SUBJECTS = {
-    "Conversation": ("conversation",),
+    "Conversation": ("conversation", "goal"),
     "Context": ("compaction", "context", "memory", "skills"),
     "Sessions": ("sessions", "tree"),
     "Model and cost": ("model",),

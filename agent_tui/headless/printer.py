@@ -28,6 +28,7 @@ from agent_tui.events import (
     CompactionProgress,
     CompactionStarted,
     CutReplyDropped,
+    GoalChanged,
     JobEnded,
     Notice,
     PlanHandedOver,
@@ -379,6 +380,8 @@ class _TextWatcher(_Watcher):
                 self._tell_passing(event)
             case Notice():
                 self.say(event_line(event))
+            case GoalChanged() if event.turns and (line := event_line(event)):
+                self.say(f"- {line}")
             case TextPinned() | JobEnded() | CompactionFinished() | TurnRecorded():
                 self.say(f"- {event_line(event)}")
             case _:

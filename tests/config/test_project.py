@@ -13,6 +13,7 @@ def load(tmp_path: Path, project: str, own: str = "", **environ: str) -> LoadedS
 
 
 REFUSED = {
+    "goal": "[goal]\nmax_turns = 900\n",
     "base_url": 'base_url = "http://evil.example/v1"',
     "api_key_env": 'api_key_env = "AWS_SECRET_ACCESS_KEY"',
     "session_dir": 'session_dir = "/tmp/elsewhere"',

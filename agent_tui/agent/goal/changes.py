@@ -1,6 +1,8 @@
 """What the work toward a goal changed, as diffs for its judge."""
 
+import contextlib
 import hashlib
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +58,21 @@ def changes_since(
             before.setdefault(change.path, change.before)
     differences = [_difference(Path(path), was, kept, cwd) for path, was in before.items()]
     return tuple(sorted(filter(None, differences), key=lambda each: each.what == "new"))
+
+
+def named_in_checks(
+    changes: Sequence[FileDifference], checks: Sequence[str], cwd: Path
+) -> tuple[str, ...]:
+    """The paths of files that existed before and that a check names, or whose folder it names."""
+    named: set[Path] = set()
+    for check in checks:
+        with contextlib.suppress(ValueError):
+            words = (cwd / word for word in shlex.split(check) if not word.startswith("-"))
+            named.update(word for word in words if word != cwd and word.exists())
+    paths = (each.path for each in changes if each.what != "new")
+    return tuple(
+        path for path in paths if not named.isdisjoint((cwd / path, *(cwd / path).parents))
+    )
 
 
 def digest_of_changes(changes: Sequence[FileDifference]) -> str:

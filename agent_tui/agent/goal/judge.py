@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.goal.changes import FileDifference, changes_text
+from agent_tui.agent.goal.changes import FileDifference, changes_text, named_in_checks
 from agent_tui.compaction.model_client import OnProgress, RequestTracker, uncounted
 from agent_tui.messages import BashExecutionMessage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, thinking_effort
@@ -60,6 +60,8 @@ _CASE: Final = """\
 _AGAIN: Final = """\
 Your reply has no line "VERDICT: met" or "VERDICT: not met". Reply again in the form asked for."""
 
+_NAMED: Final = ", named in the command of a check"
+
 _VERDICT: Final = re.compile(r"^\W*verdict\W*(?P<verdict>(?:not |un)?met)\b", re.I | re.M)
 _HEADING: Final = re.compile(r"^\W*(?P<name>missing|weakened)\W*$", re.I)
 _ITEM: Final = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(?P<text>.+)$")
@@ -111,7 +113,8 @@ async def judge_goal(
     """
     services = conversation.services
     info = services.model_info(judge)
-    case = _case(goal, results, changes, _diff_room(info.window))
+    named = named_in_checks(changes, goal.checks, conversation.cwd)
+    case = _case(goal, results, changes, named, _diff_room(info.window))
     messages = [UserMessage(content=mask_values(case, services.secrets))]
     tracker = RequestTracker(on_progress, uncounted)
     requests = 0
@@ -169,11 +172,14 @@ def _case(
     goal: Goal,
     results: Sequence[BashExecutionMessage],
     changes: Sequence[FileDifference],
+    named_paths: Sequence[str],
     room_chars: int,
 ) -> str:
     """Everything that the judge sees."""
     checks = "\n\n".join(_check_text(result) for result in results)
-    named = "\n".join(f"{each.path} ({each.what}){_named_by(each, goal)}" for each in changes)
+    named = "\n".join(
+        f"{each.path} ({each.what}{_NAMED * (each.path in named_paths)})" for each in changes
+    )
     return _CASE.format(
         text=goal.text,
         checks=checks or "(none: only you judge)",
@@ -187,8 +193,3 @@ def _check_text(result: BashExecutionMessage) -> str:
     if len(output) > _OUTPUT_CHARS:
         output = f"[... {len(output) - _OUTPUT_CHARS:,} characters]\n{output[-_OUTPUT_CHARS:]}"
     return f"$ {result.command}\n{output}\n[exit code {result.exit_code}]"
-
-
-def _named_by(change: FileDifference, goal: Goal) -> str:
-    named = any(change.path in check for check in goal.checks)
-    return ", named in the command of a check" if named else ""

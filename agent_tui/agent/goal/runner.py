@@ -8,7 +8,12 @@ from typing import Final, Protocol
 
 from agent_tui.agent.activity import Emit, LastTurn
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.goal.changes import FileDifference, changes_since, digest_of_changes
+from agent_tui.agent.goal.changes import (
+    FileDifference,
+    changes_since,
+    digest_of_changes,
+    named_in_checks,
+)
 from agent_tui.agent.goal.judge import PHASE, Judgement, judge_goal
 from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.user_command import Check, check_intent, run_user_command
@@ -83,24 +88,24 @@ class GoalRunner:
         goal = goal_in(self._conversation.log.path_entries())
         return goal if goal is not None and goal.is_open else None
 
-    def why_checks_ask(self, goal: Goal) -> str:
-        """Why the user is asked before the checks of `goal` run; empty if they may.
+    def must_ask_about_checks(self, goal: Goal) -> bool:
+        """Whether the checks of `goal` would run with all the user's rights, which no rule allows.
 
-        Inside the sandbox they may, and outside it if the user chose that.
+        Inside the sandbox they may run, and outside it if the user chose that.
 
         Raises:
             AgentTuiError: They may not run at all.
         """
         if goal.runs_outside:
-            return ""
-        permissions = self._conversation.permissions
+            return False
+        must_ask = False
         for command in goal.checks:
-            verdict = permissions.judge("bash", check_intent(self._conversation, command))
+            intent = check_intent(self._conversation, command)
+            verdict = self._conversation.permissions.judge("bash", intent)
             if verdict.decision == "deny":
                 raise AgentTuiError(f"The check `{command}` may not run: {verdict.why}")
-            if verdict.decision == "ask":
-                return verdict.why
-        return ""
+            must_ask = must_ask or (verdict.decision == "ask" and intent.place == "open")
+        return must_ask
 
     async def begin(self, goal: Goal, emit: Emit) -> None:
         """Record and pin `goal` in place of any earlier one, and work toward it."""
@@ -149,8 +154,7 @@ class GoalRunner:
         self, text: str | None, images: tuple[ImageContent, ...], emit: Emit
     ) -> TurnFinished:
         """Run one turn and count it; returns how it ended."""
-        turn, clock = LastTurn(emit), self._conversation.services.clock
-        began_s, spent = clock(), self._spent
+        turn, spent = LastTurn(emit), self._spent
         try:
             await self._make_turn(turn.emit).run(text, images)
         except asyncio.CancelledError:
@@ -158,10 +162,9 @@ class GoalRunner:
             raise
         finally:
             if (goal := self.goal) is not None:
-                took_s = clock() - began_s if turn.took_s is None else turn.took_s
                 update = {
                     "turns": goal.turns + 1,
-                    "took_s": goal.took_s + took_s,
+                    "took_s": goal.took_s + turn.took_s,
                     "cost_usd": goal.cost_usd + self._spent - spent,
                 }
                 self._record(goal.model_copy(update=update))
@@ -254,6 +257,9 @@ class GoalRunner:
         emit: Emit,
     ) -> Judgement:
         emit(Notice("info", f"{_checks_pass(goal)}{self._judge_model.name} is {PHASE}."))
+        if named := named_in_checks(changes, goal.checks, self._conversation.cwd):
+            changed = ", ".join(named)
+            emit(Notice("warning", f"The work changed files that a check names: {changed}"))
         judgement = await judge_goal(
             self._conversation, goal, results, changes, self._judge_model, lambda _p, _c: None
         )
@@ -302,12 +308,13 @@ def _checks_pass(goal: Goal) -> str:
             return ""
         case 1:
             return "The check passes. "
-        case count:
-            return f"All {count} checks pass. "
+        case _:
+            return "All checks pass. "
 
 
 def _met(goal: Goal) -> str:
-    return f"Goal met: {_checks_pass(goal)}The judge finds nothing missing."
+    turns = f"{goal.turns} turn{'s' * (goal.turns != 1)}"
+    return f"Goal met after {turns}. {_checks_pass(goal)}The judge finds nothing missing."
 
 
 def _state(

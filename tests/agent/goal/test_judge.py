@@ -1,8 +1,10 @@
 """How a judge's reply is read."""
 
+from pathlib import Path
+
 import pytest
 
-from agent_tui.agent.goal.changes import FileDifference, changes_text
+from agent_tui.agent.goal.changes import FileDifference, changes_text, named_in_checks
 from agent_tui.agent.goal.judge import Judgement, read_judgement
 
 
@@ -41,6 +43,21 @@ def test_a_met_that_names_a_weakened_check_does_not_count():
 @pytest.mark.parametrize("text", ["", "It looks good to me.", "The verdict is yours."])
 def test_no_verdict(text: str):
     assert read_judgement(text) == Judgement(None)
+
+
+def test_files_that_checks_name_are_told_if_they_existed(tmp_path: Path):
+    for name in ("tests/unit/test_a.py", "run.sh", "src/a.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    changes = [
+        FileDifference("tests/unit/test_a.py", "changed", "", ""),
+        FileDifference("tests/unit/test_b.py", "new", "", ""),
+        FileDifference("run.sh", "changed", "", ""),
+        FileDifference("src/a.py", "changed", "", ""),
+    ]
+    checks = ("pytest -q tests", "bash ./run.sh && true", "echo 'unfinished")
+    assert named_in_checks(changes, checks, tmp_path) == ("tests/unit/test_a.py", "run.sh")
+    assert named_in_checks(changes, ("pytest -q",), tmp_path) == ()
 
 
 def test_diffs_share_the_room_and_say_what_is_left_out():
