@@ -1,6 +1,6 @@
-"""``docs/pages/compaction.svg``: a long task that is compacted on the way, as a moving picture.
+"""Moving pictures in ``docs/pages``: a long task that is compacted on the way, and a goal.
 
-python -m tests.support.moving_picture    # does the task and writes the picture
+python -m tests.support.moving_picture    # does both and writes the pictures
 """
 
 import asyncio
@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.showcase import TASK, showcase
+from tests.support.showcase import GOAL, TASK, goal_showcase, showcase
 
-PICTURE = Path(__file__).parents[2] / "docs" / "pages" / "compaction.svg"
+_PAGES = Path(__file__).parents[2] / "docs" / "pages"
+PICTURE = _PAGES / "compaction.svg"
+GOAL_PICTURE = _PAGES / "goals.svg"
 LARGEST_BYTES = 400_000
 _SECONDS_PER_FRAME = 2.5
 _SIZE_OF_SCREEN = 100, 32
@@ -43,6 +45,27 @@ async def play(folder: Path) -> list[str]:
     return frames
 
 
+async def play_goal(folder: Path) -> list[str]:
+    """Work toward a goal; returns the screen at each stop and at the end, as SVG."""
+    frames: list[str] = []
+    async with goal_showcase(folder, (100, 26)) as ui:
+
+        async def take() -> None:
+            await ui.measured()
+            frames.append(ui.app.export_screenshot())
+
+        ui.app.prompt.area.load_text(GOAL)
+        await take()
+        await ui.submit(GOAL)
+        await ui.settle()
+        while ui.is_running:
+            await take()
+            ui.let_go()
+            await ui.settle()
+        await take()
+    return frames
+
+
 def moving(frames: list[str]) -> str:
     """One picture that shows `frames`, each an SVG, one after the other without end."""
     size = _SIZE.search(frames[0])
@@ -65,14 +88,15 @@ def moving(frames: list[str]) -> str:
 
 
 def main() -> None:
-    """Do the task in a home folder of its own, and write the picture."""
-    with tempfile.TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AGENT_TUI_HOME", home)
-        patch.setenv("HOME", home)
-        drawn = moving(asyncio.run(play(Path(home))))
-    if len(drawn.encode()) > LARGEST_BYTES:
-        raise SystemExit(f"The picture is too large: {len(drawn.encode()):,} bytes.")
-    PICTURE.write_text(drawn, encoding="utf-8")
+    """Play both in home folders of their own, and write the pictures."""
+    for picture, player in ((PICTURE, play), (GOAL_PICTURE, play_goal)):
+        with tempfile.TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
+            patch.setenv("AGENT_TUI_HOME", home)
+            patch.setenv("HOME", home)
+            drawn = moving(asyncio.run(player(Path(home))))
+        if len(drawn.encode()) > LARGEST_BYTES:
+            raise SystemExit(f"{picture.name} is too large: {len(drawn.encode()):,} bytes.")
+        picture.write_text(drawn, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from agent_tui.messages import ToolCall
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.scripted.provider import Reply, call
 from tests.support.runtime import Stage, collect, only
-from tests.ui.app_support import Gate, Ui, running_app
+from tests.ui.app_support import Gate, Ui, held, running_app
 
 WINDOW = 128_000
 """Tokens; the window of many models in use."""
@@ -95,11 +95,16 @@ def prepare(folder: Path) -> Stage:
     leave_out = shutil.ignore_patterns("__pycache__", "*.svg")
     for name in ("agent_tui", "sessions.example"):
         shutil.copytree(root / name, stage.workspace / name, ignore=leave_out)
+    _put_python(folder)
+    return stage
+
+
+def _put_python(folder: Path) -> None:
+    """Put a `python` where commands find it: the one that runs this."""
     (folder / "bin").mkdir()
     python = folder / "bin" / "python"
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
-    return stage
 
 
 def replies() -> list[Reply]:
@@ -140,6 +145,72 @@ async def showcase(folder: Path, size: tuple[int, int]) -> AsyncGenerator[Ui]:
     script = [
         replace(reply, gate=Gate()) if number in stops else reply
         for number, reply in enumerate(said)
+    ]
+    runtime = stage.runtime(script, model=MODEL, window=WINDOW)
+    async with running_app(folder, *script, stage=stage, runtime=runtime, size=size) as ui:
+        yield ui
+
+
+GOAL = (
+    "/goal slug() also works for titles with accents, and is documented "
+    '--check "python test_slug.py"'
+)
+_SLUG = """\
+import re
+
+
+def slug(title):
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+"""
+_SLUG_TEST = """\
+from slug import slug
+
+assert slug("Hello, World!") == "hello-world"
+assert slug("Crème brûlée") == "creme-brulee", slug("Crème brûlée")
+print("2 tests passed")
+"""
+_WITH_ACCENTS = """\
+import re
+import unicodedata
+
+
+def slug(title):
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
+"""
+
+
+@asynccontextmanager
+async def goal_showcase(folder: Path, size: tuple[int, int]) -> AsyncGenerator[Ui]:
+    """The app before a goal with one check; the model waits where a picture is worth taking."""
+    stage = Stage(folder)
+    _put_python(folder)
+    (stage.workspace / "slug.py").write_text(_SLUG)
+    (stage.workspace / "test_slug.py").write_text(_SLUG_TEST)
+    edits = [
+        {"old": "import re\n\n\ndef slug(title):\n", "new": _WITH_ACCENTS},
+        {"old": "title.lower()", "new": "plain.lower()"},
+    ]
+    documented = [
+        {
+            "old": "def slug(title):\n",
+            "new": 'def slug(title):\n    """The title in lower-case ASCII, with hyphens."""\n',
+        }
+    ]
+    script = [
+        Reply(
+            text="I read the function and its test.",
+            tool_calls=(call("1", "read", path="slug.py"), call("2", "read", path="test_slug.py")),
+        ),
+        held("Accents are dropped like any other sign. I look at what the check says."),
+        held(
+            "The accent has to go, not the letter: NFKD splits them.",
+            call("3", "edit", path="slug.py", edits=edits),
+        ),
+        held("slug() handles accents now."),
+        Reply(text="VERDICT: not met\nMISSING:\n- slug.py: slug() has no docstring\nWEAKENED:\n"),
+        held("A docstring is missing.", call("4", "edit", path="slug.py", edits=documented)),
+        held("slug() is documented."),
+        Reply(text="VERDICT: met"),
     ]
     runtime = stage.runtime(script, model=MODEL, window=WINDOW)
     async with running_app(folder, *script, stage=stage, runtime=runtime, size=size) as ui:

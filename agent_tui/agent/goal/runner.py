@@ -19,7 +19,7 @@ from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.user_command import Check, check_intent, run_user_command
 from agent_tui.durations import elapsed
 from agent_tui.errors import AgentTuiError
-from agent_tui.events import GoalEnding, Notice, TurnFinished
+from agent_tui.events import AgentEvent, GoalEnding, Notice, TurnFinished
 from agent_tui.messages import BashExecutionMessage, ImageContent, Pin
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.entries import CustomMessageEntry
@@ -54,6 +54,10 @@ _NO_VERDICT: Final = (
     "{checks}, but {judge} gave no verdict on the goal. Look at it yourself: /goal done closes it, "
     "/goal go continues."
 )
+
+
+def _silent(_event: AgentEvent) -> None:
+    pass
 
 
 class _RunsTurns(Protocol):
@@ -158,17 +162,21 @@ class GoalRunner:
         try:
             await self._make_turn(turn.emit).run(text, images)
         except asyncio.CancelledError:
+            self._count(turn, self._spent - spent, emit)
             emit(turn.event or TurnFinished("aborted", can_continue=True))
             raise
-        finally:
-            if (goal := self.goal) is not None:
-                update = {
-                    "turns": goal.turns + 1,
-                    "took_s": goal.took_s + turn.took_s,
-                    "cost_usd": goal.cost_usd + self._spent - spent,
-                }
-                self._record(goal.model_copy(update=update))
+        self._count(turn, self._spent - spent)
         return turn.event or TurnFinished("error", "The turn ended without a result.")
+
+    def _count(self, turn: LastTurn, cost_usd: float, emit: Emit = _silent) -> None:
+        """Record what `turn` took; after a whole turn, the checks that follow tell it."""
+        if (goal := self.goal) is not None:
+            update = {
+                "turns": goal.turns + 1,
+                "took_s": goal.took_s + turn.took_s,
+                "cost_usd": goal.cost_usd + cost_usd,
+            }
+            self._record(goal.model_copy(update=update), emit)
 
     async def _look(self, emit: Emit) -> TurnFinished | None:
         """Run the checks and ask the judge; returns how the goal ended, or None to go on."""
@@ -280,7 +288,7 @@ class GoalRunner:
     def _spent(self) -> float:
         return self._conversation.totals.cost_usd
 
-    def _record(self, goal: Goal, emit: Emit = lambda _event: None) -> None:
+    def _record(self, goal: Goal, emit: Emit) -> None:
         self._conversation.log.append(goal_entry(goal))
         emit(goal_event(goal))
 
