@@ -19,6 +19,7 @@ from agent_tui.agent.session.branches import Branches
 from agent_tui.agent.session.manager import SessionManager
 from agent_tui.agent.session.opening import choose_model, choose_thinking, learn_model
 from agent_tui.agent.session.restoring import FileRestorer
+from agent_tui.agent.turn.limit_wait import stop_wait, wait_to_continue
 from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.pending_approvals import PendingApprovals
 from agent_tui.agent.turn.pins import PinKeeper
@@ -36,6 +37,7 @@ from agent_tui.messages import ImageContent, Job, ThinkingLevel, UserMessage
 from agent_tui.providers.base import ModelRef
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
+from agent_tui.sessions.replay.limit_waits import LimitWait
 from agent_tui.sessions.replay.notes import AgentRun
 from agent_tui.sessions.replay.pins import pin_of, unpin_entry
 
@@ -164,9 +166,16 @@ class AgentRuntime:
         self.sessions.require_writable()
         return await answer_aside(self.conversation, question)
 
-    def abort(self) -> None:
-        """Stop the running activity; its generator ends after its last events."""
+    def abort(self, *, ends_wait: bool = True) -> None:
+        """Stop the running activity; its generator ends after its last events.
+
+        Args:
+            ends_wait: Whether the user stops it. If the program ends, a wait for a model's limit
+                continues when the session is opened again.
+        """
         if self._activity is not None:
+            if ends_wait:
+                stop_wait(self.conversation)
             self._activity.abort()
 
     async def aclose(self) -> None:
@@ -235,13 +244,22 @@ class AgentRuntime:
         return pin is not None
 
     def use_settings(self, settings: Settings) -> None:
-        """Apply the settings for compaction and for the time limit of commands.
+        """Apply the settings for compaction, for the time limit of commands and for waits.
 
         Others are built into services and take effect at the next start.
         """
-        changes = {"compaction": settings.compaction, "bash_timeout_s": settings.bash_timeout_s}
+        changes = {
+            "compaction": settings.compaction,
+            "bash_timeout_s": settings.bash_timeout_s,
+            "limit_wait_h": settings.limit_wait_h,
+        }
         self.services.settings = self.services.settings.model_copy(update=changes)
         self._background.drop()
+
+    @property
+    def unfinished_wait(self) -> LimitWait | None:
+        """The wait for a model's limit in which the session was left, for `continue_turn`."""
+        return None if self.is_busy else wait_to_continue(self.conversation)
 
     async def refresh_usage(self) -> tuple[AgentEvent, ...]:
         """Ask the model's own server for its window, then count again off the event loop."""

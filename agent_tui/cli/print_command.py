@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 
 from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
@@ -101,7 +102,8 @@ async def _run(arguments: Arguments, written: str, piped: str, terms: RunTerms) 
         else:
             prompt = _joined(written, piped)
             printing = print_turn(runtime, prompt, arguments.output_format, terms=terms)
-        return await _until_stopped(printing, runtime.abort, terms.time_limit, ends_at)
+        stop = partial(runtime.abort, ends_wait=False)
+        return await _until_stopped(printing, stop, terms.time_limit, ends_at)
     finally:
         if warming is not None:
             warming.cancel()

@@ -29,6 +29,8 @@ from agent_tui.events import (
     CompactionStarted,
     CutReplyDropped,
     JobEnded,
+    LimitWaitEnded,
+    LimitWaitStarted,
     Notice,
     PlanHandedOver,
     ReplyAwaited,
@@ -377,7 +379,7 @@ class _TextWatcher(_Watcher):
                 self.say(message)
             case RetryScheduled():
                 self._tell_passing(event)
-            case Notice():
+            case Notice() | LimitWaitStarted() | LimitWaitEnded():
                 self.say(event_line(event))
             case TextPinned() | JobEnded() | CompactionFinished() | TurnRecorded():
                 self.say(f"- {event_line(event)}")
