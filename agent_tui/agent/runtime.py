@@ -17,7 +17,12 @@ from agent_tui.agent.scopes import ScopeKeeper
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.branches import Branches
 from agent_tui.agent.session.manager import SessionManager
-from agent_tui.agent.session.opening import choose_model, choose_thinking, learn_model
+from agent_tui.agent.session.opening import (
+    choose_model,
+    choose_thinking,
+    cut_off_note,
+    learn_model,
+)
 from agent_tui.agent.session.restoring import FileRestorer
 from agent_tui.agent.turn.limit_wait import stop_wait, wait_to_continue
 from agent_tui.agent.turn.network_questions import NetworkQuestions
@@ -260,6 +265,12 @@ class AgentRuntime:
     def unfinished_wait(self) -> LimitWait | None:
         """The wait for a model's limit in which the session was left, for `continue_turn`."""
         return None if self.is_busy else wait_to_continue(self.conversation)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the last turn or loop did not come to its end, so that it can be continued."""
+        log = self.conversation.log
+        return bool(cut_off_note(log)) or self._scopes().pending is not None
 
     async def refresh_usage(self) -> tuple[AgentEvent, ...]:
         """Ask the model's own server for its window, then count again off the event loop."""

@@ -80,7 +80,7 @@ class ExitCode(IntEnum):
 
 async def print_turn(
     runtime: AgentRuntime,
-    prompt: str,
+    prompt: str | None,
     output_format: OutputFormat,
     images: tuple[ImageContent, ...] = (),
     out: TextIO = sys.stdout,
@@ -89,6 +89,8 @@ async def print_turn(
     terms: RunTerms = NO_TERMS,
 ) -> ExitCode:
     """Run one turn and print it; with a schema, also the turns that correct its answer.
+
+    Without a prompt, the last turn is continued.
 
     ``text``: the last reply's text on `out`, errors and actions on `err`.
     ``json``: one object at the end. ``stream-json``: one object per event, as it happens.
@@ -102,7 +104,8 @@ async def print_turn(
     schema = terms.schema
     watcher = _WATCHERS[output_format](runtime, out, err, terms)
     runtime.listen_to_jobs(watcher.see)
-    await _run(runtime, schema.asked(prompt) if schema else prompt, images, watcher)
+    asked = schema.asked(prompt) if schema and prompt is not None else prompt
+    await _run(runtime, asked, images, watcher)
     if schema is not None:
         await _mend_answer(runtime, schema, watcher)
     if not terms.goes_on:
@@ -111,9 +114,13 @@ async def print_turn(
 
 
 async def _run(
-    runtime: AgentRuntime, prompt: str, images: tuple[ImageContent, ...], watcher: "_Watcher"
+    runtime: AgentRuntime,
+    prompt: str | None,
+    images: tuple[ImageContent, ...],
+    watcher: "_Watcher",
 ) -> None:
-    async with aclosing(runtime.submit(prompt, images)) as events:
+    turn = runtime.continue_turn() if prompt is None else runtime.submit(prompt, images)
+    async with aclosing(turn) as events:
         async for event in events:
             watcher.see(event)
 
