@@ -1,6 +1,7 @@
 """Durations as people read and write them."""
 
 import re
+import time
 from typing import Final
 
 _GIVEN: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[smh]?)")
@@ -20,6 +21,18 @@ def elapsed(seconds: float) -> str:
 def rounded(seconds: float) -> str:
     """The remaining time, as `elapsed` writes it; at least a second."""
     return elapsed(max(round(seconds), 1))
+
+
+def clock_time(moment_s: float, now_s: float) -> str:
+    """A moment by the local clock: ``14:30``; with the day if that is not today.
+
+    Args:
+        moment_s: The moment, in seconds since 1970.
+        now_s: The present time, in seconds since 1970.
+    """
+    moment, today = time.localtime(moment_s), time.localtime(now_s)
+    is_today = (moment.tm_year, moment.tm_yday) == (today.tm_year, today.tm_yday)
+    return time.strftime("%H:%M" if is_today else "%Y-%m-%d %H:%M", moment)
 
 
 def seconds_of(text: str) -> float | None:

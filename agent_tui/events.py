@@ -209,6 +209,30 @@ class RetryScheduled:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitWaitStarted:
+    """The model's limit is reached or its server fails: the turn waits, then sends its request.
+
+    The wait ends at `until_s`, in seconds since 1970; that is in `wait_s` seconds. `is_reset`: the
+    server stated that its limit resets then. An abort ends the wait and the turn.
+    """
+
+    model: str
+    reason: str
+    until_s: float
+    wait_s: float
+    is_reset: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LimitWaitEnded:
+    """The wait is over after `waited_s` seconds; the request is sent again."""
+
+    model: str
+    reason: str
+    waited_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class ContextChanged:
     """How full the context window is now."""
 
@@ -481,6 +505,8 @@ AgentEvent: TypeAlias = (
     | ApprovalRequested
     | ApprovalResolved
     | RetryScheduled
+    | LimitWaitStarted
+    | LimitWaitEnded
     | ContextChanged
     | ContextWarning
     | TotalsChanged

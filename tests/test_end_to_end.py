@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -209,6 +211,28 @@ def test_an_interrupt_closes_the_request_and_keeps_the_partial_reply(program, se
     assert server.wait_for_disconnects(1)
     kept = last_reply(program.session())
     assert (kept.text, kept.stop_reason) == ("this much came", "aborted")
+
+
+def test_a_run_that_is_killed_as_it_waits_for_a_limit_is_continued_by_a_scheduler(program, server):
+    server.play(rate_limited(retry_after="3600"), Reply(text="Done."))
+    process = program.start("-p", "hi", "--output-format", "stream-json")
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "LimitWaitStarted" in line:
+            process.kill()
+            break
+    process.communicate(timeout=30)
+    (file,) = (program.folder / "data" / "sessions").rglob("*.jsonl")
+    passed, count = re.subn(r'"untilS":[\d.]+', f'"untilS":{time.time()}', file.read_text())
+    assert count == 1
+    file.write_text(passed)
+    code, result, err = program.run("-p", "-c")
+    assert (code, result["result"]) == (0, "Done."), err
+    assert [chat.body["messages"][-1]["content"] for chat in server.chats] == ["hi", "hi"]
+    code, _, err = program.run("-p", "-c")
+    assert code == 0
+    assert "Nothing to continue" in err
+    assert len(server.chats) == 2
 
 
 @pytest.mark.thorough

@@ -24,6 +24,8 @@ from agent_tui.durations import elapsed
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.events import (
     AgentEvent,
+    LimitWaitEnded,
+    LimitWaitStarted,
     ReplyAwaited,
     ReplyFinished,
     RetryScheduled,
@@ -70,6 +72,8 @@ class _Watch:
                 self.say(f"{event.title}\n")
             case RetryScheduled():
                 self.say(f"retrying: {event.reason}\n")
+            case LimitWaitStarted() | LimitWaitEnded():
+                self.emit(event)
             case ReplyAwaited():
                 self.say(f"waiting for the model ({elapsed(event.waited_s)})\n")
                 self.emit(event)

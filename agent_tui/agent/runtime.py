@@ -18,8 +18,14 @@ from agent_tui.agent.scopes import ScopeKeeper
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.branches import Branches
 from agent_tui.agent.session.manager import SessionManager
-from agent_tui.agent.session.opening import choose_model, choose_thinking, learn_model
+from agent_tui.agent.session.opening import (
+    choose_model,
+    choose_thinking,
+    cut_off_note,
+    learn_model,
+)
 from agent_tui.agent.session.restoring import FileRestorer
+from agent_tui.agent.turn.limit_wait import stop_wait, wait_to_continue
 from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.pending_approvals import PendingApprovals
 from agent_tui.agent.turn.pins import PinKeeper
@@ -46,6 +52,7 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
 from agent_tui.sessions.replay.goals import Goal, goal_entry
+from agent_tui.sessions.replay.limit_waits import LimitWait
 from agent_tui.sessions.replay.notes import AgentRun
 from agent_tui.sessions.replay.pins import pin_of, unpin_entry
 
@@ -198,9 +205,16 @@ class AgentRuntime:
         self.sessions.require_writable()
         return await answer_aside(self.conversation, question)
 
-    def abort(self) -> None:
-        """Stop the running activity; its generator ends after its last events."""
+    def abort(self, *, ends_wait: bool = True) -> None:
+        """Stop the running activity; its generator ends after its last events.
+
+        Args:
+            ends_wait: Whether the user stops it. If the program ends, a wait for a model's limit
+                continues when the session is opened again.
+        """
         if self._activity is not None:
+            if ends_wait:
+                stop_wait(self.conversation)
             self._activity.abort()
 
     async def aclose(self) -> None:
@@ -269,7 +283,7 @@ class AgentRuntime:
         return pin is not None
 
     def use_settings(self, settings: Settings) -> None:
-        """Apply the settings for compaction, goals and the time limit of commands.
+        """Apply the settings for compaction, goals, waits and the time limit of commands.
 
         Others are built into services and take effect at the next start.
         """
@@ -277,9 +291,21 @@ class AgentRuntime:
             "compaction": settings.compaction,
             "bash_timeout_s": settings.bash_timeout_s,
             "goal": settings.goal,
+            "limit_wait_h": settings.limit_wait_h,
         }
         self.services.settings = self.services.settings.model_copy(update=changes)
         self._background.drop()
+
+    @property
+    def unfinished_wait(self) -> LimitWait | None:
+        """The wait for a model's limit in which the session was left, for `continue_turn`."""
+        return None if self.is_busy else wait_to_continue(self.conversation)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the last turn or loop did not come to its end, so that it can be continued."""
+        log = self.conversation.log
+        return bool(cut_off_note(log)) or self._scopes().pending is not None
 
     async def refresh_usage(self) -> tuple[AgentEvent, ...]:
         """Ask the model's own server for its window, then count again off the event loop."""

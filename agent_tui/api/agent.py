@@ -25,6 +25,8 @@ from agent_tui.events import (
     ApprovalRequested,
     CompactionFailed,
     CompactionFinished,
+    LimitWaitEnded,
+    LimitWaitStarted,
     Notice,
     ReplyFinished,
     RetryScheduled,
@@ -55,6 +57,8 @@ Event: TypeAlias = (
     | ReplyFinished
     | CompactionFinished
     | RetryScheduled
+    | LimitWaitStarted
+    | LimitWaitEnded
     | Notice
     | TurnFinished
 )

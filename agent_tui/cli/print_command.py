@@ -7,8 +7,10 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 
 from agent_tui import paths
+from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.compose import Program, command_services, compose
 from agent_tui.cli.folders import withheld_notice
@@ -18,7 +20,7 @@ from agent_tui.cli.piped_input import GivenPrompt, given_prompt
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice
 from agent_tui.headless.answer_schema import AnswerSchema, RunTerms, TimeLimit
-from agent_tui.headless.printer import ExitCode, print_command, print_turn
+from agent_tui.headless.printer import ExitCode, OutputFormat, print_command, print_turn
 from agent_tui.headless.stream import MessageStream
 from agent_tui.local_models.library import ModelLibrary
 
@@ -40,7 +42,7 @@ def run_print(arguments: Arguments) -> int:
     """Run one turn without a screen; returns the exit code.
 
     Raises:
-        UsageError: No prompt, no model, no schema, or a session that does not exist.
+        UsageError: No prompt and no session, no model, no schema, or a session that does not exist.
         ModelFileError: The model for ``--local`` could not be fetched.
     """
     words = (arguments.print_prompt or "", arguments.prompt)
@@ -53,7 +55,8 @@ def run_print(arguments: Arguments) -> int:
             "--input-format stream-json reads messages from standard input only.",
             "Remove the prompt.",
         )
-    if not (given.written or given.piped or arguments.reads_messages):
+    has_session = arguments.continues or bool(arguments.resume)
+    if not (given.written or given.piped or arguments.reads_messages or has_session):
         raise UsageError("-p needs a prompt.", 'Give it as text (-p "...") or pipe it in.')
     schema = AnswerSchema.read(arguments.json_schema) if arguments.json_schema else None
     if schema is not None and given.written.lstrip().startswith("/"):
@@ -94,19 +97,30 @@ async def _run(arguments: Arguments, written: str, piped: str, terms: RunTerms) 
             stream = MessageStream(runtime, services, terms=terms)
             _feed(stream)
             return await _until_stopped(stream.run(), stream.stop, terms.time_limit, ends_at)
+        output_format = arguments.output_format
         if is_command:
             printing = print_command(
-                runtime, services, written, arguments.output_format, attached=piped, terms=terms
+                runtime, services, written, output_format, attached=piped, terms=terms
             )
         else:
-            prompt = _joined(written, piped)
-            printing = print_turn(runtime, prompt, arguments.output_format, terms=terms)
-        return await _until_stopped(printing, runtime.abort, terms.time_limit, ends_at)
+            printing = _print_turn(runtime, _joined(written, piped), output_format, terms)
+        stop = partial(runtime.abort, ends_wait=False)
+        return await _until_stopped(printing, stop, terms.time_limit, ends_at)
     finally:
         if warming is not None:
             warming.cancel()
         await program.runtime.aclose()
         await program.aclose()
+
+
+async def _print_turn(
+    runtime: AgentRuntime, prompt: str, output_format: OutputFormat, terms: RunTerms
+) -> ExitCode:
+    """Run and print one turn; without a prompt, continue the last one if it is unfinished."""
+    if not (prompt or runtime.is_unfinished):
+        complain("Nothing to continue: the last turn is complete.")
+        return ExitCode.DONE
+    return await print_turn(runtime, prompt or None, output_format, terms=terms)
 
 
 def _standing(program: Program) -> str:

@@ -5,7 +5,7 @@ from typing import assert_never
 
 from agent_tui.commands.context import warning_text
 from agent_tui.commands.core.short_words import counted, short_time
-from agent_tui.durations import elapsed, rounded
+from agent_tui.durations import clock_time, elapsed, rounded
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
@@ -23,6 +23,8 @@ from agent_tui.events import (
     GoalChanged,
     JobEnded,
     JobStarted,
+    LimitWaitEnded,
+    LimitWaitStarted,
     LoopAdvanced,
     ModelChanged,
     Notice,
@@ -76,6 +78,10 @@ def event_line(event: AgentEvent) -> str:
             return text
         case RetryScheduled(attempt, most, delay_s, reason):
             return f"{reason} {_next_try(attempt, most, delay_s)}"
+        case LimitWaitStarted(wait_s=wait_s):
+            return f"{limit_wait_reason(event)} Continuing in {rounded(wait_s)}."
+        case LimitWaitEnded(reason=reason, waited_s=waited_s):
+            return f"{reason} Continuing after {rounded(waited_s)}."
         case ReplyDiscarded(was_shown=True):
             return "The reply is starting over; disregard the text so far."
         case ReplyAwaited(waited_s, is_alive):
@@ -131,6 +137,12 @@ def event_line(event: AgentEvent) -> str:
             return ""
         case _:
             assert_never(event)
+
+
+def limit_wait_reason(event: LimitWaitStarted) -> str:
+    """Why the turn waits, and until when by the local clock."""
+    ends = "It resets at" if event.is_reset else "Next try at"
+    return f"{event.reason} {ends} {clock_time(event.until_s, event.until_s - event.wait_s)}."
 
 
 def waiting_line(waited_s: float, *, is_alive: bool) -> str:

@@ -115,6 +115,7 @@ async def resume(front: Front, argument: str) -> None:
         is_open = await _open_picked(front, picked)
     if is_open:
         await ask_about_workspace(front)
+        await continue_wait(front)
 
 
 @command("<name>", aliases=("rename",))
@@ -290,6 +291,13 @@ async def resume_session(front: Front, ref: str, *, keep_model: bool = False) ->
     front.show_events(events)
     front.show_events(await front.runtime.refresh_usage())
     return True
+
+
+async def continue_wait(front: Front) -> None:
+    """Continue the turn that waited for a model's limit when the session was left, if it did."""
+    runtime = front.runtime
+    if runtime.conversation.model.name and runtime.unfinished_wait is not None:
+        await front.run(runtime.continue_turn())
 
 
 async def _open_picked(front: Front, picked: PickedSession) -> bool:

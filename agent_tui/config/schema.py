@@ -471,6 +471,13 @@ class Settings(SettingsSection):
         gt=0,
         description="The same for a server on this machine, which may take long to read a prompt",
     )
+    limit_wait_h: float = Field(
+        default=12.0,
+        ge=0,
+        le=168,
+        description="Hours that one turn may wait in all until a model's usage limit resets or an "
+        "outage ends; 0: do not wait",
+    )
     compaction: CompactionSettings = Field(
         default=CompactionSettings(),
         description="Compaction; fractions are of the model's context window",

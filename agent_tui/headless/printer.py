@@ -30,6 +30,8 @@ from agent_tui.events import (
     CutReplyDropped,
     GoalChanged,
     JobEnded,
+    LimitWaitEnded,
+    LimitWaitStarted,
     Notice,
     PlanHandedOver,
     ReplyAwaited,
@@ -79,7 +81,7 @@ class ExitCode(IntEnum):
 
 async def print_turn(
     runtime: AgentRuntime,
-    prompt: str,
+    prompt: str | None,
     output_format: OutputFormat,
     images: tuple[ImageContent, ...] = (),
     out: TextIO = sys.stdout,
@@ -88,6 +90,8 @@ async def print_turn(
     terms: RunTerms = NO_TERMS,
 ) -> ExitCode:
     """Run one turn and print it; with a schema, also the turns that correct its answer.
+
+    Without a prompt, the last turn is continued.
 
     ``text``: the last reply's text on `out`, errors and actions on `err`.
     ``json``: one object at the end. ``stream-json``: one object per event, as it happens.
@@ -101,7 +105,8 @@ async def print_turn(
     schema = terms.schema
     watcher = _WATCHERS[output_format](runtime, out, err, terms)
     runtime.listen_to_jobs(watcher.see)
-    await _run(runtime, schema.asked(prompt) if schema else prompt, images, watcher)
+    asked = schema.asked(prompt) if schema and prompt is not None else prompt
+    await _run(runtime, asked, images, watcher)
     if schema is not None:
         await _mend_answer(runtime, schema, watcher)
     if not terms.goes_on:
@@ -110,9 +115,13 @@ async def print_turn(
 
 
 async def _run(
-    runtime: AgentRuntime, prompt: str, images: tuple[ImageContent, ...], watcher: "_Watcher"
+    runtime: AgentRuntime,
+    prompt: str | None,
+    images: tuple[ImageContent, ...],
+    watcher: "_Watcher",
 ) -> None:
-    async with aclosing(runtime.submit(prompt, images)) as events:
+    turn = runtime.continue_turn() if prompt is None else runtime.submit(prompt, images)
+    async with aclosing(turn) as events:
         async for event in events:
             watcher.see(event)
 
@@ -378,7 +387,7 @@ class _TextWatcher(_Watcher):
                 self.say(message)
             case RetryScheduled():
                 self._tell_passing(event)
-            case Notice():
+            case Notice() | LimitWaitStarted() | LimitWaitEnded():
                 self.say(event_line(event))
             case GoalChanged() if event.turns and (line := event_line(event)):
                 self.say(f"- {line}")

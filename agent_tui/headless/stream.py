@@ -183,7 +183,7 @@ class MessageStream:
             self._waiting.get_nowait()
         self.close()
         self._is_stopped = True
-        self._runtime.abort()
+        self._runtime.abort(ends_wait=False)
 
     async def run(self) -> ExitCode:
         """Run until the input is closed.

@@ -18,7 +18,7 @@ from agent_tui.commands.core.known_models import first_steps, trial_note
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import CalledCommand, UnknownCommand, built_in_commands
 from agent_tui.commands.core.short_words import counted
-from agent_tui.commands.sessions import open_session
+from agent_tui.commands.sessions import continue_wait, open_session
 from agent_tui.commands.trust import ask_about_started, ask_about_workspace
 from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.history import PromptHistory
@@ -175,6 +175,8 @@ class Conversation:
                 front.say("None found: no API key is set and no local model server responds.")
         front.show_events(front.agent.wait(self._runtime.refresh_usage()))
         self._wait(self._begin_servers())
+        if options.resume and not options.first_prompt:
+            self._wait(continue_wait(front))
 
     async def _begin_servers(self) -> None:
         """Start the allowed servers, pass on their messages, and ask about the others."""

@@ -229,7 +229,7 @@ class ProviderError(AgentTuiError):
     Attributes:
         kind: What the failure means.
         status: HTTP status of the response; None if there was none.
-        retry_after_s: Seconds the server asked to wait; None if it did not.
+        retry_after_s: Seconds the server asked to wait, maybe days; None if it did not.
         detail: The server's own words, as one sentence.
         is_no_stream: The response claims success but is not a reply.
         is_unproven: Nothing shows a model server at the address: the connection failed, or the

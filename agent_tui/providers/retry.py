@@ -18,8 +18,13 @@ FALLBACK_RETRIES = 3
 FIRST_CONTACT_RETRIES = 2
 """Retries if no server is known at the address: it is wrong, or the server is starting."""
 
+RETRIED_S = 300.0
+"""About how long all retries of a request take, in seconds."""
+
+LONGEST_DELAY_S = 60.0
+"""The longest wait before a retry, in seconds. A server that asks for more is not asked again."""
+
 _FIRST_DELAY_S = 2.0
-_LONGEST_DELAY_S = 60.0
 _BELIEVED_TIMES = 3
 _JITTER_SHARE = 0.25
 """Up to a quarter longer, so that a server's clients do not all return at once."""
@@ -48,8 +53,9 @@ def retry_delay_s(
 ) -> float | None:
     """Seconds to wait before retry number `attempt` (1 is the first); None: do not retry.
 
-    What the server asks for (at most 60 s, see `faults.retry_after_s`), else 2, 4, 8 ... up to 60
-    s. After three retries the wait is never shorter than without the server's request.
+    What the server asks for, else 2, 4, 8 ... up to 60 s. After three retries the wait is never
+    shorter than without the server's request. There is no retry if the server asks for more than 60
+    s; `agent.turn.limit_wait` waits longer.
 
     Args:
         error: Why the request failed.
@@ -60,7 +66,9 @@ def retry_delay_s(
     if not 1 <= attempt <= most_retries(error, most):
         return None
     delay_s = _FIRST_DELAY_S * 2 ** (attempt - 1) * (1 + _JITTER_SHARE * jitter)
-    delay_s = min(delay_s, _LONGEST_DELAY_S)
+    delay_s = min(delay_s, LONGEST_DELAY_S)
     if error.retry_after_s is None:
         return delay_s
+    if error.retry_after_s > LONGEST_DELAY_S:
+        return None
     return max(error.retry_after_s, delay_s if attempt > _BELIEVED_TIMES else 0.0)

@@ -72,7 +72,7 @@ def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> Loade
         queue=QueueView(),
         tour=TourView(window.prompt, is_tour=options.is_demo),
         cold=ColdLine(options.runtime.cold_price),
-        activity=ActivityLine(options.clock),
+        activity=ActivityLine(options.clock, options.runtime.services.wall_clock),
         prompt=window.prompt,
         status_bar=status_bar,
     )

@@ -18,7 +18,7 @@ from agent_tui.commands.core.registry import (
     parse_command,
 )
 from agent_tui.commands.permissions import FULL_MODE_QUESTION, PERMISSION_MODES
-from agent_tui.commands.sessions import resume_session
+from agent_tui.commands.sessions import continue_wait, resume_session
 from agent_tui.commands.trust import ask_about_started, ask_about_workspace
 from agent_tui.config import PermissionMode
 from agent_tui.drafts.draft import Draft
@@ -150,6 +150,8 @@ class Controller:
         await self.refresh_commands()  # of the folder of the session that was opened
         if options.first_prompt:
             self.dispatch(options.first_prompt)
+        elif options.resume:
+            await continue_wait(self.front)
 
     def _tell_problems(self, warnings: Sequence[str]) -> None:
         for problem in self.options.problems:

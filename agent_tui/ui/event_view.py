@@ -8,6 +8,7 @@ from typing import assert_never
 from agent_tui.attachments import without_attachments
 from agent_tui.commands.context import warning_text
 from agent_tui.commands.core.front import Level
+from agent_tui.commands.event_lines import event_line, limit_wait_reason
 from agent_tui.drafts.draft import Draft
 from agent_tui.events import (
     AgentEvent,
@@ -26,6 +27,8 @@ from agent_tui.events import (
     GoalChanged,
     JobEnded,
     JobStarted,
+    LimitWaitEnded,
+    LimitWaitStarted,
     LoopAdvanced,
     ModelChanged,
     Notice,
@@ -173,6 +176,11 @@ class EventView:
                 self._resolve(event)
             case RetryScheduled():
                 self._retry(event)
+            case LimitWaitStarted():
+                self._wait_for_limit(event)
+            case LimitWaitEnded():
+                chat.append(NoticeBlock("info", event_line(event)))
+                self._work("Waiting for the model")
             case ContextWarning():
                 self._warn(event)
             case QueueChanged():
@@ -436,6 +444,13 @@ class EventView:
         if state is not None:
             until = self._clock() + event.delay_s
             self.widgets.activity.show(replace(state, until=until, detail=event.reason))
+
+    def _wait_for_limit(self, event: LimitWaitStarted) -> None:
+        self._work("Continuing" if event.is_reset else "Trying again")
+        state = self.widgets.activity.state
+        if state is not None:
+            detail = limit_wait_reason(event)
+            self.widgets.activity.show(replace(state, ends_at_s=event.until_s, detail=detail))
 
     def _warn(self, event: ContextWarning) -> None:
         """Show a warning each time if the user must act, else once: the status bar shows it too."""

@@ -113,8 +113,10 @@ class TurnRunner:
         return bool(drafts)
 
     async def stop(self) -> None:
-        """Interrupt and wait until nothing runs any more."""
-        self.interrupt()
+        """Interrupt as the program ends, and wait until nothing runs any more."""
+        if self._running:
+            self._interrupted = True
+            self._runtime.abort(ends_wait=False)
         await self._idle.wait()
 
     def _launch(self, work: Coroutine[None, None, None]) -> None:

@@ -38,6 +38,7 @@ REFUSED = {
     "hooks": '[[hooks.Stop]]\ncommand = "evil"',
     "keys": '[keys]\ninterrupt = "ctrl+x"',
     "max_processes": "max_processes = 9999",
+    "limit_wait_h": "limit_wait_h = 100",
     "notify": 'notify = "off"',
     "plugins": 'plugins = ["evil"]',
     "model": 'model = "huggingface/https://evil.example/generate"',

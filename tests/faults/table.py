@@ -58,11 +58,9 @@ def alike(answer: Answer, *words: str) -> Row:
 def refused(
     status: int, openai: str, kind: str, anthropic: str, *words: str, retry_after: str = ""
 ) -> Row:
-    """A refusal in both JSON forms; of what `retry_after` asks for a minute is waited at most."""
+    """A refusal in both JSON forms; what `retry_after` asks for, in seconds, is waited."""
     headers = {"retry_after": retry_after} if retry_after else {}
-    delay_s = None
-    if retry_after:
-        delay_s = min(float(retry_after), 60.0) if retry_after.isdecimal() else 60.0
+    delay_s = float(retry_after) if retry_after.isdecimal() else None
     return row(
         failure(status, openai, **headers),
         anthropic_failure(status, kind, anthropic, **headers),
@@ -123,6 +121,12 @@ REFUSALS: Mapping[str, Row] = {
         "tools",
         "/model",
     ),
+    "429 for a day": refused(
+        429, "Too fast.", "rate_limit_error", "Too fast.", "resets at", retry_after="86400"
+    ),
+    "429 by date": refused(
+        429, "Too fast.", "rate_limit_error", "Too fast.", "resets at", retry_after=_TOMORROW
+    ),
     "403 in html": alike(
         Failure(403, _HTML.format("403 Forbidden"), content_type="text/html"), "403 Forbidden"
     ),
@@ -141,12 +145,6 @@ PASSING: Mapping[str, Row] = {
         ),
         "Rate limit",
         delay_s=7.0,
-    ),
-    "429 for a day": refused(
-        429, "Too fast.", "rate_limit_error", "Too fast.", "Rate limit", retry_after="86400"
-    ),
-    "429 by date": refused(
-        429, "Too fast.", "rate_limit_error", "Too fast.", "Rate limit", retry_after=_TOMORROW
     ),
     "429 without a time": refused(
         429, "Slow down.", "rate_limit_error", "Slow down.", "Rate limit"

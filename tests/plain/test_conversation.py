@@ -17,6 +17,8 @@ from tests.support.compaction_ways import talk as talk_long
 from tests.support.models import MODEL, ListedModels
 from tests.support.runtime import GOOD_SUMMARY
 from tests.support.session_chain import MESSAGES, write_chain, writing
+from tests.support.waiting_session import leave_waiting
+from tests.support.wall_clock import SleptClock
 
 WRITE = call("c1", "write", path="a.txt", content="one\n")
 
@@ -303,6 +305,22 @@ def test_a_session_whose_folder_is_gone_goes_on_where_the_person_wants(stage, tm
     assert "'x' is not a choice." in text
     assert f"in {stage.workspace}" in text
     assert "agent-tui: Two." in text
+
+
+@pytest.mark.parametrize("first_prompt", ["", "forget it"])
+def test_a_session_that_was_left_waiting_continues_unless_something_else_is_said(
+    stage, first_prompt
+):
+    clock = SleptClock()
+    path = asyncio.run(leave_waiting(stage, clock, 3_600.0))
+    runtime = stage.runtime([Reply("Seven.")], sleep=clock.sleep, limit_wait_h=12)
+    runtime.services.wall_clock = clock.read
+    text = talk(stage, runtime, resume=str(path), first_prompt=first_prompt)
+    assert "The last turn is waiting. Usage limit of " in text
+    assert "agent-tui: Seven." in text
+    has_waited = sum(clock.slept_s) > 3_500
+    assert has_waited is not bool(first_prompt)
+    assert ("Continuing in 1h 00m." in text) is has_waited
 
 
 def test_a_session_that_is_open_elsewhere_is_gone_on_with_in_a_copy(stage, monkeypatch):

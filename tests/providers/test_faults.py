@@ -1,23 +1,11 @@
 """What a failed request means, by status and words and not by litellm's class."""
 
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agent_tui.providers.base import FaultKind, ModelRef
-from agent_tui.providers.faults.classify import (
-    classify,
-    plain_detail,
-    provider_error,
-    retry_after_s,
-)
+from agent_tui.providers.faults.classify import classify, plain_detail, provider_error
 from agent_tui.providers.faults.overflow import is_context_overflow
 from agent_tui.providers.litellm.protocol import Fault
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 OVERFLOWS = [
     # OpenAI, Azure
@@ -276,32 +264,6 @@ def test_a_break_after_the_first_token_is_an_interruption_but_a_meaning_stays() 
     assert classify(reset, is_mid_stream=True) == "interrupted"
     overloaded = Fault("MidStreamFallbackError", "Overloaded", 500)
     assert classify(overloaded, is_mid_stream=True) == "overloaded"
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"retry-after": "7"}, 7),
-        ({"retry-after": "1.5"}, 1.5),
-        ({"retry-after": "3600"}, 60),
-        ({"retry-after": format_datetime(NOW + timedelta(seconds=9), usegmt=True)}, 9),
-        ({"retry-after": format_datetime(NOW - timedelta(seconds=9), usegmt=True)}, 0),
-        ({"retry-after": "20", "retry-after-ms": "250"}, 0.25),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": ""}, None),
-        ({}, None),
-    ],
-)
-def test_retry_after_is_seconds_or_a_date_and_bounded(
-    headers: dict[str, str], seconds: float | None
-) -> None:
-    assert retry_after_s(headers, NOW) == seconds
-
-
-@given(st.text())
-def test_any_retry_after_is_nothing_or_within_bounds(value: str) -> None:
-    seconds = retry_after_s({"retry-after": value}, NOW)
-    assert seconds is None or 0 <= seconds <= 60
 
 
 def test_geminis_retry_delay_in_the_body_is_obeyed() -> None:

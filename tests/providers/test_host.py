@@ -246,7 +246,7 @@ async def test_retry_after_is_read_as_seconds_and_as_a_date(
     _, in_seconds = await failing(host, request_to(server))
     _, by_date = await failing(host, request_to(server))
     assert in_seconds.retry_after_s == 7
-    assert by_date.retry_after_s == 60
+    assert by_date.retry_after_s == pytest.approx(86_400, abs=600)
 
 
 async def test_nobody_listening_is_a_network_fault_that_names_the_address(

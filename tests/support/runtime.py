@@ -160,20 +160,22 @@ class Stage:
         hooks: Mapping[HookEvent, Sequence[HookSettings]] | None = None,
         most_replies: int = 0,
         fallback_model: ModelRef | None = None,
+        limit_wait_h: float = 0.0,
         clock: Callable[[], float] = lambda: 0.0,
         network: NetworkGate | None = None,
         formats: Sequence[ImportFormat] = FORMATS,
     ) -> AgentRuntime:
         """A runtime over a script, or over a provider that is used as it is.
 
-        Summaries ahead of time have to be asked for: they would take replies from a script. By
-        itself the clock stands still, so that no turn takes any time.
+        Summaries ahead of time have to be asked for: they would take replies from a script. So have
+        waits for limits. By itself the clock stands still, so that no turn takes any time.
         """
         provider = script
         if not isinstance(provider, ScriptedProvider | ProviderHost | AdaptingProvider):
             provider = self.model = ScriptedProvider(provider)
         chosen = (compaction or CompactionSettings()).model_copy(update={"background": background})
         settings = Settings(compaction=chosen, permissions=permissions or PermissionSettings())
+        settings = settings.model_copy(update={"limit_wait_h": limit_wait_h})
         models = models or SmallModels(window, windows, learned_window)
         counter = counter or TokenCounter()
         counter.load()

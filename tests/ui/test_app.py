@@ -9,6 +9,7 @@ from textual import events
 from textual.widgets import Input
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.durations import clock_time
 from agent_tui.events import ReplyAwaited, TextDelta, ToolFinished, ToolStarted
 from agent_tui.messages import ToolCall, ToolResultMessage
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
@@ -605,6 +606,28 @@ async def test_a_turn_that_is_stopped_while_it_waits_to_try_again_says_so(tmp_pa
         await ui.pilot.press("escape")
         await ui.settle()
         assert ui.notices[-1] == "Stopped. /retry continues."
+
+
+async def test_a_usage_limit_is_counted_down_until_esc_stops_it(tmp_path: Path):
+    limited = ProviderError("rate_limit", "Too fast.", retry_after_s=5 * 3_600.0)
+    async with running_app(tmp_path, Reply(error=limited), Reply("There you are.")) as ui:
+        services = ui.runtime.services
+        services.settings = services.settings.model_copy(update={"limit_wait_h": 12.0})
+        await ui.submit("hello")
+        await ui.until(lambda: ui.activity.state is not None and ui.activity.state.ends_at_s)
+        state = ui.activity.state
+        assert state is not None
+        now_s = services.wall_clock()
+        shown = activity_text(state, 1.0, now_s)
+        resets = clock_time(state.ends_at_s, now_s)
+        assert shown.startswith("Continuing in 5h 00m… · esc stops · Usage limit of ")
+        assert shown.endswith(f" reached. It resets at {resets}.")
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert ui.notices[-1] == "Stopped. /retry continues."
+        await ui.submit("/retry")
+        await ui.settle()
+        assert ui.runtime.unfinished_wait is None
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,12 @@ def test_a_retry_counts_down():
     assert " in " not in activity_text(state, 109.0)
 
 
+def test_a_wait_for_a_limit_counts_down_by_the_wall_clock():
+    state = ActivityState("Continuing", 100.0, ends_at_s=50_000.0, detail="It resets at 14:30.")
+    shown = activity_text(state, 104.0, 50_000.0 - 5 * 3_600 + 120)
+    assert shown == "Continuing in 4h 58m… · esc stops · It resets at 14:30."
+
+
 @pytest.mark.parametrize(("width", "rows"), [(80, 2), (120, 1)])
 async def test_an_address_that_does_not_answer_is_shown_whole(width: int, rows: int):
     class Line(App[None]):

@@ -28,6 +28,7 @@ from agent_tui.agent.session.opening import (
     working_folder,
 )
 from agent_tui.agent.session.undo import left_out_note, open_known, undo_newest
+from agent_tui.agent.turn.limit_wait import wait_to_continue
 from agent_tui.config import PermissionMode
 from agent_tui.errors import AgentTuiError, CompactionError, SessionError, SessionNotWritableError
 from agent_tui.events import (
@@ -156,7 +157,9 @@ class SessionManager:
         events = await self._opened(ref, keep_model, mode, here)
         scopes = ScopeKeeper(self.conversation, self._services, self._background)
         unfinished = scopes.notices()
-        if not unfinished and (note := cut_off_note(self.conversation.log)):
+        if (wait := wait_to_continue(self.conversation)) is not None:
+            unfinished = (Notice("info", f"The last turn is waiting. {wait.reason}"),)
+        elif not unfinished and (note := cut_off_note(self.conversation.log)):
             unfinished = (Notice("info", note),)
         if _was_left_further_back(self.conversation.log):
             unfinished = (*unfinished, Notice("info", _BACK_HERE))

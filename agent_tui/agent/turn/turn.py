@@ -13,6 +13,7 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.prompt.mentions import find_mentions, read_mentioned
 from agent_tui.agent.session.opening import choose_model
+from agent_tui.agent.turn.limit_wait import LimitWaits
 from agent_tui.agent.turn.repetition import LoopWatch, goes_round
 from agent_tui.agent.turn.reply import CutReply, Reply, ReplyBuilder
 from agent_tui.agent.turn.tool_calls import ToolRunner
@@ -149,6 +150,7 @@ class Turn:
         self._get_ready = get_ready
         self._most_replies = most_replies
         self._hooks = ConversationHooks(conversation, emit)
+        self._waits = LimitWaits(conversation, emit, sleep)
         self._times_sent_on = 0
         self._cut = CutReply()
         self._began_s = conversation.services.clock()
@@ -184,7 +186,8 @@ class Turn:
             SessionError: The facts could not be recorded.
         """
         conversation = self._conversation
-        took_s = conversation.services.clock() - self._began_s - self._tools.waited_s
+        waited_s = self._tools.waited_s + self._waits.waited_s
+        took_s = max(conversation.services.clock() - self._began_s - waited_s, 0.0)
         path = conversation.log.path_entries()
         added = takewhile(lambda entry: entry.id != self._before, reversed(path))
         facts = turn_facts(tuple(added)[::-1], round(took_s * 1_000), conversation.cwd.resolve())
@@ -205,6 +208,8 @@ class Turn:
                 await self._hooks.take_up()
             self._emit(TurnStarted())
             await self._get_ready()
+            if text is None:
+                await self._waits.finish()
             await self._rounds_settled()
         except SessionError as error:
             return TurnFinished("error", str(error))
@@ -404,7 +409,9 @@ class Turn:
         was_overflow = is_short = False
         while True:
             try:
-                return await self._reply(is_short=is_short)
+                reply = await self._reply(is_short=is_short)
+                self._waits.note_reply()
+                return reply
             except ProviderError as error:
                 if error.kind == "context_overflow" and not was_overflow:
                     was_overflow = True
@@ -418,9 +425,10 @@ class Turn:
                 most = most_retries(error, self._most_retries)
                 delay_s = retry_delay_s(error, attempt, random.random(), most)
                 if delay_s is None:
-                    if not await self._falls_back(error):
-                        raise _failed(error) from error
-                    attempt = 1
+                    if await self._falls_back(error):
+                        attempt = 1
+                    elif not await self._waits.wait_out(error):
+                        raise _failed(error, self._waits.beyond(error)) from error
                     continue
                 self._emit(RetryScheduled(attempt, most, delay_s, self._reason(error)))
                 await self._sleep(delay_s)
@@ -575,7 +583,8 @@ def _took(number: int) -> str:
     return f"Stopped: --max-turns {number} reached."
 
 
-def _failed(error: ProviderError) -> _TurnEnded:
+def _failed(error: ProviderError, until: str) -> _TurnEnded:
     if isinstance(error, BudgetSpent):
         return _TurnEnded(TurnFinished("limit", str(error)))
-    return _TurnEnded(TurnFinished("error", str(error), can_continue=True))
+    said = f"{error.message}{until} {error.hint}".strip() if until else str(error)
+    return _TurnEnded(TurnFinished("error", said, can_continue=True))

@@ -5,9 +5,8 @@ Decided by status and content, never by litellm's class: 529 and 403 arrive as `
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 from agent_tui.local_models.addresses import shown_address
 from agent_tui.providers.accounts.kept_keys import KEEPABLE
@@ -15,6 +14,7 @@ from agent_tui.providers.accounts.table import ACCOUNTS, login_command
 from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
 from agent_tui.providers.faults.fault import Fault
 from agent_tui.providers.faults.overflow import is_context_overflow, stated_window
+from agent_tui.providers.faults.reset_time import seconds_to_reset
 from agent_tui.providers.keys import key_variable
 from agent_tui.providers.servers.error_texts import (
     LOST,
@@ -23,9 +23,6 @@ from agent_tui.providers.servers.error_texts import (
     server_in_text,
     server_words,
 )
-
-_MAX_RETRY_AFTER_S = 60.0
-"""The longest wait in seconds; beyond it the user may retry by hand."""
 
 # Not litellm's APIConnectionError, which also wraps its own bugs.
 _NETWORK_CAUSES = frozenset(
@@ -47,23 +44,22 @@ _NETWORK_CAUSES = frozenset(
         "gaierror",
     }
 )
-_QUOTA = re.compile(
-    r"insufficient[_ ](?:quota|balance|credits?|funds)|exceeded your current quota|billing"
-    r"|credit balance is too low|payment required|out of credits|more credits"
-    r"|quota[^.]{0,40}per ?day|spending limit|usage limit reached|arrears",
+_EMPTY_BALANCE = re.compile(
+    r"insufficient[_ ](?:quota|balance|credits?|funds)|credit balance is too low|payment required"
+    r"|out of credits|more credits|arrears",
     re.I,
 )
+_QUOTA = re.compile(
+    r"exceeded your current quota|billing|quota[^.]{0,40}per ?day|spending limit"
+    r"|usage[_ ]limit[_ ]reached",
+    re.I,
+)
+"""Limits that may come back. Gemini names plan and billing even for a limit per minute."""
 _RATE = re.compile(
     r"rate.?limit|too many requests|tokens?[ _]per[ _](?:min|hour|day)|requests? per (?:min|hour)"
     r"|resource_exhausted|throttl|please wait \w+ trying|max organization [tr]pm",
     re.I,
 )
-_COMES_BACK = re.compile(r"(?:re)?try (?:again )?(?:in|after) \d", re.I)
-"""Gemini names plan and billing even for a limit per minute, with the time to wait."""
-_STATED_DELAY = re.compile(
-    r"""retryDelay\W{1,8}(?P<field>\d+(?:\.\d+)?)s\b|retry in (?P<words>\d+(?:\.\d+)?)s\b"""
-)
-"""Gemini states the delay in the body: google.rpc.RetryInfo, and the message beside it."""
 _REFUSED_CODE = re.compile(r"invalid_(?!request_error)\w+|image_\w+|unsupported_\w+", re.I)
 """Codes of mid-stream errors without a status: the Responses API detects them that late."""
 _OVERLOADED = re.compile(r"overloaded|over capacity|at capacity|model is loading|busy", re.I)
@@ -98,6 +94,8 @@ _UNTRUSTED = frozenset(
     }
 )
 _NO_MODEL_SERVER = frozenset({"BadAddressError", "NotHttpError", "PageError", "RedirectError"})
+_RESETTING: tuple[FaultKind, ...] = ("rate_limit", "overloaded", "server")
+"""Kinds for which a server may state when it takes requests again."""
 _NO_REPLY = frozenset({"EmptyReply", "MalformedReplyError", "NoStreamError"})
 """Responses that claim success but hold no reply, or are unreadable."""
 _MAX_DETAIL_CHARS = 400
@@ -159,9 +157,7 @@ def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False
     of_server = server_words(kind, model, detail) if model.base_url else None
     message, hint = of_server or _words(kind, model, detail, fault)
     status = fault.status if _was_answered(fault) else None
-    delay_s = retry_after_s(fault.headers)
-    if delay_s is None:
-        delay_s = _stated_delay_s(kind, fault.text)
+    delay_s = _reset_s(fault) if kind in _RESETTING else None
     if delay_s is None:
         delay_s = loading_delay_s(kind, detail)
     error = ProviderError(
@@ -187,32 +183,18 @@ def classify(fault: Fault, *, is_mid_stream: bool = False) -> FaultKind:
     return kind
 
 
-def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds the server asks to wait, at most `_MAX_RETRY_AFTER_S`; None if it does not.
+def _reset_s(fault: Fault) -> float | None:
+    """Seconds until the server takes requests again, as it states; None if it does not."""
+    return seconds_to_reset(fault.headers, fault.fields, fault.text, datetime.now(UTC))
 
-    ``Retry-After`` is a number of seconds or an HTTP date (RFC 9110, 10.2.3); OpenAI's
-    ``retry-after-ms`` is finer and wins.
-    """
-    if (milliseconds := _number(headers.get("retry-after-ms", ""))) is not None:
-        return _bounded(milliseconds / 1000)
-    value = headers.get("retry-after", "").strip()
-    if (seconds := _number(value)) is not None:
-        return _bounded(seconds)
-    try:
-        date = parsedate_to_datetime(value)
-    except ValueError:
+
+def _quota_kind(fault: Fault, text: str) -> FaultKind | None:
+    """The kind of a spent quota; one that comes back at a stated time is a limit to wait for."""
+    if _EMPTY_BALANCE.search(text):
+        return "quota"
+    if not _QUOTA.search(text):
         return None
-    if date.tzinfo is None:
-        date = date.replace(tzinfo=UTC)
-    return _bounded((date - (now or datetime.now(UTC))).total_seconds())
-
-
-def _stated_delay_s(kind: FaultKind, text: str) -> float | None:
-    """Seconds that the response's text asks to wait; None if it does not."""
-    if kind not in ("rate_limit", "overloaded", "server"):
-        return None
-    found = _STATED_DELAY.search(text)
-    return _bounded(float(found["field"] or found["words"])) if found else None
+    return "quota" if _reset_s(fault) is None else "rate_limit"
 
 
 def _kind_of_answer(fault: Fault) -> FaultKind:
@@ -229,8 +211,7 @@ def _kind_of_answer(fault: Fault) -> FaultKind:
     if status is None and _has_network_cause(fault):
         return "network"
     if status in (429, 402) or _RATE.search(text):
-        is_over = _QUOTA.search(text) and not _COMES_BACK.search(text)
-        return "quota" if status == 402 or is_over else "rate_limit"
+        return "quota" if status == 402 else _quota_kind(fault, text) or "rate_limit"
     if is_context_overflow(text, status):
         return "context_overflow"
     if status in (503, 529) or (status is None and _OVERLOADED.search(text)):
@@ -240,14 +221,14 @@ def _kind_of_answer(fault: Fault) -> FaultKind:
     if status in (400, 403, 422, None) and _FILTERED.search(text):
         return "content_filter"
     if status == 403:
-        return "quota" if _QUOTA.search(text) else "auth"
+        return _quota_kind(fault, text) or "auth"
     if status == 404 or (status in (400, None) and _NO_MODEL.search(text)):
         return "not_found"
     if status is None:
         return _kind_of_error_in_stream(fault, text)
     if status in (408, 409, 425) or (status >= 500 and status != 501):
         return "server"
-    return "quota" if _QUOTA.search(text) else "bad_request"
+    return _quota_kind(fault, text) or "bad_request"
 
 
 def _is_no_server(fault: Fault) -> bool:
@@ -261,8 +242,8 @@ def _is_no_server(fault: Fault) -> bool:
 
 
 def _kind_of_error_in_stream(fault: Fault, text: str) -> FaultKind:
-    if _QUOTA.search(text) and not _COMES_BACK.search(text):
-        return "quota"
+    if (kind := _quota_kind(fault, text)) is not None:
+        return kind
     return "bad_request" if any(map(_REFUSED_CODE.fullmatch, fault.codes)) else "server"
 
 
@@ -391,14 +372,6 @@ def _key_hint(model: ModelRef) -> str:
     if model.base_url:
         return "Name the variable that holds its key with --api-key-env."
     return f"Set the provider's key in the environment, or {_OR_SWITCH}."
-
-
-def _number(text: str) -> float | None:
-    return float(text) if re.fullmatch(r"\s*\d{1,9}(?:\.\d+)?\s*", text) else None
-
-
-def _bounded(seconds: float) -> float:
-    return min(max(seconds, 0.0), _MAX_RETRY_AFTER_S)
 
 
 def plain_detail(text: str) -> str:

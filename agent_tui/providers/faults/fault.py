@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
+from agent_tui.providers.faults.reset_time import first_fields, telling_fields
 from agent_tui.secret_text import mask_secrets
 
 _MAX_TEXT_CHARS = 4_000
-_RETRY_HEADERS = ("retry-after", "retry-after-ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,9 @@ class Fault:
     """A failed request as data; `classify.provider_error` says what it means.
 
     `status` is litellm's (it invents 500 if there was no response); `codes` are the codes in the
-    response's body, and `causes` the classes of the exceptions that led to the error.
+    response's body, and `causes` the classes of the exceptions that led to the error. `headers` and
+    `fields` are those of the response and of its body that say when to try again, by lower-case
+    name.
     """
 
     name: str
@@ -25,6 +27,7 @@ class Fault:
     headers: dict[str, str] = field(default_factory=dict[str, str])
     codes: list[str] = field(default_factory=list[str])
     causes: list[str] = field(default_factory=list[str])
+    fields: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def fault_of(error: BaseException, secrets: Iterable[str]) -> Fault:
@@ -37,9 +40,10 @@ def fault_of(error: BaseException, secrets: Iterable[str]) -> Fault:
         name=type(error).__name__,
         text=mask_secrets(text, secrets)[:_MAX_TEXT_CHARS],
         status=_status(chain),
-        headers=_retry_headers(chain),
+        headers=_telling_headers(chain),
         codes=[mask_secrets(code, secrets)[:100] for code in codes],
         causes=[type(e).__name__ for e in chain[1:]],
+        fields=first_fields(found for e in chain for found in telling_fields(_body(e))),
     )
 
 
@@ -78,10 +82,16 @@ def _codes(error: BaseException) -> Iterator[str]:
 
 def _answer(error: BaseException) -> object:
     """The ``error`` in the server's JSON response, else None."""
-    body: object = getattr(error, "body", None)
-    if not _is_mapping(body):
-        body = _parsed(_response_text(error)) or _parsed(getattr(error, "message", None))
+    body = _body(error)
     return body.get("error", body) if _is_mapping(body) else None
+
+
+def _body(error: BaseException) -> object:
+    """The server's JSON response, else None."""
+    body: object = getattr(error, "body", None)
+    if _is_mapping(body):
+        return body
+    return _parsed(_response_text(error)) or _parsed(getattr(error, "message", None))
 
 
 def _message(answer: object) -> str:
@@ -119,15 +129,11 @@ def _parsed(text: object) -> object:
         return None
 
 
-def _retry_headers(chain: Iterable[BaseException]) -> dict[str, str]:
+def _telling_headers(chain: Iterable[BaseException]) -> dict[str, str]:
     for error in chain:
         for holder in (error, getattr(error, "response", None)):
             for attribute in ("litellm_response_headers", "headers"):
-                headers: object = getattr(holder, attribute, None)
-                if not _is_mapping(headers):
-                    continue
-                found = {name: str(headers[name]) for name in _RETRY_HEADERS if name in headers}
-                if found:
+                if found := first_fields(telling_fields(getattr(holder, attribute, None))):
                     return found
     return {}
 

@@ -1,5 +1,6 @@
 """The line above the prompt that shows what runs, for how long, and how to stop it."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -32,6 +33,7 @@ class ActivityState:
     last, and may take a second row. `can_stop`: Esc ends it. `round` says where in a loop it is.
     Time stops while waiting for the user, since `paused_at` (0 while something runs).
     `awaited_since` is when the last words of the model came, where they are long in coming; else 0.
+    `ends_at_s` is when a wait for a limit ends, in seconds since 1970; else 0.
     """
 
     label: str
@@ -43,6 +45,7 @@ class ActivityState:
     round: str = ""
     paused_at: float = 0.0
     awaited_since: float = 0.0
+    ends_at_s: float = 0.0
 
     def paused(self, now: float) -> "ActivityState":
         """The state while waiting for the user."""
@@ -54,10 +57,18 @@ class ActivityState:
         return replace(self, started_at=self.started_at + waited, paused_at=0.0)
 
 
-def activity_text(state: ActivityState, now: float) -> str:
-    """``Writing… · 12s · ↓340 tokens · esc to interrupt``, or a count down."""
+def activity_text(state: ActivityState, now: float, wall_s: float = 0.0) -> str:
+    """``Writing… · 12s · ↓340 tokens · esc to interrupt``, or a count down.
+
+    Args:
+        state: What runs.
+        now: The monotonic clock, in seconds.
+        wall_s: The present time, in seconds since 1970.
+    """
     if state.until > now:
         parts = [f"{state.label} in {rounded(state.until - now)}…"]
+    elif state.ends_at_s:
+        parts = [f"{state.label} in {rounded(state.ends_at_s - wall_s)}…"]
     elif state.awaited_since:
         parts = [f"{state.label} {elapsed(now - state.awaited_since)}…"]
     else:
@@ -78,19 +89,32 @@ class ActivityLine(Widget):
 
     Args:
         clock: Monotonic seconds.
+        wall_clock: Seconds since 1970.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, clock: Callable[[], float], wall_clock: Callable[[], float] = time.time
+    ) -> None:
         super().__init__(id="activity")
         self._clock = clock
+        self._wall_clock = wall_clock
         self._state: ActivityState | None = None
         self._below = ""
         self._hint = ""
+        self._drawn_second = 0
         self._ticks: Timer | None = None
 
     def on_mount(self) -> None:
         """Prepare the ticking, which pauses while nothing runs."""
-        self._ticks = self.set_interval(1 / _FRAMES_PER_S, self.refresh, pause=True)
+        self._ticks = self.set_interval(1 / _FRAMES_PER_S, self._tick, pause=True)
+
+    def _tick(self) -> None:
+        """Draw the next frame; only every second during a wait of hours."""
+        is_long = self._state is not None and self._state.ends_at_s > 0
+        second = int(self._clock())
+        if not is_long or second != self._drawn_second:
+            self._drawn_second = second
+            self.refresh()
 
     @property
     def state(self) -> ActivityState | None:
@@ -141,16 +165,19 @@ class ActivityLine(Widget):
     def _fit(self) -> None:
         """Take a second row for a detail that is too long for the first."""
         state = self._state
-        needed = _FRAME_CELLS + cell_len(activity_text(state, self._clock())) if state else 0
+        needed = _FRAME_CELLS + cell_len(self._text(state)) if state else 0
         is_long = bool(state and state.detail) and needed > self.content_size.width
         self.styles.height = 2 if is_long else 1
+
+    def _text(self, state: ActivityState) -> str:
+        return activity_text(state, self._clock(), self._wall_clock())
 
     def _left(self) -> Content:
         now = self._clock()
         if self._state is None or now - self._state.started_at < SHOWN_AFTER_S:
             return keys_line(self._hint) if self._hint else Content()
         frame = _FRAMES[int(now * _FRAMES_PER_S) % len(_FRAMES)]
-        text = safe_text(activity_text(self._state, now), keep_newlines=False)
+        text = safe_text(self._text(self._state), keep_newlines=False)
         label, separator, rest = text.partition(" · ")
         shown = Content.assemble(
             (f"{frame} ", "$primary"),

@@ -1,0 +1,141 @@
+"""Waits until a model's limit resets or an outage ends, within the bound of the settings."""
+
+import random
+from dataclasses import dataclass, field
+
+from agent_tui.agent.activity import Emit
+from agent_tui.agent.conversation import Conversation
+from agent_tui.durations import clock_time
+from agent_tui.events import LimitWaitEnded, LimitWaitStarted
+from agent_tui.providers.base import FaultKind, ProviderError
+from agent_tui.providers.retry import LONGEST_DELAY_S, RETRIED_S, Sleep
+from agent_tui.sessions.replay.limit_waits import LimitWait, open_wait, wait_entry
+
+_POLL_S = 30.0
+"""Longest sleep at once: the wall clock goes on while a laptop is suspended, timers do not."""
+
+_AFTER_RESET_S, _JITTER_S = 2.0, 8.0
+"""Seconds after a reset at which the request is sent, and how much of it is random."""
+
+_LOOKS_S = (300.0, 600.0, 900.0)
+"""Seconds until each look at a server that does not say when it is back; the last one repeats."""
+
+_OUTAGES: tuple[FaultKind, ...] = ("rate_limit", "overloaded", "server", "network", "address")
+"""Kinds of errors that a later request may not meet, if the server has answered before."""
+
+_HOUR_S = 3_600.0
+
+
+def stated_wait_s(error: ProviderError) -> float | None:
+    """Seconds that the server asks to wait, if that is longer than retries; else None."""
+    stated_s = error.retry_after_s
+    is_long = error.is_retryable and stated_s is not None and stated_s > LONGEST_DELAY_S
+    return stated_s if is_long else None
+
+
+def wait_to_continue(conversation: Conversation) -> LimitWait | None:
+    """The unfinished wait that a restarted program continues; None if there is none.
+
+    None, too, for a session that is not in the store, for one that is read-only, and if the wait
+    ends, or ended, further from now than the settings allow.
+    """
+    log, services = conversation.log, conversation.services
+    if log.path is None or log.is_read_only or not log.path.is_relative_to(services.store.root):
+        return None
+    wait = open_wait(log.path_entries())
+    if wait is None:
+        return None
+    bound_s = services.settings.limit_wait_h * _HOUR_S
+    return wait if abs(wait.until_s - services.wall_clock()) < bound_s else None
+
+
+def stop_wait(conversation: Conversation) -> None:
+    """Record that the user stopped the unfinished wait, if there is one."""
+    if (wait := open_wait(conversation.log.path_entries())) is not None:
+        conversation.log.append(wait_entry(wait.model_copy(update={"state": "stopped"})))
+
+
+@dataclass(slots=True)
+class LimitWaits:
+    """The waits of one turn.
+
+    Attributes:
+        waited_s: Seconds that the turn has waited so far.
+    """
+
+    conversation: Conversation
+    emit: Emit
+    sleep: Sleep
+    waited_s: float = 0.0
+    _looks: int = field(default=0, init=False)
+
+    def note_reply(self) -> None:
+        """Note that the server has answered: the next outage is a new one."""
+        self._looks = 0
+
+    async def wait_out(self, error: ProviderError) -> bool:
+        """Wait until the request may succeed; false if that is too far away or unknown."""
+        wait = self._wait(error)
+        if wait is None:
+            return False
+        self.conversation.log.append(wait_entry(wait))
+        self.conversation.log.sync()
+        await self._wait_until(wait)
+        return True
+
+    async def finish(self) -> bool:
+        """Continue the wait in which the session was left; false if there is none."""
+        wait = wait_to_continue(self.conversation)
+        if wait is None:
+            return False
+        await self._wait_until(wait)
+        return True
+
+    def beyond(self, error: ProviderError) -> str:
+        """When the limit resets, for the end of a turn that does not wait for it; may be empty."""
+        if (stated_s := stated_wait_s(error)) is None:
+            return ""
+        now_s = self.conversation.services.wall_clock()
+        moment = clock_time(now_s + stated_s, now_s)
+        return f" {'It resets' if error.kind == 'rate_limit' else 'Try again'} at {moment}."
+
+    def _wait(self, error: ProviderError) -> LimitWait | None:
+        """The wait that `error` calls for; None if there is none, or if it is too long."""
+        conversation = self.conversation
+        bound_s = conversation.services.settings.limit_wait_h * _HOUR_S
+        stated_s = stated_wait_s(error)
+        if stated_s is not None:
+            bound_s = max(bound_s, RETRIED_S)  # as long as the ordinary retries would take
+            wait_s = stated_s + _AFTER_RESET_S + _JITTER_S * random.random()
+        elif error.has_answered and error.kind in _OUTAGES:
+            wait_s = _LOOKS_S[min(self._looks, len(_LOOKS_S) - 1)]
+            self._looks += 1
+        else:
+            return None
+        if self.waited_s + wait_s > bound_s + _AFTER_RESET_S + _JITTER_S:
+            return None
+        name = conversation.model.name
+        is_reset = stated_s is not None and error.kind == "rate_limit"
+        return LimitWait(
+            model=name,
+            reason=f"Usage limit of {name} reached." if is_reset else error.message,
+            until_s=conversation.services.wall_clock() + wait_s,
+            is_reset=is_reset,
+        )
+
+    async def _wait_until(self, wait: LimitWait) -> None:
+        """Wait by the wall clock, but never longer in all than it says now."""
+        conversation, wall_clock = self.conversation, self.conversation.services.wall_clock
+        began_s, slept_s = wall_clock(), 0.0
+        left_s = wait_s = max(wait.until_s - began_s, 0.0)
+        self.emit(
+            LimitWaitStarted(wait.model, wait.reason, wait.until_s, wait_s, is_reset=wait.is_reset)
+        )
+        while left_s > 0:
+            step_s = min(left_s, _POLL_S)
+            await self.sleep(step_s)
+            slept_s += step_s
+            left_s = min(wait.until_s - wall_clock(), wait_s - slept_s)
+        self.waited_s += wait_s
+        conversation.log.append(wait_entry(wait.model_copy(update={"state": "over"})))
+        self.emit(LimitWaitEnded(wait.model, wait.reason, wait_s))
