@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TypeAlias
 
-from agent_tui.events import AgentEvent, TurnFinished, TurnRecorded
+from agent_tui.events import AgentEvent, LimitWaitEnded, TurnFinished, TurnRecorded
 
 Emit: TypeAlias = Callable[[AgentEvent], None]
 
@@ -14,13 +14,15 @@ class LastTurn:
 
     Attributes:
         event: How the turn ended; None before.
-        took_s: Seconds that it took without waiting for the user; 0 if it was too short to record.
+        took_s: Seconds that it took without waiting for the user or for a limit; 0 if it was too
+            short to record.
     """
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
         self.event: TurnFinished | None = None
         self.took_s = 0.0
+        self._waited_s = 0.0
 
     def emit(self, event: AgentEvent) -> None:
         """Handle one event of the turn."""
@@ -28,7 +30,9 @@ class LastTurn:
             self.event = event
             return
         if isinstance(event, TurnRecorded):
-            self.took_s = event.facts.elapsed_ms / 1_000
+            self.took_s = event.facts.elapsed_ms / 1_000 - self._waited_s
+        elif isinstance(event, LimitWaitEnded):
+            self._waited_s += event.waited_s
         self._emit(event)
 
 

@@ -303,9 +303,9 @@ class AgentRuntime:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether the last turn or loop did not come to its end, so that it can be continued."""
-        log = self.conversation.log
-        return bool(cut_off_note(log)) or self._scopes().pending is not None
+        """Whether the last turn, loop or goal did not come to its end, so that it can continue."""
+        is_cut_off = bool(cut_off_note(self.conversation.log))
+        return is_cut_off or self.goal is not None or self._scopes().pending is not None
 
     async def refresh_usage(self) -> tuple[AgentEvent, ...]:
         """Ask the model's own server for its window, then count again off the event loop."""

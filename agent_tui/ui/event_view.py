@@ -253,6 +253,7 @@ class EventView:
         self.widgets.cold.display = False
         self.widgets.activity.show(None)
         self.widgets.plan.make_room("steps")
+        self.widgets.goal.pause(is_paused=False)
         self.last_outcome = ""
         self._round = ""
 
@@ -261,6 +262,7 @@ class EventView:
         self.status.set_working(False)
         self.widgets.activity.show(None)
         self.widgets.plan.make_room("none")
+        self.widgets.goal.pause(is_paused=True)
         self._running.clear()
         self.widgets.cold.look()
         self.status.refresh()

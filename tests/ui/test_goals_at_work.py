@@ -54,7 +54,7 @@ async def test_esc_pauses_it_and_a_message_goes_on(tmp_path: Path):
         await ui.settle()
         await ui.pilot.press("escape")
         await ui.until(lambda: not ui.is_running)
-        assert line(ui).startswith("goal 0 of 1 check · 1 turn")
+        assert line(ui) == "goal 0 of 1 check · 1 turn  /goal go continues  There is an a.txt."
         await ui.send("Write it now.")
         await ui.until(lambda: not ui.is_running)
         assert any(text.startswith("Goal met after 2 turns.") for text in ui.notices)

@@ -113,18 +113,27 @@ class GoalLine(Static):
 
     def __init__(self) -> None:
         super().__init__(id="goal", markup=False)
+        self._event: GoalChanged | None = None
+        self._is_paused = True
         self.display = False
 
     def show(self, event: GoalChanged | None) -> None:
         """Show the goal as `event` tells it; None for no goal."""
+        self._event = event
         self.display = event is not None and not event.ending
         if event is not None:
+            hint = "  /goal go continues" if self._is_paused else ""
             text = safe_text(event.text, keep_newlines=False)
             self.update(
                 Content.assemble(
-                    (goal_line(event), "$text-accent"), (f"  {text}", "$foreground-muted")
+                    (goal_line(event), "$text-accent"), hint, (f"  {text}", "$foreground-muted")
                 )
             )
+
+    def pause(self, *, is_paused: bool) -> None:
+        """Say how to continue, or that the work goes on."""
+        self._is_paused = is_paused
+        self.show(self._event)
 
 
 class QueueView(Static):
