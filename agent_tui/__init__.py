@@ -1,8 +1,8 @@
 """A terminal coding agent whose context never runs out and never forgets.
 
 For other programs: `Agent`, `tool` and `Session`; for their lists of messages, `compact` and
-`acompact`. For plugins: `tool`, `command`, `ExportFormat`, `ImportFormat`, and what these two take
-and give.
+`acompact`. For plugins: `tool`, `command`, `CompactionStrategy`, `ExportFormat`, `ImportFormat`,
+and what these take and give.
 """
 
 from typing import TYPE_CHECKING
@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from agent_tui.api.session import Session
     from agent_tui.api.tools import tool
     from agent_tui.commands.core.command import command
+    from agent_tui.compaction.strategies.brought import (
+        CompactionStrategy,
+        Shortening,
+        StrategyMessage,
+        StrategyRequest,
+    )
     from agent_tui.sessions.export.form import ExportedSession, ExportFormat
     from agent_tui.sessions.importers.builder import (
         ForeignSession,
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Agent",
+    "CompactionStrategy",
     "ExportFormat",
     "ExportedSession",
     "ForeignSession",
@@ -32,6 +39,9 @@ __all__ = [
     "SessionBuilder",
     "SessionFinder",
     "SessionHead",
+    "Shortening",
+    "StrategyMessage",
+    "StrategyRequest",
     "__version__",
     "acompact",
     "command",
@@ -42,6 +52,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Agent": "api.agent",
+    "CompactionStrategy": "compaction.strategies.brought",
     "ExportFormat": "sessions.export.form",
     "ExportedSession": "sessions.export.form",
     "ForeignSession": "sessions.importers.builder",
@@ -50,6 +61,9 @@ _HOMES = {
     "SessionBuilder": "sessions.importers.builder",
     "SessionFinder": "sessions.importers.builder",
     "SessionHead": "sessions.importers.builder",
+    "Shortening": "compaction.strategies.brought",
+    "StrategyMessage": "compaction.strategies.brought",
+    "StrategyRequest": "compaction.strategies.brought",
     "acompact": "api.compacting",
     "command": "commands.core.command",
     "compact": "api.compacting",

@@ -36,7 +36,7 @@ from agent_tui.cli.tool_services import (
 )
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
-from agent_tui.commands.core.plugin_kinds import IMPORTERS, TOOLS
+from agent_tui.commands.core.plugin_kinds import IMPORTERS, STRATEGIES, TOOLS
 from agent_tui.commands.core.plugins import Plugins
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
@@ -242,6 +242,7 @@ def compose(
             counter,
             models.catalog,
             on_decisions=context_debug_log(os.environ, paths.log_file()),
+            brought=plugins.of(STRATEGIES),
         ),
         settings=settings,
         make_permissions=make_permissions,
@@ -299,6 +300,9 @@ def compose(
                     sandbox.notice(cwd),
                     *unread_keys,
                     *plugins.problems,
+                    services.compaction.problem_of(settings.compaction.strategy)
+                    if not arguments.is_demo
+                    else "",
                     *instructions_not_obeyed(added, trust),
                 ),
             )

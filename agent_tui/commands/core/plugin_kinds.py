@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Final
 
 from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.plugins import AnyKind, Kind
+from agent_tui.config import STRATEGY_NAMES
 from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.formats import FORMATS
 from agent_tui.sessions.importers.guard import guarded_import
 
 if TYPE_CHECKING:
     from agent_tui.api.tools import FunctionTool
+    from agent_tui.compaction.strategies.brought import CompactionStrategy
     from agent_tui.sessions.export.form import ExportFormat
 
 
@@ -50,6 +52,12 @@ def _guarded_export(known: "ExportFormat") -> "ExportFormat":
     return guarded_export(known)
 
 
+def _strategy_type() -> "type[CompactionStrategy]":
+    from agent_tui.compaction.strategies.brought import CompactionStrategy
+
+    return CompactionStrategy
+
+
 TOOLS: Final = Kind("agent_tui.tools", "tool", _tool_type, reserved=_tool_names)
 COMMANDS: Final = Kind(
     "agent_tui.commands",
@@ -70,4 +78,8 @@ EXPORTS: Final = Kind(
     "agent_tui.exports", "ExportFormat", _export_type, _own_exports, guarded=_guarded_export
 )
 
-KINDS: Final[tuple[AnyKind, ...]] = (TOOLS, COMMANDS, IMPORTERS, EXPORTS)
+STRATEGIES: Final = Kind(
+    "agent_tui.strategies", "CompactionStrategy", _strategy_type, reserved=lambda: STRATEGY_NAMES
+)
+
+KINDS: Final[tuple[AnyKind, ...]] = (TOOLS, COMMANDS, IMPORTERS, EXPORTS, STRATEGIES)
