@@ -1,13 +1,14 @@
 """A terminal coding agent whose context never runs out and never forgets.
 
 For other programs: `Agent`, `tool` and `Session`; for their lists of messages, `compact` and
-`acompact`. For plugins: `tool`, `command`, `CompactionStrategy`, `ExportFormat`, `ImportFormat`,
-and what these take and give.
+`acompact`. For plugins: `tool`, `command`, `hook`, `CompactionStrategy`, `ExportFormat`,
+`ImportFormat`, `ModelProvider`, and what these take and give.
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from agent_tui.agent.hooks.function import hook
     from agent_tui.api.agent import Agent
     from agent_tui.api.compacting import acompact, compact
     from agent_tui.api.session import Session
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         StrategyMessage,
         StrategyRequest,
     )
+    from agent_tui.providers.brought import ModelProvider
     from agent_tui.sessions.export.form import ExportedSession, ExportFormat
     from agent_tui.sessions.importers.builder import (
         ForeignSession,
@@ -35,6 +37,7 @@ __all__ = [
     "ExportedSession",
     "ForeignSession",
     "ImportFormat",
+    "ModelProvider",
     "Session",
     "SessionBuilder",
     "SessionFinder",
@@ -46,6 +49,7 @@ __all__ = [
     "acompact",
     "command",
     "compact",
+    "hook",
     "tool",
 ]
 __version__ = "0.1.0"
@@ -57,6 +61,7 @@ _HOMES = {
     "ExportedSession": "sessions.export.form",
     "ForeignSession": "sessions.importers.builder",
     "ImportFormat": "sessions.importers.builder",
+    "ModelProvider": "providers.brought",
     "Session": "api.session",
     "SessionBuilder": "sessions.importers.builder",
     "SessionFinder": "sessions.importers.builder",
@@ -67,6 +72,7 @@ _HOMES = {
     "acompact": "api.compacting",
     "command": "commands.core.command",
     "compact": "api.compacting",
+    "hook": "agent.hooks.function",
     "tool": "api.tools",
 }
 

@@ -283,6 +283,7 @@ def test_the_public_names_and_their_signatures():
             "ExportedSession",
             "ForeignSession",
             "ImportFormat",
+            "ModelProvider",
             "SessionFinder",
             "SessionHead",
             "Shortening",
@@ -296,6 +297,7 @@ def test_the_public_names_and_their_signatures():
         "ExportedSession": ["log", "secrets"],
         "ForeignSession": ["header", "entries", "warnings"],
         "ImportFormat": ["name", "read", "is_record", "is_document", "finder"],
+        "ModelProvider": ["name", "models", "stream", "via"],
         "SessionFinder": ["agent", "files", "read_head"],
         "SessionHead": ["is_session", "cwd", "name", "prompt"],
         "Shortening": ["position", "fate"],
@@ -318,6 +320,12 @@ def test_the_public_names_and_their_signatures():
             "first_prompt: str, modified: datetime.datetime) -> None"
         ),
         "SessionBuilder": "() -> None",
+        "hook": (
+            "(event: Literal['SessionStart', 'UserPromptSubmit', 'PreToolUse', 'PostToolUse', "
+            "'PreCompact', 'PostCompact', 'Stop', 'SessionEnd'], *, matcher: str = '', "
+            "timeout_s: float = 60.0) -> collections.abc.Callable[[collections.abc.Callable["
+            "[dict[str, JsonValue]], object]], agent_tui.agent.hooks.function.Hook]"
+        ),
         "tool": (
             "(function: collections.abc.Callable[~ParametersT, ~ResultT]) -> "
             "agent_tui.api.tools.FunctionTool[~ParametersT, ~ResultT]"
@@ -336,7 +344,7 @@ def test_the_public_names_and_their_signatures():
         _ = agent_tui.compress  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("name", "count"), [("library", 6), ("plugins", 4)])
+@pytest.mark.parametrize(("name", "count"), [("library", 6), ("plugins", 6)])
 def test_the_examples_of_the_page_run(name: str, count: int):
     page = Path(__file__).parents[2] / f"docs/pages/{name}.md"
     examples = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)

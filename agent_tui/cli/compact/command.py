@@ -27,7 +27,7 @@ from agent_tui.cli.settings import (
     usable_settings,
     user_config_path,
 )
-from agent_tui.commands.core.plugin_kinds import IMPORTERS, STRATEGIES
+from agent_tui.commands.core.plugin_kinds import IMPORTERS, PROVIDERS, STRATEGIES
 from agent_tui.commands.core.plugins import Plugins
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
@@ -55,7 +55,7 @@ from agent_tui.tokens import TokenCounter
 _DESCRIPTION = """\
 Compact a session into a new session and print its path. The original file does
 not change. Sizes are estimates without the system prompt and the tools."""
-_KINDS = (IMPORTERS, STRATEGIES)
+_KINDS = (IMPORTERS, STRATEGIES, PROVIDERS)
 _BY_CODE = "none"
 """The name that stands for no model: summarise offline, with code."""
 _NO_MODEL_NOTICE = "No model chosen and no key found. The summary is written without a model."
@@ -172,7 +172,8 @@ async def _compact(
     plugins: Plugins,
 ) -> CompactionReport:
     wanted = cast("str | None", arguments.model)
-    async with _summary_models(wanted, settings, cast("str | None", arguments.session_dir)) as who:
+    session_dir = cast("str | None", arguments.session_dir)
+    async with _summary_models(wanted, settings, session_dir, plugins) as who:
         for notice in who.notices:
             complain(notice)
         used = last_model_name(log)
@@ -255,7 +256,7 @@ class _SummaryModels:
 
 @asynccontextmanager
 async def _summary_models(
-    wanted: str | None, settings: Settings, session_dir: str | None
+    wanted: str | None, settings: Settings, session_dir: str | None, plugins: Plugins
 ) -> AsyncGenerator[_SummaryModels]:
     """The models that can summarise, open until the block ends.
 
@@ -263,6 +264,7 @@ async def _summary_models(
         wanted: A model, `_BY_CODE`, or None for what the settings say.
         settings: From file and environment.
         session_dir: The value of ``--session-dir``.
+        plugins: Their providers can be asked, too.
 
     Raises:
         UsageError: `wanted` names no model.
@@ -274,7 +276,7 @@ async def _summary_models(
     project_files = trusted_config_files(present_folder(), kept_trust())
     loaded = load_settings(user_config_path(), os.environ, flags, project_files)
     unread_keys = use_kept_keys().problems
-    models = open_models(usable_settings(loaded), os.environ)
+    models = open_models(usable_settings(loaded), os.environ, brought=plugins.of(PROVIDERS))
     default, problem = first_model(models.catalog, is_named=wanted is not None)
     notices = [one.notice for one in loaded.problems]
     notices += [*unread_keys, *filter(None, [problem])]

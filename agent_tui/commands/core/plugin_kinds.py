@@ -11,8 +11,10 @@ from agent_tui.sessions.importers.formats import FORMATS
 from agent_tui.sessions.importers.guard import guarded_import
 
 if TYPE_CHECKING:
+    from agent_tui.agent.hooks.function import Hook
     from agent_tui.api.tools import FunctionTool
     from agent_tui.compaction.strategies.brought import CompactionStrategy
+    from agent_tui.providers.brought import ModelProvider
     from agent_tui.sessions.export.form import ExportFormat
 
 
@@ -58,6 +60,30 @@ def _strategy_type() -> "type[CompactionStrategy]":
     return CompactionStrategy
 
 
+def _hook_type() -> "type[Hook]":
+    from agent_tui.agent.hooks.function import Hook
+
+    return Hook
+
+
+def _provider_type() -> "type[ModelProvider]":
+    from agent_tui.providers.brought import ModelProvider
+
+    return ModelProvider
+
+
+def _provider_names() -> Iterable[str]:
+    from agent_tui.providers.accounts.table import ACCOUNTS
+    from agent_tui.providers.families import FAMILIES
+    from agent_tui.providers.keys import KEY_VARIABLES
+    from agent_tui.providers.local.local_catalog import LOCAL
+    from agent_tui.providers.registry import OWN_PROVIDERS
+    from agent_tui.providers.table import bundled_table
+
+    listed = (name.partition("/")[0] for name in bundled_table().names)
+    return {LOCAL, *OWN_PROVIDERS, *KEY_VARIABLES, *FAMILIES, *ACCOUNTS, *listed}
+
+
 TOOLS: Final = Kind("agent_tui.tools", "tool", _tool_type, reserved=_tool_names)
 COMMANDS: Final = Kind(
     "agent_tui.commands",
@@ -82,4 +108,18 @@ STRATEGIES: Final = Kind(
     "agent_tui.strategies", "CompactionStrategy", _strategy_type, reserved=lambda: STRATEGY_NAMES
 )
 
-KINDS: Final[tuple[AnyKind, ...]] = (TOOLS, COMMANDS, IMPORTERS, EXPORTS, STRATEGIES)
+HOOKS: Final = Kind("agent_tui.hooks", "hook", _hook_type)
+
+PROVIDERS: Final = Kind(
+    "agent_tui.providers", "ModelProvider", _provider_type, reserved=_provider_names
+)
+
+KINDS: Final[tuple[AnyKind, ...]] = (
+    TOOLS,
+    COMMANDS,
+    IMPORTERS,
+    EXPORTS,
+    STRATEGIES,
+    HOOKS,
+    PROVIDERS,
+)
