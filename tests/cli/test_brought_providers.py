@@ -92,6 +92,7 @@ def test_a_script_asks_it_and_the_lists_know_it(site: Path, tmp_path: Path) -> N
     assert chosen.stdout.strip() == "good morning", chosen.stderr
     assert "echo/once" in run("models", "echo").stdout
     assert run("config", "set", "model", "echo/once").returncode == 0
+    assert "No model named" not in run("doctor", settings='model = "echo/once"\n').stdout
     failed = run("-m", "failing/one", "-p", "hello")
     assert failed.returncode == 1
     assert "The provider failing failed: KeyError: 'reply'" in failed.stderr
