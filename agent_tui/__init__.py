@@ -1,18 +1,26 @@
 """A terminal coding agent whose context never runs out and never forgets.
 
 For other programs: `Agent`, `tool` and `Session`; for their lists of messages, `compact` and
-`acompact`. For plugins: `tool`, `command`, `ExportFormat`, `ImportFormat`, and what these two take
-and give.
+`acompact`. For plugins: `tool`, `command`, `hook`, `CompactionStrategy`, `ExportFormat`,
+`ImportFormat`, `ModelProvider`, and what these take and give.
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from agent_tui.agent.hooks.function import hook
     from agent_tui.api.agent import Agent
     from agent_tui.api.compacting import acompact, compact
     from agent_tui.api.session import Session
     from agent_tui.api.tools import tool
     from agent_tui.commands.core.command import command
+    from agent_tui.compaction.strategies.brought import (
+        CompactionStrategy,
+        Shortening,
+        StrategyMessage,
+        StrategyRequest,
+    )
+    from agent_tui.providers.brought import ModelProvider
     from agent_tui.sessions.export.form import ExportedSession, ExportFormat
     from agent_tui.sessions.importers.builder import (
         ForeignSession,
@@ -24,35 +32,47 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Agent",
+    "CompactionStrategy",
     "ExportFormat",
     "ExportedSession",
     "ForeignSession",
     "ImportFormat",
+    "ModelProvider",
     "Session",
     "SessionBuilder",
     "SessionFinder",
     "SessionHead",
+    "Shortening",
+    "StrategyMessage",
+    "StrategyRequest",
     "__version__",
     "acompact",
     "command",
     "compact",
+    "hook",
     "tool",
 ]
 __version__ = "0.1.0"
 
 _HOMES = {
     "Agent": "api.agent",
+    "CompactionStrategy": "compaction.strategies.brought",
     "ExportFormat": "sessions.export.form",
     "ExportedSession": "sessions.export.form",
     "ForeignSession": "sessions.importers.builder",
     "ImportFormat": "sessions.importers.builder",
+    "ModelProvider": "providers.brought",
     "Session": "api.session",
     "SessionBuilder": "sessions.importers.builder",
     "SessionFinder": "sessions.importers.builder",
     "SessionHead": "sessions.importers.builder",
+    "Shortening": "compaction.strategies.brought",
+    "StrategyMessage": "compaction.strategies.brought",
+    "StrategyRequest": "compaction.strategies.brought",
     "acompact": "api.compacting",
     "command": "commands.core.command",
     "compact": "api.compacting",
+    "hook": "agent.hooks.function",
     "tool": "api.tools",
 }
 

@@ -36,7 +36,7 @@ from agent_tui.agent.turn.user_message import QueuedMessage
 from agent_tui.compaction.model_client import OnProgress, RequestTracker, uncounted
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.compaction.proposal import Decision, Proposal
-from agent_tui.config import CompactionStrategy, PermissionMode, Settings
+from agent_tui.config import PermissionMode, Settings
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import (
     AgentEvent,
@@ -160,9 +160,7 @@ class AgentRuntime:
             return self.compact_here(strategy, focus)
         return self._write(lambda emit: self._compact(focus, emit, decided))
 
-    def compact_here(
-        self, strategy: CompactionStrategy, focus: str = ""
-    ) -> AsyncGenerator[AgentEvent, None]:
+    def compact_here(self, strategy: str, focus: str = "") -> AsyncGenerator[AgentEvent, None]:
         """Compact in place, in this session file; on failure or abort nothing is written."""
         return self._write(lambda emit: self._compactor().compact_here(strategy, focus, emit))
 

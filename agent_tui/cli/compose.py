@@ -36,7 +36,7 @@ from agent_tui.cli.tool_services import (
 )
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
-from agent_tui.commands.core.plugin_kinds import IMPORTERS, TOOLS
+from agent_tui.commands.core.plugin_kinds import HOOKS, IMPORTERS, PROVIDERS, STRATEGIES, TOOLS
 from agent_tui.commands.core.plugins import Plugins
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
@@ -172,9 +172,13 @@ def compose(
     may_go_without = arguments.keeps_session and not settings.session_dir
     unkept = _why_no_session_is_kept(root) if may_go_without else ""
 
+    own_folders = (paths.user_config_dir(), paths.user_data_dir(), root)
+    added = added_folders(arguments, trust, own_folders)
+    plugins = load_plugins(() if arguments.is_demo else settings.plugins, (launch_cwd, *added))
+
     unread_keys = () if arguments.is_demo else use_kept_keys().problems
     budget = Budget(arguments.max_cost_usd)
-    models = open_models(settings, os.environ, budget)
+    models = open_models(settings, os.environ, budget, plugins.of(PROVIDERS))
     if arguments.is_demo:
         cwd, model, model_problem = _demo_folder(), DEMO_MODEL, ""
     else:
@@ -186,9 +190,6 @@ def compose(
         raise UsageError(why, "Choose another model, or start without --max-cost.")
     own_keys = models.catalog.secret_env_names()
 
-    own_folders = (paths.user_config_dir(), paths.user_data_dir(), root)
-    added = added_folders(arguments, trust, own_folders)
-    plugins = load_plugins(() if arguments.is_demo else settings.plugins, (cwd, *added))
     store = SessionStore(root, settings.durability, plugins.of(IMPORTERS))
     sandbox = command_sandbox(
         settings, os.environ, added, keeper=(keeper := ProcessKeeper(settings.max_processes))
@@ -242,6 +243,7 @@ def compose(
             counter,
             models.catalog,
             on_decisions=context_debug_log(os.environ, paths.log_file()),
+            brought=plugins.of(STRATEGIES),
         ),
         settings=settings,
         make_permissions=make_permissions,
@@ -260,6 +262,7 @@ def compose(
             keeper,
             environ=commands_environ,
             secrets=secrets,
+            brought=[one.spec for one in plugins.of(HOOKS)],
         ),
         keeps_sessions=arguments.keeps_session and not unkept,
         origin=arguments.origin,
@@ -299,6 +302,9 @@ def compose(
                     sandbox.notice(cwd),
                     *unread_keys,
                     *plugins.problems,
+                    services.compaction.problem_of(settings.compaction.strategy)
+                    if not arguments.is_demo
+                    else "",
                     *instructions_not_obeyed(added, trust),
                 ),
             )

@@ -12,12 +12,11 @@ from agent_tui.cli.folders import present_folder_or_none
 from agent_tui.cli.settings import read_settings
 from agent_tui.commands.core.plugin_kinds import KINDS
 from agent_tui.commands.core.plugins import AnyKind, Named, Plugins
+from agent_tui.config import PLUGIN_NAME
 from agent_tui.safe_text import printable_line
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
-
-_NAME = re.compile(r"[A-Za-z0-9][\w-]*", re.ASCII)
 
 
 def plugins_in_shell(*kinds: AnyKind) -> Plugins:
@@ -79,7 +78,7 @@ def _checked(value: object, entry: "EntryPoint", kind: AnyKind) -> Named:
     if not isinstance(value, kind.value_type()):
         raise _UnusableError(f"{entry.value} was not made by agent_tui.{kind.maker}")
     made = cast(Named, value)
-    if not _NAME.fullmatch(str(made.name)):
+    if not re.fullmatch(PLUGIN_NAME, str(made.name)):
         raise _UnusableError(f"its name {made.name!r} is not a word of letters, digits, - and _")
     return made
 

@@ -145,13 +145,21 @@ def _why_no_theme(name: str) -> str:
 def _why_no_model(name: str) -> str:
     """What the program would say about the model at its next start; empty if it is fine."""
     from agent_tui.cli.login.keys import use_kept_keys
+    from agent_tui.cli.plugins import plugins_in_shell
+    from agent_tui.commands.core.plugin_kinds import PROVIDERS
+    from agent_tui.providers.brought import providers_with
     from agent_tui.providers.catalog import ModelCatalog  # heavy and seldom needed
 
     settings = load_settings(user_config_path(), os.environ).settings
     wanted = settings.model_copy(update={"model": name})
     use_kept_keys()
     try:
-        ModelCatalog(wanted, os.environ, library=ModelLibrary(paths.models_dir())).default_model()
+        ModelCatalog(
+            wanted,
+            os.environ,
+            library=ModelLibrary(paths.models_dir()),
+            own=providers_with(plugins_in_shell(PROVIDERS).of(PROVIDERS)),
+        ).default_model()
     except ConfigError as error:
         return str(error)
     return ""

@@ -6,7 +6,7 @@ from pathlib import Path
 from agent_tui import paths
 from agent_tui.agent.consent import ConsentFile
 from agent_tui.agent.hooks.dispatcher import Hooks
-from agent_tui.agent.hooks.files import HookFiles
+from agent_tui.agent.hooks.files import HookFiles, HookSpec
 from agent_tui.agent.server_files import ServerFiles
 from agent_tui.cli.settings import session_root, user_config_path
 from agent_tui.config import Settings
@@ -126,6 +126,7 @@ def conversation_hooks(
     *,
     environ: Mapping[str, str],
     secrets: Sequence[str],
+    brought: Sequence[HookSpec] = (),
 ) -> Hooks:
     """The hooks of a run; nothing is read or started yet.
 
@@ -135,14 +136,17 @@ def conversation_hooks(
         keeper: Starts the hooks' processes.
         environ: The environment for hooks: no keys.
         secrets: Texts masked in what hooks say.
+        brought: The hooks of plugins.
     """
-    return Hooks(hook_sources(settings, trust), keeper, environ, secrets)
+    return Hooks(hook_sources(settings, trust, brought), keeper, environ, secrets)
 
 
-def hook_sources(settings: Settings, trust: FolderTrust) -> HookFiles:
+def hook_sources(
+    settings: Settings, trust: FolderTrust, brought: Sequence[HookSpec] = ()
+) -> HookFiles:
     """The files that name hooks, and the user's decisions about a project's hooks."""
     consent = ConsentFile(paths.user_data_dir() / "hooks.json", "hooks")
-    return HookFiles(settings.hooks, user_config_path(), trust, consent)
+    return HookFiles(settings.hooks, user_config_path(), trust, consent, brought)
 
 
 def tokens_folder() -> Path:

@@ -6,12 +6,12 @@ from functools import partial
 
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Choice, Front, Page, PageSection, Question, Row
+from agent_tui.commands.core.plugin_kinds import STRATEGIES
 from agent_tui.commands.core.short_words import counted
 from agent_tui.compaction.model_client import OnProgress
 from agent_tui.compaction.outcome import TIERED, CompactionPreview
 from agent_tui.compaction.proposal import Decision, Proposal
-from agent_tui.compaction.strategies.registry import strategy_description
-from agent_tui.config import STRATEGY_NAMES, strategy_named
+from agent_tui.compaction.strategies.registry import strategy_descriptions, unknown_strategy
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import SessionChanged
 from agent_tui.sessions.entries import Ledger
@@ -38,10 +38,13 @@ TIER_LABELS: Mapping[int, str] = {
 @command(
     f"[focus] [{PREVIEW}] [{_FORCE}] [{_STRATEGY} NAME]",
     refusal="Cannot compact while the agent works. Use /abort first.",
-    completions=lambda _front: (
+    completions=lambda front: (
         Completion(PREVIEW, "show what it would do, and choose what it keeps"),
         Completion(_FORCE, "compact even if that frees almost nothing"),
-        *(Completion(f"{_STRATEGY} {name}", strategy_description(name)) for name in STRATEGY_NAMES),
+        *(
+            Completion(f"{_STRATEGY} {name}", description)
+            for name, description in _strategies(front).items()
+        ),
     ),
     harmless=(PREVIEW,),
 )
@@ -92,13 +95,19 @@ async def _compact_here(front: Front, words: Sequence[str]) -> None:
     """Compact with the named strategy: in this session, message by message."""
     at = words.index(_STRATEGY)
     wanted = "".join(words[at + 1 : at + 2])
-    strategy = strategy_named(wanted)
-    if strategy is None:
-        problem = f"{wanted!r} is not a strategy" if wanted else f"{_STRATEGY} needs a name"
-        front.say(f"{problem}. Available: {', '.join(STRATEGY_NAMES)}.", "warning")
+    known = _strategies(front)
+    if not wanted:
+        front.say(f"{_STRATEGY} needs a name. Available: {', '.join(known)}.", "warning")
+        return
+    if problem := unknown_strategy(wanted, known):
+        front.say(problem, "warning")
         return
     focus = " ".join((*words[:at], *words[at + 2 :]))
-    await front.run(front.runtime.compact_here(strategy, focus))
+    await front.run(front.runtime.compact_here(wanted, focus))
+
+
+def _strategies(front: Front) -> Mapping[str, str]:
+    return strategy_descriptions(front.services.plugins.of(STRATEGIES))
 
 
 async def _preview(front: Front, words: Sequence[str]) -> None:

@@ -69,7 +69,8 @@ def _heading(one: FoundHook) -> str:
 
 
 def _rows(one: FoundHook, last: HookResult | None, home: Path) -> Sequence[tuple[str, str]]:
-    rows = [("command", printable_line(one.spec.command, 2_000))]
+    kind = "function" if one.spec.function else "command"
+    rows = [(kind, printable_line(one.spec.command, 2_000))]
     if one.is_allowed is None:
         rows.append(("why", "/hooks ask asks whether it may run"))
     elif not one.is_allowed:

@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent_tui.compaction.result import CompactionResult, child_entries
-from agent_tui.config import CompactionStrategy
 from agent_tui.sessions.entries import ContextEditEntry, Entry, Ledger
 from agent_tui.sessions.replay.changes import EditReport, describe_statistics, report_entry
 
-TIERED: CompactionStrategy = "tiered"
+TIERED = "tiered"
 SUMMARY_TIER = 3
 
 
@@ -29,7 +28,7 @@ class Outcome:
         note: An additional note for the user; may be empty.
     """
 
-    strategy: CompactionStrategy
+    strategy: str
     tokens_before: int
     tokens_after: int
     edits: tuple[ContextEditEntry, ...] = ()

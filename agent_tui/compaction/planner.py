@@ -1,7 +1,7 @@
 """Plans and previews compactions for the rest of the program."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -26,13 +26,18 @@ from agent_tui.compaction.strategies.base import (
     StrategyServices,
     target_when_asked,
 )
+from agent_tui.compaction.strategies.brought import CompactionStrategy
 from agent_tui.compaction.strategies.in_place import shorten_in_place, shortening_does
 from agent_tui.compaction.strategies.message_plan import Conversation
-from agent_tui.compaction.strategies.registry import build_strategies
+from agent_tui.compaction.strategies.registry import (
+    build_strategies,
+    strategy_named,
+    unknown_strategy,
+)
 from agent_tui.compaction.strategies.tiered import TieredStrategy
 from agent_tui.compaction.summary.candidates import ModelLookup, candidates
 from agent_tui.compaction.summary.writer import Writer
-from agent_tui.config import CompactionSettings, CompactionStrategy
+from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.tokens import TokenCounter
@@ -46,6 +51,7 @@ class CompactionPlanner:
         counter: Counts tokens.
         models: Looks up models.
         on_decisions: Takes what strategies did to each message, for a log; None for no log.
+        brought: The strategies of plugins.
     """
 
     def __init__(
@@ -55,21 +61,27 @@ class CompactionPlanner:
         models: ModelLookup,
         *,
         on_decisions: OnDecisions | None = None,
+        brought: Sequence[CompactionStrategy] = (),
     ) -> None:
         self._client = client
         self._counter = counter
         self._models = models
         self._curator = Curator(client, counter, models) if client is not None else None
-        self._strategies: Mapping[CompactionStrategy, Strategy] = {
-            **build_strategies(StrategyServices(client, counter, models, on_decisions)),
+        self._strategies: Mapping[str, Strategy] = {
+            **build_strategies(StrategyServices(client, counter, models, on_decisions), brought),
             TIERED: TieredStrategy(self._curator, counter),
         }
-        self._without_model = build_strategies(StrategyServices(None, counter, models))
+        self._without_model = build_strategies(StrategyServices(None, counter, models), brought)
+
+    def problem_of(self, strategy: str) -> str:
+        """Why compactions cannot use `strategy`, for the user; empty if they can."""
+        problem = unknown_strategy(strategy, self._strategies)
+        return f"{problem} {TIERED} compacts until you change it." if problem else ""
 
     async def outcome(
         self,
         request: CompactionRequest,
-        strategy: CompactionStrategy,
+        strategy: str,
         on_progress: OnProgress,
         on_usage: OnUsage = uncounted,
     ) -> Outcome:
@@ -77,8 +89,8 @@ class CompactionPlanner:
 
         Args:
             request: The conversation.
-            strategy: The strategy to try first. If it fails, frees too little or misses the target,
-                `tiered` takes over; if that also fails, the first result is used.
+            strategy: The strategy to try first. If it is unknown, fails, frees too little or misses
+                the target, `tiered` takes over; if that also fails, the first result is used.
             on_progress: Called for each step.
             on_usage: Called with the usage of every paid request.
 
@@ -87,9 +99,7 @@ class CompactionPlanner:
         """
         return await _decide(request, strategy, self._strategies, on_progress, on_usage)
 
-    async def preview(
-        self, request: CompactionRequest, strategy: CompactionStrategy
-    ) -> CompactionPreview:
+    async def preview(self, request: CompactionRequest, strategy: str) -> CompactionPreview:
         """What ``/compact`` and an automatic compaction by `strategy` would do without a model.
 
         A model would fill the same space with its own choice.
@@ -190,15 +200,15 @@ class CompactionPlanner:
         models = candidates(self._models, request.settings, request.model)
         return await summarise_branch(request, writer, models, self._counter, on_progress, on_usage)
 
-    async def _by_code(self, request: CompactionRequest, strategy: CompactionStrategy) -> Outcome:
+    async def _by_code(self, request: CompactionRequest, strategy: str) -> Outcome:
         request = replace(request, ahead=None)
         return await _decide(request, strategy, self._without_model, unseen, uncounted)
 
 
 async def _decide(
     request: CompactionRequest,
-    name: CompactionStrategy,
-    strategies: Mapping[CompactionStrategy, Strategy],
+    name: str,
+    strategies: Mapping[str, Strategy],
     on_progress: OnProgress,
     on_usage: OnUsage,
 ) -> Outcome:
@@ -208,7 +218,8 @@ async def _decide(
     if name != TIERED:
         wanted = replace(request, target_tokens=_wanted(request, name))
         try:
-            found = await strategies[name].plan(wanted, on_progress=on_progress, on_usage=on_usage)
+            strategy = strategy_named(name, strategies)
+            found = await strategy.plan(wanted, on_progress=on_progress, on_usage=on_usage)
         except NothingToCompactError:
             if request.is_asked and request.estimated_before <= request.target_tokens:
                 raise
@@ -231,7 +242,7 @@ async def _decide(
     return _outcome(TIERED, plan, took_over)
 
 
-def _outcome(name: CompactionStrategy, plan: StrategyPlan, before_note: str = "") -> Outcome:
+def _outcome(name: str, plan: StrategyPlan, before_note: str = "") -> Outcome:
     return Outcome(
         strategy=name,
         tokens_before=plan.tokens_before,
@@ -245,7 +256,7 @@ def _outcome(name: CompactionStrategy, plan: StrategyPlan, before_note: str = ""
     )
 
 
-def _wanted(request: CompactionRequest, name: CompactionStrategy) -> int:
+def _wanted(request: CompactionRequest, name: str) -> int:
     if not request.is_asked:
         return request.target_tokens
     used = request.estimated_before

@@ -2,10 +2,10 @@
 
 from agent_tui.config.loading import LoadedSettings, Origin, SettingProblem, load_settings
 from agent_tui.config.schema import (
+    PLUGIN_NAME,
     STATUS_FIELDS,
     STRATEGY_NAMES,
     CompactionSettings,
-    CompactionStrategy,
     Durability,
     GoalSettings,
     HookEvent,
@@ -19,15 +19,14 @@ from agent_tui.config.schema import (
     PermissionSettings,
     SandboxMode,
     Settings,
-    strategy_named,
 )
 from agent_tui.config.specs import setting_variables
 
 __all__ = [
+    "PLUGIN_NAME",
     "STATUS_FIELDS",
     "STRATEGY_NAMES",
     "CompactionSettings",
-    "CompactionStrategy",
     "Durability",
     "GoalSettings",
     "HookEvent",
@@ -46,5 +45,4 @@ __all__ = [
     "Settings",
     "load_settings",
     "setting_variables",
-    "strategy_named",
 ]

@@ -61,6 +61,8 @@ def _plain(schema: JsonValue, definitions: Mapping[str, JsonObject]) -> JsonValu
         if choice.get("type") != "null":
             own = {**own, **choice}
             own.pop("default", None)
+    if isinstance(known := own.pop("examples", None), list):  # other values are allowed, too
+        own["anyOf"] = cast(JsonValue, [{"enum": known}, {"type": "string"}])
     properties = own.pop("properties", None)
     plain = {key: _plain(one, definitions) for key, one in own.items()}
     if isinstance(properties, dict):  # their names are not words of the schema

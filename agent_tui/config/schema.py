@@ -4,6 +4,7 @@ The lines are read by ``config show``, the file that ``config edit`` begins with
 A new section is a class here and a field of `Settings`; all else follows from that.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -32,7 +33,7 @@ StatusField: TypeAlias = Literal[
     "totals",
     "name",
 ]
-CompactionStrategy: TypeAlias = Literal["tiered", "hybrid", "agent"]
+BuiltInStrategy: TypeAlias = Literal["tiered", "hybrid", "agent"]
 HookEvent: TypeAlias = Literal[
     "SessionStart",
     "UserPromptSubmit",
@@ -54,16 +55,11 @@ SANDBOX_CACHES = (
 STATUS_FIELDS: tuple[StatusField, ...] = get_args(StatusField)
 """What the status line can show, in the order it does so by itself."""
 
-STRATEGY_NAMES: tuple[CompactionStrategy, ...] = get_args(CompactionStrategy)
-"""``tiered`` is what the others fall back on."""
+PLUGIN_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]*"
+"""A regular expression for the name of what a plugin brings: one word."""
 
-
-def strategy_named(text: str) -> CompactionStrategy | None:
-    """The strategy called `text`; None for no such name."""
-    for name in STRATEGY_NAMES:
-        if text == name:
-            return name
-    return None
+STRATEGY_NAMES: tuple[BuiltInStrategy, ...] = get_args(BuiltInStrategy)
+"""The built-in strategies. ``tiered`` is what the others fall back on; plugins bring more."""
 
 
 _TARGET = 0.20
@@ -120,6 +116,16 @@ class GoalSettings(SettingsSection):
     )
 
 
+def _strategy_name(name: str) -> str:
+    if not re.fullmatch(PLUGIN_NAME, name):
+        raise ValueError(f"give the name of a strategy: {', '.join(STRATEGY_NAMES)}, or a plugin's")
+    return name
+
+
+StrategyName: TypeAlias = Annotated[str, AfterValidator(_strategy_name)]
+"""Any word: settings are read before plugins, so `CompactionPlanner` says if there is no such."""
+
+
 class CompactionSettings(SettingsSection):
     """``[compaction]``. Fractions are of the model's window, as everywhere they are shown.
 
@@ -129,10 +135,11 @@ class CompactionSettings(SettingsSection):
     the window fills; ``hybrid`` warns at 0.60 and fires at 0.70 unless told otherwise.
     """
 
-    strategy: CompactionStrategy = Field(
+    strategy: StrategyName = Field(
         default="tiered",
-        description="How to compact: old outputs first, then a summary (tiered), "
-        "message by message (hybrid), or with a compression agent (agent)",
+        examples=[*STRATEGY_NAMES],
+        description="How to compact: old outputs first, then a summary (tiered), message by "
+        "message (hybrid), with a compression agent (agent), or with a plugin's strategy",
     )
     model: str = Field(
         default="",

@@ -26,7 +26,7 @@ class SettingSpec:
         key: Its section and name.
         kind: The kind of its value.
         description: One line about it.
-        choices: All values of a choice.
+        choices: All values of a choice; of a name, those that need no plugin.
         limits: The limits of a number, in words; empty for none.
         default: The value if nothing sets it.
         variable: The environment variable that sets it; empty if there is none.
@@ -191,6 +191,8 @@ def _specs(
 
 def _spec(key: SettingKey, field: FieldInfo, *, has_variable: bool) -> SettingSpec:
     kind, choices = _kind(field.annotation)
+    if field.examples:
+        kind, choices = "choice", tuple(map(str, field.examples))
     is_set_from_outside = has_variable and kind != "table"
     return SettingSpec(
         key=key,

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections import ChainMap
-from collections.abc import AsyncGenerator, Mapping, MutableMapping
+from collections.abc import AsyncGenerator, Mapping, MutableMapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -13,12 +13,12 @@ from agent_tui.errors import ConfigError, UsageError
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.providers.adapting import AdaptingProvider
 from agent_tui.providers.base import Chunk, ModelRef, ModelRequest, Provider
+from agent_tui.providers.brought import ModelProvider, providers_with
 from agent_tui.providers.budget import Budget
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.local.pool import LocalServers
 from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
-from agent_tui.providers.registry import OWN_PROVIDERS
 from agent_tui.providers.silence import SilenceLimits
 
 NO_MODEL = ModelRef("")
@@ -83,11 +83,15 @@ class ModelAccess:
 
 
 def open_models(
-    settings: Settings, environ: MutableMapping[str, str], budget: Budget | None = None
+    settings: Settings,
+    environ: MutableMapping[str, str],
+    budget: Budget | None = None,
+    brought: Sequence[ModelProvider] = (),
 ) -> ModelAccess:
     """Open access to every model under `settings`, within `budget`; nothing is started yet.
 
     A key added to `environ` later takes effect at once, and in litellm's process when it restarts.
+    `brought` are the providers of plugins.
     """
     library = ModelLibrary(paths.models_dir())
     local_key = secrets.token_urlsafe(24)
@@ -101,9 +105,10 @@ def open_models(
     )
     servers = LocalServers(library, settings.local, paths.log_file(), local_key, environ=environ)
     local = LocalProvider(host, servers)
-    catalog = ModelCatalog(settings, environ, library=library, served=local.served)
-    own = {name: provider.build(environ) for name, provider in OWN_PROVIDERS.items()}
-    provider = AdaptingProvider(RoutedProvider(host, local, own), catalog.info, budget)
+    own = providers_with(brought)
+    catalog = ModelCatalog(settings, environ, library=library, served=local.served, own=own)
+    built = {name: provider.build(environ) for name, provider in own.items()}
+    provider = AdaptingProvider(RoutedProvider(host, local, built), catalog.info, budget)
     return ModelAccess(provider, host, catalog, library)
 
 

@@ -4,7 +4,6 @@ import asyncio
 import dataclasses
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Final
 
 from rapidfuzz import process
@@ -20,7 +19,7 @@ from agent_tui.providers.families import FAMILIES
 from agent_tui.providers.keys import KEY_VARIABLES, secret_variables
 from agent_tui.providers.local.local_catalog import LOCAL, LocalCatalog, Serve
 from agent_tui.providers.model_order import is_aside, newest_first
-from agent_tui.providers.registry import OWN_PROVIDERS
+from agent_tui.providers.registry import OWN_PROVIDERS, OwnProvider
 from agent_tui.providers.servers.client import PATIENCE_S
 from agent_tui.providers.servers.kinds import PORTS
 from agent_tui.providers.servers.models import GUESSED_WINDOW
@@ -55,10 +54,6 @@ _NEAR_SCORE = 60
 """Out of 100; unrelated names reach about 50."""
 _RESELLER = "openrouter"
 
-_OWN_MODELS: Final = MappingProxyType(
-    {model.name: model for provider in OWN_PROVIDERS.values() for model in provider.models}
-)
-
 
 class ModelCatalog:
     """Models by name. The table is read on first use: call `load` off the event loop first.
@@ -72,6 +67,7 @@ class ModelCatalog:
         library: The models behind ``local/...``; None without local models.
         served: Loads one of them and returns its real window (`LocalProvider.served`).
         patience_s: Seconds that the search for servers may take.
+        own: The program's own providers, and those of plugins.
 
     Attributes:
         local: The models on this machine.
@@ -87,10 +83,13 @@ class ModelCatalog:
         library: ModelLibrary | None = None,
         served: Serve | None = None,
         patience_s: float = PATIENCE_S,
+        own: Mapping[str, OwnProvider] = OWN_PROVIDERS,
     ) -> None:
         self._settings = settings
         self._environ = environ
         self._table = table
+        self._own = own
+        self._own_models = {model.name: model for one in own.values() for model in one.models}
         self._server_ports = server_ports
         self.local = LocalCatalog(library, settings.local, served)
         self._servers = ServerCatalog(settings, environ, server_ports, patience_s)
@@ -134,7 +133,7 @@ class ModelCatalog:
         is_local = name.startswith(f"{LOCAL}/") or self.local.has(name)
         if is_local and not self._ref(name).base_url:
             return self.local.resolve(name)
-        if name in self._settings.models or name in _OWN_MODELS or name in self._loaded:
+        if name in self._settings.models or name in self._own_models or name in self._loaded:
             return self._ref(name)
         if (served := self._servers.named(name)) is not None:
             return served
@@ -190,7 +189,7 @@ class ModelCatalog:
         )
         there = (
             dataclasses.replace(model, info=self._with_settings(model.ref, model.info))
-            for model in (*local, *_own_models(), *served)
+            for model in (*local, *self._offered(), *served)
         )
         everything = (*there, *self._with_keys())
         names = {model.ref.name for model in everything}
@@ -239,7 +238,8 @@ class ModelCatalog:
 
     def _with_settings(self, ref: ModelRef, known: ModelInfo) -> ModelInfo:
         by_protocol = self._provider_of(ref.name) in _CALLS_ONLY_BY_PROTOCOL and not ref.base_url
-        known = dataclasses.replace(known, writes_calls=not by_protocol)
+        if ref.name not in self._own_models:
+            known = dataclasses.replace(known, writes_calls=not by_protocol)
         override = self._override(ref.name)
         if override.sees_images is not None:
             known = dataclasses.replace(known, sees_images=override.sees_images)
@@ -258,7 +258,7 @@ class ModelCatalog:
         return (
             name in self._settings.models
             or name in self._loaded
-            or name in _OWN_MODELS
+            or name in self._own_models
             or self.local.has(name)
             or self._is_known(name)
         )
@@ -268,7 +268,7 @@ class ModelCatalog:
             return self._with_table_window(self._servers.info(ref))
         if self.local.is_local(ref):
             return self.local.info(ref)
-        if (own := _OWN_MODELS.get(ref.name)) is not None:
+        if (own := self._own_models.get(ref.name)) is not None:
             return own
         names = [ref.name, f"{self._provider_of(ref.name)}/{ref.name}"]
         if ref.provider == _RESELLER:  # "claude-sonnet-4.5" there is "-4-5" at home
@@ -347,12 +347,18 @@ class ModelCatalog:
                 models.append(FoundModel(ref, self.info(ref), via))
         return models
 
+    def _offered(self) -> Iterator[FoundModel]:
+        for provider in self._own.values():
+            for model in provider.models if provider.via else ():
+                yield FoundModel(ModelRef(model.name), model, provider.via)
+
     def _accounts(self) -> list[Account]:
         return [one for one in ACCOUNTS.values() if one.is_signed_in(self._environ)]
 
     def _nearest(self, name: str) -> str:
         """A hint with the names most similar to `name`."""
         usual = [full for full in self._loaded.names if full.partition("/")[0] in FAMILIES]
+        usual += self._own_models
         near = process.extract(name, usual, limit=_NEAR_MATCHES, score_cutoff=_NEAR_SCORE)
         listed = "List all with agent-tui models."
         return f"Nearest: {', '.join(match[0] for match in near)}. {listed}" if near else listed
@@ -365,12 +371,6 @@ class ModelCatalog:
 
 def _position(provider: str, order: Sequence[str]) -> int:
     return order.index(provider) if provider in order else len(order)
-
-
-def _own_models() -> Iterator[FoundModel]:
-    for provider in OWN_PROVIDERS.values():
-        for model in provider.models if provider.via else ():
-            yield FoundModel(ModelRef(model.name), model, provider.via)
 
 
 def best_match(query: str, names: Iterable[str], providers: Sequence[str]) -> str | None:

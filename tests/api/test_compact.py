@@ -278,21 +278,31 @@ def test_the_public_names_and_their_signatures():
     fields = {
         name: [*inspect.signature(names.pop(name)).parameters]
         for name in (
+            "CompactionStrategy",
             "ExportFormat",
             "ExportedSession",
             "ForeignSession",
             "ImportFormat",
+            "ModelProvider",
             "SessionFinder",
             "SessionHead",
+            "Shortening",
+            "StrategyMessage",
+            "StrategyRequest",
         )
     }
     assert fields == {
+        "CompactionStrategy": ["name", "description", "shorten"],
         "ExportFormat": ["name", "suffix", "about", "text"],
         "ExportedSession": ["log", "secrets"],
         "ForeignSession": ["header", "entries", "warnings"],
         "ImportFormat": ["name", "read", "is_record", "is_document", "finder"],
+        "ModelProvider": ["name", "models", "stream", "via"],
         "SessionFinder": ["agent", "files", "read_head"],
         "SessionHead": ["is_session", "cwd", "name", "prompt"],
+        "Shortening": ["position", "fate"],
+        "StrategyMessage": ["position", "role", "text", "tokens", "tool", "_entry_id"],
+        "StrategyRequest": ["messages", "used_tokens", "target_tokens", "focus", "ask"],
     }
     assert {"user", "reply", "result", "warn", "finish"} < vars(names["SessionBuilder"]).keys()
     signatures = {name: str(inspect.signature(one)) for name, one in names.items() if callable(one)}
@@ -310,6 +320,12 @@ def test_the_public_names_and_their_signatures():
             "first_prompt: str, modified: datetime.datetime) -> None"
         ),
         "SessionBuilder": "() -> None",
+        "hook": (
+            "(event: Literal['SessionStart', 'UserPromptSubmit', 'PreToolUse', 'PostToolUse', "
+            "'PreCompact', 'PostCompact', 'Stop', 'SessionEnd'], *, matcher: str = '', "
+            "timeout_s: float = 60.0) -> collections.abc.Callable[[collections.abc.Callable["
+            "[dict[str, JsonValue]], object]], agent_tui.agent.hooks.function.Hook]"
+        ),
         "tool": (
             "(function: collections.abc.Callable[~ParametersT, ~ResultT]) -> "
             "agent_tui.api.tools.FunctionTool[~ParametersT, ~ResultT]"
@@ -328,10 +344,11 @@ def test_the_public_names_and_their_signatures():
         _ = agent_tui.compress  # type: ignore[attr-defined]
 
 
-def test_the_examples_of_the_page_run():
-    page = Path(__file__).parents[2] / "docs/pages/library.md"
+@pytest.mark.parametrize(("name", "count"), [("library", 6), ("plugins", 6)])
+def test_the_examples_of_the_page_run(name: str, count: int):
+    page = Path(__file__).parents[2] / f"docs/pages/{name}.md"
     examples = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
-    assert len(examples) == 9
+    assert len(examples) == count
     for example in examples:
         exec(compile(example, str(page), "exec"), {})
 

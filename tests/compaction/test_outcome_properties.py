@@ -23,7 +23,7 @@ from agent_tui.compaction.sections import compose
 from agent_tui.compaction.sections.files import FileReader, plain_lines
 from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.transcript.text import FACT_TAGS
-from agent_tui.config import STRATEGY_NAMES, CompactionSettings, CompactionStrategy
+from agent_tui.config import STRATEGY_NAMES, CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.events import AgentEvent, CompactionFinished
 from agent_tui.providers.base import ModelRef
@@ -97,9 +97,7 @@ def request_of(
     )
 
 
-def outcome_of(
-    request: CompactionRequest, strategy: CompactionStrategy, counter: TokenCounter
-) -> Outcome | None:
+def outcome_of(request: CompactionRequest, strategy: str, counter: TokenCounter) -> Outcome | None:
     """What comes of it; None where there is nothing to compact."""
     planner = CompactionPlanner(None, counter, Models())
     try:
@@ -126,7 +124,7 @@ def in_place(path: Sequence[Entry], outcome: Outcome, name: str = "made") -> tup
 @every_strategy
 @SOME_OR_ALL
 def test_what_is_left_can_be_sent_and_is_as_small_as_it_is_said(
-    strategy: CompactionStrategy, examples: int, counter: TokenCounter
+    strategy: str, examples: int, counter: TokenCounter
 ) -> None:
     def check(case: Case) -> None:
         request = request_of(case.path, case.target, counter, wants_summary=case.wants_summary)
@@ -157,7 +155,7 @@ def _opening_tokens(path: Sequence[Entry], counter: TokenCounter) -> int:
 @every_strategy
 @SOME_OR_ALL
 def test_taking_it_back_gives_the_context_byte_for_byte_also_after_the_file_was_read_again(
-    strategy: CompactionStrategy,
+    strategy: str,
     examples: int,
     counter: TokenCounter,
     tmp_path_factory: pytest.TempPathFactory,
@@ -186,7 +184,7 @@ def test_taking_it_back_gives_the_context_byte_for_byte_also_after_the_file_was_
 @every_strategy
 @SOME_OR_ALL
 def test_a_file_that_a_line_points_to_is_shown(
-    strategy: CompactionStrategy, examples: int, counter: TokenCounter
+    strategy: str, examples: int, counter: TokenCounter
 ) -> None:
     def check(case: Case) -> None:
         request = request_of(case.path, case.target, counter, wants_summary=True)
@@ -307,7 +305,7 @@ def runtime_on(
 @every_strategy
 @pytest.mark.parametrize("examples", [12, pytest.param(300, marks=pytest.mark.slow)])
 def test_what_the_chat_previews_is_what_then_happens(
-    strategy: CompactionStrategy,
+    strategy: str,
     examples: int,
     counter: TokenCounter,
     tmp_path_factory: pytest.TempPathFactory,
@@ -437,9 +435,7 @@ class Round:
     outcome: Outcome
 
 
-def rounds(
-    strategy: CompactionStrategy, seed: int, counter: TokenCounter, *, in_child: bool
-) -> Iterator[Round]:
+def rounds(strategy: str, seed: int, counter: TokenCounter, *, in_child: bool) -> Iterator[Round]:
     drawn = random.Random(seed)
     path: tuple[Entry, ...] = ()
     carryover: Carryover | None = None
@@ -480,7 +476,7 @@ def wish(number: int) -> str:
 @pytest.mark.parametrize("in_child", [True, False], ids=["in child sessions", "in place"])
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.thorough)])
 def test_over_twenty_compactions_typed_words_stay_and_sections_keep_to_their_shares(
-    strategy: CompactionStrategy, in_child: bool, seed: int, counter: TokenCounter
+    strategy: str, in_child: bool, seed: int, counter: TokenCounter
 ) -> None:
     filled: list[float] = []
     for done in rounds(strategy, seed, counter, in_child=in_child):

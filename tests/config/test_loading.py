@@ -157,8 +157,15 @@ def test_a_strategy_brings_its_own_thresholds_unless_others_are_given(tmp_path: 
     assert (hybrid.warn_at, hybrid.trigger_at, hybrid.target) == (0.60, 0.70, 0)
     given = load_settings(file, {"AGENT_TUI_COMPACTION__TRIGGER_AT": "0.9"}).settings.compaction
     assert given.trigger_at == 0.9
-    (problem,) = load_settings(file, {"AGENT_TUI_COMPACTION__STRATEGY": "hybird"}).problems
-    assert "'tiered', 'hybrid' or 'agent'" in problem.problem
+    (problem,) = load_settings(file, {"AGENT_TUI_COMPACTION__STRATEGY": "my own"}).problems
+    assert "tiered, hybrid, agent, or a plugin's" in problem.problem
+
+
+def test_a_strategy_of_a_plugin_is_a_value_before_any_plugin_is_loaded(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[compaction]\nstrategy = "abridge"\n')
+    loaded = load_settings(file, {})
+    assert (loaded.settings.compaction.strategy, loaded.problems) == ("abridge", ())
 
 
 @pytest.mark.parametrize(

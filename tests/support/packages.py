@@ -1,6 +1,7 @@
 """Packages that lie on the search path, made for a test: some code and its entry points."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -33,11 +34,19 @@ def make_package(site: Path, name: str, code: str, entries: Mapping[str, Mapping
     return module
 
 
+def documented_plugin(text: str) -> str:
+    """The example of the page about plugins in which `text` occurs."""
+    page = (_HERE / "docs/pages/plugins.md").read_text(encoding="utf-8")
+    examples = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    return next(example for example in examples if text in example)
+
+
 def run_with_packages(
     site: Path,
     folder: Path,
     *argv: str,
     plugins: str = '["diary-plugin"]',
+    settings: str = "",
     environ: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """``agent-tui`` in the folder ``here`` below `folder`, which is also the home.
@@ -47,12 +56,13 @@ def run_with_packages(
         folder: Where it keeps what it writes.
         argv: Its arguments.
         plugins: That setting, as TOML.
+        settings: Further ones, as TOML.
         environ: Further variables. With those of a Tab, the answer is the standard output.
     """
     (folder / "here").mkdir(exist_ok=True)
     config = folder / "home" / "config" / "config.toml"
     config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text(f"plugins = {plugins}\n", encoding="utf-8")
+    config.write_text(f"plugins = {plugins}\n{settings}", encoding="utf-8")
     variables = {
         "AGENT_TUI_HOME": str(folder / "home"),
         "HOME": str(folder),

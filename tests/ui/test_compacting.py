@@ -135,7 +135,7 @@ async def test_a_strategy_that_there_is_not_compacts_nothing(tmp_path: Path):
         await ui.send("/compact --strategy magic")
         await ui.send("/compact --strategy")
         assert ui.notices == [
-            "'magic' is not a strategy. Available: tiered, hybrid, agent.",
+            "There is no compaction strategy 'magic'. Available: tiered, hybrid, agent.",
             "--strategy needs a name. Available: tiered, hybrid, agent.",
         ]
         assert summaries(ui) == []

@@ -29,7 +29,6 @@ from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.compaction.shorten import shorten_middle
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.usage import largest_sources
-from agent_tui.config import CompactionStrategy
 from agent_tui.errors import CompactionError, NothingToCompactError, SessionError
 from agent_tui.events import (
     CompactionFailed,
@@ -175,7 +174,7 @@ class Compactor:
         reason: CompactionReason,
         emit: Emit,
         focus: str = "",
-        strategy: CompactionStrategy | None = None,
+        strategy: str | None = None,
     ) -> Outcome | None:
         """Compact in place in the middle of a turn; None if that was not possible.
 
@@ -233,7 +232,7 @@ class Compactor:
         if is_early and self._services.is_first_time("told-of-trigger-tokens"):
             emit(Notice("info", _WHY_EARLY.format(trigger=trigger, window=window)))
 
-    async def compact_here(self, strategy: CompactionStrategy, focus: str, emit: Emit) -> None:
+    async def compact_here(self, strategy: str, focus: str, emit: Emit) -> None:
         """Compact in place with `strategy` because the user asked for it."""
         await self.make_room("manual", emit, focus, strategy)
 

@@ -12,6 +12,7 @@ from typing import get_args
 
 from agent_tui.agent.hooks.answer import HookAnswer, joined, read_answer, run_command
 from agent_tui.agent.hooks.files import FoundHooks, HookSources, HookSpec
+from agent_tui.agent.hooks.function import run_function
 from agent_tui.config import HookEvent
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.project_files import repository_root
@@ -181,10 +182,7 @@ class Hooks:
             for message in answer.messages:
                 tell(f"{event} hook: {message}")
             if answer.problem:
-                tell(
-                    f"{event} hook failed and was ignored: {answer.problem}. "
-                    f"$ {printable_line(spec.command, 80)}"
-                )
+                tell(f"{event} hook failed and was ignored: {answer.problem}. {spec.shown}")
         return joined(answers)
 
     async def begin_session(
@@ -234,15 +232,18 @@ class Hooks:
         timeout_s = spec.timeout_s
         if spec.event == "SessionEnd":
             timeout_s = min(timeout_s, _AT_THE_END_S)
-        folder = repository_root(place.cwd) or place.cwd
-        ran = await run_command(
-            self._keeper,
-            spec.command,
-            given,
-            cwd=place.cwd,
-            environ={**self._environ, "CLAUDE_PROJECT_DIR": str(folder)},
-            timeout_s=timeout_s,
-        )
+        if spec.function is not None:
+            ran = await run_function(spec.function, given, timeout_s)
+        else:
+            folder = repository_root(place.cwd) or place.cwd
+            ran = await run_command(
+                self._keeper,
+                spec.command,
+                given,
+                cwd=place.cwd,
+                environ={**self._environ, "CLAUDE_PROJECT_DIR": str(folder)},
+                timeout_s=timeout_s,
+            )
         answer = self._made_fit(read_answer(spec.event, ran))
         self.results[spec.fingerprint] = HookResult(
             answer.outcome(spec.event),

@@ -1,13 +1,13 @@
-"""Hooks as defined in the settings and in files of a trusted project."""
+"""Hooks as defined in the settings, by plugins, and in files of a trusted project."""
 
 import hashlib
 import json
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, cast, get_args
+from typing import Protocol, TypeAlias, cast, get_args
 
 from pydantic import JsonValue
 
@@ -17,10 +17,15 @@ from agent_tui.messages import JsonObject
 from agent_tui.permissions.project_files import hook_files
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.regular_files import open_regular_file
+from agent_tui.safe_text import printable_line
 
 DEFAULT_TIMEOUT_S = 60.0
 MAX_TIMEOUT_S = 3_600.0
 _MAX_MATCHER_CHARS = 500
+
+
+HookFunction: TypeAlias = Callable[[JsonObject], object]
+"""A hook of a plugin: takes what a command reads, and returns what it prints; may be async."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +34,13 @@ class HookSpec:
 
     Args:
         event: The moment it is run at.
-        command: Shell text.
+        command: Shell text; the full name of a function.
         matcher: The tools or other kinds of the event it runs for: a regular expression for the
             whole name that ignores case; empty or ``*`` for all.
         timeout_s: How long it may take.
         source: The file that names it.
         is_projects: Whether the file belongs to a project, so that the user is asked first.
+        function: Runs instead of a command.
     """
 
     event: HookEvent
@@ -43,6 +49,12 @@ class HookSpec:
     timeout_s: float = DEFAULT_TIMEOUT_S
     source: str = ""
     is_projects: bool = False
+    function: HookFunction | None = None
+
+    @property
+    def shown(self) -> str:
+        """What runs, as a line."""
+        return printable_line(self.command if self.function else f"$ {self.command}", 80)
 
     def is_for(self, names: Collection[str]) -> bool:
         """Whether the matcher fits one of `names`; always true if there are none."""
@@ -124,6 +136,7 @@ class HookFiles:
         own_source: The file of those settings, for messages.
         trust: Says whether a project's file may be opened.
         consent: Stores the user's answers about a project's hooks.
+        brought: The hooks of plugins.
     """
 
     def __init__(
@@ -132,15 +145,18 @@ class HookFiles:
         own_source: Path,
         trust: FolderTrust,
         consent: ConsentFile,
+        brought: Sequence[HookSpec] = (),
     ) -> None:
         self._own = own
         self._own_source = own_source
         self._trust = trust
         self._consent = consent
+        self._brought = brought
 
     def find(self, cwd: Path) -> FoundHooks:
-        """The hooks for work in `cwd`, the user's own first. Reads files."""
+        """The hooks for work in `cwd`, the user's own and plugins' first. Reads files."""
         specs, problems = own_hooks(self._own, self._own_source)
+        specs += self._brought
         for file in hook_files(cwd):
             if self._trust.may_obey(file):
                 found, wrong = read_hook_file(file)

@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,17 +27,16 @@ from agent_tui.cli.settings import (
     usable_settings,
     user_config_path,
 )
-from agent_tui.commands.core.plugin_kinds import IMPORTERS
+from agent_tui.commands.core.plugin_kinds import IMPORTERS, PROVIDERS, STRATEGIES
 from agent_tui.commands.core.plugins import Plugins
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.policy import context_limits, output_reserve_tokens
+from agent_tui.compaction.strategies.registry import unknown_strategy
 from agent_tui.config import (
     STRATEGY_NAMES,
-    CompactionStrategy,
     Settings,
     load_settings,
-    strategy_named,
 )
 from agent_tui.errors import SessionError
 from agent_tui.providers.access import NO_MODEL, first_model, open_models
@@ -56,6 +55,7 @@ from agent_tui.tokens import TokenCounter
 _DESCRIPTION = """\
 Compact a session into a new session and print its path. The original file does
 not change. Sizes are estimates without the system prompt and the tools."""
+_KINDS = (IMPORTERS, STRATEGIES, PROVIDERS)
 _BY_CODE = "none"
 """The name that stands for no model: summarise offline, with code."""
 _NO_MODEL_NOTICE = "No model chosen and no key found. The summary is written without a model."
@@ -69,16 +69,17 @@ def build_parser(plugins: Plugins | None = None) -> argparse.ArgumentParser:
     Args:
         plugins: What they bring; None loads them.
     """
-    plugins = plugins or plugins_in_shell(IMPORTERS)
+    plugins = plugins or plugins_in_shell(*_KINDS)
+    known = (*STRATEGY_NAMES, *(one.name for one in plugins.of(STRATEGIES)))
     parser = subcommand_parser("compact", _DESCRIPTION)
     add = parser.add_argument
     add("session", metavar="FILE", help="session file, id, start of an id, or name")
     add("--focus", metavar="TEXT", default="", help="what the summary should focus on")
     add(
         "--strategy",
-        type=_strategy,
+        type=_strategy(known),
         metavar="NAME",
-        help=f"compaction strategy: {', '.join(STRATEGY_NAMES)} (default: from the settings)",
+        help=f"compaction strategy: {', '.join(known)} (default: from the settings)",
     )
     add(
         "--model",
@@ -124,7 +125,7 @@ def run_command(argv: Sequence[str]) -> int:
         SessionError: The session is missing or unreadable, or the new one cannot be written.
         CompactionError: There is nothing to compact.
     """
-    plugins = plugins_in_shell(IMPORTERS)
+    plugins = plugins_in_shell(*_KINDS)
     for problem in plugins.problems:
         complain(problem)
     arguments = build_parser(plugins).parse_args(list(argv))
@@ -134,7 +135,7 @@ def run_command(argv: Sequence[str]) -> int:
     log = _open_input(cast(str, arguments.session), written_by, store, present_folder())
     for warning in log.warnings:
         complain(f"warning: {warning}")
-    report = asyncio.run(_compact(arguments, settings, store, log))
+    report = asyncio.run(_compact(arguments, settings, store, log, plugins))
     if report.note:
         complain(report.note)
     if arguments.is_json:
@@ -144,11 +145,13 @@ def run_command(argv: Sequence[str]) -> int:
     return 0
 
 
-def _strategy(text: str) -> CompactionStrategy:
-    if strategy := strategy_named(text):
-        return strategy
-    names = ", ".join(STRATEGY_NAMES)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a strategy; choose from {names}")
+def _strategy(known: Collection[str]) -> Callable[[str], str]:
+    def checked(text: str) -> str:
+        if problem := unknown_strategy(text, known):
+            raise argparse.ArgumentTypeError(problem.removesuffix("."))
+        return text
+
+    return checked
 
 
 def _fraction(text: str) -> float:
@@ -162,10 +165,15 @@ def _fraction(text: str) -> float:
 
 
 async def _compact(
-    arguments: argparse.Namespace, settings: Settings, store: SessionStore, log: SessionLog
+    arguments: argparse.Namespace,
+    settings: Settings,
+    store: SessionStore,
+    log: SessionLog,
+    plugins: Plugins,
 ) -> CompactionReport:
     wanted = cast("str | None", arguments.model)
-    async with _summary_models(wanted, settings, cast("str | None", arguments.session_dir)) as who:
+    session_dir = cast("str | None", arguments.session_dir)
+    async with _summary_models(wanted, settings, session_dir, plugins) as who:
         for notice in who.notices:
             complain(notice)
         used = last_model_name(log)
@@ -179,11 +187,17 @@ async def _compact(
         target = max(context_limits(window, reserve, compaction).target, 1)
         counter = TokenCounter()
         on_decisions = context_debug_log(os.environ, paths.log_file())
-        planner = CompactionPlanner(who.client, counter, who.catalog, on_decisions=on_decisions)
+        planner = CompactionPlanner(
+            who.client,
+            counter,
+            who.catalog,
+            on_decisions=on_decisions,
+            brought=plugins.of(STRATEGIES),
+        )
         job = FileCompaction(planner, counter, compaction, window=window, target_tokens=target)
         return await job.run(
             log,
-            strategy=cast("CompactionStrategy | None", arguments.strategy) or compaction.strategy,
+            strategy=cast("str | None", arguments.strategy) or compaction.strategy,
             model=who.default,
             focus=cast(str, arguments.focus),
             cwd=Path(log.header.cwd) if log.header.cwd else present_folder(),
@@ -242,7 +256,7 @@ class _SummaryModels:
 
 @asynccontextmanager
 async def _summary_models(
-    wanted: str | None, settings: Settings, session_dir: str | None
+    wanted: str | None, settings: Settings, session_dir: str | None, plugins: Plugins
 ) -> AsyncGenerator[_SummaryModels]:
     """The models that can summarise, open until the block ends.
 
@@ -250,6 +264,7 @@ async def _summary_models(
         wanted: A model, `_BY_CODE`, or None for what the settings say.
         settings: From file and environment.
         session_dir: The value of ``--session-dir``.
+        plugins: Their providers can be asked, too.
 
     Raises:
         UsageError: `wanted` names no model.
@@ -261,7 +276,7 @@ async def _summary_models(
     project_files = trusted_config_files(present_folder(), kept_trust())
     loaded = load_settings(user_config_path(), os.environ, flags, project_files)
     unread_keys = use_kept_keys().problems
-    models = open_models(usable_settings(loaded), os.environ)
+    models = open_models(usable_settings(loaded), os.environ, brought=plugins.of(PROVIDERS))
     default, problem = first_model(models.catalog, is_named=wanted is not None)
     notices = [one.notice for one in loaded.problems]
     notices += [*unread_keys, *filter(None, [problem])]

@@ -11,7 +11,7 @@ from agent_tui.compaction.draft import CompactionRequest, ledger_of
 from agent_tui.compaction.model_client import OnProgress
 from agent_tui.compaction.outcome import SUMMARY_TIER, TIERED
 from agent_tui.compaction.planner import CompactionPlanner
-from agent_tui.config import CompactionSettings, CompactionStrategy
+from agent_tui.config import CompactionSettings
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.context import build_context, wrap_summary
@@ -48,7 +48,7 @@ class CompactionReport:
     carryover: Carryover
     is_fallback: bool
     note: str
-    strategy: CompactionStrategy = TIERED
+    strategy: str = TIERED
     statistics: Mapping[str, int] = field(default_factory=dict[str, int])
     seconds: float = 0.0
 
@@ -94,7 +94,7 @@ class FileCompaction:
         self,
         log: SessionLog,
         *,
-        strategy: CompactionStrategy,
+        strategy: str,
         model: ModelRef,
         focus: str,
         cwd: Path,

@@ -153,6 +153,8 @@ def _edit(editor: SettingsEditor) -> int:
 def _set(editor: SettingsEditor, spec: SettingSpec, words: Sequence[str]) -> int:
     value = editor.set(spec, words)
     _tell(f"{editor.file.path}: {spec.name} = {toml_text(value)}")
+    if spec.kind == "choice" and value not in spec.choices:
+        _tell(f"{value} is not built in ({spec.allowed}): a plugin must bring it.")
     _tell_who_is_stronger(editor, spec)
     return 0
 

@@ -12,11 +12,14 @@ from typing import Literal, TypeAlias
 from agent_tui import paths
 from agent_tui.cli.folders import present_folder_or_none
 from agent_tui.cli.login.keys import kept_keys
+from agent_tui.cli.plugins import load_plugins
 from agent_tui.cli.settings import user_config_path
+from agent_tui.commands.core.plugin_kinds import PROVIDERS
 from agent_tui.config import LoadedSettings, load_settings
 from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.providers.accounts.kept_keys import FilledIn
+from agent_tui.providers.brought import providers_with
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.keys import secret_values, secret_variables
 from agent_tui.providers.servers.kinds import PORTS, ServerAddress, usual_addresses
@@ -138,11 +141,19 @@ def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
     kept = kept_keys().fill(environ)
     loaded = load_settings(user_config_path(), environ)
     library = ModelLibrary(paths.models_dir())
+    cwd = present_folder_or_none()
+    brought = load_plugins(loaded.settings.plugins, (cwd,) if cwd else (), (PROVIDERS,))
     return Environment(
         environ=environ,
-        cwd=present_folder_or_none(),
+        cwd=cwd,
         loaded=loaded,
-        catalog=ModelCatalog(loaded.settings, environ, server_ports=server_ports, library=library),
+        catalog=ModelCatalog(
+            loaded.settings,
+            environ,
+            server_ports=server_ports,
+            library=library,
+            own=providers_with(brought.of(PROVIDERS)),
+        ),
         library=library,
         server_addresses=usual_addresses(environ, server_ports),
         kept=kept,

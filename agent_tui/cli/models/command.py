@@ -13,7 +13,7 @@ from agent_tui.cli.command_parser import CommandParser, subcommand_parser
 from agent_tui.cli.login.keys import use_kept_keys
 from agent_tui.cli.models.listing import ModelOverview, model_json, print_overview
 from agent_tui.cli.models.pull import fetch
-from agent_tui.cli.output import ask, write_json, write_text
+from agent_tui.cli.output import ask, complain, write_json, write_text
 from agent_tui.cli.settings import read_settings
 from agent_tui.errors import ModelFileError
 from agent_tui.installation import install_command
@@ -78,12 +78,19 @@ def run_command(argv: Sequence[str]) -> int:
 
 
 def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
+    from agent_tui.cli.plugins import plugins_in_shell
+    from agent_tui.commands.core.plugin_kinds import PROVIDERS
+    from agent_tui.providers.brought import providers_with
     from agent_tui.providers.catalog import ModelCatalog
 
     wanted = cast(str, arguments.filter)
     listing = library.listing()
     unread_keys = use_kept_keys().problems
-    found = asyncio.run(ModelCatalog(read_settings(None), os.environ).found())
+    plugins = plugins_in_shell(PROVIDERS)
+    for problem in plugins.problems:
+        complain(problem)
+    own = providers_with(plugins.of(PROVIDERS))
+    found = asyncio.run(ModelCatalog(read_settings(None), os.environ, own=own).found())
     overview = ModelOverview.of(listing.models, OFFERS, found, wanted)
     if arguments.is_json:
         write_json(overview.to_json())

@@ -5,12 +5,16 @@ from typing import TYPE_CHECKING, Final
 
 from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.plugins import AnyKind, Kind
+from agent_tui.config import STRATEGY_NAMES
 from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.formats import FORMATS
 from agent_tui.sessions.importers.guard import guarded_import
 
 if TYPE_CHECKING:
+    from agent_tui.agent.hooks.function import Hook
     from agent_tui.api.tools import FunctionTool
+    from agent_tui.compaction.strategies.brought import CompactionStrategy
+    from agent_tui.providers.brought import ModelProvider
     from agent_tui.sessions.export.form import ExportFormat
 
 
@@ -50,6 +54,36 @@ def _guarded_export(known: "ExportFormat") -> "ExportFormat":
     return guarded_export(known)
 
 
+def _strategy_type() -> "type[CompactionStrategy]":
+    from agent_tui.compaction.strategies.brought import CompactionStrategy
+
+    return CompactionStrategy
+
+
+def _hook_type() -> "type[Hook]":
+    from agent_tui.agent.hooks.function import Hook
+
+    return Hook
+
+
+def _provider_type() -> "type[ModelProvider]":
+    from agent_tui.providers.brought import ModelProvider
+
+    return ModelProvider
+
+
+def _provider_names() -> Iterable[str]:
+    from agent_tui.providers.accounts.table import ACCOUNTS
+    from agent_tui.providers.families import FAMILIES
+    from agent_tui.providers.keys import KEY_VARIABLES
+    from agent_tui.providers.local.local_catalog import LOCAL
+    from agent_tui.providers.registry import OWN_PROVIDERS
+    from agent_tui.providers.table import bundled_table
+
+    listed = (name.partition("/")[0] for name in bundled_table().names)
+    return {LOCAL, *OWN_PROVIDERS, *KEY_VARIABLES, *FAMILIES, *ACCOUNTS, *listed}
+
+
 TOOLS: Final = Kind("agent_tui.tools", "tool", _tool_type, reserved=_tool_names)
 COMMANDS: Final = Kind(
     "agent_tui.commands",
@@ -70,4 +104,22 @@ EXPORTS: Final = Kind(
     "agent_tui.exports", "ExportFormat", _export_type, _own_exports, guarded=_guarded_export
 )
 
-KINDS: Final[tuple[AnyKind, ...]] = (TOOLS, COMMANDS, IMPORTERS, EXPORTS)
+STRATEGIES: Final = Kind(
+    "agent_tui.strategies", "CompactionStrategy", _strategy_type, reserved=lambda: STRATEGY_NAMES
+)
+
+HOOKS: Final = Kind("agent_tui.hooks", "hook", _hook_type)
+
+PROVIDERS: Final = Kind(
+    "agent_tui.providers", "ModelProvider", _provider_type, reserved=_provider_names
+)
+
+KINDS: Final[tuple[AnyKind, ...]] = (
+    TOOLS,
+    COMMANDS,
+    IMPORTERS,
+    EXPORTS,
+    STRATEGIES,
+    HOOKS,
+    PROVIDERS,
+)

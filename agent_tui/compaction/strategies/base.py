@@ -8,7 +8,7 @@ from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import ModelClient, OnProgress, OnUsage
 from agent_tui.compaction.result import CompactionResult
 from agent_tui.compaction.summary.candidates import ModelLookup
-from agent_tui.config import CompactionSettings, CompactionStrategy
+from agent_tui.config import CompactionSettings
 from agent_tui.sessions.entries import ContextEditEntry
 from agent_tui.tokens import TokenCounter
 
@@ -99,9 +99,7 @@ class StrategyModule(Protocol):
         ...
 
 
-def target_when_asked(
-    strategy: CompactionStrategy, used: int, settings: CompactionSettings, target: int
-) -> int:
+def target_when_asked(strategy: str, used: int, settings: CompactionSettings, target: int) -> int:
     """The target, in tokens, of a compaction that the user requests by strategy name.
 
     It is `target`, as for automatic compaction. If the context is already below that, the user

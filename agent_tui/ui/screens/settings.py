@@ -298,7 +298,8 @@ class SettingsScreen(PickerScreen[SettingSpec]):
 def _values(spec: SettingSpec, present: str) -> ListingScreen[str]:
     """Lets the user pick one of the values a setting may have, a dot before the present one."""
     choices = tuple(
-        Choice(value, f"{'●' if value == present else ' '} {value}") for value in spec.choices
+        Choice(value, f"{'●' if value == present else ' '} {value}")
+        for value in dict.fromkeys((*spec.choices, present))  # or what a plugin brings
     )
     listing = Listing(spec.name, choices, "No such value.")
     return ListingScreen(listing, note=f"{spec.description}.", present=present)

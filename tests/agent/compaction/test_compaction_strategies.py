@@ -10,7 +10,7 @@ import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.compaction.strategies.hybrid import SYSTEM_PROMPT
-from agent_tui.config import CompactionSettings, CompactionStrategy
+from agent_tui.config import CompactionSettings
 from agent_tui.events import (
     AgentEvent,
     CompactionFailed,
@@ -104,9 +104,7 @@ async def test_the_tiers_wait_for_eight_tenths(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["tiered", "hybrid", "agent"])
-async def test_when_asked_it_works_in_the_same_session(
-    stage: Stage, strategy: CompactionStrategy
-) -> None:
+async def test_when_asked_it_works_in_the_same_session(stage: Stage, strategy: str) -> None:
     runtime = full(stage, compaction=CompactionSettings())
     file = runtime.conversation.log.path
     before = context_bytes(runtime.conversation.log.path_entries())

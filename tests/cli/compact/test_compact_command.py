@@ -242,7 +242,10 @@ def test_a_folder_that_cannot_be_written_is_named_and_the_session_kept(
 @pytest.mark.parametrize(
     ("argv", "problem"),
     [
-        (["--strategy", "magic"], "'magic' is not a strategy; choose from tiered, hybrid, agent"),
+        (
+            ["--strategy", "magic"],
+            "'magic'. Available: tiered, hybrid, agent. See",
+        ),
         (["--window", "0"], "'0' is not a number of tokens"),
         (["--window", "12k"], "'12k' is not a number of tokens"),
         (["--target", "1.5"], "'1.5' is not a fraction between 0 and 1"),

@@ -7,7 +7,7 @@ import pytest
 from agent_tui.compaction import strategies
 from agent_tui.compaction.strategies import registry
 from agent_tui.compaction.strategies.base import StrategyServices
-from agent_tui.compaction.strategies.registry import build_strategies, strategy_description
+from agent_tui.compaction.strategies.registry import build_strategies, strategy_descriptions
 from agent_tui.config import STRATEGY_NAMES
 from agent_tui.tokens import TokenCounter
 from tests.compaction.writer import Models
@@ -23,7 +23,7 @@ def build(services):
 def test_every_name_has_a_description_and_a_strategy(counter: TokenCounter):
     built = build_strategies(StrategyServices(None, counter, Models()))
     assert set(built) == set(STRATEGY_NAMES)
-    assert len({strategy_description(name) for name in STRATEGY_NAMES}) == len(STRATEGY_NAMES)
+    assert len({*strategy_descriptions().values()}) == len(STRATEGY_NAMES)
 
 
 def test_a_strategy_of_ones_own_is_a_file_and_a_name(
@@ -34,5 +34,4 @@ def test_a_strategy_of_ones_own_is_a_file_and_a_name(
     monkeypatch.setattr(registry, "STRATEGY_NAMES", (*STRATEGY_NAMES, "mine"))
     built = build_strategies(StrategyServices(None, counter, Models()))
     assert {str(name): made for name, made in built.items()}["mine"] == ("built with", counter)
-    descriptions = [strategy_description(name) for name in registry.STRATEGY_NAMES]
-    assert descriptions[-1] == "nothing at all"
+    assert strategy_descriptions()["mine"] == "nothing at all"
