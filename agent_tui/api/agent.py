@@ -12,7 +12,7 @@ from agent_tui import paths
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.api.session import Session
+from agent_tui.api.session import Session, session_or_folder
 from agent_tui.api.settings import library_settings
 from agent_tui.api.tools import FunctionTool
 from agent_tui.compaction.model_client import ModelClient
@@ -80,14 +80,16 @@ class Agent:
         cwd: The folder it works in; by default that of `session`, or the present one.
         permissions: Asked before each call that changes something or goes to the network. Without
             it the agent only reads.
-        session: A `Session` to continue in its file, or a folder in which a new one is kept.
-            Without it the conversation is in memory alone.
+        session: A `Session`, its file or its id, to continue it; or a folder in which a new one is
+            kept. Ids are searched where the program keeps its sessions. Without `session` the
+            conversation is in memory alone.
 
     Nothing is read from a user's settings, and nothing but `session` is written to their
     folders. Commands run without a sandbox, after `permissions` allowed them.
 
     Raises:
         UsageError: There is no model of that name, or the folder does not exist.
+        SessionError: There is no session with that id or in that file.
         TypeError: A tool is no function under `agent_tui.tool`, or `permissions` is no function.
         ValueError: Two tools have the same name.
     """
@@ -103,6 +105,7 @@ class Agent:
         permissions: Permissions | None = None,
         session: Session | str | Path | None = None,
     ) -> None:
+        session = session_or_folder(session)
         self._unopened = session if isinstance(session, Session) else None
         folder = Path(cwd or (self._unopened.cwd if self._unopened else ".")).resolve()
         if not folder.is_dir():
@@ -239,7 +242,7 @@ class Agent:
         self,
         settings: Settings,
         tools: Sequence[OfferedTool],
-        session: Session | str | Path | None,
+        session: Session | Path | None,
     ) -> RuntimeServices:
         """The services of a conversation, in a temporary folder except for `session`."""
         folder, models = Path(self._scratch.name), self._models
@@ -263,7 +266,7 @@ class Agent:
         return RuntimeServices(
             provider=models.provider,
             client=client,
-            store=SessionStore(Path(kept).resolve() if kept else folder / "sessions"),
+            store=SessionStore(kept or folder / "sessions"),
             toolbox=default_toolbox(keeper, is_trusted=trust.may_run_git, more=tools),
             counter=counter,
             ratios=TokenRatios(),

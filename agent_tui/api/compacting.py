@@ -29,7 +29,8 @@ from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import Settings
 from agent_tui.errors import CompactionError
-from agent_tui.messages import JsonObject, Message, ToolResultMessage, UserMessage
+from agent_tui.messages import JsonObject, Message, ToolResultMessage, UserMessage, images_in
+from agent_tui.omissions import IMAGE_MARK
 from agent_tui.providers.access import NO_MODEL, first_model, open_models
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.catalog import ModelCatalog
@@ -43,6 +44,8 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.replay.normalise import NO_RESULT_TEXT
 from agent_tui.tokens import TokenCounter
+
+_MORE_IMAGES = re.compile(r"\[(\d+) more images? left out\]")
 
 _TARGET_SHARE = 0.4
 """For an unknown window: the rest is for further work."""
@@ -150,6 +153,7 @@ async def acompact(
         entries[-1] = last.model_copy(update={"first_kept_entry_id": last.id})
     made = _given_again((*path, *entries), given, shape)
     if outcome.summary is not None:
+        _count_images(made, given)
         _remember(made[0], outcome.summary.carryover)
     return [*unchanged[:first], *made]
 
@@ -246,6 +250,32 @@ def _given_again(
             at += 1
     write_changed()
     return made
+
+
+def _count_images(made: Sequence[dict[str, object]], given: Sequence[_Given]) -> None:
+    """Add a line to the summary, the first of `made`, if images of `given` left no mark."""
+    before = [entry.message for one in given for entry in one.entries]
+    after = [message for one in read_messages(made) for message in one.messages]
+    missing = _images_and_marks(before) - _images_and_marks(after)
+    if missing > 0:
+        line = f"\n[{missing} more image{'s' if missing > 1 else ''} left out]"
+        made[0]["content"] = _extended(made[0]["content"], line)
+
+
+def _images_and_marks(messages: Sequence[Message]) -> int:
+    count = 0
+    for message in messages:
+        count += message.text.count(IMAGE_MARK) + sum(map(int, _MORE_IMAGES.findall(message.text)))
+        if isinstance(message, UserMessage | ToolResultMessage):
+            count += len(images_in(message.content))
+    return count
+
+
+def _extended(content: object, line: str) -> object:
+    """`content` of a message, a text or parts, with `line` at its end."""
+    if isinstance(content, str):
+        return content + line
+    return [*cast("list[object]", content), {"type": "text", "text": line.strip()}]
 
 
 def _cleaned(message: JsonObject) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """Conversations that are kept in files, for programs of one's own."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +14,9 @@ from agent_tui.sessions.context import build_context, sent_messages
 from agent_tui.sessions.listing.summary import SessionSummary, read_summary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
+
+_ID = re.compile(r"[0-9a-f]{8}[0-9a-f-]*")
+"""A session's id or its beginning, rather than the name of a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,21 @@ class Session:
             first_prompt=summary.first_prompt,
             modified=summary.modified,
         )
+
+
+def session_or_folder(given: Session | str | Path | None) -> Session | Path | None:
+    """The session that `given` names by its file or id, or else the folder it names.
+
+    Raises:
+        SessionError: It has the form of an id or a file, and there is no such session.
+    """
+    if given is None or isinstance(given, Session):
+        return given
+    path = Path(given)
+    is_id = isinstance(given, str) and _ID.fullmatch(given) and not path.is_dir()
+    if is_id or path.is_file() or path.suffix == ".jsonl":
+        return Session.open(given)
+    return path.resolve()
 
 
 def _store(folder: str | Path | None) -> SessionStore:
