@@ -12,7 +12,9 @@ from typing import Literal, TypeAlias
 from agent_tui import paths
 from agent_tui.cli.folders import present_folder_or_none
 from agent_tui.cli.login.keys import kept_keys
+from agent_tui.cli.plugins import load_plugins
 from agent_tui.cli.settings import user_config_path
+from agent_tui.commands.core.plugins import Plugins
 from agent_tui.config import LoadedSettings, load_settings
 from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.library import ModelLibrary
@@ -116,6 +118,7 @@ class Environment:
     library: ModelLibrary
     server_addresses: tuple[ServerAddress, ...]
     kept: FilledIn
+    plugins: Plugins
 
     @property
     def key_names(self) -> frozenset[str]:
@@ -131,6 +134,9 @@ class Environment:
 def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
     """The environment of this process; creates nothing, and queries only the keyring.
 
+    The plugins in the settings are imported here, as at a start: it moves the search path of
+    Python, which probes use in their threads.
+
     Args:
         server_ports: Where to look for servers on this machine.
     """
@@ -138,14 +144,16 @@ def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
     kept = kept_keys().fill(environ)
     loaded = load_settings(user_config_path(), environ)
     library = ModelLibrary(paths.models_dir())
+    cwd = present_folder_or_none()
     return Environment(
         environ=environ,
-        cwd=present_folder_or_none(),
+        cwd=cwd,
         loaded=loaded,
         catalog=ModelCatalog(loaded.settings, environ, server_ports=server_ports, library=library),
         library=library,
         server_addresses=usual_addresses(environ, server_ports),
         kept=kept,
+        plugins=load_plugins(loaded.settings.plugins, (cwd,) if cwd else ()),
     )
 
 
