@@ -11,6 +11,7 @@ from agent_tui.agent.prompt.mentions import ResourceReader, no_resources
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import PermissionMode, Settings
+from agent_tui.errors import IN_CHAT, Ways
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
@@ -53,6 +54,7 @@ class RuntimeServices:
         environ: Environment of the model's commands, without secrets.
         person_environ: That of the user's own commands, without the providers' keys.
         secrets: The providers' keys, which are masked in every message.
+        ways: Those of whoever reads the notices and errors.
         keeps_sessions: False for ``--no-session``.
         origin: What makes the sessions: ``print``, ``tour``, or empty for the user.
         keeps_mode: Whether sessions open in the present permission mode, not in the one they were
@@ -100,6 +102,7 @@ class RuntimeServices:
     environ: dict[str, str]
     person_environ: dict[str, str]
     secrets: tuple[str, ...] = ()
+    ways: Ways = IN_CHAT
     keeps_sessions: bool = True
     origin: str = ""
     keeps_mode: bool = False

@@ -13,12 +13,12 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.api.session import Session, session_or_folder
-from agent_tui.api.settings import library_settings
+from agent_tui.api.settings import errors_for_programs, library_settings
 from agent_tui.api.tools import FunctionTool
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import PermissionMode, PermissionSettings, Settings
-from agent_tui.errors import AgentTuiError, CompactionError, SessionError, UsageError
+from agent_tui.errors import IN_PROGRAM, AgentTuiError, CompactionError, SessionError, UsageError
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequest,
@@ -75,6 +75,7 @@ class Agent:
     Args:
         model: Its name with the provider's. The key comes from the provider's environment variable.
         base_url: Address of a server of your own.
+        api_key_env: Environment variable with its key; by default the provider's.
         window: Context window of the model in tokens, where its server does not say.
         tools: What the model may use beside its own tools: functions under `agent_tui.tool`.
         cwd: The folder it works in; by default that of `session`, or the present one.
@@ -99,6 +100,7 @@ class Agent:
         model: str,
         *,
         base_url: str | None = None,
+        api_key_env: str | None = None,
         window: int | None = None,
         tools: Sequence[FunctionTool[..., object]] = (),
         cwd: str | Path | None = None,
@@ -117,10 +119,16 @@ class Agent:
             raise TypeError("permissions is a function that gets an ApprovalRequest.")
         self._permissions = permissions
         settings = library_settings(
-            model, base_url, window, recall_other_sessions=False, hint_earlier_work=False
+            model,
+            base_url,
+            window,
+            api_key_env,
+            recall_other_sessions=False,
+            hint_earlier_work=False,
         )
-        self._models = open_models(settings, os.environ)
-        ref, _ = first_model(self._models.catalog, is_named=True)
+        self._models = open_models(settings, os.environ, ways=IN_PROGRAM)
+        with errors_for_programs():
+            ref, _ = first_model(self._models.catalog, is_named=True)
         self._scratch = TemporaryDirectory(prefix="agent-tui-", ignore_cleanup_errors=True)
         try:
             services = self._services(settings, [one.offered() for one in tools], session)
@@ -224,7 +232,8 @@ class Agent:
         if self._unopened is None:
             return
         path = self._unopened.path
-        await self._runtime.sessions.open(str(path), keep_model=True, here=True)
+        with errors_for_programs():
+            await self._runtime.sessions.open(str(path), keep_model=True, here=True)
         if self._runtime.conversation.log.path != path:
             raise SessionError(f"The session {path} cannot be written.")
         self._unopened = None
@@ -282,6 +291,7 @@ class Agent:
             environ=model_environ(os.environ, own_keys=keys, passed=passed),
             person_environ=person_environ(os.environ, own_keys=keys, passed=passed),
             secrets=key_values(os.environ, keys),
+            ways=IN_PROGRAM,
             keeps_sessions=kept is not None,
             keeps_mode=True,
             origin="library",

@@ -23,7 +23,7 @@ from agent_tui.api.messages import (
     shape_of,
     written_messages,
 )
-from agent_tui.api.settings import library_settings
+from agent_tui.api.settings import errors_for_programs, library_settings
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
@@ -94,6 +94,7 @@ async def acompact(
     *,
     model: str = "",
     base_url: str | None = None,
+    api_key_env: str | None = None,
     window: int | None = None,
     focus: str = "",
 ) -> list[dict[str, object]]:
@@ -105,6 +106,7 @@ async def acompact(
         model: Its name with the provider's, ``anthropic/claude-sonnet-5``; empty asks none. Its
             key is taken from the provider's environment variable.
         base_url: Address of a server of your own.
+        api_key_env: Environment variable with its key; by default the provider's.
         window: Context window of the model in tokens, where its server does not say. The messages
             and the question must fit in it; otherwise the model is not asked.
         focus: What the summary should pay attention to.
@@ -127,7 +129,8 @@ async def acompact(
     unchanged = [dict(message) for message in messages]
     if used <= target_tokens:
         return unchanged
-    async with _planner(model, base_url, window, counter) as (planner, ref, known_window):
+    settings = library_settings(model, base_url, window, api_key_env)
+    async with _planner(settings, counter) as (planner, ref, known_window):
         request = CompactionRequest(
             path=path,
             previous=previous,
@@ -160,17 +163,17 @@ async def acompact(
 
 @asynccontextmanager
 async def _planner(
-    model: str, base_url: str | None, window: int | None, counter: TokenCounter
+    settings: Settings, counter: TokenCounter
 ) -> AsyncGenerator[tuple[CompactionPlanner, ModelRef, int]]:
     """The planner, the model it asks, and that model's window; 0 if none is asked."""
-    settings = library_settings(model, base_url, window)
-    if not model:
+    if not settings.model:
         catalog = ModelCatalog(settings, os.environ)
         yield CompactionPlanner(None, counter, catalog), NO_MODEL, 0
         return
     models = open_models(settings, os.environ)
     try:
-        ref, _ = first_model(models.catalog, is_named=True)
+        with errors_for_programs():
+            ref, _ = first_model(models.catalog, is_named=True)
         info = await models.catalog.learn(ref)
         planner = CompactionPlanner(ModelClient(models.provider), counter, models.catalog)
         yield planner, ref, info.window

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from agent_tui import paths
+from agent_tui.api.settings import errors_for_programs
 from agent_tui.errors import SessionError
 from agent_tui.messages import JsonObject
 from agent_tui.providers.wires.chat.messages import openai_messages
@@ -73,7 +74,8 @@ class Session:
             SessionError: There is none, or there are several; the text names the nearest ones.
         """
         store = _store(folder)
-        return cls._at(store.find(str(ref), Path.cwd()), store)
+        with errors_for_programs():
+            return cls._at(store.find(str(ref), Path.cwd()), store)
 
     @classmethod
     def resume(cls, cwd: str | Path = ".", *, folder: str | Path | None = None) -> Self:
@@ -97,7 +99,7 @@ class Session:
         Raises:
             SessionError: The file is gone or cannot be read.
         """
-        with SessionLog.open(self.path, read_only=True) as log:
+        with errors_for_programs(), SessionLog.open(self.path, read_only=True) as log:
             context = build_context(log.path_entries(), carryover=log.header.compaction)
         return tuple(openai_messages("", sent_messages(context)))
 

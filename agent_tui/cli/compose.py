@@ -42,7 +42,7 @@ from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import LoadedSettings, PermissionMode, Settings
 from agent_tui.config.editor import SettingsEditor
-from agent_tui.errors import ConfigError, ToolError, UsageError
+from agent_tui.errors import IN_CHAT, IN_SHELL, ConfigError, ToolError, UsageError
 from agent_tui.installation import foreign_program
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.rule_book import RUN_SOURCE
@@ -174,7 +174,8 @@ def compose(
 
     unread_keys = () if arguments.is_demo else use_kept_keys().problems
     budget = Budget(arguments.max_cost_usd)
-    models = open_models(settings, os.environ, budget)
+    ways = IN_CHAT if is_interactive else IN_SHELL
+    models = open_models(settings, os.environ, budget, ways)
     if arguments.is_demo:
         cwd, model, model_problem = _demo_folder(), DEMO_MODEL, ""
     else:
@@ -261,6 +262,7 @@ def compose(
             environ=commands_environ,
             secrets=secrets,
         ),
+        ways=ways,
         keeps_sessions=arguments.keeps_session and not unkept,
         origin=arguments.origin,
         keeps_mode=bool(arguments.origin) or loaded.origin(("permission_mode",)).layer != "default",
@@ -350,7 +352,7 @@ def _fallback_model(arguments: Arguments, catalog: ModelCatalog) -> ModelRef | N
     try:
         return catalog.resolve(arguments.fallback_model)
     except ConfigError as error:
-        raise UsageError(error.message, error.hint) from error
+        raise UsageError(error.message, error.advice) from error
 
 
 def _rules_of_run(arguments: Arguments) -> tuple[Rule, ...]:
@@ -366,7 +368,7 @@ def _rules_of_run(arguments: Arguments) -> tuple[Rule, ...]:
             *(rule for text in arguments.allowed_net for rule in rules_for_names(text, RUN_SOURCE)),
         )
     except ConfigError as error:
-        raise UsageError(error.message, error.hint) from error
+        raise UsageError(error.message, error.advice) from error
 
 
 def _why_no_session_is_kept(sessions: Path) -> str:

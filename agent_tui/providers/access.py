@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from agent_tui import paths
 from agent_tui.config import Settings
-from agent_tui.errors import ConfigError, UsageError
+from agent_tui.errors import IN_CHAT, ConfigError, UsageError, Ways
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.providers.adapting import AdaptingProvider
 from agent_tui.providers.base import Chunk, ModelRef, ModelRequest, Provider
@@ -83,11 +83,15 @@ class ModelAccess:
 
 
 def open_models(
-    settings: Settings, environ: MutableMapping[str, str], budget: Budget | None = None
+    settings: Settings,
+    environ: MutableMapping[str, str],
+    budget: Budget | None = None,
+    ways: Ways = IN_CHAT,
 ) -> ModelAccess:
     """Open access to every model under `settings`, within `budget`; nothing is started yet.
 
     A key added to `environ` later takes effect at once, and in litellm's process when it restarts.
+    The errors of requests advise in `ways`.
     """
     library = ModelLibrary(paths.models_dir())
     local_key = secrets.token_urlsafe(24)
@@ -103,7 +107,7 @@ def open_models(
     local = LocalProvider(host, servers)
     catalog = ModelCatalog(settings, environ, library=library, served=local.served)
     own = {name: provider.build(environ) for name, provider in OWN_PROVIDERS.items()}
-    provider = AdaptingProvider(RoutedProvider(host, local, own), catalog.info, budget)
+    provider = AdaptingProvider(RoutedProvider(host, local, own), catalog.info, budget, ways)
     return ModelAccess(provider, host, catalog, library)
 
 
@@ -125,5 +129,5 @@ def first_model(
         return chosen or NO_MODEL, ""
     except ConfigError as error:
         if is_named:
-            raise UsageError(error.message, error.hint) from error
+            raise UsageError(error.message, error.advice) from error
         return NO_MODEL, str(error)

@@ -310,7 +310,7 @@ def test_the_mark_of_an_image_stands_with_the_words_it_came_with():
     talk = openai_talk()
     talk[9:9] = [with_image({"role": "user", "content": "This is what I see."})]
     made = agent_tui.compact(talk, 4_000)
-    assert "This is what I see.\n[image left out]" in made[1]["content"]
+    assert "This is what I see.\n[image left out]" in str(made[1]["content"])
 
 
 def test_the_public_names_and_their_signatures():
@@ -340,8 +340,8 @@ def test_the_public_names_and_their_signatures():
     signatures = {name: str(inspect.signature(one)) for name, one in names.items() if callable(one)}
     assert signatures == {
         "Agent": (
-            "(model: str, *, base_url: str | None = None, window: int | None = None, "
-            "tools: collections.abc.Sequence[agent_tui.api.tools.FunctionTool[..., object]] = (), "
+            "(model: str, *, base_url: str | None = None, api_key_env: str | None = None, "
+            "window: int | None = None, tools: collections.abc.Sequence[agent_tui.api.tools.FunctionTool[..., object]] = (), "
             "cwd: str | pathlib.Path | None = None, permissions: collections.abc.Callable["
             "[agent_tui.events.ApprovalRequest], bool | collections.abc.Awaitable[bool]] | None "
             "= None, session: agent_tui.api.session.Session | str | pathlib.Path | None = None"
@@ -363,7 +363,8 @@ def test_the_public_names_and_their_signatures():
         "acompact": (
             "(messages: collections.abc.Sequence[collections.abc.Mapping[str, typing.Any]], "
             "target_tokens: int, *, model: str = '', base_url: str | None = None, "
-            "window: int | None = None, focus: str = '') -> list[dict[str, object]]"
+            "api_key_env: str | None = None, window: int | None = None, focus: str = '') "
+            "-> list[dict[str, object]]"
         ),
     }
     with pytest.raises(AttributeError, match="no attribute 'compress'"):
