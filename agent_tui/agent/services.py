@@ -10,11 +10,14 @@ from agent_tui.agent.hooks.dispatcher import Hooks
 from agent_tui.agent.prompt.mentions import ResourceReader, no_resources
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
+from agent_tui.compaction.strategies.base import OnDecisions
 from agent_tui.config import PermissionMode, Settings
 from agent_tui.errors import IN_CHAT, Ways
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
+from agent_tui.providers.access import ModelAccess
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
+from agent_tui.providers.keys import key_values
 from agent_tui.providers.retry import Sleep
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
@@ -22,6 +25,7 @@ from agent_tui.tools.base import Toolbox
 from agent_tui.tools.files.open_texts import NoOpenTexts, OpenTexts
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.mcp.finding import ServerOffer
+from agent_tui.tools.processes.environment import model_environ, person_environ
 from agent_tui.tools.sandbox.proxy import NetworkGate
 
 
@@ -126,3 +130,46 @@ class RuntimeServices:
     sandbox_word: Callable[[Path], str] = lambda _cwd: ""
     report_fault: Callable[[BaseException], None] = lambda _fault: None
     open_texts: OpenTexts = field(default_factory=NoOpenTexts)
+
+
+def conversation_services(
+    models: ModelAccess,
+    *,
+    store: SessionStore,
+    toolbox: Toolbox,
+    make_permissions: Callable[[Path, PermissionMode], PermissionEngine],
+    trust: FolderTrust,
+    user_config_dir: Path,
+    output_dir: Path,
+    on_decisions: OnDecisions | None = None,
+) -> RuntimeServices:
+    """The services of conversations with `models`; those that not every front has are the defaults.
+
+    Commands get the environment of `models` without the providers' keys. The other arguments are as
+    for `RuntimeServices`, and `on_decisions` as for `CompactionPlanner`.
+    """
+    settings, environ = models.settings, models.environ
+    catalog, client, counter = models.catalog, ModelClient(models.provider), TokenCounter()
+    own_keys = catalog.secret_env_names()
+    passed = settings.permissions.pass_environment
+    return RuntimeServices(
+        provider=models.provider,
+        client=client,
+        store=store,
+        toolbox=toolbox,
+        counter=counter,
+        ratios=TokenRatios(),
+        compaction=CompactionPlanner(client, counter, catalog, on_decisions=on_decisions),
+        settings=settings,
+        make_permissions=make_permissions,
+        model_info=catalog.info,
+        learn_model=catalog.learn,
+        resolve_model=catalog.resolve,
+        user_config_dir=user_config_dir,
+        trust=trust,
+        output_dir=output_dir,
+        environ=model_environ(environ, own_keys=own_keys, passed=passed),
+        person_environ=person_environ(environ, own_keys=own_keys, passed=passed),
+        secrets=key_values(environ, own_keys),
+        ways=models.ways,
+    )

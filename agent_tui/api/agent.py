@@ -4,20 +4,19 @@ import inspect
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self, TypeAlias, cast
 
 from agent_tui import paths
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.services import RuntimeServices, conversation_services
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.api.session import Session, session_or_folder
 from agent_tui.api.settings import errors_for_programs, library_settings
 from agent_tui.api.tools import FunctionTool
-from agent_tui.compaction.model_client import ModelClient
-from agent_tui.compaction.planner import CompactionPlanner
-from agent_tui.config import PermissionMode, PermissionSettings, Settings
+from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import IN_PROGRAM, AgentTuiError, CompactionError, SessionError, UsageError
 from agent_tui.events import (
     AgentEvent,
@@ -39,10 +38,7 @@ from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.permissions.trust_file import TrustFile
 from agent_tui.providers.access import first_model, open_models
-from agent_tui.providers.keys import key_values
 from agent_tui.sessions.store import SessionStore
-from agent_tui.tokens import TokenCounter, TokenRatios
-from agent_tui.tools.processes.environment import model_environ, person_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import OfferedTool, default_toolbox
 
@@ -131,7 +127,7 @@ class Agent:
             ref, _ = first_model(self._models.catalog, is_named=True)
         self._scratch = TemporaryDirectory(prefix="agent-tui-", ignore_cleanup_errors=True)
         try:
-            services = self._services(settings, [one.offered() for one in tools], session)
+            services = self._services([one.offered() for one in tools], session)
         except ValueError:
             self._scratch.cleanup()
             raise
@@ -249,16 +245,12 @@ class Agent:
 
     def _services(
         self,
-        settings: Settings,
         tools: Sequence[OfferedTool],
         session: Session | Path | None,
     ) -> RuntimeServices:
         """The services of a conversation, in a temporary folder except for `session`."""
-        folder, models = Path(self._scratch.name), self._models
+        folder = Path(self._scratch.name)
         kept = session.folder if isinstance(session, Session) else session
-        keeper, counter, client = ProcessKeeper(), TokenCounter(), ModelClient(models.provider)
-        keys = models.catalog.secret_env_names()
-        passed = settings.permissions.pass_environment
         trust = FolderTrust(TrustFile(folder / "trust.json"))
 
         def make_permissions(workspace: Path, mode: PermissionMode) -> PermissionEngine:
@@ -272,27 +264,14 @@ class Agent:
                 git_risk=trust.git_risk,
             )
 
-        return RuntimeServices(
-            provider=models.provider,
-            client=client,
+        services = conversation_services(
+            self._models,
             store=SessionStore(kept or folder / "sessions"),
-            toolbox=default_toolbox(keeper, is_trusted=trust.may_run_git, more=tools),
-            counter=counter,
-            ratios=TokenRatios(),
-            compaction=CompactionPlanner(client, counter, models.catalog),
-            settings=settings,
+            toolbox=default_toolbox(ProcessKeeper(), is_trusted=trust.may_run_git, more=tools),
             make_permissions=make_permissions,
-            model_info=models.catalog.info,
-            learn_model=models.catalog.learn,
-            resolve_model=models.catalog.resolve,
-            user_config_dir=folder / "config",
             trust=trust,
+            user_config_dir=folder / "config",
             output_dir=folder / "outputs",
-            environ=model_environ(os.environ, own_keys=keys, passed=passed),
-            person_environ=person_environ(os.environ, own_keys=keys, passed=passed),
-            secrets=key_values(os.environ, keys),
-            ways=IN_PROGRAM,
-            keeps_sessions=kept is not None,
-            keeps_mode=True,
-            origin="library",
         )
+        is_kept = kept is not None
+        return replace(services, keeps_sessions=is_kept, keeps_mode=True, origin="library")

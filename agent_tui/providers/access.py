@@ -74,12 +74,18 @@ class ModelAccess:
         host: Calls remote models; starts litellm's process for those without one of our wires.
         catalog: The known models and their properties.
         library: The models on this machine.
+        settings: Those it was opened under.
+        environ: The environment with the keys.
+        ways: Those of whoever reads the errors.
     """
 
     provider: AdaptingProvider
     host: ProviderHost
     catalog: ModelCatalog
     library: ModelLibrary
+    settings: Settings
+    environ: Mapping[str, str]
+    ways: Ways
 
 
 def open_models(
@@ -108,7 +114,7 @@ def open_models(
     catalog = ModelCatalog(settings, environ, library=library, served=local.served)
     own = {name: provider.build(environ) for name, provider in OWN_PROVIDERS.items()}
     provider = AdaptingProvider(RoutedProvider(host, local, own), catalog.info, budget, ways)
-    return ModelAccess(provider, host, catalog, library)
+    return ModelAccess(provider, host, catalog, library, settings, environ, ways)
 
 
 def first_model(

@@ -341,7 +341,8 @@ def test_the_public_names_and_their_signatures():
     assert signatures == {
         "Agent": (
             "(model: str, *, base_url: str | None = None, api_key_env: str | None = None, "
-            "window: int | None = None, tools: collections.abc.Sequence[agent_tui.api.tools.FunctionTool[..., object]] = (), "
+            "window: int | None = None, "
+            "tools: collections.abc.Sequence[agent_tui.api.tools.FunctionTool[..., object]] = (), "
             "cwd: str | pathlib.Path | None = None, permissions: collections.abc.Callable["
             "[agent_tui.events.ApprovalRequest], bool | collections.abc.Awaitable[bool]] | None "
             "= None, session: agent_tui.api.session.Session | str | pathlib.Path | None = None"
