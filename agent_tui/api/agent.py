@@ -105,7 +105,7 @@ class Agent:
     ) -> None:
         session = session_or_folder(session)
         self._unopened = session if isinstance(session, Session) else None
-        folder = Path(cwd or (self._unopened.cwd if self._unopened else ".")).resolve()
+        folder = Path(cwd or (self._unopened.cwd if self._unopened else ".")).expanduser().resolve()
         if not folder.is_dir():
             raise UsageError(f"There is no folder {folder}.")
         for one in cast("Sequence[object]", tools):

@@ -130,7 +130,7 @@ def session_or_folder(given: Session | str | Path | None) -> Session | Path | No
     """
     if given is None or isinstance(given, Session):
         return given
-    path = Path(given)
+    path = Path(given).expanduser()
     is_id = isinstance(given, str) and _ID.fullmatch(given) and not path.is_dir()
     if is_id or path.is_file() or path.suffix == ".jsonl":
         return Session.open(given)
@@ -138,4 +138,5 @@ def session_or_folder(given: Session | str | Path | None) -> Session | Path | No
 
 
 def _store(folder: str | Path | None) -> SessionStore:
-    return SessionStore(Path(folder).resolve() if folder else paths.default_session_dir())
+    given = Path(folder).expanduser().resolve() if folder else None
+    return SessionStore(given or paths.default_session_dir())

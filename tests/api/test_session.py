@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui import Agent, Session, paths
+from agent_tui.cli.main import run
 from agent_tui.errors import SessionError
 from tests.support.openai_server import Call, OpenAiServer, Reply
 
@@ -97,6 +98,25 @@ async def test_an_id_or_a_file_continues_that_session(tmp_path: Path, work: Path
             assert (again.path, again.cwd) == (first.path, work)
         sent = server.chats[-1].body["messages"]
     assert [m["content"] for m in sent if m["role"] == "user"] == ["one", *["two"] * 4]
+
+
+async def test_the_program_lists_and_resumes_what_is_kept_in_its_folder(
+    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with OpenAiServer() as server:
+        kept = await said(server, "Colour one", cwd=work, session="~/kept")
+    assert kept.path.is_relative_to(tmp_path / "kept")
+    assert Session.list(work, folder="~/kept") == (kept,)
+    monkeypatch.chdir(work)
+    assert run(["sessions", "list", "--session-dir", str(tmp_path / "kept")]) == 0
+    assert "Colour one" in capsys.readouterr().out
+    assert run(["sessions", "list"]) == 0
+    assert "Colour one" not in capsys.readouterr().out
+    with OpenAiServer() as server:
+        kept = await said(server, "Colour two", cwd=work, session=paths.default_session_dir())
+    assert run(["sessions", "list"]) == 0
+    assert "Colour two" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
