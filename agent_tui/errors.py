@@ -1,18 +1,95 @@
 """The errors that users may see: what happened, and what to do next."""
 
+import re
+from dataclasses import dataclass, replace
+
+_WAY = re.compile(r"\{(\w+)(?::([^{}]*))?\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How the reader of a text does what it advises.
+
+    A text names a way in braces, such as ``Switch models with {model}.``. What follows a colon
+    there takes the place of ``%`` in the way.
+    """
+
+    model: str
+    new: str
+    compact: str
+    key_env: str
+    session_dir: str
+    sessions: str
+    or_keep_key: str
+    or_setting: str
+    setting_changes: str
+
+    def fill(self, text: str) -> str:
+        """`text` with the reader's ways in place of their names."""
+
+        def way_of(found: re.Match[str]) -> str:
+            way: str = getattr(self, found[1]) if found[1] in self.__slots__ else found[0]
+            return way.replace("%", found[2] or "")
+
+        return _WAY.sub(way_of, text).strip()
+
+
+IN_CHAT = Ways(
+    model="/model",
+    new="/new",
+    compact="/compact",
+    key_env="--api-key-env",
+    session_dir="--session-dir",
+    sessions="`agent-tui sessions list --all` shows all sessions.",
+    or_keep_key=" or with agent-tui login %",
+    or_setting=", or % in the settings",
+    setting_changes="% in /settings changes that.",
+)
+"""For a conversation on a screen, line by line or in an editor."""
+IN_SHELL = replace(
+    IN_CHAT,
+    model="--model",
+    new="a run without -c and -r",
+    compact="agent-tui -c -p /compact",
+    setting_changes="% in the settings changes that.",
+)
+"""For a command line, as with ``-p``."""
+IN_PROGRAM = Ways(
+    model="the argument model",
+    new="another Agent",
+    compact="Agent.compact()",
+    key_env="the argument api_key_env",
+    session_dir="the argument session",
+    sessions="Session.list() has all sessions; the argument folder says where to look.",
+    or_keep_key="",
+    or_setting="",
+    setting_changes="",
+)
+"""For a program that uses the library, which reads no settings."""
+
 
 class AgentTuiError(Exception):
     """Base of every error that is shown to the user unchanged.
 
     Args:
         message: What happened, naming the file, key or model concerned.
-        hint: What the user can do about it; empty if nothing.
+        advice: What the user can do about it, with the names of `Ways`; empty if nothing.
+
+    Attributes:
+        ways: Those of the reader, which `hint` and the text name.
     """
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    ways: Ways = IN_CHAT
+
+    def __init__(self, message: str, advice: str = "") -> None:
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.advice = advice
+
+    @property
+    def hint(self) -> str:
+        """What the reader can do about it, in the reader's ways; empty if nothing."""
+        return self.ways.fill(self.advice)
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".strip()

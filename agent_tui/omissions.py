@@ -2,10 +2,14 @@
 
 import re
 
+IMAGE_MARK = "[image left out]"
+"""The line that replaces an image."""
+
 _NUMBER = r"\d[\d,]*"
 _MARK = re.compile(
     rf"^[ \t]*(?:"
-    rf"\[\.\.\. {_NUMBER} \w+(?:, {_NUMBER} \w+)? left out \.\.\.\]"
+    rf"{re.escape(IMAGE_MARK)}"
+    rf"|\[\.\.\. {_NUMBER} \w+(?:, {_NUMBER} \w+)? left out \.\.\.\]"
     rf"|\[\.\.\. lines \d+-\d+ of \d+ left out \.\.\.\]"
     rf"|\[lines \d+-\d+ of \d+; use offset=\d+ for more(?:; cut at [^\]\n]*)?\]"
     rf"|.*\[recall [\w-]+\]"

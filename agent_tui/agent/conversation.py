@@ -315,7 +315,8 @@ class Conversation:
         events: list[AgentEvent] = []
         prompt = self.prompt
         if prompt.note and prompt.note != self.told_note:
-            events.append(Notice("warning" if prompt.is_too_small else "info", prompt.note))
+            note = self.services.ways.fill(prompt.note)
+            events.append(Notice("warning" if prompt.is_too_small else "info", note))
         self.told_note = prompt.note
         if usage != self.usage:
             self.usage = usage
@@ -348,10 +349,10 @@ class Conversation:
         room = window - reply_cap - round(self.overhead_tokens() * ratio)
         if size <= room:
             return ""
-        return (
+        return self.services.ways.fill(
             f"This message is about {size:,} tokens, but only about {max(room, 0):,} of this "
             f"model's {window:,}-token context window are free. Shorten it, put long text in a "
-            "file for the model to read in parts, or switch to a larger window with /model."
+            "file for the model to read in parts, or switch to a larger window with {model}."
         )
 
     @property

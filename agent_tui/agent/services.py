@@ -11,9 +11,13 @@ from agent_tui.agent.prompt.mentions import ResourceReader, no_resources
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import PermissionMode, Settings
+from agent_tui.errors import IN_CHAT, Ways
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
+from agent_tui.providers.access import ModelAccess
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
+from agent_tui.providers.catalog import ModelCatalog
+from agent_tui.providers.keys import key_values
 from agent_tui.providers.retry import Sleep
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
@@ -21,6 +25,7 @@ from agent_tui.tools.base import Toolbox
 from agent_tui.tools.files.open_texts import NoOpenTexts, OpenTexts
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.mcp.finding import ServerOffer
+from agent_tui.tools.processes.environment import model_environ, person_environ
 from agent_tui.tools.sandbox.proxy import NetworkGate
 
 
@@ -53,6 +58,7 @@ class RuntimeServices:
         environ: Environment of the model's commands, without secrets.
         person_environ: That of the user's own commands, without the providers' keys.
         secrets: The providers' keys, which are masked in every message.
+        ways: Those of whoever reads the notices and errors.
         keeps_sessions: False for ``--no-session``.
         origin: What makes the sessions: ``print``, ``tour``, or empty for the user.
         keeps_mode: Whether sessions open in the present permission mode, not in the one they were
@@ -100,6 +106,7 @@ class RuntimeServices:
     environ: dict[str, str]
     person_environ: dict[str, str]
     secrets: tuple[str, ...] = ()
+    ways: Ways = IN_CHAT
     keeps_sessions: bool = True
     origin: str = ""
     keeps_mode: bool = False
@@ -123,3 +130,48 @@ class RuntimeServices:
     sandbox_word: Callable[[Path], str] = lambda _cwd: ""
     report_fault: Callable[[BaseException], None] = lambda _fault: None
     open_texts: OpenTexts = field(default_factory=NoOpenTexts)
+
+
+def conversation_services(
+    models: ModelAccess,
+    *,
+    store: SessionStore,
+    toolbox: Toolbox,
+    make_permissions: Callable[[Path, PermissionMode], PermissionEngine],
+    trust: FolderTrust,
+    user_config_dir: Path,
+    output_dir: Path,
+    make_planner: Callable[
+        [ModelClient, TokenCounter, ModelCatalog], CompactionPlanner
+    ] = CompactionPlanner,
+) -> RuntimeServices:
+    """The services of conversations with `models`; those that not every front has are the defaults.
+
+    Commands get the environment of `models` without the providers' keys. The other arguments are as
+    for `RuntimeServices`.
+    """
+    settings, environ = models.settings, models.environ
+    catalog, client, counter = models.catalog, ModelClient(models.provider), TokenCounter()
+    own_keys = catalog.secret_env_names()
+    passed = settings.permissions.pass_environment
+    return RuntimeServices(
+        provider=models.provider,
+        client=client,
+        store=store,
+        toolbox=toolbox,
+        counter=counter,
+        ratios=TokenRatios(),
+        compaction=make_planner(client, counter, catalog),
+        settings=settings,
+        make_permissions=make_permissions,
+        model_info=catalog.info,
+        learn_model=catalog.learn,
+        resolve_model=catalog.resolve,
+        user_config_dir=user_config_dir,
+        trust=trust,
+        output_dir=output_dir,
+        environ=model_environ(environ, own_keys=own_keys, passed=passed),
+        person_environ=person_environ(environ, own_keys=own_keys, passed=passed),
+        secrets=key_values(environ, own_keys),
+        ways=models.ways,
+    )

@@ -4,21 +4,20 @@ import inspect
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self, TypeAlias, cast
 
 from agent_tui import paths
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.services import RuntimeServices, conversation_services
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.api.session import Session
-from agent_tui.api.settings import library_settings
+from agent_tui.api.session import Session, session_or_folder
+from agent_tui.api.settings import errors_for_programs, library_settings
 from agent_tui.api.tools import FunctionTool
-from agent_tui.compaction.model_client import ModelClient
-from agent_tui.compaction.planner import CompactionPlanner
-from agent_tui.config import PermissionMode, PermissionSettings, Settings
-from agent_tui.errors import AgentTuiError, CompactionError, SessionError, UsageError
+from agent_tui.config import PermissionMode, PermissionSettings
+from agent_tui.errors import IN_PROGRAM, AgentTuiError, CompactionError, SessionError, UsageError
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequest,
@@ -41,10 +40,7 @@ from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.permissions.trust_file import TrustFile
 from agent_tui.providers.access import first_model, open_models
-from agent_tui.providers.keys import key_values
 from agent_tui.sessions.store import SessionStore
-from agent_tui.tokens import TokenCounter, TokenRatios
-from agent_tui.tools.processes.environment import model_environ, person_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import OfferedTool, default_toolbox
 
@@ -79,19 +75,22 @@ class Agent:
     Args:
         model: Its name with the provider's. The key comes from the provider's environment variable.
         base_url: Address of a server of your own.
+        api_key_env: Environment variable with its key; by default the provider's.
         window: Context window of the model in tokens, where its server does not say.
         tools: What the model may use beside its own tools: functions under `agent_tui.tool`.
         cwd: The folder it works in; by default that of `session`, or the present one.
         permissions: Asked before each call that changes something or goes to the network. Without
             it the agent only reads.
-        session: A `Session` to continue in its file, or a folder in which a new one is kept.
-            Without it the conversation is in memory alone.
+        session: A `Session`, its file or its id, to continue it; or a folder in which a new one is
+            kept. Ids are searched where the program keeps its sessions. Without `session` the
+            conversation is in memory alone.
 
     Nothing is read from a user's settings, and nothing but `session` is written to their
     folders. Commands run without a sandbox, after `permissions` allowed them.
 
     Raises:
         UsageError: There is no model of that name, or the folder does not exist.
+        SessionError: There is no session with that id or in that file.
         TypeError: A tool is no function under `agent_tui.tool`, or `permissions` is no function.
         ValueError: Two tools have the same name.
     """
@@ -101,14 +100,16 @@ class Agent:
         model: str,
         *,
         base_url: str | None = None,
+        api_key_env: str | None = None,
         window: int | None = None,
         tools: Sequence[FunctionTool[..., object]] = (),
         cwd: str | Path | None = None,
         permissions: Permissions | None = None,
         session: Session | str | Path | None = None,
     ) -> None:
+        session = session_or_folder(session)
         self._unopened = session if isinstance(session, Session) else None
-        folder = Path(cwd or (self._unopened.cwd if self._unopened else ".")).resolve()
+        folder = Path(cwd or (self._unopened.cwd if self._unopened else ".")).expanduser().resolve()
         if not folder.is_dir():
             raise UsageError(f"There is no folder {folder}.")
         for one in cast("Sequence[object]", tools):
@@ -118,13 +119,19 @@ class Agent:
             raise TypeError("permissions is a function that gets an ApprovalRequest.")
         self._permissions = permissions
         settings = library_settings(
-            model, base_url, window, recall_other_sessions=False, hint_earlier_work=False
+            model,
+            base_url,
+            window,
+            api_key_env,
+            recall_other_sessions=False,
+            hint_earlier_work=False,
         )
-        self._models = open_models(settings, os.environ)
-        ref, _ = first_model(self._models.catalog, is_named=True)
+        self._models = open_models(settings, os.environ, ways=IN_PROGRAM)
+        with errors_for_programs():
+            ref, _ = first_model(self._models.catalog, is_named=True)
         self._scratch = TemporaryDirectory(prefix="agent-tui-", ignore_cleanup_errors=True)
         try:
-            services = self._services(settings, [one.offered() for one in tools], session)
+            services = self._services([one.offered() for one in tools], session)
         except ValueError:
             self._scratch.cleanup()
             raise
@@ -225,7 +232,8 @@ class Agent:
         if self._unopened is None:
             return
         path = self._unopened.path
-        await self._runtime.sessions.open(str(path), keep_model=True, here=True)
+        with errors_for_programs():
+            await self._runtime.sessions.open(str(path), keep_model=True, here=True)
         if self._runtime.conversation.log.path != path:
             raise SessionError(f"The session {path} cannot be written.")
         self._unopened = None
@@ -241,16 +249,12 @@ class Agent:
 
     def _services(
         self,
-        settings: Settings,
         tools: Sequence[OfferedTool],
-        session: Session | str | Path | None,
+        session: Session | Path | None,
     ) -> RuntimeServices:
         """The services of a conversation, in a temporary folder except for `session`."""
-        folder, models = Path(self._scratch.name), self._models
+        folder = Path(self._scratch.name)
         kept = session.folder if isinstance(session, Session) else session
-        keeper, counter, client = ProcessKeeper(), TokenCounter(), ModelClient(models.provider)
-        keys = models.catalog.secret_env_names()
-        passed = settings.permissions.pass_environment
         trust = FolderTrust(TrustFile(folder / "trust.json"))
 
         def make_permissions(workspace: Path, mode: PermissionMode) -> PermissionEngine:
@@ -264,26 +268,14 @@ class Agent:
                 git_risk=trust.git_risk,
             )
 
-        return RuntimeServices(
-            provider=models.provider,
-            client=client,
-            store=SessionStore(Path(kept).resolve() if kept else folder / "sessions"),
-            toolbox=default_toolbox(keeper, is_trusted=trust.may_run_git, more=tools),
-            counter=counter,
-            ratios=TokenRatios(),
-            compaction=CompactionPlanner(client, counter, models.catalog),
-            settings=settings,
+        services = conversation_services(
+            self._models,
+            store=SessionStore(kept or folder / "sessions"),
+            toolbox=default_toolbox(ProcessKeeper(), is_trusted=trust.may_run_git, more=tools),
             make_permissions=make_permissions,
-            model_info=models.catalog.info,
-            learn_model=models.catalog.learn,
-            resolve_model=models.catalog.resolve,
-            user_config_dir=folder / "config",
             trust=trust,
+            user_config_dir=folder / "config",
             output_dir=folder / "outputs",
-            environ=model_environ(os.environ, own_keys=keys, passed=passed),
-            person_environ=person_environ(os.environ, own_keys=keys, passed=passed),
-            secrets=key_values(os.environ, keys),
-            keeps_sessions=kept is not None,
-            keeps_mode=True,
-            origin="library",
         )
+        is_kept = kept is not None
+        return replace(services, keeps_sessions=is_kept, keeps_mode=True, origin="library")

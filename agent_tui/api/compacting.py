@@ -23,13 +23,14 @@ from agent_tui.api.messages import (
     shape_of,
     written_messages,
 )
-from agent_tui.api.settings import library_settings
+from agent_tui.api.settings import errors_for_programs, library_settings
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import Settings
 from agent_tui.errors import CompactionError
-from agent_tui.messages import JsonObject, Message, ToolResultMessage, UserMessage
+from agent_tui.messages import JsonObject, Message, ToolResultMessage, UserMessage, images_in
+from agent_tui.omissions import IMAGE_MARK
 from agent_tui.providers.access import NO_MODEL, first_model, open_models
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.catalog import ModelCatalog
@@ -43,6 +44,8 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.replay.normalise import NO_RESULT_TEXT
 from agent_tui.tokens import TokenCounter
+
+_MORE_IMAGES = re.compile(r"\[(\d+) more images? left out\]")
 
 _TARGET_SHARE = 0.4
 """For an unknown window: the rest is for further work."""
@@ -91,6 +94,7 @@ async def acompact(
     *,
     model: str = "",
     base_url: str | None = None,
+    api_key_env: str | None = None,
     window: int | None = None,
     focus: str = "",
 ) -> list[dict[str, object]]:
@@ -102,6 +106,7 @@ async def acompact(
         model: Its name with the provider's, ``anthropic/claude-sonnet-5``; empty asks none. Its
             key is taken from the provider's environment variable.
         base_url: Address of a server of your own.
+        api_key_env: Environment variable with its key; by default the provider's.
         window: Context window of the model in tokens, where its server does not say. The messages
             and the question must fit in it; otherwise the model is not asked.
         focus: What the summary should pay attention to.
@@ -124,7 +129,8 @@ async def acompact(
     unchanged = [dict(message) for message in messages]
     if used <= target_tokens:
         return unchanged
-    async with _planner(model, base_url, window, counter) as (planner, ref, known_window):
+    settings = library_settings(model, base_url, window, api_key_env)
+    async with _planner(settings, counter) as (planner, ref, known_window):
         request = CompactionRequest(
             path=path,
             previous=previous,
@@ -150,23 +156,24 @@ async def acompact(
         entries[-1] = last.model_copy(update={"first_kept_entry_id": last.id})
     made = _given_again((*path, *entries), given, shape)
     if outcome.summary is not None:
+        _count_images(made, given)
         _remember(made[0], outcome.summary.carryover)
     return [*unchanged[:first], *made]
 
 
 @asynccontextmanager
 async def _planner(
-    model: str, base_url: str | None, window: int | None, counter: TokenCounter
+    settings: Settings, counter: TokenCounter
 ) -> AsyncGenerator[tuple[CompactionPlanner, ModelRef, int]]:
     """The planner, the model it asks, and that model's window; 0 if none is asked."""
-    settings = library_settings(model, base_url, window)
-    if not model:
+    if not settings.model:
         catalog = ModelCatalog(settings, os.environ)
         yield CompactionPlanner(None, counter, catalog), NO_MODEL, 0
         return
     models = open_models(settings, os.environ)
     try:
-        ref, _ = first_model(models.catalog, is_named=True)
+        with errors_for_programs():
+            ref, _ = first_model(models.catalog, is_named=True)
         info = await models.catalog.learn(ref)
         planner = CompactionPlanner(ModelClient(models.provider), counter, models.catalog)
         yield planner, ref, info.window
@@ -246,6 +253,32 @@ def _given_again(
             at += 1
     write_changed()
     return made
+
+
+def _count_images(made: Sequence[dict[str, object]], given: Sequence[_Given]) -> None:
+    """Add a line to the summary, the first of `made`, if images of `given` left no mark."""
+    before = [entry.message for one in given for entry in one.entries]
+    after = [message for one in read_messages(made) for message in one.messages]
+    missing = _images_and_marks(before) - _images_and_marks(after)
+    if missing > 0:
+        line = f"\n[{missing} more image{'s' if missing > 1 else ''} left out]"
+        made[0]["content"] = _extended(made[0]["content"], line)
+
+
+def _images_and_marks(messages: Sequence[Message]) -> int:
+    count = 0
+    for message in messages:
+        count += message.text.count(IMAGE_MARK) + sum(map(int, _MORE_IMAGES.findall(message.text)))
+        if isinstance(message, UserMessage | ToolResultMessage):
+            count += len(images_in(message.content))
+    return count
+
+
+def _extended(content: object, line: str) -> object:
+    """`content` of a message, a text or parts, with `line` at its end."""
+    if isinstance(content, str):
+        return content + line
+    return [*cast("list[object]", content), {"type": "text", "text": line.strip()}]
 
 
 def _cleaned(message: JsonObject) -> dict[str, object]:

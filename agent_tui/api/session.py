@@ -1,11 +1,13 @@
 """Conversations that are kept in files, for programs of one's own."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Self
 
 from agent_tui import paths
+from agent_tui.api.settings import errors_for_programs
 from agent_tui.errors import SessionError
 from agent_tui.messages import JsonObject
 from agent_tui.providers.wires.chat.messages import openai_messages
@@ -13,6 +15,9 @@ from agent_tui.sessions.context import build_context, sent_messages
 from agent_tui.sessions.listing.summary import SessionSummary, read_summary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
+
+_ID = re.compile(r"[0-9a-f]{8}[0-9a-f-]*")
+"""A session's id or its beginning, rather than the name of a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,8 @@ class Session:
             SessionError: There is none, or there are several; the text names the nearest ones.
         """
         store = _store(folder)
-        return cls._at(store.find(str(ref), Path.cwd()), store)
+        with errors_for_programs():
+            return cls._at(store.find(str(ref), Path.cwd()), store)
 
     @classmethod
     def resume(cls, cwd: str | Path = ".", *, folder: str | Path | None = None) -> Self:
@@ -93,7 +99,7 @@ class Session:
         Raises:
             SessionError: The file is gone or cannot be read.
         """
-        with SessionLog.open(self.path, read_only=True) as log:
+        with errors_for_programs(), SessionLog.open(self.path, read_only=True) as log:
             context = build_context(log.path_entries(), carryover=log.header.compaction)
         return tuple(openai_messages("", sent_messages(context)))
 
@@ -116,5 +122,21 @@ class Session:
         )
 
 
+def session_or_folder(given: Session | str | Path | None) -> Session | Path | None:
+    """The session that `given` names by its file or id, or else the folder it names.
+
+    Raises:
+        SessionError: It has the form of an id or a file, and there is no such session.
+    """
+    if given is None or isinstance(given, Session):
+        return given
+    path = Path(given).expanduser()
+    is_id = isinstance(given, str) and _ID.fullmatch(given) and not path.is_dir()
+    if is_id or path.is_file() or path.suffix == ".jsonl":
+        return Session.open(given)
+    return path.resolve()
+
+
 def _store(folder: str | Path | None) -> SessionStore:
-    return SessionStore(Path(folder).resolve() if folder else paths.default_session_dir())
+    given = Path(folder).expanduser().resolve() if folder else None
+    return SessionStore(given or paths.default_session_dir())

@@ -4,12 +4,13 @@ import asyncio
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from agent_tui import paths
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.services import conversation_services
 from agent_tui.atomic_files import remove_leftovers
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.compact.debug_log import context_debug_log
@@ -38,11 +39,10 @@ from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.commands.core.plugin_kinds import HOOKS, IMPORTERS, PROVIDERS, STRATEGIES, TOOLS
 from agent_tui.commands.core.plugins import Plugins
-from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import LoadedSettings, PermissionMode, Settings
 from agent_tui.config.editor import SettingsEditor
-from agent_tui.errors import ConfigError, ToolError, UsageError
+from agent_tui.errors import IN_CHAT, IN_SHELL, ConfigError, ToolError, UsageError
 from agent_tui.installation import foreign_program
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.rule_book import RUN_SOURCE
@@ -52,18 +52,15 @@ from agent_tui.providers.access import NO_MODEL, ModelAccess, first_model, open_
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.budget import Budget
 from agent_tui.providers.catalog import ModelCatalog
-from agent_tui.providers.keys import key_values
 from agent_tui.providers.log_file import fault_reporter
 from agent_tui.providers.scripted.demo import DEMO_MODEL, prepare_demo_folder
 from agent_tui.sessions.file.lock import session_status
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
-from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
-from agent_tui.tools.processes.environment import model_environ, person_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.sandbox.sandbox import Sandbox
@@ -178,7 +175,8 @@ def compose(
 
     unread_keys = () if arguments.is_demo else use_kept_keys().problems
     budget = Budget(arguments.max_cost_usd)
-    models = open_models(settings, os.environ, budget, plugins.of(PROVIDERS))
+    ways = IN_CHAT if is_interactive else IN_SHELL
+    models = open_models(settings, os.environ, budget, ways, plugins.of(PROVIDERS))
     if arguments.is_demo:
         cwd, model, model_problem = _demo_folder(), DEMO_MODEL, ""
     else:
@@ -218,13 +216,11 @@ def compose(
         permissions.book.add_run_rules(_rules_of_run(arguments))
         return permissions
 
-    counter, client = TokenCounter(), ModelClient(models.provider)
-    passed = settings.permissions.pass_environment
-    commands_environ = model_environ(os.environ, own_keys=own_keys, passed=passed)
-    secrets = key_values(os.environ, own_keys)
-    services = RuntimeServices(
-        provider=models.provider,
-        client=client,
+    def has_sandbox(workspace: Path) -> bool:
+        return sandbox.state(workspace).is_on
+
+    shared = conversation_services(
+        models,
         store=store,
         toolbox=CombinedToolbox(
             default_toolbox(
@@ -236,32 +232,24 @@ def compose(
             ),
             servers,
         ),
-        counter=counter,
-        ratios=TokenRatios(),
-        compaction=CompactionPlanner(
-            client,
-            counter,
-            models.catalog,
+        make_permissions=make_permissions,
+        trust=trust,
+        user_config_dir=paths.user_config_dir(),
+        output_dir=paths.user_cache_dir() / "outputs",
+        make_planner=partial(
+            CompactionPlanner,
             on_decisions=context_debug_log(os.environ, paths.log_file()),
             brought=plugins.of(STRATEGIES),
         ),
-        settings=settings,
-        make_permissions=make_permissions,
-        model_info=models.catalog.info,
-        learn_model=models.catalog.learn,
-        resolve_model=models.catalog.resolve,
-        user_config_dir=paths.user_config_dir(),
-        trust=trust,
-        output_dir=paths.user_cache_dir() / "outputs",
-        environ=commands_environ,
-        person_environ=person_environ(os.environ, own_keys=own_keys, passed=passed),
-        secrets=secrets,
+    )
+    services = replace(
+        shared,
         hooks=conversation_hooks(
             Settings() if arguments.is_demo else settings,
             trust,
             keeper,
-            environ=commands_environ,
-            secrets=secrets,
+            environ=shared.environ,
+            secrets=shared.secrets,
             brought=[one.spec for one in plugins.of(HOOKS)],
         ),
         keeps_sessions=arguments.keeps_session and not unkept,
@@ -275,9 +263,9 @@ def compose(
         most_replies=arguments.max_turns,
         fallback_model=_fallback_model(arguments, models.catalog),
         trees=WorkTrees(keeper),
-        has_sandbox=lambda workspace: sandbox.state(workspace).is_on,
+        has_sandbox=has_sandbox,
         sandbox_word=sandbox.word,
-        report_fault=fault_reporter(paths.log_file(), secrets),
+        report_fault=fault_reporter(paths.log_file(), shared.secrets),
         note_writes=sandbox.accept,
         close_walls=sandbox.close_walls,
         network=sandbox.parts.gate,
@@ -356,7 +344,7 @@ def _fallback_model(arguments: Arguments, catalog: ModelCatalog) -> ModelRef | N
     try:
         return catalog.resolve(arguments.fallback_model)
     except ConfigError as error:
-        raise UsageError(error.message, error.hint) from error
+        raise UsageError(error.message, error.advice) from error
 
 
 def _rules_of_run(arguments: Arguments) -> tuple[Rule, ...]:
@@ -372,7 +360,7 @@ def _rules_of_run(arguments: Arguments) -> tuple[Rule, ...]:
             *(rule for text in arguments.allowed_net for rule in rules_for_names(text, RUN_SOURCE)),
         )
     except ConfigError as error:
-        raise UsageError(error.message, error.hint) from error
+        raise UsageError(error.message, error.advice) from error
 
 
 def _why_no_session_is_kept(sessions: Path) -> str:

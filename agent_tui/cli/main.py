@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from agent_tui.cli.subcommands import SUBCOMMANDS
-from agent_tui.errors import AgentTuiError, UsageError
+from agent_tui.errors import IN_SHELL, AgentTuiError, UsageError
 from agent_tui.paths import ensure_home
 
 
@@ -48,6 +48,7 @@ def run(argv: Sequence[str]) -> int:
 def _complain(error: AgentTuiError) -> None:
     from agent_tui.cli.output import complain
 
+    error.ways = IN_SHELL
     complain(str(error))
 
 

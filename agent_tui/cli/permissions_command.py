@@ -201,7 +201,7 @@ def _given_rules(arguments: argparse.Namespace) -> Iterator[Rule]:
             try:
                 yield parse_rule(text, kind, RUN_SOURCE)
             except ConfigError as error:
-                raise UsageError(f"--{kind}: {error.message}", error.hint) from error
+                raise UsageError(f"--{kind}: {error.message}", error.advice) from error
 
 
 def _calls_from(text: bytes) -> list[JsonValue]:

@@ -42,6 +42,7 @@ def load_plugins(
 
     brought: dict[str, list[Named]] = {kind.group: [] for kind in kinds}
     problems: list[str] = []
+    parts: dict[str, list[str]] = {}
     for package in packages:
         shown = printable_line(package)
         try:
@@ -56,6 +57,7 @@ def load_plugins(
         except (ValueError, OSError) as error:
             problems.append(f"The metadata of the plugin {shown} cannot be read: {error}.")
             continue
+        parts[shown] = []
         for kind in kinds:
             for entry in entries.select(group=kind.group):
                 try:
@@ -64,9 +66,10 @@ def load_plugins(
                     if clash := next((name for name in kind.names(value) if name in taken), ""):
                         raise _UnusableError(f"{clash} exists already")
                     brought[kind.group].append(kind.guarded(value))
+                    parts[shown].append(f"{kind.maker} {value.name}")
                 except _UnusableError as error:
                     problems.append(f"Of the plugin {shown}, {entry.name} was not loaded: {error}.")
-    return Plugins(brought, tuple(dict.fromkeys(problems)))
+    return Plugins(brought, tuple(dict.fromkeys(problems)), parts)
 
 
 def _checked(value: object, entry: "EntryPoint", kind: AnyKind) -> Named:

@@ -20,7 +20,7 @@ from agent_tui.commands.trust import ask_about_workspace
 from agent_tui.errors import AgentTuiError
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import printable_line
-from agent_tui.sessions.export.formats import EXPORT_FORMATS, export_target, write_export
+from agent_tui.sessions.export.formats import export_target, write_export
 from agent_tui.sessions.file.lock import SessionStatus
 from agent_tui.sessions.importers.discovery import foreign_agents, foreign_sessions
 from agent_tui.sessions.importers.import_session import import_session
@@ -132,7 +132,7 @@ async def name(front: Front, argument: str) -> None:
 
 
 @command(
-    f"[{'|'.join(form.name for form in EXPORT_FORMATS)}] [path]",
+    lambda plugins: f"[{'|'.join(form.name for form in plugins.of(EXPORTS))}] [path]",
     completions=lambda front: tuple(
         Completion(form.name, form.about) for form in front.services.plugins.of(EXPORTS)
     ),

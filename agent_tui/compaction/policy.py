@@ -123,11 +123,11 @@ class RefillWatch:
         return self.refills > 0 and self.refills % _REFILLS_IN_A_ROW == 0
 
     def message(self, filling: str) -> str:
-        """The message for the user; `filling` names what fills the context."""
+        """The message, with names of `Ways`; `filling` names what fills the context."""
         return (
             f"The context filled up again within {_REFILL_REPLIES} replies, "
             f"{self.refills} times in a row. Mostly: {filling}. Ask for smaller pieces, or choose "
-            "a model with a larger window with /model."
+            "a model with a larger window with {model}."
         )
 
     def after_reply(self) -> "RefillWatch":
@@ -156,12 +156,12 @@ class Breaker:
 
     @property
     def message(self) -> str:
-        """The message for the user while it is open; empty otherwise."""
+        """The message while it is open, with names of `Ways`; empty otherwise."""
         if not self.is_open:
             return ""
         return (
             f"Automatic compaction stopped after {self.failures} failures in a row. "
-            "Restart it with /compact, or choose another model with /model."
+            "Restart it with {compact}, or choose another model with {model}."
         )
 
     def after_failure(self) -> "Breaker":

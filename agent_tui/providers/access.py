@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from agent_tui import paths
 from agent_tui.config import Settings
-from agent_tui.errors import ConfigError, UsageError
+from agent_tui.errors import IN_CHAT, ConfigError, UsageError, Ways
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.providers.adapting import AdaptingProvider
 from agent_tui.providers.base import Chunk, ModelRef, ModelRequest, Provider
@@ -74,24 +74,31 @@ class ModelAccess:
         host: Calls remote models; starts litellm's process for those without one of our wires.
         catalog: The known models and their properties.
         library: The models on this machine.
+        settings: Those it was opened under.
+        environ: The environment with the keys.
+        ways: Those of whoever reads the errors.
     """
 
     provider: AdaptingProvider
     host: ProviderHost
     catalog: ModelCatalog
     library: ModelLibrary
+    settings: Settings
+    environ: Mapping[str, str]
+    ways: Ways
 
 
 def open_models(
     settings: Settings,
     environ: MutableMapping[str, str],
     budget: Budget | None = None,
+    ways: Ways = IN_CHAT,
     brought: Sequence[ModelProvider] = (),
 ) -> ModelAccess:
     """Open access to every model under `settings`, within `budget`; nothing is started yet.
 
     A key added to `environ` later takes effect at once, and in litellm's process when it restarts.
-    `brought` are the providers of plugins.
+    The errors of requests advise in `ways`; `brought` are the providers of plugins.
     """
     library = ModelLibrary(paths.models_dir())
     local_key = secrets.token_urlsafe(24)
@@ -108,8 +115,8 @@ def open_models(
     own = providers_with(brought)
     catalog = ModelCatalog(settings, environ, library=library, served=local.served, own=own)
     built = {name: provider.build(environ) for name, provider in own.items()}
-    provider = AdaptingProvider(RoutedProvider(host, local, built), catalog.info, budget)
-    return ModelAccess(provider, host, catalog, library)
+    provider = AdaptingProvider(RoutedProvider(host, local, built), catalog.info, budget, ways)
+    return ModelAccess(provider, host, catalog, library, settings, environ, ways)
 
 
 def first_model(
@@ -130,5 +137,5 @@ def first_model(
         return chosen or NO_MODEL, ""
     except ConfigError as error:
         if is_named:
-            raise UsageError(error.message, error.hint) from error
+            raise UsageError(error.message, error.advice) from error
         return NO_MODEL, str(error)

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Protocol
 
+from agent_tui.errors import IN_CHAT, Ways
 from agent_tui.providers.base import (
     Chunk,
     ModelInfo,
@@ -41,6 +42,7 @@ class AdaptingProvider:
         inner: The provider that sends the requests.
         info: Returns what is known of a model.
         budget: What may be spent; None for no limit.
+        ways: Those of whoever reads the errors.
     """
 
     def __init__(
@@ -48,10 +50,12 @@ class AdaptingProvider:
         inner: Provider,
         info: Callable[[ModelRef], ModelInfo],
         budget: Budget | None = None,
+        ways: Ways = IN_CHAT,
     ) -> None:
         self._inner = inner
         self._info = info
         self._budget = budget or Budget()
+        self._ways = ways
         self._text_tools = TextTools(info)
         self._adapters: tuple[Adapter, ...] = (self._text_tools, Pictures(info))
 
@@ -75,6 +79,7 @@ class AdaptingProvider:
                         yield chunk
                 return
             except ProviderError as error:
+                error.ways = self._ways
                 if has_begun or not any(one.learn(sent, error) for one in self._adapters):
                     raise
 

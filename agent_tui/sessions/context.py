@@ -17,7 +17,9 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserContent,
     UserMessage,
+    images_in,
 )
+from agent_tui.omissions import IMAGE_MARK
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     Carryover,
@@ -327,7 +329,7 @@ def edited_message(message: Message, edit: ContextEditEntry) -> Message | None:
     """`message` with the content of `edit`; None if the edit omits it.
 
     A reply keeps its calls unless the edit has calls itself; a result is never omitted completely:
-    calls and results stay paired.
+    calls and results stay paired. An image that the edit leaves out leaves a line.
     """
     replacement = edit.replacement
     match message:
@@ -337,10 +339,12 @@ def edited_message(message: Message, edit: ContextEditEntry) -> Message | None:
         case _ if replacement is None:
             return None
         case UserMessage():
-            given = replacement if isinstance(replacement, str) else _user_parts(replacement)
-            return message.model_copy(update={"content": given})
+            parts = _user_parts(replacement, images_in(message.content))
+            is_text = isinstance(replacement, str) and len(parts) == 1
+            return message.model_copy(update={"content": replacement if is_text else parts})
         case ToolResultMessage():
-            return message.model_copy(update={"content": _user_parts(replacement)})
+            parts = _user_parts(replacement, images_in(message.content))
+            return message.model_copy(update={"content": parts})
         case AssistantMessage():
             return message.model_copy(update={"content": _reply_parts(message, replacement)})
         case BashExecutionMessage():
@@ -354,10 +358,13 @@ def edited_message(message: Message, edit: ContextEditEntry) -> Message | None:
 
 def _user_parts(
     replacement: str | tuple[UserContent | AssistantContent, ...],
+    images: Sequence[ImageContent] = (),
 ) -> tuple[UserContent, ...]:
-    if isinstance(replacement, str):
-        return (TextContent(text=replacement),)
-    return tuple(part for part in replacement if isinstance(part, TextContent | ImageContent))
+    """The parts of `replacement`, and a line for each of the `images` that it leaves out."""
+    given = (TextContent(text=replacement),) if isinstance(replacement, str) else replacement
+    parts = [part for part in given if isinstance(part, TextContent | ImageContent)]
+    left_out = len(images) - sum(isinstance(part, ImageContent) for part in parts)
+    return (*parts, *(TextContent(text=IMAGE_MARK) for _ in range(left_out)))
 
 
 def _reply_parts(

@@ -89,9 +89,7 @@ class SessionLog:
             SessionError: The file cannot be read, or is no session.
         """
         if not path.is_file():
-            raise SessionError(
-                f"{path} does not exist.", "`agent-tui sessions list` shows all sessions."
-            )
+            raise SessionError(f"{path} does not exist.", "{sessions}")
         lock = None if read_only else SessionLock(path)
         try:
             state, parsed = read_session(path)

@@ -168,8 +168,7 @@ class SessionStore:
         if (helper := self._helper_named(ref)) is not None:
             return helper
         near = _near(ref, sessions)
-        listing = "`agent-tui sessions list --all` shows all sessions."
-        hint = f"Similar: {_shown(near)}." if near else listing
+        hint = f"Similar: {_shown(near)}." if near else "{sessions}"
         raise SessionError(f'There is no session "{ref}".', hint)
 
     def _helper_named(self, start: str) -> Path | None:

@@ -1,6 +1,7 @@
 """`agent_tui.Agent` over a real server on loopback."""
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,8 +11,10 @@ from pydantic import Field
 import agent_tui
 from agent_tui import Agent, tool
 from agent_tui.api.tools import FunctionTool
-from agent_tui.errors import AgentTuiError, CompactionError, UsageError
+from agent_tui.errors import IN_PROGRAM, AgentTuiError, CompactionError, UsageError
 from agent_tui.events import ApprovalRequest, TextDelta, ToolFinished, ToolStarted, TurnFinished
+from agent_tui.providers.base import ModelRef
+from agent_tui.providers.faults.classify import Fault, provider_error
 from tests.support.openai_server import Call, OpenAiServer, Reply, bad_key
 
 
@@ -155,6 +158,71 @@ async def test_a_failure_is_raised_with_its_reason(tmp_path: Path):
             with pytest.raises(AgentTuiError) as caught:
                 await one.ask("hi")
     assert "key" in str(caught.value).lower()
+
+
+async def test_the_key_is_that_of_the_named_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("MINE", "sk-mine")
+    with OpenAiServer() as server:
+        server.play(Reply(text="Hello."))
+        async with agent(server, tmp_path, api_key_env="MINE") as one:
+            await one.ask("hi")
+        assert server.chats[0].headers["authorization"] == "Bearer sk-mine"
+
+
+COMMANDS = re.compile(r"(?<!\S)/(?!v1)\w|--\w|agent-tui|in the settings|[{}]")
+
+
+async def test_a_failure_advises_what_a_program_can_do(tmp_path: Path):
+    with OpenAiServer() as server:
+        server.play(bad_key())
+        async with agent(server, tmp_path) as one:
+            with pytest.raises(AgentTuiError, match="the argument api_key_env") as caught:
+                await one.ask("hi")
+    assert not COMMANDS.search(str(caught.value))
+
+
+FAULTS = {
+    "auth": Fault("Error", "no", 401),
+    "not_found": Fault("Error", "the model does not exist", 404),
+    "rate_limit": Fault("Error", "no", 429),
+    "quota": Fault("Error", "no", 402),
+    "overloaded": Fault("Error", "model is loading", 503),
+    "server": Fault("Error", "no", 502),
+    "network": Fault("Error", "no", causes=["ConnectionRefusedError"]),
+    "address": Fault("PageError", "<html>"),
+    "timeout": Fault("IdleTimeout", "no"),
+    "context_overflow": Fault("Error", "maximum context length is 10 tokens", 400),
+    "content_filter": Fault("Error", "content_filter", 400),
+    "bad_request": Fault("Error", "no", 400),
+    "endless": Fault("EndlessReplyError", "no"),
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.parametrize("base_url", ["", "http://127.0.0.1:1/v1"])
+@pytest.mark.parametrize("model", ["anthropic/a", "mistral/a"])
+def test_every_failure_of_a_request_does(kind: str, base_url: str, model: str):
+    error = provider_error(FAULTS[kind], ModelRef(model, base_url))
+    error.ways = IN_PROGRAM
+    assert error.kind == kind
+    assert error.hint
+    assert not COMMANDS.search(error.hint)
+
+
+async def test_a_message_that_is_too_long_advises_what_a_program_can_do(tmp_path: Path):
+    with OpenAiServer() as server:
+        async with agent(server, tmp_path, window=3_000) as one:
+            with pytest.raises(AgentTuiError, match="window with the argument model") as caught:
+                await one.ask("word " * 20_000)
+    assert not COMMANDS.search(str(caught.value))
+
+
+def test_a_model_that_is_not_known_is_an_error_for_programs(tmp_path: Path):
+    with pytest.raises(UsageError) as caught:
+        Agent("", base_url="http://127.0.0.1:1/v1", cwd=tmp_path)
+    assert caught.value.hint == "Choose one with the argument model."
 
 
 async def test_a_tool_that_would_end_the_program_does_not(tmp_path: Path):

@@ -19,6 +19,7 @@ from tests.support.openai_server import OpenAiServer, Reply
 from tests.support.runtime import GOOD_SUMMARY
 
 RULE = "Never touch poetry.lock."
+PNG = "iVBORw0KGgoAAAANSUhEUg=="
 SYSTEM = {"role": "system", "content": "You are an agent of somebody's."}
 
 
@@ -271,6 +272,47 @@ def test_calls_thinking_and_pictures_go_through_both_shapes():
     assert '"is_error": true' in json.dumps(again[2])
 
 
+def with_image(message: dict[str, Any]) -> dict[str, Any]:
+    """`message` with an image beside its text, or in its first tool result."""
+    content = message["content"]
+    if isinstance(content, list) and content[0]["type"] == "tool_result":
+        source = {"type": "base64", "media_type": "image/png", "data": PNG}
+        inner = [
+            {"type": "text", "text": content[0]["content"]},
+            {"type": "image", "source": source},
+        ]
+        return {**message, "content": [{**content[0], "content": inner}, *content[1:]]}
+    image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
+    return {**message, "content": [{"type": "text", "text": content}, image]}
+
+
+def images_and_marks(messages: Sequence[Any]) -> int:
+    text = json.dumps(messages)
+    more = map(int, re.findall(r"\[(\d+) more images? left out\]", text))
+    return text.count(PNG) + text.count("[image left out]") + sum(more)
+
+
+@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+@pytest.mark.parametrize("target", [800, 3_000, 12_000])
+def test_every_image_that_is_left_out_leaves_a_mark(shape: str, target: int):
+    talk = openai_talk() if shape == "openai" else anthropic_talk()
+    talk = [with_image(one) if one["role"] in ("user", "tool") else one for one in talk]
+    there = images_and_marks(talk)
+    made = agent_tui.compact(talk, target)
+    assert json.dumps(made).count(PNG) < there == images_and_marks(made)
+    last = json.dumps(talk[-9 if shape == "openai" else -10 :])
+    later = json.loads(re.sub(r'"(call_|t)(\d+[ab]?)"', r'"\1new\2"', last))
+    again = agent_tui.compact([*made, *later], target)
+    assert images_and_marks(again) == there + images_and_marks(later)
+
+
+def test_the_mark_of_an_image_stands_with_the_words_it_came_with():
+    talk = openai_talk()
+    talk[9:9] = [with_image({"role": "user", "content": "This is what I see."})]
+    made = agent_tui.compact(talk, 4_000)
+    assert "This is what I see.\n[image left out]" in str(made[1]["content"])
+
+
 def test_the_public_names_and_their_signatures():
     names = {name: getattr(agent_tui, name) for name in agent_tui.__all__}
     given = inspect.signature(names.pop("command")).parameters
@@ -308,7 +350,8 @@ def test_the_public_names_and_their_signatures():
     signatures = {name: str(inspect.signature(one)) for name, one in names.items() if callable(one)}
     assert signatures == {
         "Agent": (
-            "(model: str, *, base_url: str | None = None, window: int | None = None, "
+            "(model: str, *, base_url: str | None = None, api_key_env: str | None = None, "
+            "window: int | None = None, "
             "tools: collections.abc.Sequence[agent_tui.api.tools.FunctionTool[..., object]] = (), "
             "cwd: str | pathlib.Path | None = None, permissions: collections.abc.Callable["
             "[agent_tui.events.ApprovalRequest], bool | collections.abc.Awaitable[bool]] | None "
@@ -337,7 +380,8 @@ def test_the_public_names_and_their_signatures():
         "acompact": (
             "(messages: collections.abc.Sequence[collections.abc.Mapping[str, typing.Any]], "
             "target_tokens: int, *, model: str = '', base_url: str | None = None, "
-            "window: int | None = None, focus: str = '') -> list[dict[str, object]]"
+            "api_key_env: str | None = None, window: int | None = None, focus: str = '') "
+            "-> list[dict[str, object]]"
         ),
     }
     with pytest.raises(AttributeError, match="no attribute 'compress'"):

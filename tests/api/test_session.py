@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui import Agent, Session
+from agent_tui import Agent, Session, paths
+from agent_tui.cli.main import run
 from agent_tui.errors import SessionError
 from tests.support.openai_server import Call, OpenAiServer, Reply
 
@@ -87,6 +88,47 @@ async def test_a_session_gives_no_permission(tmp_path: Path, work: Path) -> None
         async with Agent("some-model", base_url=server.base_url, session=kept) as one:
             await one.ask("Write it")
     assert not (work / "a.txt").exists()
+
+
+async def test_an_id_or_a_file_continues_that_session(tmp_path: Path, work: Path) -> None:
+    with OpenAiServer() as server:
+        first = await said(server, "one", cwd=work, session=paths.default_session_dir())
+        for name in (first.id, first.id[:8], first.path, str(first.path)):
+            again = await said(server, "two", session=name)
+            assert (again.path, again.cwd) == (first.path, work)
+        sent = server.chats[-1].body["messages"]
+    assert [m["content"] for m in sent if m["role"] == "user"] == ["one", *["two"] * 4]
+
+
+async def test_the_program_lists_and_resumes_what_is_kept_in_its_folder(
+    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with OpenAiServer() as server:
+        kept = await said(server, "Colour one", cwd=work, session="~/kept")
+    assert kept.path.is_relative_to(tmp_path / "kept")
+    assert Session.list(work, folder="~/kept") == (kept,)
+    monkeypatch.chdir(work)
+    assert run(["sessions", "list", "--session-dir", str(tmp_path / "kept")]) == 0
+    assert "Colour one" in capsys.readouterr().out
+    assert run(["sessions", "list"]) == 0
+    assert "Colour one" not in capsys.readouterr().out
+    with OpenAiServer() as server:
+        kept = await said(server, "Colour two", cwd=work, session=paths.default_session_dir())
+    assert run(["sessions", "list"]) == 0
+    assert "Colour two" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "name", ["01993c2a", "01993c2a-77aa-4a3e-8a51-2f4a0d6d7f11", "gone/kept.jsonl"]
+)
+def test_the_name_of_a_session_that_is_gone_makes_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SessionError, match=name):
+        Agent("some-model", base_url="http://127.0.0.1:1/v1", session=name)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_there_is_not_is_said(tmp_path: Path) -> None:

@@ -256,7 +256,7 @@ async def test_nobody_at_home_is_no_model_and_says_what_to_do() -> None:
     ports = {"Ollama": 1, "LM Studio": 1, "llama.cpp": 1, "vLLM": 1}
     assert await ModelCatalog(Settings(), {}, table=TABLE, server_ports=ports).found() == ()
     assert models_of("http://127.0.0.1:1/v1") == ()
-    with pytest.raises(ConfigError, match="--model"):
+    with pytest.raises(ConfigError, match="/model"):
         catalog(Settings(base_url="http://127.0.0.1:1/v1")).default_model()
 
 

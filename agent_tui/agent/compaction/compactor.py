@@ -64,8 +64,7 @@ _SINCE_SHARE = 0.4
 
 _LARGE_WINDOW, _EARLY_SHARE = 200_000, 0.7
 _WHY_EARLY = (
-    "Compacted at {trigger:,} of {window:,} tokens: a larger context costs more with each request. "
-    "compaction.trigger_tokens in /settings changes that."
+    "Compacted at {trigger:,} of {window:,} tokens: a larger context costs more with each request."
 )
 
 _LONGEST_LIFE_S = 3_600.0
@@ -221,7 +220,7 @@ class Compactor:
             self._say_why_early(emit)
         if reason == "threshold" and conversation.refill.is_in_vain:
             filling = await asyncio.to_thread(largest_sources, full, conversation.services.counter)
-            emit(Notice("warning", conversation.refill.message(filling)))
+            emit(Notice("warning", self._services.ways.fill(conversation.refill.message(filling))))
         await hooks.after_compaction(event)
         return outcome
 
@@ -230,7 +229,9 @@ class Compactor:
         window, trigger = self._conversation.model_info.window, self._conversation.limits.trigger
         is_early = window > _LARGE_WINDOW and trigger < window * _EARLY_SHARE
         if is_early and self._services.is_first_time("told-of-trigger-tokens"):
-            emit(Notice("info", _WHY_EARLY.format(trigger=trigger, window=window)))
+            why = _WHY_EARLY.format(trigger=trigger, window=window)
+            way = self._services.ways.fill("{setting_changes:compaction.trigger_tokens}")
+            emit(Notice("info", f"{why} {way}".rstrip()))
 
     async def compact_here(self, strategy: str, focus: str, emit: Emit) -> None:
         """Compact in place with `strategy` because the user asked for it."""
@@ -425,7 +426,7 @@ class Compactor:
         was_open = conversation.breaker.is_open
         conversation.breaker = conversation.breaker.after_failure()
         if conversation.breaker.is_open and not was_open:
-            emit(Notice("warning", conversation.breaker.message))
+            emit(Notice("warning", self._services.ways.fill(conversation.breaker.message)))
 
 
 def finished_event(

@@ -292,7 +292,7 @@ def _note(
     if 0 < window < LEAST_WINDOW:
         return (
             f"This model's context window ({window:,} tokens) is too small. Choose another model "
-            "with /model, or start its server with a larger context (at least 2,048 tokens)."
+            "with {model}, or start its server with a larger context (at least 2,048 tokens)."
         )
     cut = ", ".join(_shown(file.path, parts.cwd) for file in files if file.is_cut and file.block)
     missing = ", ".join(_shown(file.path, parts.cwd) for file in files if not file.block)

@@ -77,7 +77,7 @@ _MOST_SENT_ON = 3
 _KEPT = "The partial reply is kept; the model is asked to continue it."
 _STUCK = (
     "Stopped: the model keeps repeating tool calls without making progress. "
-    "Tell it what to do instead, or choose another model with /model."
+    "Tell it what to do instead, or choose another model with {model}."
 )
 _BABBLES = "Stopped: the model keeps repeating the same text."
 _NOT_TO_BE_HAD = ("address", "quota", "not_found")
@@ -280,7 +280,8 @@ class Turn:
             raise _TurnEnded(TurnFinished(ending, can_continue=ending == "aborted"))
         await self._tools.pin_instructions()
         if self._tools.repetition.is_stuck:
-            raise _TurnEnded(TurnFinished("error", _STUCK, can_continue=True))
+            stuck = self._conversation.services.ways.fill(_STUCK)
+            raise _TurnEnded(TurnFinished("error", stuck, can_continue=True))
 
     async def _say(self, text: str, images: tuple[ImageContent, ...]) -> None:
         message, notices = await self._message(text, images)
@@ -309,7 +310,14 @@ class Turn:
             alike = conversation.sessions_begun_like(text) if is_new else ()
             why_held = conversation.permissions.why_attaching_asks
             return user_message(
-                text, images, conversation.cwd, info, alike, why_held, resources=resources
+                text,
+                images,
+                conversation.cwd,
+                info,
+                alike,
+                why_held,
+                resources=resources,
+                ways=conversation.services.ways,
             )
 
         return await asyncio.to_thread(read)
@@ -361,7 +369,8 @@ class Turn:
             return
         await self._make_room("threshold" if is_due else "overflow")
         if conversation.is_overfull:
-            raise _TurnEnded(TurnFinished("error", _too_large(conversation.usage)))
+            too_large = conversation.services.ways.fill(_too_large(conversation.usage))
+            raise _TurnEnded(TurnFinished("error", too_large))
 
     async def _say_usage(self) -> None:
         self._say_mends()
@@ -574,8 +583,8 @@ class Turn:
 def _too_large(usage: ContextUsage) -> str:
     return (
         f"The conversation has about {usage.used:,} tokens and cannot be compacted to fit this "
-        f"model's context window ({usage.window:,}). Start a new session with /new, or choose a "
-        "model with a larger window with /model."
+        f"model's context window ({usage.window:,}). Start a new session with {{new}}, or choose "
+        "a model with a larger window with {model}."
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from agent_tui.agent.prompt.mentions import AttachedResource, attach
 from agent_tui.attachments import earlier_work_block
+from agent_tui.errors import IN_CHAT, Ways
 from agent_tui.messages import ImageContent, TextContent, UserContent, UserMessage
 from agent_tui.providers.base import ModelInfo
 from agent_tui.safe_text import printable_line
@@ -125,12 +126,13 @@ class MessageQueue:
         return taken
 
 
-def image_refusal(info: ModelInfo) -> str:
+def image_refusal(info: ModelInfo, ways: Ways = IN_CHAT) -> str:
     """Why this model gets no images; empty if it supports them."""
     if info.sees_images:
         return ""
     known = "may not support images" if info.source == "guess" else "does not support images"
-    return f"{info.name} {known}; the path is sent as text. /model switches models."
+    said = f"{info.name} {known}; the path is sent as text. Switch models with {{model}}."
+    return ways.fill(said)
 
 
 def user_message(
@@ -142,6 +144,7 @@ def user_message(
     why_held: Callable[[Path], str] = lambda _path: "",
     *,
     resources: Sequence[AttachedResource] = (),
+    ways: Ways = IN_CHAT,
 ) -> tuple[UserMessage, tuple[str, ...]]:
     """The message, and notices about it for the user. Reads files.
 
@@ -153,8 +156,9 @@ def user_message(
         alike: Earlier sessions to hint at.
         why_held: Why a mentioned file is not attached without asking; empty if it may be.
         resources: The mentioned resources that servers returned.
+        ways: Those of whoever reads the notices.
     """
-    refusal = image_refusal(info)
+    refusal = image_refusal(info, ways)
     attached = attach(
         text, cwd, info.window, image_refusal=refusal, why_held=why_held, resources=resources
     )

@@ -181,7 +181,7 @@ def _named(name: str) -> SettingSpec:
     try:
         return setting_named(name)
     except ConfigError as error:
-        raise UsageError(error.message, error.hint) from error
+        raise UsageError(error.message, error.advice) from error
 
 
 def _key(name: str) -> SettingKey:

@@ -15,6 +15,7 @@ from agent_tui.cli.login.keys import kept_keys
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.cli.settings import user_config_path
 from agent_tui.commands.core.plugin_kinds import PROVIDERS
+from agent_tui.commands.core.plugins import Plugins
 from agent_tui.config import LoadedSettings, load_settings
 from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.library import ModelLibrary
@@ -119,6 +120,7 @@ class Environment:
     library: ModelLibrary
     server_addresses: tuple[ServerAddress, ...]
     kept: FilledIn
+    plugins: Plugins
 
     @property
     def key_names(self) -> frozenset[str]:
@@ -134,6 +136,9 @@ class Environment:
 def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
     """The environment of this process; creates nothing, and queries only the keyring.
 
+    The plugins in the settings are imported here, as at a start: it moves the search path of
+    Python, which probes use in their threads.
+
     Args:
         server_ports: Where to look for servers on this machine.
     """
@@ -142,7 +147,7 @@ def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
     loaded = load_settings(user_config_path(), environ)
     library = ModelLibrary(paths.models_dir())
     cwd = present_folder_or_none()
-    brought = load_plugins(loaded.settings.plugins, (cwd,) if cwd else (), (PROVIDERS,))
+    plugins = load_plugins(loaded.settings.plugins, (cwd,) if cwd else ())
     return Environment(
         environ=environ,
         cwd=cwd,
@@ -152,11 +157,12 @@ def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
             environ,
             server_ports=server_ports,
             library=library,
-            own=providers_with(brought.of(PROVIDERS)),
+            own=providers_with(plugins.of(PROVIDERS)),
         ),
         library=library,
         server_addresses=usual_addresses(environ, server_ports),
         kept=kept,
+        plugins=plugins,
     )
 
 

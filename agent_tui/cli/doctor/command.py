@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from agent_tui.cli.doctor.check import Environment, Probe
 
 _DESCRIPTION = """\
-Check versions, settings, keys, models, servers, tools, sandbox, hooks and
-folders, and suggest fixes. Keys are never shown or tried. Only servers on this
-machine and the base_url in your settings are contacted. The exit code is 1 if
-something does not work."""
+Check versions, settings, keys, models, servers, tools, sandbox, hooks, plugins
+and folders, and suggest fixes. Keys are never shown or tried. Only servers on
+this machine and the base_url in your settings are contacted. The exit code is 1
+if something does not work."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -67,6 +67,7 @@ def all_probes(env: "Environment") -> "tuple[Probe, ...]":
         ("tools", "programs", machine.check_tools),
         ("tools", "sandbox", machine.check_sandbox),
         ("hooks", "hooks", settings.check_hooks),
+        ("plugins", "plugins", settings.check_plugins),
         ("folders", "folders", folders.check_folders),
         ("folders", "sessions", folders.check_sessions),
         ("working folder", "folder", folders.check_workspace),

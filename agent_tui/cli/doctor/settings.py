@@ -1,4 +1,4 @@
-"""Checks what the user has set: settings, rules, keys and hooks."""
+"""Checks what the user has set: settings, rules, keys, hooks and plugins."""
 
 import re
 from collections.abc import Iterator
@@ -162,6 +162,14 @@ def check_hooks(env: Environment) -> Iterator[Check]:
             yield Check(spec.event, "warning", f"{first} not found: {shown}", advice)
         else:
             yield Check(spec.event, "ok", shown)
+
+
+def check_plugins(env: Environment) -> Iterator[Check]:
+    """Report what each plugin in the settings brings, and what of it was not loaded and why."""
+    for package, parts in env.plugins.parts.items():
+        yield Check(package, "ok" if parts else "info", ", ".join(parts) or "brings nothing")
+    for problem in env.plugins.problems:
+        yield Check("not loaded", "warning", problem, _FIX)
 
 
 def _is_missing(env: Environment, program: str) -> bool:

@@ -2,10 +2,11 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.plugins import Plugins
 
 CommandFunction: TypeAlias = Callable[[Front, str], Awaitable[None]]
 
@@ -28,6 +29,7 @@ class Completion:
 Completions: TypeAlias = Iterable[str | Completion]
 CompletionSource: TypeAlias = Callable[[Front], Completions | Awaitable[Completions]]
 """Slow sources are awaited, in a separate task."""
+HintSource: TypeAlias = Callable[[Plugins], str]
 CommandSource: TypeAlias = Literal["program", "user", "project", "server"]
 Need: TypeAlias = Literal["", "person", "list", "screen"]
 """What a command requires: somebody who answers, lists to choose from, or a screen."""
@@ -49,6 +51,7 @@ class Command:
         takes_path: Whether paths complete the last word of the argument, after `completions`.
         needs: What the front must have.
         source: Where it comes from: the program, a prompt file of person or project, an MCP server.
+        hint_with: The hint for the argument if it depends on the plugins.
     """
 
     name: str
@@ -62,6 +65,7 @@ class Command:
     takes_path: bool = False
     needs: Need = ""
     source: CommandSource = "program"
+    hint_with: HintSource | None = None
 
     @property
     def needs_argument(self) -> bool:
@@ -83,6 +87,12 @@ class Command:
         """``/name [argument]``."""
         return f"/{self.name} {self.argument_hint}".rstrip()
 
+    def among(self, plugins: Plugins) -> "Command":
+        """The command with the hint that fits what `plugins` bring."""
+        if self.hint_with is None:
+            return self
+        return replace(self, argument_hint=self.hint_with(plugins))
+
     def missing_in(self, front: Front) -> str:
         """Why it cannot work in `front`; empty if it can."""
         match self.needs:
@@ -101,7 +111,7 @@ class Command:
 
 
 def command(
-    argument: str = "",
+    argument: str | HintSource = "",
     *,
     aliases: tuple[str, ...] = (),
     refusal: str = "",
@@ -113,7 +123,8 @@ def command(
     """Make a function a slash command: its name and its docstring's first line describe it.
 
     Args:
-        argument: Hint for the argument, in ``[]`` if it is optional.
+        argument: Hint for the argument, in ``[]`` if it is optional; a function if it depends on
+            the plugins.
         aliases: Other names.
         refusal: If given, the command is refused while a turn runs, with these words.
         completions: Possible arguments.
@@ -126,7 +137,7 @@ def command(
         return Command(
             name=getattr(function, "__name__", "").rstrip("_"),
             description=(inspect.getdoc(function) or "").partition("\n")[0].removesuffix("."),
-            argument_hint=argument,
+            argument_hint=argument if isinstance(argument, str) else argument(Plugins()),
             run=function,
             aliases=aliases,
             refusal=refusal,
@@ -134,6 +145,7 @@ def command(
             harmless=harmless,
             takes_path=takes_path,
             needs=needs,
+            hint_with=None if isinstance(argument, str) else argument,
         )
 
     return make

@@ -62,10 +62,12 @@ class Plugins:
     Args:
         brought: The values of packages, by the group of their kind.
         problems: What could not be loaded, and what to do.
+        parts: What each package brings, such as ``tool weather``.
     """
 
     brought: Mapping[str, Sequence[Named]] = field(default_factory=dict[str, Sequence[Named]])
     problems: tuple[str, ...] = ()
+    parts: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
     def of(self, kind: Kind[ValueT]) -> tuple[ValueT, ...]:
         """All of `kind`: the program's own, then those of packages."""

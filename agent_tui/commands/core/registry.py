@@ -184,5 +184,5 @@ def built_in_commands(plugins: Plugins | None = None) -> CommandRegistry:
     }
     first = [commands.pop(name) for name in _FIRST if name in commands]
     own = (*first, *(commands[name] for name in sorted(commands)))
-    brought = plugins.of(COMMANDS) if plugins else ()
-    return CommandRegistry((*own, *brought))
+    plugins = plugins or Plugins()
+    return CommandRegistry(entry.among(plugins) for entry in (*own, *plugins.of(COMMANDS)))

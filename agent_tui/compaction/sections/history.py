@@ -14,12 +14,13 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
+from agent_tui.omissions import IMAGE_MARK
 from agent_tui.sessions.entries import Entry, MessageEntry
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message of the user's."""
+    """A message of the user's; each of its images is a line."""
 
     entry_id: str
     text: str
@@ -58,7 +59,8 @@ def read_history(path: Sequence[Entry]) -> tuple[Event, ...]:
         if output is not None:
             events.append(Done(entry.id, output, _changed_files(entry.message)))
         elif isinstance(entry.message, UserMessage):
-            if text := without_attachments(entry.message.text).strip():
+            written = without_attachments(entry.message.text).strip()
+            if text := "\n".join((written, *(IMAGE_MARK for _ in entry.message.images))).strip():
                 events.append(Said(entry.id, text))
             events += [Done(entry.id, _read(file)) for file in attached_files(entry.message.text)]
         elif isinstance(entry.message, AssistantMessage):

@@ -11,6 +11,7 @@ from agent_tui.compaction.sections.findings import first_sentence
 from agent_tui.compaction.sections.history import Done, Event, Replied, Said
 from agent_tui.compaction.shorten import one_line, shorten_middle
 from agent_tui.compaction.tiers.describe import outcome_line
+from agent_tui.omissions import IMAGE_MARK
 from agent_tui.tokens import TokenCounter
 
 _FENCED = re.compile(r"^```[^\n`]*\n.*?^```\s*$", re.MULTILINE | re.DOTALL)
@@ -100,7 +101,8 @@ def _told(step: _Step, level: int, folders: Sequence[str]) -> list[str]:
     lines: list[str] = []
     match step.lead:
         case Said(text=text):
-            lines.append(f"[the user] {one_line(text, _SAID_CHARS[level])}")
+            said = text.replace(IMAGE_MARK, "[image]")  # the mark is with the user's messages
+            lines.append(f"[the user] {one_line(said, _SAID_CHARS[level])}")
         case Replied(text=text):
             if own := _own_words(text, level):
                 lines.append(own)
@@ -132,7 +134,8 @@ def _own_words(text: str, level: int) -> str:
 def _action_line(action: Done, level: int, folders: Sequence[str]) -> str:
     came = _outcome(action, level)
     subject = _subject(action, level, folders)
-    return f"- {subject}{f' -> {came}' if came else ''} [{action.entry_id}]"
+    images = f" {IMAGE_MARK}" * action.output.images
+    return f"- {subject}{f' -> {came}' if came else ''}{images} [{action.entry_id}]"
 
 
 def _subject(event: Done, level: int, folders: Sequence[str]) -> str:
@@ -178,4 +181,5 @@ def _is_look(event: Done) -> bool:
         return False
     if output.action.command:
         return is_looking_around(output.action.command)
-    return output.action.kind in ("read", "other") and "todos" not in output.action.arguments
+    is_look = output.action.kind in ("read", "other") and not output.images
+    return is_look and "todos" not in output.action.arguments

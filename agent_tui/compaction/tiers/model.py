@@ -41,7 +41,8 @@ class Output:
     """The output of an action.
 
     `file_key` identifies the file, however its path was written; empty if no file was named.
-    `files` are those that the tool says it touched; None if it does not say.
+    `files` are those that the tool says it touched; None if it does not say. `images` is the number
+    of images in it.
     """
 
     action: Action
@@ -52,6 +53,7 @@ class Output:
     is_truncated: bool = False
     file_key: str = ""
     files: FileTouches | None = None
+    images: int = 0
 
 
 @dataclass(frozen=True, slots=True)

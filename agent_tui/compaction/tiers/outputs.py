@@ -14,6 +14,7 @@ from agent_tui.messages import (
     ToolCall,
     ToolResultMessage,
     UserMessage,
+    images_in,
 )
 
 _EDITOR_COMMANDS: dict[str, ActionKind] = {
@@ -134,6 +135,7 @@ def _of_result(result: ToolResultMessage, waiting: list[ToolCall]) -> Output:
         is_truncated=bool(details.get("truncated") or details.get("truncation")),
         file_key=files.read[0] if files and len(files.read) == 1 else file_key(action.path),
         files=files,
+        images=len(images_in(result.content)),
     )
 
 

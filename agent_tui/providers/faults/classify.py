@@ -100,8 +100,8 @@ _NO_REPLY = frozenset({"EmptyReply", "MalformedReplyError", "NoStreamError"})
 """Responses that claim success but hold no reply, or are unreadable."""
 _MAX_DETAIL_CHARS = 400
 _NO_REASON = "no reason given."
-_SWITCH = "Switch models with /model"
-_OR_SWITCH = "switch models with /model"
+_SWITCH = "Switch models with {model}"
+_OR_SWITCH = "switch models with {model}"
 _KEPT = "The partial reply is kept."
 
 _PREFIXES = re.compile(
@@ -293,12 +293,12 @@ def _words(kind: FaultKind, model: ModelRef, detail: str, fault: Fault) -> tuple
         case "address":
             return _with(f"Cannot use {_where(model)}", detail), _address_hint(model, fault)
         case "timeout":
-            hint = "Try again, or raise request_idle_timeout_s in the settings."
+            hint = "Try again{or_setting:raise request_idle_timeout_s}."
             return _with(f"{name} stopped responding", detail), hint
         case "interrupted":
             return interrupted_words(name, detail), "Try again."
         case "context_overflow":
-            hint = "Shorten it with /compact, or switch to a model with a larger context window."
+            hint = "Shorten it with {compact}, or switch to a model with a larger context window."
             return _with(f"The conversation is too long for {name}", detail), hint
         case "content_filter":
             return _with(f"{name} refused the content", detail), f"Rephrase it, or {_OR_SWITCH}."
@@ -365,12 +365,12 @@ def _key_hint(model: ModelRef) -> str:
         return f"Sign in with {login_command(account)}, or {_OR_SWITCH}."
     variable = model.api_key_env or ("" if model.base_url else key_variable(model.provider))
     if variable and variable == KEEPABLE.get(model.provider):
-        ways = f"in {variable} or with agent-tui login {model.provider}"
-        return f"Set a valid key {ways}, or {_OR_SWITCH}."
+        kept = f"{{or_keep_key:{model.provider}}}"
+        return f"Set a valid key in {variable}{kept}, or {_OR_SWITCH}."
     if variable:
         return f"Set a valid key in {variable}, or {_OR_SWITCH}."
     if model.base_url:
-        return "Name the variable that holds its key with --api-key-env."
+        return "Name the variable that holds its key with {key_env}."
     return f"Set the provider's key in the environment, or {_OR_SWITCH}."
 
 

@@ -54,7 +54,7 @@ class LocalCatalog:
         try:
             model = self._library.find(name) if self._library else None
         except ModelFileError as error:
-            raise ConfigError(error.message, error.hint) from error
+            raise ConfigError(error.message, error.advice) from error
         if model is None:
             names = ", ".join(f"{LOCAL}/{m.name}" for m in self._models())
             there = f"Available: {names}. " if names else ""

@@ -130,7 +130,7 @@ class LocalServers:
         try:
             model = self._library.find(name)
         except ModelFileError as error:
-            raise ProviderError("not_found", error.message, error.hint) from error
+            raise ProviderError("not_found", error.message, error.advice) from error
         if model is None or not model.is_there:
             raise _no_such_model(name, model)
         return model
@@ -234,9 +234,9 @@ def _load_error(model: LocalModel, failure: LoadFailure, log_path: Path) -> Prov
         case _:
             message = f"llama.cpp cannot load {name} from {model.path}: {detail}."
             hint = "The file may be damaged or too new: pull or add it again, or switch models "
-            hint += f"with /model. See {log_path}."
+            hint += f"with {{model}}. See {log_path}."
     return ProviderError("bad_request", message, hint)
 
 
 def _smaller() -> str:
-    return "Set a smaller context under [local] in the settings, or use a smaller model."
+    return "Use a smaller model{or_setting:set a smaller context under [local]}."

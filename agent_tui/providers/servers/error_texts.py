@@ -14,7 +14,7 @@ LOADING_RETRY_S = 15.0
 _LOADING = re.compile(r"loading model|model is (?:still )?(?:being )?load(?:ing|ed)", re.I)
 _TO_PULL = re.compile(r"try pulling it|ollama pull", re.I)
 _NOT_LOADED = re.compile(r"no models? (?:is |are )?loaded|failed to load model|lms load", re.I)
-_SWITCH = "switch models with /model"
+_SWITCH = "switch models with {model}"
 
 
 def loading_delay_s(kind: FaultKind, text: str) -> float | None:
@@ -46,7 +46,7 @@ def server_words(kind: FaultKind, model: ModelRef, detail: str) -> tuple[str, st
             hint = f"Try again in a moment, or {_SWITCH}."
             return f"{where} is still loading {name}: {detail}", hint
         case "timeout" if is_loopback(model.base_url):
-            hint = "It may be loading: try again, or raise loopback_idle_timeout_s in the settings."
+            hint = "It may be loading: try again{or_setting:raise loopback_idle_timeout_s}."
             return f"{where} stopped responding ({name}): {detail}", hint
         case "interrupted":
             hint = "Check that the server is running, then try again."

@@ -120,7 +120,7 @@ class ServerCatalog:
             problem = f" It {server.problem}." if server and server.problem else ""
             raise ConfigError(
                 f"The server at {shown_address(base_url)} lists no models.{problem}",
-                "Name one with --model NAME.",
+                "Choose one with {model}.",
             )
         found = server.found_models()
         self._remember(found)

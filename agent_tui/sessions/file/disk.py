@@ -103,7 +103,7 @@ def describe_fault(path: Path, action: str, error: OSError) -> SessionError:
         case FileNotFoundError():
             hint = "The file or its folder is gone; nothing more can be saved to it."
         case OSError() if isinstance(error, PermissionError) or error.errno == errno.EROFS:
-            hint = "Check the permissions, or choose another folder with --session-dir."
+            hint = "Check the permissions, or choose another folder with {session_dir}."
             kind = SessionNotWritableError if action != "read" else kind
         case OSError() if error.errno in _DISK_FULL:
             hint = "Free some space on the disk and try again."

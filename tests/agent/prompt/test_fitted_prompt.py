@@ -159,7 +159,7 @@ def test_below_1500_tokens_it_is_said_that_no_work_is_possible():
     assert names(fitted)[0] == "read"
     assert fitted.note == (
         "This model's context window (1,499 tokens) is too small. Choose another model with "
-        "/model, or start its server with a larger context (at least 2,048 tokens)."
+        "{model}, or start its server with a larger context (at least 2,048 tokens)."
     )
     assert not fit(0).is_too_small
 

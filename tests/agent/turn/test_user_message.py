@@ -29,7 +29,7 @@ def test_a_model_that_sees_none_gets_the_path_and_the_person_one_line(tmp_path: 
     assert message.images == ()
     assert message.text.startswith("see @a.png @b.png")
     assert notices == (
-        "other/model does not support images; the path is sent as text. /model switches models.",
+        "other/model does not support images; the path is sent as text. Switch models with /model.",
     )
 
 
