@@ -9,6 +9,7 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.session.manager import SessionManager
 from agent_tui.events import AgentEvent, Notice
 from agent_tui.regular_files import read_regular_file
+from agent_tui.safe_paths import path_from
 from agent_tui.sessions.entries import CustomMessageEntry, MessageEntry
 from agent_tui.sessions.file.kept_files import MOST_FILE_BYTES
 from agent_tui.sessions.lineage.joined import Place
@@ -188,8 +189,7 @@ def _notices(
 
 def shown_path(path: str, cwd: Path) -> str:
     """`path` as shown to the user: relative if it is below `cwd`."""
-    root = cwd.resolve()
-    return Path(path).relative_to(root).as_posix() if Path(path).is_relative_to(root) else path
+    return path_from(path, cwd.resolve())
 
 
 def _difference(conversation: Conversation, restore: Restore) -> Difference:
