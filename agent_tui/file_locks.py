@@ -5,6 +5,7 @@ import fcntl
 import os
 import socket
 import time
+import weakref
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -82,6 +83,8 @@ class FileLock:
         self._descriptor: int | None = self._acquire()
         if self._descriptor is None:
             self._soft = _soft_lock(path)
+        else:  # also when the lock is dropped without `release`
+            self._close = weakref.finalize(self, os.close, self._descriptor)
 
     @property
     def is_held(self) -> bool:
@@ -107,7 +110,7 @@ class FileLock:
             with suppress(OSError):
                 if self._is_in_place(self._descriptor):
                     self._path.unlink()
-        os.close(self._descriptor)
+        self._close()
         self._descriptor = None
 
     def _acquire(self) -> int | None:

@@ -149,14 +149,19 @@ class UserMessage(Stored):
     @property
     def text(self) -> str:
         """All text of the message, images left out."""
-        if isinstance(self.content, str):
-            return self.content
-        return "\n".join(part.text for part in self.content if isinstance(part, TextContent))
+        return text_in(self.content)
 
     @property
     def images(self) -> tuple[ImageContent, ...]:
         """The attached images."""
         return images_in(self.content)
+
+
+def text_in(content: "str | Sequence[UserContent | AssistantContent]") -> str:
+    """All text of `content`, a line for each part."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.text for part in content if isinstance(part, TextContent))
 
 
 def images_in(content: str | Sequence[UserContent]) -> tuple[ImageContent, ...]:
@@ -335,7 +340,7 @@ class ToolResultMessage(Stored):
     @property
     def text(self) -> str:
         """All text of the result."""
-        return "\n".join(part.text for part in self.content if isinstance(part, TextContent))
+        return text_in(self.content)
 
     @property
     def tool_details(self) -> ToolDetails:

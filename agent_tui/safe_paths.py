@@ -58,6 +58,12 @@ def resolve_path(written: str | Path, folder: Path) -> Path:
         raise OSError(errno.EINVAL, str(error)) from error
 
 
+def path_from(path: str | Path, folder: Path) -> str:
+    """`path` as shown to the user: relative if it is `folder` or below it."""
+    place = Path(path)
+    return place.relative_to(folder).as_posix() if place.is_relative_to(folder) else str(path)
+
+
 def follow_links(path: str) -> str:
     """`path` made absolute, with links resolved.
 

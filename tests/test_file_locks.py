@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import gc
 import os
 import signal
 import socket
@@ -214,3 +215,18 @@ def test_a_disk_that_fails_to_sync_is_told(path: Path, monkeypatch, number: int)
     monkeypatch.setattr(os, "fsync", fsync)
     with SessionLog.open(path) as log, pytest.raises(SessionError, match=os.strerror(number)):
         log.append(entry(user("more")))
+
+
+def test_what_is_dropped_keeps_neither_its_lock_nor_its_files_open(tmp_path: Path):
+    def open_files() -> set[str]:
+        return {str(link.readlink()) for link in Path("/dev/fd").iterdir() if link.is_symlink()}
+
+    path = tmp_path / "s" / "a_1.jsonl"
+    log = SessionLog.create(path, Header(cwd=str(tmp_path), id="1"))
+    log.append(entry(user("hello")))
+    assert {file for file in open_files() if file.startswith(str(path))}
+    del log
+    gc.collect()
+
+    assert not {file for file in open_files() if file.startswith(str(path))}
+    SessionLog.open(path).close()

@@ -10,6 +10,7 @@ from agent_tui.permissions.project_files import context_candidates
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.trust import FolderTrust, WithheldFile
 from agent_tui.permissions.trust_file import TrustFile
+from agent_tui.safe_paths import path_from
 
 _NAME_ANOTHER = "Name an existing folder."
 
@@ -124,13 +125,9 @@ def withheld_notice(withheld: Sequence[WithheldFile], cwd: Path) -> str:
     """A line that names what does not take effect in `cwd` and what to do; empty if none."""
     if not withheld:
         return ""
-    names = ", ".join(_shown(file.path, cwd) for file in withheld)
+    names = ", ".join(path_from(file.path, cwd) for file in withheld)
     reasons = "; ".join(dict.fromkeys(file.why for file in withheld))
     return (
         f"Not read: {names} ({reasons}). To trust this folder: agent-tui trust add, "
         "or --trust for one run."
     )
-
-
-def _shown(path: Path, cwd: Path) -> str:
-    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)

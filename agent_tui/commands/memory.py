@@ -27,9 +27,15 @@ from agent_tui.commands.core.short_words import counted, shown_file
 from agent_tui.commands.trust import ask_about_workspace
 from agent_tui.events import AgentEvent, Notice
 from agent_tui.messages import Pin
-from agent_tui.permissions.project_files import CONTEXT_NAMES, INSTRUCTION_NAMES, project_folders
+from agent_tui.permissions.project_files import (
+    CONTEXT_NAMES,
+    INSTRUCTION_NAMES,
+    has_text,
+    project_folders,
+)
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.regular_files import read_regular_file
+from agent_tui.safe_paths import path_from
 
 _MINE = "--user"
 _REFUSED = "outside the trusted folder, or may hold keys"
@@ -306,7 +312,7 @@ def init_target(cwd: Path) -> Path:
     """The AGENTS.md nearest to `cwd`, or where the first one belongs: at the project's root."""
     folders = project_folders(cwd)
     files = [folder / CONTEXT_NAMES[0] for folder in folders]
-    return next((file for file in reversed(files) if _has_text(file)), files[0])
+    return next((file for file in reversed(files) if has_text(file)), files[0])
 
 
 def init_prompt(cwd: Path, focus: str = "") -> str:
@@ -317,21 +323,14 @@ def init_prompt(cwd: Path, focus: str = "") -> str:
         focus: What the file should stress; may be empty.
     """
     file = init_target(cwd)
-    shown = str(file.relative_to(cwd)) if file.is_relative_to(cwd) else str(file)
+    shown = path_from(file, cwd)
     task, details = _read_text("init_prompt.md").replace("{file}", shown).split("\n\n", 1)
     if focus:
         task += f"\n\nIn particular: {focus}"
-    if _has_text(file):
+    if has_text(file):
         details += "\n\n" + _read_text("init_again_prompt.md").replace("{file}", shown)
     return f"{task}\n\n{instructions_block(details)}"
 
 
 def _read_text(name: str) -> str:
     return resources.files("agent_tui.commands").joinpath(name).read_text("utf-8").strip()
-
-
-def _has_text(file: Path) -> bool:
-    try:
-        return file.is_file() and file.stat().st_size > 0
-    except OSError:
-        return False

@@ -64,32 +64,32 @@ def context_candidates(folder: Path) -> Iterator[Path]:
     Pipes, folders and empty files with such a name are skipped.
     """
     for name in (OVERRIDE_NAME, *CONTEXT_NAMES):
-        if _has_text(folder / name):
+        if has_text(folder / name):
             yield folder / name
 
 
 def local_candidate(folder: Path) -> Iterator[Path]:
     """The file in `folder` with one user's additions, if it exists."""
-    if _has_text(folder / LOCAL_NAME):
+    if has_text(folder / LOCAL_NAME):
         yield folder / LOCAL_NAME
 
 
 def config_files(cwd: Path) -> tuple[Path, ...]:
     """The settings files of the project around `cwd`, the most general first."""
     files = (folder / _CONFIG_FILE for folder in project_folders(cwd))
-    return tuple(file for file in files if _has_text(file))
+    return tuple(file for file in files if has_text(file))
 
 
 def server_files(cwd: Path) -> tuple[Path, ...]:
     """The files that name MCP servers of the project around `cwd`, the most general first."""
     files = (folder / _SERVER_FILE for folder in project_folders(cwd))
-    return tuple(file for file in files if _has_text(file))
+    return tuple(file for file in files if has_text(file))
 
 
 def hook_files(cwd: Path) -> tuple[Path, ...]:
     """The files that may name hooks of the project around `cwd`, the most general first."""
     files = (folder / name for folder in project_folders(cwd) for name in _HOOK_FILES)
-    return tuple(file for file in files if _has_text(file))
+    return tuple(file for file in files if has_text(file))
 
 
 def _prompt_folders(cwd: Path) -> tuple[Path, ...]:
@@ -111,7 +111,8 @@ def project_files(cwd: Path) -> tuple[Path, ...]:
     return (*files, *settings, *_prompt_folders(cwd))
 
 
-def _has_text(path: Path) -> bool:
+def has_text(path: Path) -> bool:
+    """Whether `path` is a file that is not empty."""
     try:
         return path.is_file() and path.stat().st_size > 0
     except OSError:

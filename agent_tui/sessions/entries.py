@@ -18,6 +18,7 @@ from agent_tui.messages import (
     ToolCall,
     Usage,
     UserContent,
+    text_in,
 )
 
 FORMAT_VERSION = 3
@@ -317,9 +318,7 @@ class CustomMessageEntry(_Entry):
     @property
     def text(self) -> str:
         """All text of the message."""
-        if isinstance(self.content, str):
-            return self.content
-        return "\n".join(part.text for part in self.content if isinstance(part, TextContent))
+        return text_in(self.content)
 
 
 class BranchSummaryEntry(_Entry):

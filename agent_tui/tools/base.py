@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, ImageContent, JsonObject, Todo, ToolDetails, ToolSpec
-from agent_tui.safe_paths import resolve_path
+from agent_tui.safe_paths import path_from, resolve_path
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.chain import KnownSession
 from agent_tui.tools.files.memory import FileMemory
@@ -254,8 +254,7 @@ class ToolContext:
     def shown(self, path: Path) -> str:
         """`path` as shown to the model and the user: relative if inside the workspace."""
         path = path if self.scratch is None else self.scratch.named(path)
-        root = self.cwd.resolve()
-        return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+        return path_from(path, self.cwd.resolve())
 
 
 class Tool(Protocol[ArgumentsT]):

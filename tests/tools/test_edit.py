@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject
 from agent_tui.omissions import omission_mark, recall_mark
+from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.tools.base import ToolContext
-from agent_tui.tools.files.memory import digest_of
 from agent_tui.tools.files.text_files import decode
 from tests.support.tool_calls import call_tool, intent_of
 

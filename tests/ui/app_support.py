@@ -49,7 +49,7 @@ from agent_tui.ui.transcript.view import Transcript
 from tests.support.models import MODEL, ListedModels
 from tests.support.runtime import Stage
 
-_QUICK_TURNS = 20
+_QUICK_TURNS, _MOST_TURNS = 20, 6_000
 NAMES = {" ": "space", "/": "slash", "@": "at", "\\": "backslash", "!": "exclamation_mark"}
 
 
@@ -91,6 +91,19 @@ def ways_to_a_model(keys: tuple[KeyChoice, ...] = (), **changes: Any) -> FirstRu
 def sized(tokens: int) -> Usage:
     """The usage of a request that filled `tokens` of the window."""
     return Usage(input=tokens, total_tokens=tokens)
+
+
+async def wait_until(
+    pilot: Pilot[Any], is_so: Callable[[], object], otherwise: Callable[[], str]
+) -> None:
+    """Wait for what may need a process, which on a busy machine takes its time."""
+    for turn in range(_MOST_TURNS):
+        if is_so():
+            return
+        await pilot.pause(0.01)
+        if turn > _QUICK_TURNS:  # other processes need time that does not leap
+            await asyncio.to_thread(time.sleep, 0.01)
+    raise AssertionError(otherwise())
 
 
 @dataclass
@@ -156,14 +169,11 @@ class Ui:
     async def until(
         self, is_so: Callable[[], object], otherwise: str = "it did not come to that"
     ) -> None:
-        for turn in range(1_500):
-            if is_so():
-                return
-            await self.pilot.pause(0.01)
-            if turn > _QUICK_TURNS:  # other processes need time that does not leap
-                await asyncio.to_thread(time.sleep, 0.01)
-        shown = self.chat.to_text() if self.app.loaded is not None else "not there"
-        raise AssertionError(f"{otherwise}; the chat is:\n{shown}")
+        def describe() -> str:
+            shown = self.chat.to_text() if self.app.loaded is not None else "not there"
+            return f"{otherwise}; the chat is:\n{shown}"
+
+        await wait_until(self.pilot, is_so, describe)
 
     async def started(self) -> None:
         """Until the conversation is on the screen."""

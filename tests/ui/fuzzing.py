@@ -19,6 +19,7 @@ from agent_tui.ui.terminal.run import UiOutcome
 from tests.support.models import ListedModels
 from tests.support.runtime import GOOD_SUMMARY, Stage
 from tests.support.terminal_attacks import ATTACKS, MARKUP
+from tests.ui.app_support import wait_until
 from tests.ui.scenes import StillClock
 
 WINDOW = 11_000
@@ -52,13 +53,10 @@ class Fuzzed:
         return self.app.runtime
 
     async def until(self, is_so, what: str) -> None:
-        for _ in range(600):
-            if is_so():
-                return
-            await self.pilot.pause(0.02)
-        raise AssertionError(
-            f"{what}; the chat is:\n{self.app.view.widgets.transcript.to_text()[-2_000:]}"
-        )
+        def describe() -> str:
+            return f"{what}; the chat is:\n{self.app.view.widgets.transcript.to_text()[-2_000:]}"
+
+        await wait_until(self.pilot, is_so, describe)
 
     async def send(self, text: str) -> None:
         self.app.prompt.area.load_text(text)

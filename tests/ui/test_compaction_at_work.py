@@ -15,6 +15,7 @@ from agent_tui.ui.terminal.run import UiOutcome
 from agent_tui.ui.transcript.blocks import NoticeBlock, SummaryBlock
 from tests.support.models import ListedModels
 from tests.support.runtime import GOOD_SUMMARY, Stage
+from tests.ui.app_support import wait_until
 
 LOG_LINES = "".join(f"line {n}: nothing of note happened here\n" for n in range(440))
 SETTINGS = CompactionSettings(protected_messages=2, keep_recent_tokens=500, background=False)
@@ -46,11 +47,11 @@ class Screen:
         self.app, self.pilot = app, pilot
 
     async def until(self, is_so: Callable[[], object]) -> None:
-        for _ in range(400):
-            if is_so():
-                return
-            await self.pilot.pause(0.02)
-        raise AssertionError(f"it did not come to that; the chat is:\n{self.chat.to_text()}")
+        await wait_until(
+            self.pilot,
+            is_so,
+            lambda: f"it did not come to that; the chat is:\n{self.chat.to_text()}",
+        )
 
     async def send(self, text: str) -> None:
         self.app.prompt.area.load_text(text)

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import sys
+import time
 from pathlib import Path
 
 from agent_tui.providers.scripted.provider import Reply, call
@@ -40,7 +41,7 @@ async def page_of(port: int) -> str:
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
         except OSError:
-            await asyncio.sleep(0.01)
+            await asyncio.to_thread(time.sleep, 0.01)  # time that does not leap
             continue
         writer.write(b"GET / HTTP/1.0\r\n\r\n")
         answer = await reader.read()

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,18 +43,9 @@ def rows(ui: Ui) -> str:
     return "\n".join(str(row.render()) for row in ui.app.screen.query(Static))
 
 
-async def until(ui: Ui, is_so: Callable[[], bool]) -> None:
-    """Wait for what a process does, which on a busy machine takes its time."""
-    for _ in range(3_000):
-        if is_so():
-            return
-        await ui.pilot.pause(0.01)
-    raise AssertionError("it did not come to that")
-
-
 async def asked(ui: Ui) -> ChoiceScreen:
     """The question, ready to be answered at once."""
-    await until(ui, lambda: isinstance(ui.app.screen, ChoiceScreen))
+    await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
     screen = ui.app.screen
     assert isinstance(screen, ChoiceScreen)
     screen._quiet_s = 0.0
@@ -69,8 +60,8 @@ async def test_servers_start_after_the_first_paint_and_the_page_shows_them(stage
     stage.add("good")
     stage.add("bad", fault="crash")
     async with running_app(tmp_path, size=(100, 50), servers=stage.hub) as ui:
-        await until(ui, lambda: any("MCP server bad" in notice for notice in ui.notices))
-        await until(ui, lambda: stage.hub.servers[0].state == "ready")
+        await ui.until(lambda: any("MCP server bad" in notice for notice in ui.notices))
+        await ui.until(lambda: stage.hub.servers[0].state == "ready")
         await ui.send("/mcp")
         assert isinstance(ui.app.screen, PageScreen)
         shown = rows(ui)
@@ -88,7 +79,7 @@ async def test_servers_start_after_the_first_paint_and_the_page_shows_them(stage
         ]
         assert stage.hub.servers[0].state == "off"
         await ui.send("/mcp restart good")
-        await until(ui, lambda: stage.hub.servers[0].state == "ready")
+        await ui.until(lambda: stage.hub.servers[0].state == "ready")
 
 
 @pytest.mark.thorough
@@ -106,12 +97,12 @@ async def test_a_projects_server_is_started_only_after_a_yes(stage, tmp_path):
         assert stage.notes("first") == []
         screen._quiet_s = 0.0
         await ui.pilot.press("y")
-        await until(ui, lambda: ui.app.screen is not screen)
+        await ui.until(lambda: ui.app.screen is not screen)
         await asked(ui)
         await ui.pilot.press("d")
-        await until(ui, lambda: len(stage.sources.answers) == 2)
+        await ui.until(lambda: len(stage.sources.answers) == 2)
         assert stage.sources.answers == [("first", True), ("second", False)]
-        await until(ui, lambda: stage.hub.servers[0].state == "ready")
+        await ui.until(lambda: stage.hub.servers[0].state == "ready")
         assert stage.hub.servers[1].why == "you said no to it"
         ui.app.prompt.clear()
         await ui.send("/mcp on second")
@@ -132,7 +123,7 @@ async def test_esc_leaves_a_server_for_later_and_the_command_asks_again(stage, t
         await ui.send("/mcp ask later")
         await asked(ui)
         await ui.pilot.press("y")
-        await until(ui, lambda: stage.hub.servers[0].state in ("starting", "ready"))
+        await ui.until(lambda: stage.hub.servers[0].state in ("starting", "ready"))
 
 
 def test_the_page_says_how_to_have_a_server():
@@ -187,17 +178,17 @@ async def test_a_long_command_scrolls_and_the_answers_stay_in_sight(tmp_path):
 async def test_a_form_of_a_server_is_filled_seen_and_sent(stage, tmp_path):
     stage.add("srv", fault="form")
     async with running_app(tmp_path, size=(100, 40), servers=stage.hub) as ui:
-        await until(ui, lambda: stage.hub.servers != () and stage.hub.servers[0].state == "ready")
+        await ui.until(lambda: stage.hub.servers != () and stage.hub.servers[0].state == "ready")
         await stage.take_up()
         calling = asyncio.create_task(stage.hub.call("mcp__srv__form", {}, stage.told.append))
         assert "It says: Who are you?" in facts(await asked(ui))
         await ui.pilot.press("a")
         for typed in ("A", "Ada", "", "", "yes", ""):  # too short, then right; some are left out
-            await until(ui, lambda: isinstance(ui.app.screen, LineInputScreen))
+            await ui.until(lambda: isinstance(ui.app.screen, LineInputScreen))
             screen = ui.app.screen
             await ui.pilot.pause()
             await ui.pilot.press(*typed, "enter")
-            await until(ui, lambda screen=screen: ui.app.screen is not screen)
+            await ui.until(lambda screen=screen: ui.app.screen is not screen)
         assert facts(await asked(ui)) == ("who: Ada", "size: s", "sure: True")
         await ui.pilot.press("s")
         (said,) = content_texts((await calling)["content"])  # pyright: ignore[reportArgumentType]
@@ -208,13 +199,13 @@ async def test_a_form_of_a_server_is_filled_seen_and_sent(stage, tmp_path):
 async def test_a_form_that_is_left_is_cancelled_and_a_page_only_told(stage, tmp_path):
     stage.add("srv", fault="form")
     async with running_app(tmp_path, size=(100, 40), servers=stage.hub) as ui:
-        await until(ui, lambda: stage.hub.servers != () and stage.hub.servers[0].state == "ready")
+        await ui.until(lambda: stage.hub.servers != () and stage.hub.servers[0].state == "ready")
         await stage.take_up()
         calling = asyncio.create_task(stage.hub.call("mcp__srv__form", {}, stage.told.append))
         await asked(ui)
         await ui.pilot.pause()
         await ui.pilot.press("a")
-        await until(ui, lambda: isinstance(ui.app.screen, LineInputScreen))
+        await ui.until(lambda: isinstance(ui.app.screen, LineInputScreen))
         await ui.pilot.pause()
         await ui.pilot.press("escape")
         assert '"cancel"' in str(await calling)
@@ -226,9 +217,9 @@ async def test_a_form_that_is_left_is_cancelled_and_a_page_only_told(stage, tmp_
 async def test_a_form_goes_with_its_call(stage, tmp_path):
     stage.add("srv", fault="form")
     async with running_app(tmp_path, size=(100, 40), servers=stage.hub) as ui:
-        await until(ui, lambda: stage.hub.servers != () and stage.hub.servers[0].state == "ready")
+        await ui.until(lambda: stage.hub.servers != () and stage.hub.servers[0].state == "ready")
         await stage.take_up()
         calling = asyncio.create_task(stage.hub.call("mcp__srv__form", {}, stage.told.append))
         screen = await asked(ui)
         calling.cancel()
-        await until(ui, lambda: ui.app.screen is not screen)
+        await ui.until(lambda: ui.app.screen is not screen)

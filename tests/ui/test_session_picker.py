@@ -84,6 +84,13 @@ def titles(ui: Ui) -> list[str]:
     return [line.partition("  ")[0] for line in listed(ui.app.screen)]
 
 
+async def asked(ui: Ui) -> str:
+    """The facts of the question, once it is there and drawn."""
+    await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen) and ui.app.screen.is_mounted)
+    await ui.drawn()
+    return str(ui.app.screen.query_one("#choice-facts", Static).render())
+
+
 def heading(ui: Ui) -> str:
     return str(ui.app.screen.query_one("#picker-heading", Static).render())
 
@@ -206,7 +213,7 @@ async def test_a_session_that_is_open_elsewhere_is_not_moved(tmp_path: Path):
     with opened_elsewhere(path):
         async with picking(stage, 1) as ui:
             await ui.pilot.press("ctrl+d")
-            await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+            await asked(ui)
             await ui.pilot.press("y")
             await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
             await ui.until(lambda: "is open in another" in message(ui))
@@ -221,8 +228,8 @@ async def test_what_is_open_elsewhere_is_opened_as_the_person_says(tmp_path: Pat
         async with picking(stage, 1) as ui:
             begun = ui.header.id
             await ui.pilot.press("enter")
-            await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
-            assert str(pid) in str(ui.app.screen.query_one("#choice-facts", Static).render())
+            facts = await asked(ui)
+            assert str(pid) in facts
             await ui.pilot.press("enter")  # answers nothing
             assert isinstance(ui.app.screen, ChoiceScreen)
             await ui.pilot.press(key)

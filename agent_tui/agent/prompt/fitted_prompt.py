@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from agent_tui.agent.prompt.context_files import ContextFile
 from agent_tui.messages import ToolSpec
+from agent_tui.safe_paths import path_from
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.mcp.finding import FIND_TOOLS, ServerOffer
 
@@ -294,8 +295,8 @@ def _note(
             f"This model's context window ({window:,} tokens) is too small. Choose another model "
             "with {model}, or start its server with a larger context (at least 2,048 tokens)."
         )
-    cut = ", ".join(_shown(file.path, parts.cwd) for file in files if file.is_cut and file.block)
-    missing = ", ".join(_shown(file.path, parts.cwd) for file in files if not file.block)
+    cut = ", ".join(path_from(file.path, parts.cwd) for file in files if file.is_cut and file.block)
+    missing = ", ".join(path_from(file.path, parts.cwd) for file in files if not file.block)
     names = ", ".join(tool.name for tool in tools)
     said = [f"only these tools are available: {names}"] if len(tools) < len(parts.specs) else []
     said += [_left_out_note(left_out, parts, tools)] if left_out else []
@@ -310,10 +311,6 @@ def _left_out_note(left_out: int, parts: PromptParts, tools: Sequence[ToolSpec])
     of_all = f"{left_out} of {len(parts.outside.specs)} MCP tools"
     can_find = parts.outside.finders and len(tools) == len(parts.specs)
     return f"{of_all} are available through {FIND_TOOLS}" if can_find else f"{of_all} left out"
-
-
-def _shown(path: Path, cwd: Path) -> str:
-    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
 
 
 _SHARE = 40

@@ -8,6 +8,7 @@ from pathlib import Path
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.session.manager import SessionManager
 from agent_tui.events import AgentEvent, Notice
+from agent_tui.safe_paths import path_from
 from agent_tui.sessions.entries import CustomMessageEntry, MessageEntry
 from agent_tui.sessions.lineage.joined import Place
 from agent_tui.sessions.replay.file_changes import (
@@ -186,8 +187,7 @@ def _notices(
 
 def shown_path(path: str, cwd: Path) -> str:
     """`path` as shown to the user: relative if it is below `cwd`."""
-    root = cwd.resolve()
-    return Path(path).relative_to(root).as_posix() if Path(path).is_relative_to(root) else path
+    return path_from(path, cwd.resolve())
 
 
 def _difference(conversation: Conversation, restore: Restore) -> Difference:

@@ -32,7 +32,7 @@ from agent_tui.compaction.sections.state import (
 )
 from agent_tui.compaction.sections.task import items_of, task_blocks, task_texts
 from agent_tui.compaction.sections.way import way_so_far
-from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.compaction.transcript.text import tagged_blocks
 from agent_tui.messages import Job
 from agent_tui.sessions.entries import Entry, Handover, Ledger, TaskText, WorkState
 from agent_tui.sessions.replay.notes import known_jobs
@@ -194,7 +194,7 @@ class Sections:
     def with_files(self, files: Iterable[ShownFile]) -> "Sections":
         """The same sections with `files` as they are now."""
         shown = tuple(files)
-        block = _blocks(("files-now", [file.text for file in shown]))
+        block = tagged_blocks(("files-now", [file.text for file in shown]))
         after = "\n\n".join(part for part in (self.after_prose, block) if part)
         return replace(self, after_prose=after, shown=shown)
 
@@ -266,12 +266,12 @@ def make_sections(
     read, modified = capped_lists(lists, chars)
     person_text = "\n".join(spoken.lines)
     pins = [pin for pin in reversed(record.ledger.pinned) if pin not in person_text]
-    before = _blocks(
+    before = tagged_blocks(
         ("said-by-the-person", _numbered(lines)),
         ("pinned-constraints", [f"- {pin}" for pin in pins]),
         ("task-text", task),
     )
-    after = _blocks(
+    after = tagged_blocks(
         ("work-state", state),
         ("findings", findings),
         ("open-errors", [_ERRORS, *(f"- {error}" for error in errors)] if errors else []),
@@ -280,7 +280,7 @@ def make_sections(
     return Sections(
         before_prose=before,
         after_prose=after,
-        lists=_blocks(("read-files", read), ("modified-files", modified)),
+        lists=tagged_blocks(("read-files", read), ("modified-files", modified)),
         shown=(),
         left_out=spoken.left_out,
     )
@@ -304,7 +304,7 @@ def way_block(
         if event.entry_id in before and seen_path(event, record.folders) not in paths
     ]
     lines = way_so_far(events, record.earlier_way, room_tokens, counter, record.folders)
-    return _blocks(("way-so-far", lines)), tuple(lines)
+    return tagged_blocks(("way-so-far", lines)), tuple(lines)
 
 
 def handover_of(
@@ -383,12 +383,3 @@ def _newest_that_fit(lines: Sequence[str], room: int, counter: TokenCounter) -> 
 def _numbered(messages: Sequence[str]) -> list[str]:
     lines = [f"({number}) {text}" for number, text in enumerate(messages, start=1)]
     return [_ORDER, *lines] if len(lines) > 2 else lines
-
-
-def _blocks(*blocks: tuple[str, Sequence[str]]) -> str:
-    return "\n\n".join(_block(tag, lines) for tag, lines in blocks if lines)
-
-
-def _block(tag: str, lines: Sequence[str]) -> str:
-    body = escape_tags("\n".join(lines))
-    return f"<{tag}>\n{body}\n</{tag}>"

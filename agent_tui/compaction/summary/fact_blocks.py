@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from agent_tui.compaction.ledger.files import FileOperations, capped_lists
 from agent_tui.compaction.ledger.pinned import bounded_pins
-from agent_tui.compaction.transcript.text import FACT_TAGS, escape_tags
+from agent_tui.compaction.transcript.text import FACT_TAGS, tagged_blocks
 from agent_tui.sessions.entries import Ledger
 
 MAX_FILE_CHARS = 6_000
@@ -41,7 +41,7 @@ def fact_blocks(ledger: Ledger, *, window: int) -> str:
         ("read-files", read),
         ("modified-files", modified),
     )
-    return "\n\n".join(_block(tag, lines) for tag, lines in blocks if lines)
+    return tagged_blocks(*blocks)
 
 
 def _chars(texts: Sequence[str]) -> int:
@@ -56,11 +56,6 @@ def without_fact_blocks(summary: str) -> str:
 def without_index(summary: str) -> str:
     """`summary` without the index of names that earlier versions of the program wrote."""
     return _INDEX.sub("", summary)
-
-
-def _block(tag: str, lines: Sequence[str]) -> str:
-    body = escape_tags("\n".join(lines))
-    return f"<{tag}>\n{body}\n</{tag}>"
 
 
 def _that_fit(texts: Sequence[str], room: int) -> list[str]:

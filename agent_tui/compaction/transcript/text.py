@@ -74,6 +74,13 @@ def escape_tags(text: str) -> str:
     return _OWN_TAG.sub("&lt;", text)
 
 
+def tagged_blocks(*blocks: tuple[str, Sequence[str]]) -> str:
+    """The lines of each block that has any, escaped, between tags of its name."""
+    return "\n\n".join(
+        f"<{tag}>\n{escape_tags(chr(10).join(lines))}\n</{tag}>" for tag, lines in blocks if lines
+    )
+
+
 def message_texts(messages: Iterable[Message], limits: TextLimits = LIMITS[0]) -> list[str]:
     """One labelled, shortened and escaped text for each message that is not empty."""
     texts = (_message_text(message, limits) for message in messages)

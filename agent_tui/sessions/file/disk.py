@@ -2,6 +2,7 @@
 
 import errno
 import os
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -37,11 +38,15 @@ OpenFile: TypeAlias = Callable[[Path, bool], AppendFile]
 
 
 class DiskFile:
-    """An `AppendFile` on disk, unbuffered: one `write` is one system call."""
+    """An `AppendFile` on disk, unbuffered: one `write` is one system call.
+
+    Dropped without `close`, it is closed all the same.
+    """
 
     def __init__(self, path: Path, create: bool) -> None:
         flags = os.O_WRONLY | os.O_APPEND | (os.O_CREAT | os.O_EXCL if create else 0)
         self._descriptor = os.open(path, flags, 0o600)
+        self._close = weakref.finalize(self, os.close, self._descriptor)
 
     def write(self, data: bytes) -> None:
         """Append all of `data`."""
@@ -58,8 +63,8 @@ class DiskFile:
         return os.fstat(self._descriptor).st_nlink == 0
 
     def close(self) -> None:
-        """Close the file."""
-        os.close(self._descriptor)
+        """Close the file; a second call does nothing."""
+        self._close()
 
 
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

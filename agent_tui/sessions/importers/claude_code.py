@@ -19,6 +19,7 @@ from agent_tui.messages import (
     ToolCall,
     Usage,
     UserContent,
+    text_in,
 )
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.sessions.importers.builder import (
@@ -45,7 +46,6 @@ from agent_tui.sessions.importers.fields import (
     joined_text,
     json_lines,
     text_at,
-    text_of,
 )
 
 _PROVIDER = "anthropic"
@@ -154,7 +154,7 @@ class _Reader:
             key=(reply, self._reply_keys.setdefault(reply, len(self._taken))),
             usage=_usage(as_object(message.get("usage"))),
             stop_reason="error" if failed else _STOP_REASONS.get(text_at(message, "stop_reason")),
-            error=text_of(parts) if failed else None,
+            error=text_in(parts) if failed else None,
         )
 
     def _reply_part(self, line: ClaudeRecord, block: JsonObject) -> AssistantContent | None:
@@ -192,7 +192,7 @@ class _Reader:
                 continue
             is_error = block.get("is_error") is True
             details = claude_details(
-                call.name, call.arguments, noted, text_of(content), is_error=is_error
+                call.name, call.arguments, noted, text_in(content), is_error=is_error
             )
             self._builder.result(call.id, content, is_error=is_error, details=details)
         return others

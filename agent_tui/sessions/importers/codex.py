@@ -14,6 +14,7 @@ from agent_tui.messages import (
     ThinkingContent,
     ToolCall,
     Usage,
+    text_in,
 )
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.sessions.importers.builder import (
@@ -45,7 +46,6 @@ from agent_tui.sessions.importers.fields import (
     id_from_content,
     joined_text,
     text_at,
-    text_of,
 )
 
 _PROVIDER = "openai"
@@ -144,7 +144,7 @@ class _Reader:
 
     def _take_message(self, message: JsonObject) -> None:
         content = content_of(message.get("content"))
-        text = text_of(content)
+        text = text_in(content)
         role = text_at(message, "role")
         if not content:
             return

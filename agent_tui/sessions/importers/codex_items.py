@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import JsonValue
 
-from agent_tui.messages import JsonObject, TextContent, ToolDetails, UserContent
+from agent_tui.messages import JsonObject, TextContent, ToolDetails, UserContent, text_in
 from agent_tui.sessions.importers.builder import Warnings
 from agent_tui.sessions.importers.fields import (
     as_exit_code,
@@ -19,7 +19,6 @@ from agent_tui.sessions.importers.fields import (
     json_lines,
     read_json,
     text_at,
-    text_of,
     todos_in,
 )
 
@@ -208,7 +207,7 @@ def output_of(name: str, arguments: JsonObject, written: JsonValue) -> CodexOutp
     is_error = told.get("success") is False
     content = content_of(told.get("content") if told else written)
     exit_code: int | None = None
-    text = text_of(content)
+    text = text_in(content)
     inner = _object_in(text) if text.startswith('{"output"') else None
     if inner is not None:
         text = text_at(inner, "output")

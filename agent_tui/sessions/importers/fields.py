@@ -3,7 +3,7 @@
 import hashlib
 import json
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -12,7 +12,6 @@ from pydantic import JsonValue
 
 from agent_tui.errors import SessionError
 from agent_tui.messages import (
-    AssistantContent,
     ImageContent,
     JsonObject,
     TextContent,
@@ -60,11 +59,6 @@ def joined_text(content: JsonValue) -> str:
     """The text of a message: `content` itself, or that of its parts."""
     texts = (text_at(as_object(part), "text") for part in as_list(content))
     return as_text(content) or " ".join(text for text in texts if text)
-
-
-def text_of(content: Sequence[UserContent | AssistantContent]) -> str:
-    """All text of a message's content, a line for each part."""
-    return "\n".join(part.text for part in content if isinstance(part, TextContent))
 
 
 def todos_in(items: JsonValue, text_key: str) -> tuple[Todo, ...]:

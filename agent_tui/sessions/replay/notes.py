@@ -8,6 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent_tui.config import HookEvent
 from agent_tui.messages import AssistantMessage, Cost, Job, ToolResultMessage, TurnFacts, Usage
+from agent_tui.safe_paths import path_from
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     CompactionEntry,
@@ -58,7 +59,7 @@ def turn_facts(entries: Iterable[Entry], elapsed_ms: int, cwd: Path) -> TurnFact
             case _:
                 pass
     unchanged = {path for path, (before, after) in versions.items() if before.is_as(after)}
-    changed = [_shown(path, cwd) for path in touched if path not in unchanged]
+    changed = [path_from(path, cwd) for path in touched if path not in unchanged]
     told_ms = _TOLD_WITH_TOOLS_MS if results else _TOLD_MS
     if not changed and elapsed_ms < told_ms:
         return None
@@ -75,11 +76,6 @@ def turn_facts_entry(facts: TurnFacts) -> CustomEntry:
 def turn_facts_in(entry: Entry) -> TurnFacts | None:
     """The facts in `entry`; None for any other entry or an unreadable one."""
     return custom_value(entry, TURN_FACTS, TurnFacts)
-
-
-def _shown(path: str, cwd: Path) -> str:
-    place = Path(path)
-    return place.relative_to(cwd).as_posix() if place.is_relative_to(cwd) else path
 
 
 _TOLD = "hook"

@@ -13,6 +13,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.regular_files import read_regular_file
+from agent_tui.safe_paths import path_from
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.replay.file_changes import completed_result
 from agent_tui.tools.files.diffs import before_diff, diffs_by_file, unified_diff
@@ -117,8 +118,8 @@ def _changed(path: Path, edits: Sequence[FileEdit], root: Path) -> ChangedFile:
         before = before_diff(before, diff) if before is not None else None
     if before is None or after is None:
         return ChangedFile(path, "".join(diffs), tuple(edits), is_whole=False)
-    label = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
-    return ChangedFile(path, unified_diff(before, after, label).text, tuple(edits), is_whole=True)
+    diff = unified_diff(before, after, path_from(path, root)).text
+    return ChangedFile(path, diff, tuple(edits), is_whole=True)
 
 
 def _text_of(path: Path) -> str | None:

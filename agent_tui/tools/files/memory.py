@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from agent_tui.regular_files import open_regular_file, read_regular_file
 from agent_tui.safe_paths import is_folder
+from agent_tui.sessions.file.kept_files import digest_of
 
 _Stat: TypeAlias = tuple[int, int, int]
 
@@ -72,11 +73,6 @@ class FileMemory:
     def _remember_present(self, path: Path) -> None:
         if _stat(path) != _NOTHING:
             self.remember(path, _file_digest(path))
-
-
-def digest_of(content: bytes) -> str:
-    """A hash of the content, for noticing changes."""
-    return hashlib.sha256(content).hexdigest()
 
 
 _NOTHING: _Stat = (0, 0, 0)

@@ -11,8 +11,9 @@ from pathlib import Path
 from agent_tui.atomic_files import scratch_beside, sync_file
 from agent_tui.regular_files import open_in
 from agent_tui.safe_paths import opened_folder
+from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.tools.base import ToolContext, ToolError
-from agent_tui.tools.files.memory import FileMemory, digest_of
+from agent_tui.tools.files.memory import FileMemory
 from agent_tui.tools.files.walk import near_names
 
 _MAX_FILE_BYTES = 50_000_000

@@ -14,6 +14,7 @@ from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from agent_tui.regular_files import open_regular_file
+from agent_tui.safe_paths import path_from
 
 _MAX_IGNORE_BYTES = 1_000_000
 _ALWAYS_SKIPPED = frozenset({".git", ".hg", ".svn", ".jj"})
@@ -103,7 +104,7 @@ def near_names(path: Path, cwd: Path, limit: int = 3) -> list[str]:
                 near.append(root / file.relative)
             if len(near) >= limit:
                 break
-    return [p.relative_to(root).as_posix() if p.is_relative_to(root) else str(p) for p in near]
+    return [path_from(path, root) for path in near]
 
 
 def glob_spec(glob: str) -> GitIgnoreSpec:

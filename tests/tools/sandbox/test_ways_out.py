@@ -13,7 +13,7 @@ import pytest
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject
-from agent_tui.tools.files.memory import digest_of
+from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.sandbox.plan import Backend
 from tests.support.conversation_wall import KEY, Conversation
