@@ -32,6 +32,8 @@ MOST_SAME: Final = 3
 
 _PIN: Final = "goal"
 _NAME_CHARS: Final = 60
+_MOST_NAMED: Final = 5
+"""Most changed files that the user is told of; the judge is told of all."""
 _PINNED: Final = """\
 {text}
 
@@ -266,8 +268,9 @@ class GoalRunner:
     ) -> Judgement:
         emit(Notice("info", f"{_checks_pass(goal)}{self._judge_model.name} is {PHASE}."))
         if named := named_in_checks(changes, goal.checks, self._conversation.cwd):
-            changed = ", ".join(named)
-            emit(Notice("warning", f"The work changed files that a check names: {changed}"))
+            more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+            changed = f"{', '.join(named[:_MOST_NAMED])}{more}"
+            emit(Notice("info", f"The work changed files that a check names: {changed}."))
         judgement = await judge_goal(
             self._conversation, goal, results, changes, self._judge_model, lambda _p, _c: None
         )
