@@ -375,7 +375,7 @@ class AgentRuntime:
     async def _go_on(self, emit: Emit) -> None:
         goals = self._goals()
         if goals.goal is not None and self._scopes().pending is None:
-            await goals.work(None, (), emit)
+            await goals.go_on(emit)
         else:
             await self._loops().go_on(emit)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.goal.changes import FileDifference, changes_text, named_in_checks
-from agent_tui.compaction.model_client import OnProgress, RequestTracker, uncounted
+from agent_tui.compaction.model_client import RequestTracker, uncounted, unseen
 from agent_tui.messages import BashExecutionMessage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, thinking_effort
 from agent_tui.secret_text import mask_values
@@ -96,7 +96,6 @@ async def judge_goal(
     results: Sequence[BashExecutionMessage],
     changes: Sequence[FileDifference],
     judge: ModelRef,
-    on_progress: OnProgress,
 ) -> Judgement:
     """Ask `judge` about `goal`; its usage is recorded in the session and counted.
 
@@ -106,7 +105,6 @@ async def judge_goal(
         results: The checks' results, in their order.
         changes: What the work changed.
         judge: The model to ask.
-        on_progress: Called as the reply arrives.
 
     Raises:
         ProviderError: The request failed for good.
@@ -116,7 +114,7 @@ async def judge_goal(
     named = named_in_checks(changes, goal.checks, conversation.cwd)
     case = _case(goal, results, changes, named, _diff_room(info.window))
     messages = [UserMessage(content=mask_values(case, services.secrets))]
-    tracker = RequestTracker(on_progress, uncounted)
+    tracker = RequestTracker(unseen, uncounted)
     requests = 0
     try:
         for _ in range(2):

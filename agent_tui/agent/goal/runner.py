@@ -15,13 +15,15 @@ from agent_tui.agent.goal.changes import (
     named_in_checks,
 )
 from agent_tui.agent.goal.judge import PHASE, Judgement, judge_goal
+from agent_tui.agent.session.opening import cut_off_note
+from agent_tui.agent.turn.limit_wait import LimitWaits
 from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.user_command import Check, check_intent, run_user_command
 from agent_tui.durations import elapsed
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, GoalEnding, Notice, TurnFinished
 from agent_tui.messages import BashExecutionMessage, ImageContent, Pin
-from agent_tui.providers.base import ModelRef
+from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.sessions.entries import CustomMessageEntry
 from agent_tui.sessions.lineage.chain import SessionChain
 from agent_tui.sessions.replay.goals import Goal, goal_entry, goal_event, goal_in
@@ -123,6 +125,14 @@ class GoalRunner:
         self._record(goal.model_copy(update={"since": first.id}), emit)
         await self.work(goal.text, (), emit)
 
+    async def go_on(self, emit: Emit) -> None:
+        """Continue the work: with the checks if they have not told on the last turn yet."""
+        goal = self.goal
+        is_complete = not cut_off_note(self._conversation.log)
+        is_untold = goal is not None and goal.turns > goal.told_turns
+        if not (is_complete and is_untold and await self._looked(emit)):
+            await self.work(None, (), emit)
+
     async def work(self, text: str | None, images: tuple[ImageContent, ...], emit: Emit) -> None:
         """Work toward the open goal until it is met or ends, with one `TurnFinished` for all.
 
@@ -138,15 +148,7 @@ class GoalRunner:
             if ending.outcome not in ("done", "length"):
                 emit(ending)
                 return
-            try:
-                finished = await self._look(emit)
-            except AgentTuiError as error:
-                finished = TurnFinished("error", str(error), can_continue=True)
-            except asyncio.CancelledError:
-                emit(TurnFinished("aborted", can_continue=True))
-                raise
-            if finished is not None:
-                emit(finished)
+            if await self._looked(emit):
                 return
             text, images = None, ()
 
@@ -180,6 +182,19 @@ class GoalRunner:
             }
             self._record(goal.model_copy(update=update), emit)
 
+    async def _looked(self, emit: Emit) -> bool:
+        """Look at what the last turn has reached; true if the work is over, and said so."""
+        try:
+            finished = await self._look(emit)
+        except AgentTuiError as error:
+            finished = TurnFinished("error", str(error), can_continue=True)
+        except asyncio.CancelledError:
+            emit(TurnFinished("aborted", can_continue=True))
+            raise
+        if finished is not None:
+            emit(finished)
+        return finished is not None
+
     async def _look(self, emit: Emit) -> TurnFinished | None:
         """Run the checks and ask the judge; returns how the goal ended, or None to go on."""
         goal = self.goal
@@ -203,6 +218,7 @@ class GoalRunner:
                     "missing": missing,
                     "state": state,
                     "times_same": times_same,
+                    "told_turns": goal.told_turns if judgement.is_met is None else goal.turns,
                     "took_s": goal.took_s + clock() - began_s,
                     "cost_usd": goal.cost_usd + self._spent - spent,
                 }
@@ -271,11 +287,17 @@ class GoalRunner:
             more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
             changed = f"{', '.join(named[:_MOST_NAMED])}{more}"
             emit(Notice("info", f"The work changed files that a check names: {changed}."))
-        judgement = await judge_goal(
-            self._conversation, goal, results, changes, self._judge_model, lambda _p, _c: None
-        )
-        emit(self._conversation.totals)
-        return judgement
+        waits = LimitWaits(self._conversation, emit, self._conversation.services.sleep)
+        while True:
+            try:
+                return await judge_goal(
+                    self._conversation, goal, results, changes, self._judge_model
+                )
+            except ProviderError as error:
+                if not await waits.wait_out(error):
+                    raise
+            finally:
+                emit(self._conversation.totals)
 
     @property
     def _judge_model(self) -> ModelRef:

@@ -8,7 +8,7 @@ import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.errors import AgentTuiError
-from agent_tui.events import BashFinished, GoalChanged, Notice, TurnFinished
+from agent_tui.events import BashFinished, GoalChanged, LimitWaitStarted, Notice, TurnFinished
 from agent_tui.messages import BashExecutionMessage
 from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
@@ -198,6 +198,24 @@ async def test_an_error_leaves_it_open_and_a_message_goes_on(stage: Stage):
     assert events[-1] == TurnFinished("done")
     assert state(runtime).ending == "met"
     assert state(runtime).turns == 2
+
+
+LIMITED = ProviderError("rate_limit", "Usage limit reached.", retry_after_s=3_600)
+
+
+async def test_interrupted_before_the_judge_answered_it_looks_again_without_a_turn(stage: Stage):
+    async def sleep(_seconds: float) -> None:
+        await asyncio.sleep(60)
+
+    model = Model(writes("a.txt"), [Reply(error=LIMITED), MET])
+    runtime = stage.runtime(model.provider, sleep=sleep)
+    async for event in runtime.pursue(GOAL):
+        if isinstance(event, LimitWaitStarted):
+            runtime.abort()
+    turns = len(model.requests("turn"))
+    events = await collect(runtime.continue_turn())
+    assert events[-1] == TurnFinished("done")
+    assert len(model.requests("turn")) == turns
 
 
 async def test_interrupted_in_a_check_it_stays_open_and_retry_goes_on(stage: Stage):
