@@ -543,6 +543,7 @@ class SessionManager:
         if reason == "compacted":
             after.queue, after.files, after.todos = before.queue, before.files, before.todos
             after.totals = before.totals
+            after.limited_until, after.stands_in_for = before.limited_until, before.stands_in_for
         if reason in ("compacted", "forked"):
             self._past.remember(before.log)
         after.told_note = before.told_note

@@ -7,7 +7,7 @@ from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.durations import clock_time
 from agent_tui.events import LimitWaitEnded, LimitWaitStarted
-from agent_tui.providers.base import FaultKind, ProviderError
+from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
 from agent_tui.providers.retry import LONGEST_DELAY_S, RETRIED_S, Sleep
 from agent_tui.sessions.replay.limit_waits import LimitWait, open_wait, wait_entry
 
@@ -31,6 +31,22 @@ def stated_wait_s(error: ProviderError) -> float | None:
     stated_s = error.retry_after_s
     is_long = error.is_retryable and stated_s is not None and stated_s > LONGEST_DELAY_S
     return stated_s if is_long else None
+
+
+def note_limit(conversation: Conversation, error: ProviderError) -> bool:
+    """Note when the limit of the present model resets, if `error` states that; true if it does."""
+    stated_s = stated_wait_s(error)
+    if stated_s is None or error.kind != "rate_limit":
+        return False
+    now_s = conversation.services.wall_clock()
+    conversation.limited_until[conversation.model.name] = now_s + stated_s
+    return True
+
+
+def is_limited(conversation: Conversation, model: ModelRef) -> bool:
+    """Whether a limit of `model` is known that has not reset yet."""
+    now_s = conversation.services.wall_clock()
+    return conversation.limited_until.get(model.name, 0.0) > now_s
 
 
 def wait_to_continue(conversation: Conversation) -> LimitWait | None:
@@ -106,7 +122,7 @@ class LimitWaits:
         stated_s = stated_wait_s(error)
         if stated_s is not None:
             bound_s = max(bound_s, RETRIED_S)  # as long as the ordinary retries would take
-            wait_s = stated_s + _AFTER_RESET_S + _JITTER_S * random.random()
+            wait_s = self._first_reset_s(stated_s) + _AFTER_RESET_S + _JITTER_S * random.random()
         elif error.has_answered and error.kind in _OUTAGES:
             wait_s = _LOOKS_S[min(self._looks, len(_LOOKS_S) - 1)]
             self._looks += 1
@@ -122,6 +138,14 @@ class LimitWaits:
             until_s=conversation.services.wall_clock() + wait_s,
             is_reset=is_reset,
         )
+
+    def _first_reset_s(self, stated_s: float) -> float:
+        """Seconds until the first of the models in use has its limit reset."""
+        conversation = self.conversation
+        now_s, until_s = conversation.services.wall_clock(), conversation.limited_until
+        others = (conversation.stands_in_for, conversation.services.fallback_model)
+        resets = (until_s.get(model.name, 0.0) - now_s for model in others if model is not None)
+        return min((stated_s, *(left_s for left_s in resets if left_s > 0)))
 
     async def _wait_until(self, wait: LimitWait) -> None:
         """Wait by the wall clock, but never longer in all than it says now."""
