@@ -76,13 +76,14 @@ class LimitWaits:
     """The waits of one turn.
 
     Attributes:
-        waited_s: Seconds that the turn has waited so far.
+        slept_s: Seconds that the turn has slept so far.
     """
 
     conversation: Conversation
     emit: Emit
     sleep: Sleep
-    waited_s: float = 0.0
+    slept_s: float = 0.0
+    _waited_s: float = field(default=0.0, init=False)
     _looks: int = field(default=0, init=False)
 
     def note_reply(self) -> None:
@@ -128,7 +129,7 @@ class LimitWaits:
             self._looks += 1
         else:
             return None
-        if self.waited_s + wait_s > bound_s + _AFTER_RESET_S + _JITTER_S:
+        if self._waited_s + wait_s > bound_s + _AFTER_RESET_S + _JITTER_S:
             return None
         name = conversation.model.name
         is_reset = stated_s is not None and error.kind == "rate_limit"
@@ -157,9 +158,10 @@ class LimitWaits:
         )
         while left_s > 0:
             step_s = min(left_s, _POLL_S)
-            await self.sleep(step_s)
+            self.slept_s += step_s
             slept_s += step_s
+            await self.sleep(step_s)
             left_s = min(wait.until_s - wall_clock(), wait_s - slept_s)
-        self.waited_s += wait_s
+        self._waited_s += wait_s
         conversation.log.append(wait_entry(wait.model_copy(update={"state": "over"})))
         self.emit(LimitWaitEnded(wait.model, wait.reason, wait_s))

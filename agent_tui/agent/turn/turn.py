@@ -190,7 +190,7 @@ class Turn:
             SessionError: The facts could not be recorded.
         """
         conversation = self._conversation
-        waited_s = self._tools.waited_s + self._waits.waited_s
+        waited_s = self._tools.waited_s + self._waits.slept_s
         took_s = max(conversation.services.clock() - self._began_s - waited_s, 0.0)
         path = conversation.log.path_entries()
         added = takewhile(lambda entry: entry.id != self._before, reversed(path))
