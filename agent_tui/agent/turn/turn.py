@@ -13,7 +13,13 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.prompt.mentions import find_mentions, read_mentioned
 from agent_tui.agent.session.opening import choose_model
-from agent_tui.agent.turn.limit_wait import LimitWaits, is_limited, note_limit, stated_wait_s
+from agent_tui.agent.turn.limit_wait import (
+    LimitWaits,
+    is_limited,
+    note_limit,
+    stand_in,
+    stated_wait_s,
+)
 from agent_tui.agent.turn.repetition import LoopWatch, goes_round
 from agent_tui.agent.turn.reply import CutReply, Reply, ReplyBuilder
 from agent_tui.agent.turn.tool_calls import ToolRunner
@@ -500,7 +506,9 @@ class Turn:
         self._emit(Notice("warning", said))
         for event in choose_model(conversation, fallback, conversation.services):
             self._emit(event)
-        conversation.stands_in_for = before if is_limit else None
+        conversation.stands_in_for = None
+        if is_limit:
+            stand_in(conversation, before)
         await self._make_room_if_due()
         return True
 

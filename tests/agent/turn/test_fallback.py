@@ -16,7 +16,7 @@ from agent_tui.providers.base import FaultKind, ModelRef, ModelRequest, Provider
 from agent_tui.providers.budget import BudgetSpent
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import ModelChangeEntry
-from tests.support.runtime import MODEL, Stage, collect, of_kind, only
+from tests.support.runtime import MODEL, Script, Stage, collect, of_kind, only
 from tests.support.wall_clock import START_S, SleptClock
 
 HOUR_S = 3_600.0
@@ -88,15 +88,14 @@ def limited_models(clock: SleptClock, **until_h: float):
     return answer
 
 
-def at_work(stage: Stage, clock: SleptClock, **until_h: float) -> AgentRuntime:
-    runtime = stage.runtime(
-        limited_models(clock, **until_h),
-        sleep=clock.sleep,
-        fallback_model=SECOND,
-        limit_wait_h=12,
-    )
+def playing(stage: Stage, clock: SleptClock, script: Script) -> AgentRuntime:
+    runtime = stage.runtime(script, sleep=clock.sleep, fallback_model=SECOND, limit_wait_h=12)
     runtime.services.wall_clock = clock.read
     return runtime
+
+
+def at_work(stage: Stage, clock: SleptClock, **until_h: float) -> AgentRuntime:
+    return playing(stage, clock, limited_models(clock, **until_h))
 
 
 def texts(events: list[AgentEvent]) -> list[str]:
@@ -135,3 +134,51 @@ async def test_when_both_are_limited_the_first_reset_counts(
     events = await collect(runtime.submit("go"))
     assert only(events, LimitWaitStarted).wait_s == pytest.approx(3 * HOUR_S, abs=11)
     assert texts(events) == [f"Here is {(MODEL if first_h == 3 else SECOND).name}."]
+
+
+async def test_the_first_model_is_returned_to_over_a_restart(stage: Stage):
+    clock = SleptClock()
+    before = at_work(stage, clock, **{MODEL.model_id: 5})
+    await collect(before.submit("go"))
+    path = before.conversation.log.path
+    await before.aclose()
+    runtime = at_work(stage, clock, **{MODEL.model_id: 5})
+    await runtime.sessions.open(str(path))
+    assert runtime.conversation.model == SECOND
+    assert texts(await collect(runtime.submit("more"))) == ["Here is other/second."]
+    clock.now_s += 6 * HOUR_S
+    assert texts(await collect(runtime.submit("and more"))) == [f"Here is {MODEL.name}."]
+
+
+@pytest.mark.parametrize("kind", ["quota", "auth", "network"])
+async def test_when_the_fallback_fails_for_good_the_first_limit_is_waited_for(
+    stage: Stage, kind: FaultKind
+):
+    clock = SleptClock()
+    first = limited_models(clock, **{MODEL.model_id: 5})
+
+    def answer(request: ModelRequest) -> Reply:
+        if request.model == SECOND:
+            return Reply(error=ProviderError(kind, "No."))
+        return first(request)
+
+    events = await collect(playing(stage, clock, answer).submit("go"))
+    assert only(events, LimitWaitStarted).reason == f"Usage limit of {MODEL.name} reached."
+    assert texts(events) == [f"Here is {MODEL.name}."]
+
+
+async def test_an_outage_of_the_fallback_is_looked_at_before_the_limit_resets(stage: Stage):
+    clock = SleptClock()
+    first, down = limited_models(clock, **{MODEL.model_id: 5}), [True] * 10
+
+    def answer(request: ModelRequest) -> Reply:
+        if request.model == SECOND and down:
+            down.pop()
+            error = ProviderError("overloaded", "It is down.")
+            error.has_answered = True
+            return Reply(error=error)
+        return first(request)
+
+    events = await collect(playing(stage, clock, answer).submit("go"))
+    assert only(events, LimitWaitStarted).wait_s == 300
+    assert texts(events) == ["Here is other/second."]
