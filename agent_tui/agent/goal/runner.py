@@ -15,13 +15,14 @@ from agent_tui.agent.goal.changes import (
     named_in_checks,
 )
 from agent_tui.agent.goal.judge import PHASE, Judgement, judge_goal
+from agent_tui.agent.turn.limit_wait import LimitWaits
 from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.user_command import Check, check_intent, run_user_command
 from agent_tui.durations import elapsed
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, GoalEnding, Notice, TurnFinished
 from agent_tui.messages import BashExecutionMessage, ImageContent, Pin
-from agent_tui.providers.base import ModelRef
+from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.sessions.entries import CustomMessageEntry
 from agent_tui.sessions.lineage.chain import SessionChain
 from agent_tui.sessions.replay.goals import Goal, goal_entry, goal_event, goal_in
@@ -271,11 +272,29 @@ class GoalRunner:
             more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
             changed = f"{', '.join(named[:_MOST_NAMED])}{more}"
             emit(Notice("info", f"The work changed files that a check names: {changed}."))
-        judgement = await judge_goal(
-            self._conversation, goal, results, changes, self._judge_model, lambda _p, _c: None
-        )
-        emit(self._conversation.totals)
-        return judgement
+        return await self._judged(goal, results, changes, emit)
+
+    async def _judged(
+        self,
+        goal: Goal,
+        results: Sequence[BashExecutionMessage],
+        changes: Sequence[FileDifference],
+        emit: Emit,
+    ) -> Judgement:
+        """Ask the judge; a usage limit of its model is waited for."""
+        conversation, judge = self._conversation, self._judge_model
+        waits = LimitWaits(conversation, emit, conversation.services.sleep)
+        while True:
+            try:
+                judgement = await judge_goal(
+                    conversation, goal, results, changes, judge, lambda _p, _c: None
+                )
+            except ProviderError as error:
+                if not await waits.wait_out(error, judge):
+                    raise
+            else:
+                emit(conversation.totals)
+                return judgement
 
     @property
     def _judge_model(self) -> ModelRef:

@@ -41,13 +41,13 @@ def stated_wait_s(error: ProviderError) -> float | None:
     return stated_s if is_long else None
 
 
-def note_limit(conversation: Conversation, error: ProviderError) -> bool:
-    """Note when the limit of the present model resets, if `error` states that; true if it does."""
+def note_limit(conversation: Conversation, error: ProviderError, model: ModelRef) -> bool:
+    """Note when the limit of `model` resets, if its `error` states that; true if it does."""
     stated_s = stated_wait_s(error)
     if stated_s is None or error.kind != "rate_limit":
         return False
     now_s = conversation.services.wall_clock()
-    conversation.limited_until[conversation.model.name] = now_s + stated_s
+    conversation.limited_until[model.name] = now_s + stated_s
     return True
 
 
@@ -98,7 +98,7 @@ def stop_wait(conversation: Conversation) -> None:
 
 @dataclass(slots=True)
 class LimitWaits:
-    """The waits of one turn.
+    """The waits of one turn, or of one question beside the turns.
 
     Attributes:
         slept_s: Seconds that the turn has slept so far.
@@ -115,9 +115,10 @@ class LimitWaits:
         """Note that the server has answered: the next outage is a new one."""
         self._looks = 0
 
-    async def wait_out(self, error: ProviderError) -> bool:
-        """Wait until the request may succeed; false if that is too far away or unknown."""
-        wait = self._wait(error)
+    async def wait_out(self, error: ProviderError, model: ModelRef) -> bool:
+        """Wait until a request to `model` may succeed; false if that is too far away or unknown."""
+        note_limit(self.conversation, error, model)
+        wait = self._wait(error, model)
         if wait is None:
             return False
         self.conversation.log.append(wait_entry(wait))
@@ -141,10 +142,10 @@ class LimitWaits:
         moment = clock_time(now_s + stated_s, now_s)
         return f" {'It resets' if error.kind == 'rate_limit' else 'Try again'} at {moment}."
 
-    def _wait(self, error: ProviderError) -> LimitWait | None:
+    def _wait(self, error: ProviderError, asked: ModelRef) -> LimitWait | None:
         """The wait that `error` calls for; None if there is none, or if it is too long."""
         services, stated_s = self.conversation.services, stated_wait_s(error)
-        wait_s, name = min(self._chances(error, stated_s), default=(math.inf, ""))
+        wait_s, name = min(self._chances(error, stated_s, asked), default=(math.inf, ""))
         bound_s = services.settings.limit_wait_h * _HOUR_S
         if name or stated_s is not None:
             bound_s = max(bound_s, RETRIED_S)  # as long as the ordinary retries would take
@@ -154,13 +155,15 @@ class LimitWaits:
         if self._waited_s + wait_s > bound_s + _AFTER_RESET_S + _JITTER_S:
             return None
         return LimitWait(
-            model=name or self.conversation.model.name,
+            model=name or asked.name,
             reason=f"Usage limit of {name} reached." if name else error.message,
             until_s=services.wall_clock() + wait_s,
             is_reset=bool(name),
         )
 
-    def _chances(self, error: ProviderError, stated_s: float | None) -> Iterator[tuple[float, str]]:
+    def _chances(
+        self, error: ProviderError, stated_s: float | None, asked: ModelRef
+    ) -> Iterator[tuple[float, str]]:
         """Yield in how many seconds a request may succeed, and the model whose limit resets then.
 
         The model is empty if only the request is tried again.
@@ -168,17 +171,24 @@ class LimitWaits:
         conversation = self.conversation
         if isinstance(error, BudgetSpent) or error.kind not in (*_OUTAGES, *_SPENT):
             return
-        models = [conversation.model, conversation.stands_in_for]
-        if is_limited(conversation, conversation.model):
-            models.append(conversation.services.fallback_model)
+        models = [asked]
+        if asked == conversation.model:
+            models += filter(None, (conversation.stands_in_for, self._limited_fallback))
         for model in models:
-            if model is not None and is_limited(conversation, model):
+            if is_limited(conversation, model):
                 now_s = conversation.services.wall_clock()
                 yield conversation.limited_until[model.name] - now_s, model.name
         if stated_s is not None and error.kind != "rate_limit":
             yield stated_s, ""
         elif stated_s is None and error.has_answered and error.kind in _OUTAGES:
             yield _LOOKS_S[min(self._looks, len(_LOOKS_S) - 1)], ""
+
+    @property
+    def _limited_fallback(self) -> ModelRef | None:
+        """The model that would work during the limit of the present one."""
+        conversation = self.conversation
+        is_wanted = is_limited(conversation, conversation.model)
+        return conversation.services.fallback_model if is_wanted else None
 
     async def _wait_until(self, wait: LimitWait) -> None:
         """Wait by the wall clock, but never longer in all than it says now."""

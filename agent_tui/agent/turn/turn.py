@@ -447,7 +447,7 @@ class Turn:
                 if delay_s is None:
                     if await self._falls_back(error):
                         attempt = 1
-                    elif await self._waits.wait_out(error):
+                    elif await self._waits.wait_out(error, self._conversation.model):
                         await self._get_ready_after_wait(error)
                     else:
                         raise _failed(error, self._waits.beyond(error)) from error
@@ -497,7 +497,8 @@ class Turn:
     async def _falls_back(self, error: ProviderError) -> bool:
         """Whether to continue with another model because the present one is unavailable."""
         conversation, fallback = self._conversation, self._fallback
-        is_limit, before = note_limit(conversation, error), conversation.model
+        before = conversation.model
+        is_limit = note_limit(conversation, error, before)
         if fallback is None or not (error.is_retryable or error.kind in _NOT_TO_BE_HAD):
             return False
         if isinstance(error, BudgetSpent):
