@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TypeAlias
 
-from agent_tui.events import AgentEvent, LimitWaitEnded, TurnFinished, TurnRecorded
+from agent_tui.events import AgentEvent, TurnFinished, TurnRecorded
 
 Emit: TypeAlias = Callable[[AgentEvent], None]
 
@@ -22,7 +22,6 @@ class LastTurn:
         self._emit = emit
         self.event: TurnFinished | None = None
         self.took_s = 0.0
-        self._waited_s = 0.0
 
     def emit(self, event: AgentEvent) -> None:
         """Handle one event of the turn."""
@@ -30,9 +29,7 @@ class LastTurn:
             self.event = event
             return
         if isinstance(event, TurnRecorded):
-            self.took_s = event.facts.elapsed_ms / 1_000 - self._waited_s
-        elif isinstance(event, LimitWaitEnded):
-            self._waited_s += event.waited_s
+            self.took_s = event.facts.elapsed_ms / 1_000
         self._emit(event)
 
 

@@ -125,6 +125,10 @@ class Conversation:
     rough_counter: RoughCounter = field(default_factory=RoughCounter)
     requests: RequestWatch = field(default_factory=RequestWatch)
     """Compares each request with the one before."""
+    limited_until: dict[str, float] = field(default_factory=dict[str, float])
+    """When the limits of models reset, in seconds since 1970, by the models' names."""
+    stands_in_for: ModelRef | None = None
+    """The model that the fallback model replaces until its limit resets."""
     prefix_read_s: float = 0.0
     """When the model was last asked in the background what to keep, in seconds since 1970."""
 

@@ -264,6 +264,7 @@ class AgentRuntime:
     def set_model(self, model: ModelRef) -> tuple[AgentEvent, ...]:
         """Use `model` from the next request on."""
         self.sessions.require_writable()
+        self.conversation.stands_in_for = None
         return choose_model(self.conversation, model, self.services)
 
     def set_thinking(self, level: ThinkingLevel) -> tuple[AgentEvent, ...]:

@@ -38,6 +38,7 @@ from tests.support.long_work import PLAN, long_work
 from tests.support.long_work import SUMMARY as SUMMARY_OF_WORK
 from tests.support.models import MODEL, OTHER, ListedModels
 from tests.support.runtime import Stage
+from tests.support.wall_clock import START_S
 from tests.ui.app_support import Ui, answer, asking, held, sized, ways_to_a_model
 from tests.ui.file_scenes import memory_page, menu_of_prompt_files
 from tests.ui.settings_scenes import editor_in, setting_refused, settings_page
@@ -159,6 +160,12 @@ def overloaded() -> tuple[Reply, ...]:
     return (Reply(error=error),)
 
 
+def limited() -> tuple[Reply, ...]:
+    """A model whose usage limit resets at 16:58 UTC."""
+    wait_s = 4 * 3_600.0 + 58 * 60.0
+    return (Reply(error=ProviderError("rate_limit", "Limit reached.", retry_after_s=wait_s)),)
+
+
 HANDED_OVER = """# Several files
 
 The parser takes **one** path now; `main` hands it on.
@@ -259,6 +266,13 @@ async def retry(ui: Ui) -> None:
     """A request failed and is tried again."""
     await ui.submit("hello")
     await ui.until(lambda: ui.activity.state is not None and ui.activity.state.detail)
+    await tick(ui, 3)
+
+
+async def limit_wait(ui: Ui) -> None:
+    """A usage limit is reached, and its reset is waited for."""
+    await ui.submit("hello")
+    await ui.until(lambda: ui.activity.state is not None and ui.activity.state.ends_at_s)
     await tick(ui, 3)
 
 
@@ -587,6 +601,7 @@ SCENES: dict[str, Scene] = {
         find,
         running,
         retry,
+        limit_wait,
         notices,
         menu,
         vim_mode,
@@ -632,6 +647,7 @@ SCRIPTS: Mapping[str, Callable[[], tuple[Reply, ...]]] = {
     "find": explained,
     "running": tested,
     "retry": overloaded,
+    "limit_wait": limited,
     "menu": work,
     "approval": pushing,
     "approval_armed": editing,
@@ -715,7 +731,10 @@ def scene_app(
         counter=SameEverywhere(),
         sleep=_for_ever,
         clock=clock,
+        limit_wait_h=12.0,
     )
+    if name == "limit_wait":
+        runtime.services.wall_clock = lambda: START_S
     if name in TOKENS:
         long_work(runtime, lines=150, tokens=TOKENS[name])
     problem = MISSING_EXTRA if name == "pull_missing" else ""

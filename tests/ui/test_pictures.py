@@ -3,6 +3,8 @@
 ``pytest tests/ui -m "thorough or not thorough" --snapshot-update`` takes all anew; look at them.
 """
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,16 @@ PICTURES = [
     *((name, theme, MEDIUM) for name in IN_MEDIUM for theme in (DARK, LIGHT)),
     *((name, theme, LARGE) for name in IN_LARGE for theme in (DARK, LIGHT)),
 ]
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Times of day are those of UTC."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()
 
 
 def _marks(theme: str, size: tuple[int, int]) -> tuple[pytest.MarkDecorator, ...]:

@@ -75,6 +75,9 @@ _BEFORE_DEATH_S = 45.0
 
 _PAUSE_NOTE = "The model chose what to keep in the pause, while its cache was warm."
 
+_WAIT_NOTE = "The cache went cold during the wait."
+_NO_ANSWER = "Not compacted after the wait: the model did not answer. Nothing was changed."
+
 _LOOK_AGAIN_PARTS = 50
 """If the context grew by less than this part of the window, do not check again."""
 
@@ -174,10 +177,13 @@ class Compactor:
         emit: Emit,
         focus: str = "",
         strategy: str | None = None,
+        *,
+        is_after_wait: bool = False,
     ) -> Outcome | None:
         """Compact in place in the middle of a turn; None if that was not possible.
 
         Uses `strategy`, or the one in the settings (see `decide`). Reports failures through `emit`.
+        After a wait for a limit, nothing is written if the model does not answer.
         """
         conversation = self._conversation
         for event in await conversation.refresh_usage():
@@ -193,7 +199,7 @@ class Compactor:
         chosen = strategy or conversation.settings.strategy
         request = await self._request(
             focus,
-            is_asked=reason == "manual",
+            is_asked=reason == "manual" or is_after_wait,
             is_refused=reason == "overflow",
             least_gain_tokens=self._least_gain(reason),
             ahead=self._ahead(focus),
@@ -209,20 +215,31 @@ class Compactor:
         except CompactionError as error:
             self._not_done(error, reason, emit, is_told=started.is_told)
             return None
+        if is_after_wait and outcome.summary is not None and outcome.summary.is_fallback:
+            emit(CompactionFailed(_NO_ANSWER))
+            return None
         used = conversation.usage.used
-        if is_after_pause:
-            outcome = replace(outcome, note=f"{_PAUSE_NOTE} {outcome.note}".strip())
+        why_now = _WAIT_NOTE if is_after_wait else _PAUSE_NOTE if is_after_pause else ""
+        outcome = replace(outcome, note=f"{why_now} {outcome.note}".strip())
         entries = outcome.entries(reason, used)
         placed = conversation.log.append_many((*entries, *kept))
         event = finished_event(placed[len(entries) - 1].id, reason, outcome, used)
         self._made_room(event, emit)
-        if reason == "threshold" and not is_after_pause:
+        if reason == "threshold" and not why_now:
             self._say_why_early(emit)
         if reason == "threshold" and conversation.refill.is_in_vain:
             filling = await asyncio.to_thread(largest_sources, full, conversation.services.counter)
             emit(Notice("warning", self._services.ways.fill(conversation.refill.message(filling))))
         await hooks.after_compaction(event)
         return outcome
+
+    async def make_room_after_wait(self, emit: Emit) -> Outcome | None:
+        """Compact in place if that is cheaper than to read the context with a cold cache."""
+        price = self.cold_price()
+        is_cheaper = price is not None and price.small_usd is not None
+        if not (is_cheaper and self._conversation.settings.auto):
+            return None
+        return await self.make_room("threshold", emit, is_after_wait=True)
 
     def _say_why_early(self, emit: Emit) -> None:
         """Explain once why compaction starts long before a large window is full."""

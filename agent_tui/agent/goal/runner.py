@@ -287,17 +287,16 @@ class GoalRunner:
             more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
             changed = f"{', '.join(named[:_MOST_NAMED])}{more}"
             emit(Notice("info", f"The work changed files that a check names: {changed}."))
-        waits = LimitWaits(self._conversation, emit, self._conversation.services.sleep)
+        conversation, judge = self._conversation, self._judge_model
+        waits = LimitWaits(conversation, emit, conversation.services.sleep)
         while True:
             try:
-                return await judge_goal(
-                    self._conversation, goal, results, changes, self._judge_model
-                )
+                return await judge_goal(conversation, goal, results, changes, judge)
             except ProviderError as error:
-                if not await waits.wait_out(error):
+                if not await waits.wait_out(error, judge):
                     raise
             finally:
-                emit(self._conversation.totals)
+                emit(conversation.totals)
 
     @property
     def _judge_model(self) -> ModelRef:

@@ -28,7 +28,7 @@ from agent_tui.agent.session.opening import (
     working_folder,
 )
 from agent_tui.agent.session.undo import left_out_note, open_known, undo_newest
-from agent_tui.agent.turn.limit_wait import wait_to_continue
+from agent_tui.agent.turn.limit_wait import take_up_stand_in, wait_to_continue
 from agent_tui.config import PermissionMode
 from agent_tui.errors import AgentTuiError, CompactionError, SessionError, SessionNotWritableError
 from agent_tui.events import (
@@ -180,13 +180,15 @@ class SessionManager:
         # A long session is 100,000 objects without cycles; each full garbage collection over them
         # would stop the program for 0.1 s or more.
         gc.freeze()
-        model, model_note = self.conversation.model, ""
+        present, model_note = self.conversation.model, ""
+        model = present
         if not keep_model:
-            model, model_note = model_to_resume(log, model, self._services)
+            model, model_note = model_to_resume(log, present, self._services)
         permission_mode, mode_note = self._mode_to_resume(opened.left_in)
         reason = "forked" if mode == "fork" else "resumed"
         events = self._switch(log, opened.cwd, model, last_thinking_level(log), reason)
         self.conversation.permissions.mode = permission_mode
+        take_up_stand_in(self.conversation, present)
         if not log.is_read_only:
             log.append_many(unnamed_changes(log, model, self.conversation.thinking))
         noted = [note for note in (model_note, *log.warnings) if note]
@@ -543,6 +545,7 @@ class SessionManager:
         if reason == "compacted":
             after.queue, after.files, after.todos = before.queue, before.files, before.todos
             after.totals = before.totals
+            after.limited_until, after.stands_in_for = before.limited_until, before.stands_in_for
         if reason in ("compacted", "forked"):
             self._past.remember(before.log)
         after.told_note = before.told_note

@@ -1,15 +1,20 @@
 """Waits until a model's limit resets or an outage ends, within the bound of the settings."""
 
+import math
 import random
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.durations import clock_time
+from agent_tui.errors import SessionError
 from agent_tui.events import LimitWaitEnded, LimitWaitStarted
-from agent_tui.providers.base import FaultKind, ProviderError
+from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
+from agent_tui.providers.budget import BudgetSpent
 from agent_tui.providers.retry import LONGEST_DELAY_S, RETRIED_S, Sleep
-from agent_tui.sessions.replay.limit_waits import LimitWait, open_wait, wait_entry
+from agent_tui.sessions.replay.limit_waits import LimitWait, open_wait, replaced_model, wait_entry
 
 _POLL_S = 30.0
 """Longest sleep at once: the wall clock goes on while a laptop is suspended, timers do not."""
@@ -23,6 +28,9 @@ _LOOKS_S = (300.0, 600.0, 900.0)
 _OUTAGES: tuple[FaultKind, ...] = ("rate_limit", "overloaded", "server", "network", "address")
 """Kinds of errors that a later request may not meet, if the server has answered before."""
 
+_SPENT: tuple[FaultKind, ...] = ("quota", "auth", "not_found")
+"""Kinds of errors of a fallback model after which the limit of the first one is waited for."""
+
 _HOUR_S = 3_600.0
 
 
@@ -31,6 +39,38 @@ def stated_wait_s(error: ProviderError) -> float | None:
     stated_s = error.retry_after_s
     is_long = error.is_retryable and stated_s is not None and stated_s > LONGEST_DELAY_S
     return stated_s if is_long else None
+
+
+def note_limit(conversation: Conversation, error: ProviderError, model: ModelRef) -> bool:
+    """Note when the limit of `model` resets, if its `error` states that; true if it does."""
+    stated_s = stated_wait_s(error)
+    if stated_s is None or error.kind != "rate_limit":
+        return False
+    now_s = conversation.services.wall_clock()
+    conversation.limited_until[model.name] = now_s + stated_s
+    return True
+
+
+def stand_in(conversation: Conversation, model: ModelRef) -> None:
+    """Record that the present model works in place of `model`, whose limit is known."""
+    until_s = conversation.limited_until[model.name]
+    wait = LimitWait(state="replaced", model=model.name, until_s=until_s)
+    conversation.log.append(wait_entry(wait))
+    conversation.stands_in_for = model
+
+
+def take_up_stand_in(conversation: Conversation, model: ModelRef) -> None:
+    """Restore what `stand_in` recorded, if `model` is the one that the session's model replaces."""
+    wait = replaced_model(conversation.log.path_entries())
+    if wait is not None and wait.model == model.name:
+        conversation.limited_until[model.name] = wait.until_s
+        conversation.stands_in_for = model
+
+
+def is_limited(conversation: Conversation, model: ModelRef) -> bool:
+    """Whether a limit of `model` is known that has not reset yet."""
+    now_s = conversation.services.wall_clock()
+    return conversation.limited_until.get(model.name, 0.0) > now_s
 
 
 def wait_to_continue(conversation: Conversation) -> LimitWait | None:
@@ -52,30 +92,33 @@ def wait_to_continue(conversation: Conversation) -> LimitWait | None:
 def stop_wait(conversation: Conversation) -> None:
     """Record that the user stopped the unfinished wait, if there is one."""
     if (wait := open_wait(conversation.log.path_entries())) is not None:
-        conversation.log.append(wait_entry(wait.model_copy(update={"state": "stopped"})))
+        with suppress(SessionError):  # the turn, which ends, reports it
+            conversation.log.append(wait_entry(wait.model_copy(update={"state": "stopped"})))
 
 
 @dataclass(slots=True)
 class LimitWaits:
-    """The waits of one turn.
+    """The waits of one turn, or of one question beside the turns.
 
     Attributes:
-        waited_s: Seconds that the turn has waited so far.
+        slept_s: Seconds that the turn has slept so far.
     """
 
     conversation: Conversation
     emit: Emit
     sleep: Sleep
-    waited_s: float = 0.0
+    slept_s: float = 0.0
+    _waited_s: float = field(default=0.0, init=False)
     _looks: int = field(default=0, init=False)
 
     def note_reply(self) -> None:
         """Note that the server has answered: the next outage is a new one."""
         self._looks = 0
 
-    async def wait_out(self, error: ProviderError) -> bool:
-        """Wait until the request may succeed; false if that is too far away or unknown."""
-        wait = self._wait(error)
+    async def wait_out(self, error: ProviderError, model: ModelRef) -> bool:
+        """Wait until a request to `model` may succeed; false if that is too far away or unknown."""
+        note_limit(self.conversation, error, model)
+        wait = self._wait(error, model)
         if wait is None:
             return False
         self.conversation.log.append(wait_entry(wait))
@@ -99,29 +142,53 @@ class LimitWaits:
         moment = clock_time(now_s + stated_s, now_s)
         return f" {'It resets' if error.kind == 'rate_limit' else 'Try again'} at {moment}."
 
-    def _wait(self, error: ProviderError) -> LimitWait | None:
+    def _wait(self, error: ProviderError, asked: ModelRef) -> LimitWait | None:
         """The wait that `error` calls for; None if there is none, or if it is too long."""
-        conversation = self.conversation
-        bound_s = conversation.services.settings.limit_wait_h * _HOUR_S
-        stated_s = stated_wait_s(error)
-        if stated_s is not None:
+        services, stated_s = self.conversation.services, stated_wait_s(error)
+        wait_s, name = min(self._chances(error, stated_s, asked), default=(math.inf, ""))
+        bound_s = services.settings.limit_wait_h * _HOUR_S
+        if name or stated_s is not None:
             bound_s = max(bound_s, RETRIED_S)  # as long as the ordinary retries would take
-            wait_s = stated_s + _AFTER_RESET_S + _JITTER_S * random.random()
-        elif error.has_answered and error.kind in _OUTAGES:
-            wait_s = _LOOKS_S[min(self._looks, len(_LOOKS_S) - 1)]
-            self._looks += 1
+            wait_s += _AFTER_RESET_S + _JITTER_S * random.random()
         else:
+            self._looks += 1
+        if self._waited_s + wait_s > bound_s + _AFTER_RESET_S + _JITTER_S:
             return None
-        if self.waited_s + wait_s > bound_s + _AFTER_RESET_S + _JITTER_S:
-            return None
-        name = conversation.model.name
-        is_reset = stated_s is not None and error.kind == "rate_limit"
         return LimitWait(
-            model=name,
-            reason=f"Usage limit of {name} reached." if is_reset else error.message,
-            until_s=conversation.services.wall_clock() + wait_s,
-            is_reset=is_reset,
+            model=name or asked.name,
+            reason=f"Usage limit of {name} reached." if name else error.message,
+            until_s=services.wall_clock() + wait_s,
+            is_reset=bool(name),
         )
+
+    def _chances(
+        self, error: ProviderError, stated_s: float | None, asked: ModelRef
+    ) -> Iterator[tuple[float, str]]:
+        """Yield in how many seconds a request may succeed, and the model whose limit resets then.
+
+        The model is empty if only the request is tried again.
+        """
+        conversation = self.conversation
+        if isinstance(error, BudgetSpent) or error.kind not in (*_OUTAGES, *_SPENT):
+            return
+        models = [asked]
+        if asked == conversation.model:
+            models += filter(None, (conversation.stands_in_for, self._limited_fallback))
+        for model in models:
+            if is_limited(conversation, model):
+                now_s = conversation.services.wall_clock()
+                yield conversation.limited_until[model.name] - now_s, model.name
+        if stated_s is not None and error.kind != "rate_limit":
+            yield stated_s, ""
+        elif stated_s is None and error.has_answered and error.kind in _OUTAGES:
+            yield _LOOKS_S[min(self._looks, len(_LOOKS_S) - 1)], ""
+
+    @property
+    def _limited_fallback(self) -> ModelRef | None:
+        """The model that would work during the limit of the present one."""
+        conversation = self.conversation
+        is_wanted = is_limited(conversation, conversation.model)
+        return conversation.services.fallback_model if is_wanted else None
 
     async def _wait_until(self, wait: LimitWait) -> None:
         """Wait by the wall clock, but never longer in all than it says now."""
@@ -133,9 +200,10 @@ class LimitWaits:
         )
         while left_s > 0:
             step_s = min(left_s, _POLL_S)
-            await self.sleep(step_s)
+            self.slept_s += step_s
             slept_s += step_s
+            await self.sleep(step_s)
             left_s = min(wait.until_s - wall_clock(), wait_s - slept_s)
-        self.waited_s += wait_s
+        self._waited_s += wait_s
         conversation.log.append(wait_entry(wait.model_copy(update={"state": "over"})))
         self.emit(LimitWaitEnded(wait.model, wait.reason, wait_s))

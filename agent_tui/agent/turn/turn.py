@@ -13,7 +13,13 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.prompt.mentions import find_mentions, read_mentioned
 from agent_tui.agent.session.opening import choose_model
-from agent_tui.agent.turn.limit_wait import LimitWaits
+from agent_tui.agent.turn.limit_wait import (
+    LimitWaits,
+    is_limited,
+    note_limit,
+    stand_in,
+    stated_wait_s,
+)
 from agent_tui.agent.turn.repetition import LoopWatch, goes_round
 from agent_tui.agent.turn.reply import CutReply, Reply, ReplyBuilder
 from agent_tui.agent.turn.tool_calls import ToolRunner
@@ -94,6 +100,10 @@ class Compactor(Protocol):
 
     async def make_room(self, reason: CompactionReason, emit: Emit) -> object | None:
         """Compact in place; None if that was not possible, which `emit` reports."""
+        ...
+
+    async def make_room_after_wait(self, emit: Emit) -> object | None:
+        """Compact in place if that is cheaper than to read the context with a cold cache."""
         ...
 
     def is_due(self, usage: ContextUsage) -> bool:
@@ -186,7 +196,7 @@ class Turn:
             SessionError: The facts could not be recorded.
         """
         conversation = self._conversation
-        waited_s = self._tools.waited_s + self._waits.waited_s
+        waited_s = self._tools.waited_s + self._waits.slept_s
         took_s = max(conversation.services.clock() - self._began_s - waited_s, 0.0)
         path = conversation.log.path_entries()
         added = takewhile(lambda entry: entry.id != self._before, reversed(path))
@@ -208,8 +218,8 @@ class Turn:
                 await self._hooks.take_up()
             self._emit(TurnStarted())
             await self._get_ready()
-            if text is None:
-                await self._waits.finish()
+            if text is None and await self._waits.finish():
+                await self._compactor.make_room_after_wait(self._emit)
             await self._rounds_settled()
         except SessionError as error:
             return TurnFinished("error", str(error))
@@ -230,6 +240,7 @@ class Turn:
         for number in count(1):
             await self._deliver_inbox()
             self._conversation.tell_ended_jobs()
+            self._return_to_first_model()
             await self._make_room_if_due()
             await self._compactor.write_ahead()
             reply = await self._reply_once_more_if_empty()
@@ -436,7 +447,9 @@ class Turn:
                 if delay_s is None:
                     if await self._falls_back(error):
                         attempt = 1
-                    elif not await self._waits.wait_out(error):
+                    elif await self._waits.wait_out(error, self._conversation.model):
+                        await self._get_ready_after_wait(error)
+                    else:
                         raise _failed(error, self._waits.beyond(error)) from error
                     continue
                 self._emit(RetryScheduled(attempt, most, delay_s, self._reason(error)))
@@ -449,11 +462,32 @@ class Turn:
             return f"{error.message} {_KEPT}"
         return str(error) if error.is_unproven and not error.has_answered else error.message
 
+    async def _get_ready_after_wait(self, error: ProviderError) -> None:
+        """Choose the model for the next request, and make it cheap if the server is back."""
+        self._return_to_first_model()
+        if stated_wait_s(error) is not None:
+            await self._compactor.make_room_after_wait(self._emit)
+        await self._make_room_if_due()
+
+    def _return_to_first_model(self) -> None:
+        """Switch back from the fallback model once the limit of the first model has reset."""
+        conversation = self._conversation
+        first = conversation.stands_in_for
+        if first is None or is_limited(conversation, first):
+            return
+        conversation.stands_in_for = None
+        self._emit(Notice("info", f"The limit of {first.name} has reset. Switching back to it."))
+        for event in choose_model(conversation, first, conversation.services):
+            self._emit(event)
+
     @property
     def _fallback(self) -> ModelRef | None:
-        """The model to use if the present one does not answer; None if there is none."""
-        fallback = self._conversation.services.fallback_model
-        return fallback if fallback != self._conversation.model else None
+        """The model to use if the present one does not answer; None if it is limited or missing."""
+        conversation = self._conversation
+        fallback = conversation.services.fallback_model
+        if fallback is None or fallback == conversation.model or is_limited(conversation, fallback):
+            return None
+        return fallback
 
     @property
     def _most_retries(self) -> int:
@@ -463,6 +497,8 @@ class Turn:
     async def _falls_back(self, error: ProviderError) -> bool:
         """Whether to continue with another model because the present one is unavailable."""
         conversation, fallback = self._conversation, self._fallback
+        before = conversation.model
+        is_limit = note_limit(conversation, error, before)
         if fallback is None or not (error.is_retryable or error.kind in _NOT_TO_BE_HAD):
             return False
         if isinstance(error, BudgetSpent):
@@ -471,6 +507,9 @@ class Turn:
         self._emit(Notice("warning", said))
         for event in choose_model(conversation, fallback, conversation.services):
             self._emit(event)
+        conversation.stands_in_for = None
+        if is_limit:
+            stand_in(conversation, before)
         await self._make_room_if_due()
         return True
 

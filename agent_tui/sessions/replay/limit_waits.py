@@ -5,7 +5,14 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from agent_tui.messages import Stored
-from agent_tui.sessions.entries import CustomEntry, Entry, MessageEntry, custom_entry, custom_value
+from agent_tui.sessions.entries import (
+    CustomEntry,
+    Entry,
+    MessageEntry,
+    ModelChangeEntry,
+    custom_entry,
+    custom_value,
+)
 
 LIMIT_WAIT: Final = "limit_wait"
 """The custom type of the entries."""
@@ -14,11 +21,12 @@ LIMIT_WAIT: Final = "limit_wait"
 class LimitWait(Stored):
     """A wait, or its end: ``over`` when the turn continues, ``stopped`` if the user stopped it.
 
+    ``replaced``: nothing waits, as another model works in place of ``model`` until then.
     ``until_s`` is in seconds since 1970. ``is_reset``: a limit resets then; otherwise the request
     is only tried again. ``host`` is the machine that waits.
     """
 
-    state: Literal["waiting", "over", "stopped"] = "waiting"
+    state: Literal["waiting", "over", "stopped", "replaced"] = "waiting"
     model: str = ""
     reason: str = ""
     until_s: float = 0.0
@@ -29,6 +37,17 @@ class LimitWait(Stored):
 def wait_entry(wait: LimitWait) -> CustomEntry:
     """The entry that records `wait`, on this machine."""
     return custom_entry(LIMIT_WAIT, wait.model_copy(update={"host": platform.node()}))
+
+
+def replaced_model(path: Sequence[Entry]) -> LimitWait | None:
+    """The limit because of which the newest model on `path` replaces another; None without one."""
+    for entry in reversed(path):
+        if isinstance(entry, ModelChangeEntry):
+            return None
+        wait = custom_value(entry, LIMIT_WAIT, LimitWait)
+        if wait is not None and wait.state == "replaced":
+            return wait
+    return None
 
 
 def open_wait(path: Sequence[Entry]) -> LimitWait | None:

@@ -9,9 +9,9 @@ from agent_tui.agent.compaction.cache_clock import ColdPrice, cache_state
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.context import cache_text
 from agent_tui.config import CompactionSettings
-from agent_tui.events import CompactionFinished, Notice
+from agent_tui.events import CompactionFailed, CompactionFinished, Notice, TurnFinished
 from agent_tui.messages import Usage
-from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest
+from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest, ProviderError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.sessions.entries import CompactionEntry
 from tests.support.compaction_ways import SUMMARY, Waits, talk
@@ -290,3 +290,50 @@ async def test_in_a_large_window_it_is_said_once_why_it_is_not_filled(stage: Sta
     again = await collect(scene.runtime.submit("go on"))
     only(again, CompactionFinished)
     assert not [e for e in of_kind(again, Notice) if "trigger_tokens" in e.text]
+
+
+class Limited(Pausing):
+    """The same; the next request meets a limit, and sleeping turns the clock."""
+
+    def __init__(self, stage: Stage, wait_s: float, *, helps: bool = True) -> None:
+        super().__init__(stage)
+        self.left = [ProviderError("rate_limit", "Too fast.", retry_after_s=wait_s)]
+        self.helps = helps
+        services = self.runtime.services
+        services.sleep = self.sleep
+        services.settings = services.settings.model_copy(update={"limit_wait_h": 12.0})
+
+    async def sleep(self, delay_s: float) -> None:
+        self.now_s += delay_s
+
+    def answer(self, request: ModelRequest) -> Reply:
+        if request.purpose == "summary" and not self.helps:
+            return Reply(error=ProviderError("auth", "No."))
+        if request.purpose == "turn" and self.provider.requests[1:] and self.left:
+            return Reply(error=self.left.pop())
+        return super().answer(request)
+
+
+async def test_after_a_wait_that_outlasts_the_cache_the_context_is_compacted_first(stage: Stage):
+    scene = Limited(stage, 3_600.0)
+    await scene.turn()
+    (done,) = await scene.turn()
+    assert done.note.startswith("The cache went cold during the wait.")
+    summary, turn = scene.provider.requests[-2:]
+    assert (summary.purpose, summary.model, turn.purpose) == ("summary", CHEAP, "turn")
+
+
+async def test_after_a_wait_that_the_cache_outlasts_the_context_stays(stage: Stage):
+    scene = Limited(stage, 120.0)
+    await scene.turn()
+    assert not await scene.turn()
+    assert not scene.asked
+
+
+async def test_after_a_wait_nothing_is_compacted_if_the_model_does_not_help(stage: Stage):
+    scene = Limited(stage, 3_600.0, helps=False)
+    await scene.turn()
+    events = await collect(scene.runtime.submit("go on"))
+    assert "the model did not answer" in only(events, CompactionFailed).message
+    assert only(events, TurnFinished).outcome == "done"
+    assert not of_kind(events, CompactionFinished)

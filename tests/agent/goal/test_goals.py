@@ -16,6 +16,7 @@ from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.replay.goals import Goal, goal_in
 from tests.support.context_checks import assert_sendable
 from tests.support.runtime import Stage, collect, of_kind, only
+from tests.support.wall_clock import SleptClock
 
 MET = Reply(text="VERDICT: met")
 LACKS = Reply(text="VERDICT: not met\nMISSING:\n- b.txt: write it too\nWEAKENED:\n- none")
@@ -188,6 +189,17 @@ async def test_a_judge_without_a_verdict_leaves_it_to_the_user(stage: Stage):
     assert runtime.goal is None
 
 
+async def test_a_limit_of_the_judge_is_waited_for(stage: Stage):
+    limited = ProviderError("rate_limit", "Too fast.", retry_after_s=5 * 3_600.0)
+    model, clock = Model(writes("a.txt"), [Reply(error=limited), MET]), SleptClock()
+    runtime = stage.runtime(model.provider, sleep=clock.sleep, limit_wait_h=12)
+    runtime.services.wall_clock = clock.read
+    events = await collect(runtime.pursue(GOAL))
+    assert state(runtime).ending == "met"
+    assert only(events, LimitWaitStarted).wait_s == pytest.approx(5 * 3_600, abs=11)
+    assert len(model.requests("summary")) == 2
+
+
 async def test_an_error_leaves_it_open_and_a_message_goes_on(stage: Stage):
     model = Model([BROKEN, *writes("a.txt")])
     runtime = stage.runtime(model.provider)
@@ -208,7 +220,7 @@ async def test_interrupted_before_the_judge_answered_it_looks_again_without_a_tu
         await asyncio.sleep(60)
 
     model = Model(writes("a.txt"), [Reply(error=LIMITED), MET])
-    runtime = stage.runtime(model.provider, sleep=sleep)
+    runtime = stage.runtime(model.provider, sleep=sleep, limit_wait_h=12)
     async for event in runtime.pursue(GOAL):
         if isinstance(event, LimitWaitStarted):
             runtime.abort()

@@ -12,6 +12,7 @@ from agent_tui.events import (
     LimitWaitStarted,
     RetryScheduled,
     TurnFinished,
+    TurnRecorded,
 )
 from agent_tui.providers.base import FaultKind, ProviderError
 from agent_tui.providers.scripted.provider import Reply
@@ -75,6 +76,16 @@ async def test_a_limit_of_hours_is_waited_for(stage: Stage, clock: SleptClock):
     assert max(clock.slept_s) == 30
     assert states(runtime) == ["waiting", "over"]
     assert not of_kind(events, RetryScheduled)
+
+
+async def test_the_time_of_a_turn_leaves_out_the_wait(stage: Stage, clock: SleptClock):
+    runtime = stage.runtime(
+        [limited(5 * HOUR_S), DONE], sleep=clock.sleep, clock=clock.read, limit_wait_h=12
+    )
+    runtime.services.wall_clock = clock.read
+    events = await collect(runtime.submit("go"))
+    assert only(events, LimitWaitEnded).waited_s > 4 * HOUR_S
+    assert not of_kind(events, TurnRecorded), "a turn of no time is not worth a line"
 
 
 async def test_a_suspended_laptop_continues_soon_after_it_wakes(stage: Stage):
