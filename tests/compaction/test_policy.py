@@ -10,6 +10,7 @@ from agent_tui.compaction.policy import (
     usable_window,
 )
 from agent_tui.config import CompactionSettings
+from agent_tui.errors import IN_CHAT
 from agent_tui.providers.base import ModelInfo
 
 
@@ -126,7 +127,7 @@ def test_the_third_failure_in_a_row_stops_automatic_compaction():
     assert breaker.message == ""
     breaker = breaker.after_failure()
     assert breaker.is_open
-    assert "/compact" in breaker.message
+    assert "/compact" in IN_CHAT.fill(breaker.message)
     assert not should_compact(99_000, limits(), breaker)
 
 
