@@ -20,9 +20,11 @@ from agent_tui.agent.turn.user_command import Check, check_intent, run_user_comm
 from agent_tui.durations import elapsed
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, GoalEnding, Notice, TurnFinished
-from agent_tui.messages import BashExecutionMessage, ImageContent, Pin
+from agent_tui.messages import AssistantMessage, BashExecutionMessage, ImageContent, Message, Pin
 from agent_tui.providers.base import ModelRef
-from agent_tui.sessions.entries import CustomMessageEntry
+from agent_tui.providers.budget import BudgetSpent
+from agent_tui.secret_text import mask_values
+from agent_tui.sessions.entries import CustomMessageEntry, MessageEntry
 from agent_tui.sessions.lineage.chain import SessionChain
 from agent_tui.sessions.replay.goals import Goal, goal_entry, goal_event, goal_in
 from agent_tui.sessions.replay.pins import pin_entry, unpin_entry
@@ -54,6 +56,9 @@ _NO_VERDICT: Final = (
     "{checks}, but {judge} gave no verdict on the goal. Look at it yourself: /goal done closes it, "
     "/goal go continues."
 )
+
+
+_REPLACED: Final = "Goal replaced by another one."
 
 
 def _silent(_event: AgentEvent) -> None:
@@ -112,8 +117,16 @@ class GoalRunner:
         return must_ask
 
     async def begin(self, goal: Goal, emit: Emit) -> None:
-        """Record and pin `goal` in place of any earlier one, and work toward it."""
-        log = self._conversation.log
+        """Record and pin `goal` in place of any earlier one, and work toward it.
+
+        Raises:
+            AgentTuiError: There is no such judge, a check holds a key, or a bound on the cost
+                cannot be kept. Nothing is recorded.
+        """
+        self._require_possible(goal)
+        self.close("stopped", _REPLACED, emit)
+        log, secrets = self._conversation.log, self._conversation.services.secrets
+        goal = goal.model_copy(update={"text": mask_values(goal.text, secrets)})
         checks = "\n".join(f"- `{check}`" for check in goal.checks) or _NO_CHECKS
         pin = Pin(kind="goal", name=_short(goal.text), path=_PIN)
         log.append(pin_entry(pin, _PINNED.format(text=goal.text, checks=checks)))
@@ -125,19 +138,25 @@ class GoalRunner:
         """Work toward the open goal until it is met or ends, with one `TurnFinished` for all.
 
         A turn that fails and an interruption leave the goal open: the next message goes on.
+        Without a message, work that was interrupted after a turn goes on with the checks.
 
         Args:
             text: The user's message; None to go on without one.
             images: What goes with it.
             emit: Takes the events.
         """
+        is_turn_over = text is None and self._is_turn_over
         while True:
-            ending = await self._turn(text, images, emit)
-            if ending.outcome not in ("done", "length"):
-                emit(ending)
-                return
+            if not is_turn_over:
+                ending = await self._turn(text, images, emit)
+                if ending.outcome not in ("done", "length"):
+                    emit(ending)
+                    return
+            is_turn_over = False
             try:
                 finished = await self._look(emit)
+            except BudgetSpent as spent:
+                finished = TurnFinished("limit", str(spent))
             except AgentTuiError as error:
                 finished = TurnFinished("error", str(error), can_continue=True)
             except asyncio.CancelledError:
@@ -153,6 +172,35 @@ class GoalRunner:
         if (goal := self.goal) is not None:
             self._conversation.log.append(unpin_entry((_PIN,)))
             self._record(goal.model_copy(update={"ending": ending, "reason": reason}), emit)
+
+    @property
+    def _is_turn_over(self) -> bool:
+        """Whether the model has said its last word and waits for the checks or the judge."""
+        said = (
+            entry.message if isinstance(entry, MessageEntry) else None
+            for entry in reversed(self._conversation.log.path_entries())
+            if isinstance(entry, CustomMessageEntry)
+            or (isinstance(entry, MessageEntry) and not _is_hidden(entry.message))
+        )
+        last = next(said, None)
+        if not isinstance(last, AssistantMessage):
+            return False
+        return last.stop_reason == "stop" and not last.tool_calls
+
+    def _require_possible(self, goal: Goal) -> None:
+        conversation, model = self._conversation, self._conversation.model
+        _ = self._judge_model
+        if any(mask_values(check, conversation.services.secrets) != check for check in goal.checks):
+            raise AgentTuiError(
+                "A check contains an API key, which no session may store.",
+                "Let the command read it from a file.",
+            )
+        is_priced = model.runs_here or conversation.model_info.input_price is not None
+        if goal.max_cost_usd is not None and not is_priced:
+            raise AgentTuiError(
+                f"The price of {model.name} is unknown, so --cost cannot be enforced.",
+                "Set the goal without --cost; --turns and --time bound it.",
+            )
 
     async def _turn(
         self, text: str | None, images: tuple[ImageContent, ...], emit: Emit
@@ -183,16 +231,27 @@ class GoalRunner:
         goal = self.goal
         if goal is None:  # ended by the user during the turn
             return TurnFinished("done")
-        clock, spent = self._conversation.services.clock, self._spent
-        began_s = clock()
-        results = [await self._check(check, goal, emit) for check in goal.checks]
+        if self.must_ask_about_checks(goal):
+            raise AgentTuiError(
+                "The checks of the goal would run without a sandbox.",
+                "Set the goal again to allow that.",
+            )
+        spent, began_s = self._spent, self._worked_s()
+        results: list[BashExecutionMessage] = []
+        for check in goal.checks:
+            results.append(await self._check(check, goal, emit))
+            if self.goal is None:  # ended by the user meanwhile
+                return TurnFinished("done")
         passed = tuple(result.exit_code == 0 and not result.cancelled for result in results)
         changes = await asyncio.to_thread(self._changes, goal, self._history())
         judgement = Judgement(False)
         if all(passed):
             judgement = await self._judge(goal, results, changes, emit)
-        state = _state(results, passed, changes)
-        times_same = goal.times_same + 1 if state == goal.state else 1
+            if self.goal is None:
+                return TurnFinished("done")
+        state, times_same = _state(results, passed, changes), 1
+        if state == goal.state:
+            times_same = goal.times_same + (judgement.is_met is not None)
         missing = "\n".join(f"- {each}" for each in judgement.missing)
         self._record(
             goal.model_copy(
@@ -201,7 +260,7 @@ class GoalRunner:
                     "missing": missing,
                     "state": state,
                     "times_same": times_same,
-                    "took_s": goal.took_s + clock() - began_s,
+                    "took_s": goal.took_s + self._worked_s() - began_s,
                     "cost_usd": goal.cost_usd + self._spent - spent,
                 }
             ),
@@ -284,6 +343,10 @@ class GoalRunner:
         conversation, written = self._conversation, [*history.entries()][::-1]
         return changes_since(written, goal.since, conversation.kept_files, conversation.cwd)
 
+    def _worked_s(self) -> float:
+        """A clock that stands still while a check waits for the user."""
+        return self._conversation.services.clock() - self._network.waited_s
+
     @property
     def _spent(self) -> float:
         return self._conversation.totals.cost_usd
@@ -291,6 +354,10 @@ class GoalRunner:
     def _record(self, goal: Goal, emit: Emit) -> None:
         self._conversation.log.append(goal_entry(goal))
         emit(goal_event(goal))
+
+
+def _is_hidden(message: Message) -> bool:
+    return isinstance(message, BashExecutionMessage) and message.exclude_from_context
 
 
 def _bound_reached(goal: Goal) -> str:
