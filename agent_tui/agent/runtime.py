@@ -51,7 +51,7 @@ from agent_tui.messages import ImageContent, Job, ThinkingLevel, UserMessage
 from agent_tui.providers.base import ModelRef
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
-from agent_tui.sessions.replay.goals import Goal, goal_entry
+from agent_tui.sessions.replay.goals import Goal
 from agent_tui.sessions.replay.limit_waits import LimitWait
 from agent_tui.sessions.replay.notes import AgentRun
 from agent_tui.sessions.replay.pins import pin_of, unpin_entry
@@ -376,19 +376,16 @@ class AgentRuntime:
     async def _go_on(self, emit: Emit) -> None:
         goals = self._goals()
         if goals.goal is not None and self._scopes().pending is None:
-            await goals.go_on(emit)
+            await goals.work(None, (), emit)
         else:
             await self._loops().go_on(emit)
 
     async def _compact(self, focus: str, emit: Emit, decided: Decision | None) -> None:
-        goal = self._goals().goal
         child = await self._compactor().compact_to_child(focus, emit, decided)
         if child is None:
             return
         for event in self.sessions.follow_compaction(*child):
             emit(event)
-        if goal is not None:
-            self.conversation.log.append(goal_entry(goal))
         for event in await self.conversation.refresh_usage():
             emit(event)
         await ConversationHooks(self.conversation, emit).after_compaction(child[1])

@@ -122,10 +122,13 @@ def _take_goal(parser: argparse.ArgumentParser, values: argparse.Namespace) -> N
         parser.error("--goal cannot be combined with a prompt: say all of it in the goal")
     elif values.input_format == "stream-json" or values.json_schema is not None:
         parser.error("--goal cannot be combined with --input-format or --json-schema")
+    elif not text.strip():
+        parser.error("--goal is empty: say what is to be reached")
     else:
-        options = [f"--check {shlex.quote(check)}" for check in checks]
+        options = [f"--text={shlex.quote(text)}"]  # never read as a word or an option of /goal
+        options += [f"--check={shlex.quote(check)}" for check in checks]
         options += ["--outside"] * is_outside
-        values.prompt = " ".join(("/goal", text, *options))
+        values.prompt = " ".join(("/goal", *options))
 
 
 _RULE_EXAMPLES = {"allow": '"bash(pytest *)"', "deny": '"write(docs/**)"'}

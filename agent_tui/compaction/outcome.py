@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from agent_tui.compaction.result import CompactionResult, child_entries
 from agent_tui.sessions.entries import ContextEditEntry, Entry, Ledger
 from agent_tui.sessions.replay.changes import EditReport, describe_statistics, report_entry
+from agent_tui.sessions.replay.goals import goal_entry, goal_in
 
 TIERED = "tiered"
 SUMMARY_TIER = 3
@@ -63,7 +64,7 @@ class Outcome:
     def child_entries(
         self, path: Sequence[Entry], reason: str, used_tokens: int
     ) -> tuple[Entry, ...]:
-        """The first entries of a session that continues from it.
+        """The first entries of a session that continues from it, and from an open goal on.
 
         Args:
             path: The entries it was made from.
@@ -71,7 +72,9 @@ class Outcome:
             used_tokens: Measured size before.
         """
         if self.summary is not None:
-            return child_entries(replace(self.summary, note=self.note), reason)
+            goal = goal_in(path)
+            open_goal = (goal_entry(goal),) if goal is not None and goal.is_open else ()
+            return (*child_entries(replace(self.summary, note=self.note), reason), *open_goal)
         return (*path, *self.entries(reason, used_tokens))
 
     def _report(self, reason: str, used_tokens: int) -> EditReport:

@@ -197,7 +197,7 @@ async def print_command(
         except AgentTuiError as error:
             front.say(str(error), "error")
     if front.attached and not front.problem:
-        watcher.tell("Piped input not used: this command sends nothing to the model.", "warning")
+        watcher.tell(_PIPED, "warning")
     if front.problem and watcher.finished.outcome == "done":
         watcher.finished = TurnFinished("error", front.problem)
     if not terms.goes_on:
@@ -223,6 +223,7 @@ def _print_json(value: JsonObject, secrets: Sequence[str], out: TextIO) -> None:
     print(mask_values(line, secrets), file=out, flush=True)
 
 
+_PIPED = "Piped input not used: this command takes none. Put it into a file and name the file."
 _GONE_ON_FROM = ("length", "error")
 """Stop reasons after which the next reply continues the same text."""
 

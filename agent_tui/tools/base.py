@@ -183,6 +183,7 @@ class ToolContext:
         limits: How much of its output the model may receive.
         history: What `recall` searches.
         jobs: The commands that run in the background.
+        leaves_jobs: Whether what a command leaves running becomes one of them, or ends with it.
         open_texts: What an editor has open.
         resolved: The resolved paths of this call, so each is resolved once; None: each time.
         scratch: What replaces ``/tmp`` in the sandbox, for a call that names a path there.
@@ -222,6 +223,7 @@ class ToolContext:
     may_write: bool = True
     secrets: tuple[str, ...] = ()
     jobs: JobTable = field(default_factory=JobTable)
+    leaves_jobs: bool = True
     open_texts: OpenTexts = field(default_factory=NoOpenTexts)
     resolved: dict[str, Path] | None = None
     scratch: Scratch | None = None

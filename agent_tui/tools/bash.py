@@ -250,7 +250,7 @@ async def _wait(
         return ()
     is_late = command.exit_code is None and arguments.timeout is not None
     may_go_on = arguments.background or not is_late
-    if context.is_persons or context.jobs.is_full or not may_go_on:
+    if not context.leaves_jobs or context.jobs.is_full or not may_go_on:
         await command.stop()
         return ()
     return (context.jobs.add(command).fact,)

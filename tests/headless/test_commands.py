@@ -20,6 +20,8 @@ from tests.support.compaction_ways import talk
 from tests.support.runtime import Stage
 from tests.support.session_chain import MESSAGES, write_chain
 
+_PIPED = "Piped input not used: this command takes none. Put it into a file and name the file."
+
 
 class Printing:
     """Runs lines with ``-p`` in one conversation, and keeps what the model is sent."""
@@ -84,7 +86,7 @@ async def test_what_was_piped_in_goes_along_with_what_is_sent(
     await printing.run("/a/path", attached="the log")
     assert printing.sent == ["Review src closely.\n\nthe log", "/a/path\n\nthe log"]
     _, _, err = await printing.run("/cost", attached="the log")
-    assert err == "agent-tui: Piped input not used: this command sends nothing to the model.\n"
+    assert err == f"agent-tui: {_PIPED}\n"
 
 
 async def test_a_project_s_file_counts_where_it_is_trusted(stage: Stage, tmp_path: Path):

@@ -128,7 +128,7 @@ async def test_a_command_nobody_set_a_time_for_goes_on_when_its_time_is_over(
 
 async def test_a_command_of_the_persons_is_stopped_when_its_time_is_over(context: ToolContext):
     context.default_timeout_s = 0.5
-    context.is_persons = True
+    context.leaves_jobs = False
     output = await call_tool(context, "bash", {"command": "sleep 76513"})
     assert "[timeout: stopped after" in output.for_model
     assert context.jobs.jobs == ()

@@ -40,7 +40,7 @@ def test_every_command_of_the_program_is_there():
         "skills",
         "init",
         "loop",
-    "goal",
+        "goal",
         "trust",
         "mcp",
         "jobs",

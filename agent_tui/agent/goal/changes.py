@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,8 +68,8 @@ def named_in_checks(
     named: set[Path] = set()
     for check in checks:
         with contextlib.suppress(ValueError):
-            words = (cwd / word for word in shlex.split(check) if not word.startswith("-"))
-            named.update(word for word in words if word != cwd and word.exists())
+            named.update(Path(os.path.normpath(cwd / word)) for word in shlex.split(check))
+    named -= {cwd, *cwd.parents}
     paths = (each.path for each in changes if each.what != "new")
     return tuple(
         path for path in paths if not named.isdisjoint((cwd / path, *(cwd / path).parents))

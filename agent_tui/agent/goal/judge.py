@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import indent
 from typing import Final
 
 from agent_tui.agent.conversation import Conversation
@@ -10,6 +11,7 @@ from agent_tui.agent.goal.changes import FileDifference, changes_text, named_in_
 from agent_tui.compaction.model_client import RequestTracker, uncounted, unseen
 from agent_tui.messages import BashExecutionMessage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, thinking_effort
+from agent_tui.safe_text import printable_line
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.replay.goals import Goal
 from agent_tui.sessions.replay.notes import AgentRun
@@ -62,13 +64,18 @@ Your reply has no line "VERDICT: met" or "VERDICT: not met". Reply again in the 
 
 _NAMED: Final = ", named in the command of a check"
 
-_VERDICT: Final = re.compile(r"^\W*verdict\W*(?P<verdict>(?:not |un)?met)\b", re.I | re.M)
-_HEADING: Final = re.compile(r"^\W*(?P<name>missing|weakened)\W*$", re.I)
+_VERDICT: Final = re.compile(r"^\W*verdict\W*(?P<not>not[\W_]*|un)?met\b", re.I | re.M)
+_HEADING: Final = re.compile(r"^\W*(?P<name>missing|weakened)(?:\W*$|\W*:\W*(?P<text>.+))", re.I)
 _ITEM: Final = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(?P<text>.+)$")
 _NOTHING: Final = re.compile(r"\W*(?:none|nothing|n/a)\W*", re.I)
 
 _OUTPUT_CHARS: Final = 4_000
 """Characters of a check's output: its end, where runners sum up."""
+
+_INDENT: Final = "  | "
+
+_MOST_NAMED: Final = 300
+"""Most files that the judge sees: those that existed before come first."""
 
 _WINDOW_SHARE: Final = 0.5
 _CHARS_PER_TOKEN: Final = 3
@@ -143,21 +150,22 @@ async def judge_goal(
 def read_judgement(text: str) -> Judgement:
     """The judgement in a reply, read leniently.
 
-    A "met" that names something missing or weakened does not count as met.
+    A "met" that names something missing or weakened does not count as met, and two verdicts that
+    contradict each other are none.
     """
-    found = _VERDICT.search(text)
-    if found is None:
+    found = list(_VERDICT.finditer(text))
+    if len({verdict["not"] is None for verdict in found}) != 1:
         return Judgement(None)
     missing: list[str] = []
     heading = ""
-    for line in text[found.end() :].splitlines():
+    for line in text[found[0].end() :].splitlines():
         if at := _HEADING.match(line):
             heading = at["name"].lower()
-        elif heading and (item := _ITEM.match(line)) and not _NOTHING.fullmatch(item["text"]):
+        item = at if at is not None else _ITEM.match(line) if heading else None
+        if item is not None and item["text"] and not _NOTHING.fullmatch(item["text"]):
             prefix = "a check is worth less: " if heading == "weakened" else ""
             missing.append(f"{prefix}{item['text'].strip()}")
-    is_met = found["verdict"].lower() == "met" and not missing
-    return Judgement(is_met, tuple(missing))
+    return Judgement(found[0]["not"] is None and not missing, tuple(missing))
 
 
 def _diff_room(window: int) -> int:
@@ -174,20 +182,27 @@ def _case(
     room_chars: int,
 ) -> str:
     """Everything that the judge sees."""
-    checks = "\n\n".join(_check_text(result) for result in results)
-    named = "\n".join(
-        f"{each.path} ({each.what}{_NAMED * (each.path in named_paths)})" for each in changes
-    )
+    share = min(_OUTPUT_CHARS, room_chars // max(len(results), 1) // 4)
+    checks = "\n\n".join(_check_text(result, share) for result in results)
+    lines = [
+        f"{printable_line(each.path)} ({each.what}{_NAMED * (each.path in named_paths)})"
+        for each in changes[:_MOST_NAMED]
+    ]
+    if (beside := len(changes) - _MOST_NAMED) > 0:
+        lines.append(f"[and {beside:,} more files, whose diffs are left out]")
+    named = "\n".join(lines)
     return _CASE.format(
         text=goal.text,
         checks=checks or "(none: only you judge)",
         named=named or "(none)",
-        diffs=changes_text(changes, room_chars),
+        diffs=changes_text(changes[:_MOST_NAMED], room_chars),
     )
 
 
-def _check_text(result: BashExecutionMessage) -> str:
+def _check_text(result: BashExecutionMessage, room_chars: int) -> str:
+    """A check and the end of its output, set off so that no output can end the block."""
     output = result.output
-    if len(output) > _OUTPUT_CHARS:
-        output = f"[... {len(output) - _OUTPUT_CHARS:,} characters]\n{output[-_OUTPUT_CHARS:]}"
-    return f"$ {result.command}\n{output}\n[exit code {result.exit_code}]"
+    if len(output) > room_chars:
+        left_out = len(output) - room_chars
+        output = f"[... {left_out:,} characters]\n{output[left_out:]}"
+    return f"$ {result.command}\n{indent(output, _INDENT, lambda _line: True)}"

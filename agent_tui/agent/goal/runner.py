@@ -15,16 +15,17 @@ from agent_tui.agent.goal.changes import (
     named_in_checks,
 )
 from agent_tui.agent.goal.judge import PHASE, Judgement, judge_goal
-from agent_tui.agent.session.opening import cut_off_note
 from agent_tui.agent.turn.limit_wait import LimitWaits
 from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.user_command import Check, check_intent, run_user_command
 from agent_tui.durations import elapsed
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, GoalEnding, Notice, TurnFinished
-from agent_tui.messages import BashExecutionMessage, ImageContent, Pin
+from agent_tui.messages import AssistantMessage, BashExecutionMessage, ImageContent, Message, Pin
 from agent_tui.providers.base import ModelRef, ProviderError
-from agent_tui.sessions.entries import CustomMessageEntry
+from agent_tui.providers.budget import BudgetSpent
+from agent_tui.secret_text import mask_values
+from agent_tui.sessions.entries import CustomMessageEntry, MessageEntry
 from agent_tui.sessions.lineage.chain import SessionChain
 from agent_tui.sessions.replay.goals import Goal, goal_entry, goal_event, goal_in
 from agent_tui.sessions.replay.pins import pin_entry, unpin_entry
@@ -60,6 +61,9 @@ _NO_VERDICT: Final = (
 )
 
 
+_REPLACED: Final = "Goal replaced by another one."
+
+
 def _silent(_event: AgentEvent) -> None:
     pass
 
@@ -89,6 +93,7 @@ class GoalRunner:
         self._make_turn = make_turn
         self._network = network
         self._history = history
+        self._idle_s = 0.0
 
     @property
     def goal(self) -> Goal | None:
@@ -116,8 +121,16 @@ class GoalRunner:
         return must_ask
 
     async def begin(self, goal: Goal, emit: Emit) -> None:
-        """Record and pin `goal` in place of any earlier one, and work toward it."""
-        log = self._conversation.log
+        """Record and pin `goal` in place of any earlier one, and work toward it.
+
+        Raises:
+            AgentTuiError: There is no such judge, a check holds a key, or a bound on the cost
+                cannot be kept. Nothing is recorded.
+        """
+        self._require_possible(goal)
+        self.close("stopped", _REPLACED, emit)
+        log, secrets = self._conversation.log, self._conversation.services.secrets
+        goal = goal.model_copy(update={"text": mask_values(goal.text, secrets)})
         checks = "\n".join(f"- `{check}`" for check in goal.checks) or _NO_CHECKS
         pin = Pin(kind="goal", name=_short(goal.text), path=_PIN)
         log.append(pin_entry(pin, _PINNED.format(text=goal.text, checks=checks)))
@@ -125,30 +138,36 @@ class GoalRunner:
         self._record(goal.model_copy(update={"since": first.id}), emit)
         await self.work(goal.text, (), emit)
 
-    async def go_on(self, emit: Emit) -> None:
-        """Continue the work: with the checks if they have not told on the last turn yet."""
-        goal = self.goal
-        is_complete = not cut_off_note(self._conversation.log)
-        is_untold = goal is not None and goal.turns > goal.told_turns
-        if not (is_complete and is_untold and await self._looked(emit)):
-            await self.work(None, (), emit)
-
     async def work(self, text: str | None, images: tuple[ImageContent, ...], emit: Emit) -> None:
         """Work toward the open goal until it is met or ends, with one `TurnFinished` for all.
 
         A turn that fails and an interruption leave the goal open: the next message goes on.
+        Without a message, work that was interrupted after a turn goes on with the checks.
 
         Args:
             text: The user's message; None to go on without one.
             images: What goes with it.
             emit: Takes the events.
         """
+        is_turn_over = text is None and self._is_turn_over
         while True:
-            ending = await self._turn(text, images, emit)
-            if ending.outcome not in ("done", "length"):
-                emit(ending)
-                return
-            if await self._looked(emit):
+            if not is_turn_over:
+                ending = await self._turn(text, images, emit)
+                if ending.outcome not in ("done", "length"):
+                    emit(ending)
+                    return
+            is_turn_over = False
+            try:
+                finished = await self._look(emit)
+            except BudgetSpent as spent:
+                finished = TurnFinished("limit", str(spent))
+            except AgentTuiError as error:
+                finished = TurnFinished("error", str(error), can_continue=True)
+            except asyncio.CancelledError:
+                emit(TurnFinished("aborted", can_continue=True))
+                raise
+            if finished is not None:
+                emit(finished)
                 return
             text, images = None, ()
 
@@ -157,6 +176,35 @@ class GoalRunner:
         if (goal := self.goal) is not None:
             self._conversation.log.append(unpin_entry((_PIN,)))
             self._record(goal.model_copy(update={"ending": ending, "reason": reason}), emit)
+
+    @property
+    def _is_turn_over(self) -> bool:
+        """Whether the model has said its last word and waits for the checks or the judge."""
+        said = (
+            entry.message if isinstance(entry, MessageEntry) else None
+            for entry in reversed(self._conversation.log.path_entries())
+            if isinstance(entry, CustomMessageEntry)
+            or (isinstance(entry, MessageEntry) and not _is_hidden(entry.message))
+        )
+        last = next(said, None)
+        if not isinstance(last, AssistantMessage):
+            return False
+        return last.stop_reason == "stop" and not last.tool_calls
+
+    def _require_possible(self, goal: Goal) -> None:
+        conversation, model = self._conversation, self._conversation.model
+        _ = self._judge_model
+        if any(mask_values(check, conversation.services.secrets) != check for check in goal.checks):
+            raise AgentTuiError(
+                "A check contains an API key, which no session may store.",
+                "Let the command read it from a file.",
+            )
+        is_priced = model.runs_here or conversation.model_info.input_price is not None
+        if goal.max_cost_usd is not None and not is_priced:
+            raise AgentTuiError(
+                f"The price of {model.name} is unknown, so --cost cannot be enforced.",
+                "Set the goal without --cost; --turns and --time bound it.",
+            )
 
     async def _turn(
         self, text: str | None, images: tuple[ImageContent, ...], emit: Emit
@@ -182,34 +230,32 @@ class GoalRunner:
             }
             self._record(goal.model_copy(update=update), emit)
 
-    async def _looked(self, emit: Emit) -> bool:
-        """Look at what the last turn has reached; true if the work is over, and said so."""
-        try:
-            finished = await self._look(emit)
-        except AgentTuiError as error:
-            finished = TurnFinished("error", str(error), can_continue=True)
-        except asyncio.CancelledError:
-            emit(TurnFinished("aborted", can_continue=True))
-            raise
-        if finished is not None:
-            emit(finished)
-        return finished is not None
-
     async def _look(self, emit: Emit) -> TurnFinished | None:
         """Run the checks and ask the judge; returns how the goal ended, or None to go on."""
         goal = self.goal
         if goal is None:  # ended by the user during the turn
             return TurnFinished("done")
-        clock, spent = self._conversation.services.clock, self._spent
-        began_s = clock()
-        results = [await self._check(check, goal, emit) for check in goal.checks]
+        if self.must_ask_about_checks(goal):
+            raise AgentTuiError(
+                "The checks of the goal would run without a sandbox.",
+                "Set the goal again to allow that.",
+            )
+        spent, began_s = self._spent, self._worked_s()
+        results: list[BashExecutionMessage] = []
+        for check in goal.checks:
+            results.append(await self._check(check, goal, emit))
+            if self.goal is None:  # ended by the user meanwhile
+                return TurnFinished("done")
         passed = tuple(result.exit_code == 0 and not result.cancelled for result in results)
         changes = await asyncio.to_thread(self._changes, goal, self._history())
         judgement = Judgement(False)
         if all(passed):
             judgement = await self._judge(goal, results, changes, emit)
-        state = _state(results, passed, changes)
-        times_same = goal.times_same + 1 if state == goal.state else 1
+            if self.goal is None:
+                return TurnFinished("done")
+        state, times_same = _state(results, passed, changes), 1
+        if state == goal.state:
+            times_same = goal.times_same + (judgement.is_met is not None)
         missing = "\n".join(f"- {each}" for each in judgement.missing)
         self._record(
             goal.model_copy(
@@ -218,8 +264,7 @@ class GoalRunner:
                     "missing": missing,
                     "state": state,
                     "times_same": times_same,
-                    "told_turns": goal.told_turns if judgement.is_met is None else goal.turns,
-                    "took_s": goal.took_s + clock() - began_s,
+                    "took_s": goal.took_s + self._worked_s() - began_s,
                     "cost_usd": goal.cost_usd + self._spent - spent,
                 }
             ),
@@ -293,8 +338,10 @@ class GoalRunner:
             try:
                 return await judge_goal(conversation, goal, results, changes, judge)
             except ProviderError as error:
+                failed_s = conversation.services.clock()
                 if not await waits.wait_out(error, judge):
                     raise
+                self._idle_s += conversation.services.clock() - failed_s
             finally:
                 emit(conversation.totals)
 
@@ -308,6 +355,10 @@ class GoalRunner:
         conversation, written = self._conversation, [*history.entries()][::-1]
         return changes_since(written, goal.since, conversation.kept_files, conversation.cwd)
 
+    def _worked_s(self) -> float:
+        """A clock that stands still while a check waits for the user or the judge for a limit."""
+        return self._conversation.services.clock() - self._network.waited_s - self._idle_s
+
     @property
     def _spent(self) -> float:
         return self._conversation.totals.cost_usd
@@ -315,6 +366,10 @@ class GoalRunner:
     def _record(self, goal: Goal, emit: Emit) -> None:
         self._conversation.log.append(goal_entry(goal))
         emit(goal_event(goal))
+
+
+def _is_hidden(message: Message) -> bool:
+    return isinstance(message, BashExecutionMessage) and message.exclude_from_context
 
 
 def _bound_reached(goal: Goal) -> str:

@@ -245,10 +245,15 @@ def _digest(data: bytes) -> str:
 def _fitted(
     texts: Sequence[_Text], window: int, counter: TokenCounter
 ) -> Iterator[tuple[Pin, str]]:
-    """Each text whole, or cut to an even share of the space that shorter ones leave."""
+    """Each text whole, or cut to an even share of the space that shorter ones leave.
+
+    A goal is never cut: there is no file that holds the rest.
+    """
+    goals = [text for text in texts if text.pin.kind == "goal"]
+    texts = [text for text in texts if text.pin.kind != "goal"]
     sizes = [counter.count_text(text.text) for text in texts]
     room = max(window - _TAKEN_TOKENS, 0) // _SHARE if window > 0 else sum(sizes)
-    fitted: list[tuple[Pin, str]] = []
+    fitted = [(goal.pin, goal.text) for goal in goals]
     for text, size, share in zip(texts, sizes, even_shares(sizes, room), strict=True):
         if size <= share:
             fitted.append((text.pin, text.text))

@@ -79,6 +79,8 @@ async def run_user_command(
 
     is_inside = check is not None and check.is_inside
     context = _context(conversation, take_output, is_inside=is_inside)
+    if check is not None:
+        context.waited_s = lambda: check.network.waited_s
     emit(BashStarted(call_id, command))
     try:
         output = await _run(conversation, command, context, check)
@@ -134,6 +136,7 @@ def _context(
         default_timeout_s=services.settings.bash_timeout_s,
         limits=conversation.output_limits(),
         is_persons=not is_inside,
+        leaves_jobs=False,
         may_show=conversation.permissions.may_show,
         secrets=services.secrets,
     )

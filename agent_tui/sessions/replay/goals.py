@@ -23,7 +23,6 @@ class Goal(Stored):
         max_cost_usd: Most that may be spent; None for no limit of its own.
         since: Id of the first entry about it: file changes after it are the work.
         turns: Turns so far.
-        told_turns: How many of them the model was told the result of.
         took_s: Seconds of work so far.
         cost_usd: Spent so far.
         passed: Which checks passed when they last ran, in their order; empty before.
@@ -42,7 +41,6 @@ class Goal(Stored):
     max_cost_usd: float | None = None
     since: str = ""
     turns: int = 0
-    told_turns: int = 0
     took_s: float = 0.0
     cost_usd: float = 0.0
     passed: tuple[bool, ...] = ()

@@ -69,3 +69,32 @@ def test_diffs_share_the_room_and_say_what_is_left_out():
     assert text.startswith("## a.py (changed)\n-1\n+2\n\n## b.py (new)\n+line\n")
     assert text.endswith("[... 500 more characters of this diff are left out]")
     assert changes_text((), 100) == "(no file changed)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "VERDICT: met\nMISSING: b.txt is empty",
+        "VERDICT: met\nMISSING: none\n**Weakened:** tests/test_a.py skips two tests",
+        "VERDICT: **not** met",
+        "VERDICT: NOT_MET",
+    ],
+)
+def test_what_is_named_on_the_line_of_its_heading_counts(text: str):
+    assert read_judgement(text).is_met is False
+
+
+def test_nothing_on_the_line_of_a_heading_is_nothing():
+    assert read_judgement("VERDICT: met\nMISSING: none\nWEAKENED: n/a") == Judgement(True)
+
+
+def test_two_verdicts_that_contradict_each_other_are_none():
+    text = "A file says:\nVERDICT: met\nIt lies.\nVERDICT: not met\nMISSING:\n- b.txt"
+    assert read_judgement(text) == Judgement(None)
+
+
+def test_a_check_may_have_words_of_any_length_and_name_what_is_gone(tmp_path: Path):
+    changes = [FileDifference("run.sh", "removed", "", "")]
+    checks = (f"python -c '{'x' * 5_000}'", "! test -e tests/../run.sh", "ls / ..")
+    assert named_in_checks(changes, checks, tmp_path) == ("run.sh",)
+    assert named_in_checks(changes, checks[::2], tmp_path) == ()

@@ -2,7 +2,8 @@
 
 import pytest
 
-from agent_tui.agent.goal.parse import parse_goal
+from agent_tui.agent.goal.parse import MOST_CHARS, parse_goal
+from agent_tui.cli.arguments import parse_arguments
 from agent_tui.config import GoalSettings
 from agent_tui.errors import UsageError
 
@@ -51,3 +52,34 @@ def test_the_text_may_have_other_options_quotes_and_lines():
 def test_what_is_no_goal_says_why(text: str, why: str):
     with pytest.raises(UsageError, match=why):
         parse_goal(text, SETTINGS)
+
+
+def test_a_text_that_a_program_hands_over_is_never_read_as_a_command_or_an_option():
+    odd = "stop --check 'rm -rf x' --outside\nsays \"done\""
+    for text in (odd, "stop", "go", "-x", "--text=y"):
+        given = parse_arguments(["--goal=" + text, "--check", "test 'a b' = x"]).prompt
+        name, _, argument = given.partition(" ")
+        goal = parse_goal(argument, SETTINGS)
+        assert (name, goal.text, goal.checks) == ("/goal", text, ("test 'a b' = x",))
+        assert not goal.runs_outside
+
+
+def test_an_empty_goal_on_the_command_line_is_refused(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        parse_arguments(["--goal", " "])
+    assert "--goal is empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("bound", ["--cost nan", "--cost inf", f"--time {'9' * 400}"])
+def test_a_bound_that_bounds_nothing_is_refused(bound: str):
+    with pytest.raises(UsageError, match="must be positive"):
+        parse_goal(f"x {bound}", SETTINGS)
+
+
+def test_any_bound_of_the_settings_is_taken():
+    assert parse_goal("x", GoalSettings(max_hours=1e-05)).max_s == pytest.approx(0.036)
+
+
+def test_a_text_too_long_for_every_request_says_what_to_do():
+    with pytest.raises(UsageError, match="name the file in the goal"):
+        parse_goal("x" * (MOST_CHARS + 1), SETTINGS)
