@@ -59,6 +59,12 @@ def counted_tests(text: str) -> str:
     return next((line.strip("= ") for line in lines if _TEST_RESULT.search(line)), "")
 
 
+def last_line(output: str) -> str:
+    """The last line of `output` that says something."""
+    lines = (line.strip() for line in reversed(output.split("\n")))
+    return next((line for line in lines if line and not _SAYS_NOTHING.match(line)), "")
+
+
 def error_text(output: str) -> str:
     """The lines that say what went wrong: the last ones that mention an error, or the end."""
     lines = [line.strip() for line in output[-20_000:].split("\n")]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from agent_tui.compaction.ledger.call_facts import error_text, looks_like_error
+from agent_tui.compaction.ledger.call_facts import error_text, last_line, looks_like_error
 from agent_tui.compaction.sections.commands import (
     Run,
     covers_all,
@@ -63,9 +63,12 @@ def _has_failed(output: Output) -> bool:
 
 
 def _is_a_look(output: Output) -> bool:
-    """Whether `output` answers a lookup: no search match or a missing file is no error."""
+    """Whether `output` answers a lookup: no search match or a missing file is no error.
+
+    What a shown file says of errors is none either; what the command itself says comes last.
+    """
     command = output.action.command
-    return bool(command) and is_looking_around(command) and "rror" not in output.text
+    return bool(command) and is_looking_around(command) and "rror" not in last_line(output.text)
 
 
 def _runs_of(output: Output) -> tuple[Run, ...]:

@@ -83,6 +83,13 @@ def test_a_look_that_shows_an_error_counts() -> None:
     assert len(open_errors(ran(("git diff", "fatal Error: bad object", 128)))) == 1
 
 
+def test_a_look_at_a_text_about_errors_that_ends_otherwise_is_none() -> None:
+    shown = (
+        "It raises a TransformError if it cannot.\nhead: cannot open 'x' for reading\n[exit code 1]"
+    )
+    assert open_errors(ran(("sed -n 1,9p docs.rst; head x", shown, 1))) == ()
+
+
 def test_an_exit_code_alone_is_an_error_only_where_the_output_speaks_of_one() -> None:
     talk = begun()
     talk.tool("bash", {"command": "make a"}, "all is well", exit_code=1)
