@@ -183,7 +183,10 @@ def _case(
 ) -> str:
     """Everything that the judge sees."""
     share = min(_OUTPUT_CHARS, room_chars // max(len(results), 1) // 4)
-    checks = "\n\n".join(_check_text(result, share) for result in results)
+    before = goal.passed_before or (None,) * len(results)
+    checks = "\n\n".join(
+        _check_text(result, was, share) for result, was in zip(results, before, strict=True)
+    )
     lines = [
         f"{printable_line(each.path)} ({each.what}{_NAMED * (each.path in named_paths)})"
         for each in changes[:_MOST_NAMED]
@@ -199,10 +202,14 @@ def _case(
     )
 
 
-def _check_text(result: BashExecutionMessage, room_chars: int) -> str:
-    """A check and the end of its output, set off so that no output can end the block."""
+def _check_text(result: BashExecutionMessage, was: bool | None, room_chars: int) -> str:
+    """A check, whether it passed before (`was`), and the end of its output.
+
+    The output is set off so that it cannot end the block.
+    """
     output = result.output
     if len(output) > room_chars:
         left_out = len(output) - room_chars
         output = f"[... {left_out:,} characters]\n{output[left_out:]}"
-    return f"$ {result.command}\n{indent(output, _INDENT, lambda _line: True)}"
+    before = {True: " (passed before the work)", False: " (failed before the work)", None: ""}[was]
+    return f"$ {result.command}{before}\n{indent(output, _INDENT, lambda _line: True)}"

@@ -135,8 +135,32 @@ class GoalRunner:
         pin = Pin(kind="goal", name=_short(goal.text), path=_PIN)
         log.append(pin_entry(pin, _PINNED.format(text=goal.text, checks=checks)))
         first = log.append(goal_entry(goal))  # unlike the pin, no compaction copies it
-        self._record(goal.model_copy(update={"since": first.id}), emit)
-        await self.work(goal.text, (), emit)
+        goal = goal.model_copy(update={"since": first.id})
+        self._record(goal, emit)
+        if await self._looks_before(goal, emit):
+            await self.work(goal.text, (), emit)
+
+    async def _looks_before(self, goal: Goal, emit: Emit) -> bool:
+        """Run the checks before the work: the model sees what fails, the judge what failed before.
+
+        Returns:
+            False if the work ends here, which was said.
+        """
+        try:
+            results = await self._run_checks(goal, emit)
+        except asyncio.CancelledError:
+            emit(TurnFinished("aborted", can_continue=True))
+            raise
+        except AgentTuiError as error:
+            emit(TurnFinished("error", str(error), can_continue=True))
+            return False
+        if results is None:
+            emit(TurnFinished("done"))
+            return False
+        passed = _passed(results)
+        if passed:
+            self._record(goal.model_copy(update={"passed_before": passed, "passed": passed}), emit)
+        return True
 
     async def work(self, text: str | None, images: tuple[ImageContent, ...], emit: Emit) -> None:
         """Work toward the open goal until it is met or ends, with one `TurnFinished` for all.
@@ -235,18 +259,11 @@ class GoalRunner:
         goal = self.goal
         if goal is None:  # ended by the user during the turn
             return TurnFinished("done")
-        if self.must_ask_about_checks(goal):
-            raise AgentTuiError(
-                "The checks of the goal would run without a sandbox.",
-                "Set the goal again to allow that.",
-            )
         spent, began_s = self._spent, self._worked_s()
-        results: list[BashExecutionMessage] = []
-        for check in goal.checks:
-            results.append(await self._check(check, goal, emit))
-            if self.goal is None:  # ended by the user meanwhile
-                return TurnFinished("done")
-        passed = tuple(result.exit_code == 0 and not result.cancelled for result in results)
+        results = await self._run_checks(goal, emit)
+        if results is None:
+            return TurnFinished("done")
+        passed = _passed(results)
         changes = await asyncio.to_thread(self._changes, goal, self._history())
         judgement = Judgement(False)
         if all(passed):
@@ -315,6 +332,24 @@ class GoalRunner:
         entry = CustomMessageEntry(custom_type="goal_report", content=text, display=False)
         self._conversation.log.append(entry)
 
+    async def _run_checks(self, goal: Goal, emit: Emit) -> list[BashExecutionMessage] | None:
+        """The result of each check; None if the user ended the goal meanwhile.
+
+        Raises:
+            AgentTuiError: They may not run, or no longer.
+        """
+        if self.must_ask_about_checks(goal):
+            raise AgentTuiError(
+                "The checks of the goal would run without a sandbox.",
+                "Set the goal again to allow that.",
+            )
+        results: list[BashExecutionMessage] = []
+        for check in goal.checks:
+            results.append(await self._check(check, goal, emit))
+            if self.goal is None:
+                return None
+        return results
+
     async def _check(self, command: str, goal: Goal, emit: Emit) -> BashExecutionMessage:
         settings = self._conversation.services.settings.goal
         check = Check(not goal.runs_outside, settings.check_timeout_s, self._network)
@@ -366,6 +401,10 @@ class GoalRunner:
     def _record(self, goal: Goal, emit: Emit) -> None:
         self._conversation.log.append(goal_entry(goal))
         emit(goal_event(goal))
+
+
+def _passed(results: Sequence[BashExecutionMessage]) -> tuple[bool, ...]:
+    return tuple(result.exit_code == 0 and not result.cancelled for result in results)
 
 
 def _is_hidden(message: Message) -> bool:

@@ -25,6 +25,7 @@ class Goal(Stored):
         turns: Turns so far.
         took_s: Seconds of work so far.
         cost_usd: Spent so far.
+        passed_before: Which checks passed before the work, in their order.
         passed: Which checks passed when they last ran, in their order; empty before.
         missing: What the judge last found missing.
         state: A digest of the failures and of all changed files.
@@ -43,6 +44,7 @@ class Goal(Stored):
     turns: int = 0
     took_s: float = 0.0
     cost_usd: float = 0.0
+    passed_before: tuple[bool, ...] = ()
     passed: tuple[bool, ...] = ()
     missing: str = ""
     state: str = ""

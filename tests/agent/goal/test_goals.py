@@ -61,13 +61,14 @@ async def test_it_works_until_the_check_passes_and_the_judge_agrees(stage: Stage
     assert only(events, TurnFinished) == TurnFinished("done")
     assert events[-1] == TurnFinished("done")
     changes = [(e.passed, e.turns, e.ending) for e in of_kind(events, GoalChanged)]
-    assert changes == [(0, 0, ""), (0, 1, ""), (1, 2, ""), (1, 2, "met")]
-    assert [e.message.exit_code for e in of_kind(events, BashFinished)] == [1, 0]
+    assert changes == [(0, 0, ""), (0, 0, ""), (0, 1, ""), (1, 2, ""), (1, 2, "met")]
+    assert [e.message.exit_code for e in of_kind(events, BashFinished)] == [1, 1, 0]
     assert state(runtime).ending == "met"
     assert runtime.goal is None
     told = [m.text for m in model.requests("turn")[1].messages]
     assert told[0].startswith("<goal>\nThere is an a.txt.\n\nThe work goes on until this is met.")
-    assert told[1] == "There is an a.txt."
+    assert "test -f a.txt" in told[1], "the model sees what fails before it begins"
+    assert told[2] == "There is an a.txt."
     assert told[-1].startswith("The goal is not met: 1 of 1 checks fails.")
     assert_sendable(runtime.conversation.log.path_entries())
 
@@ -89,7 +90,7 @@ async def test_the_judge_sees_the_goal_the_checks_and_the_changes_alone(stage: S
     (case,) = (message.text for message in asked.messages)
     assert asked.tools == ()
     assert "There is an a.txt." in case
-    assert "$ test -f a.txt" in case
+    assert "$ test -f a.txt (failed before the work)" in case
     assert "+made" in case
     assert case.index("-old\n+new") < case.index("+made"), "existing files come first"
     assert "old.txt (changed)" in case
@@ -128,6 +129,8 @@ async def test_only_failing_checks_enter_the_context(stage: Stage):
     ]
     hidden = [(each.command, each.exclude_from_context) for each in ran]
     assert hidden == [
+        ("echo fine", True),
+        ("test -f a.txt", False),
         ("echo fine", True),
         ("test -f a.txt", False),
         ("echo fine", True),
@@ -284,7 +287,7 @@ async def test_ended_during_a_turn_it_stops_after_that_turn(stage: Stage):
         if type(event).__name__ == "ReplyFinished":
             runtime.end_goal("stopped", "Ended.")
     assert events[-1] == TurnFinished("done")
-    assert not [event for event in events if isinstance(event, BashFinished)]
+    assert len([event for event in events if isinstance(event, BashFinished)]) == 1
 
 
 async def test_checks_are_refused_in_plan_mode_and_asked_about_without_a_sandbox(stage: Stage):
