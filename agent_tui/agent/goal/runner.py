@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
@@ -18,7 +19,7 @@ from agent_tui.agent.goal.judge import PHASE, Judgement, judge_goal
 from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.user_command import Check, check_intent, run_user_command
 from agent_tui.durations import elapsed
-from agent_tui.errors import AgentTuiError
+from agent_tui.errors import AgentTuiError, ConfigError
 from agent_tui.events import AgentEvent, GoalEnding, Notice, TurnFinished
 from agent_tui.messages import AssistantMessage, BashExecutionMessage, ImageContent, Message, Pin
 from agent_tui.providers.base import ModelRef
@@ -124,6 +125,7 @@ class GoalRunner:
                 cannot be kept. Nothing is recorded.
         """
         self._require_possible(goal)
+        self._allow_outside(goal, emit)
         self.close("stopped", _REPLACED, emit)
         log, secrets = self._conversation.log, self._conversation.services.secrets
         goal = goal.model_copy(update={"text": mask_values(goal.text, secrets)})
@@ -202,6 +204,26 @@ class GoalRunner:
                 "Set the goal without --cost; --turns and --time bound it.",
             )
 
+    def _allow_outside(self, goal: Goal, emit: Emit) -> None:
+        """Remember that the user lets the checks of `goal` run outside the sandbox."""
+        allowed = self._conversation.services.allowed_checks
+        if goal.runs_outside and allowed is not None:
+            try:
+                allowed.keep(self._fingerprint(goal), is_allowed=True)
+            except ConfigError as error:
+                emit(Notice("warning", str(error)))
+
+    def _may_run_outside(self, goal: Goal) -> bool:
+        """Whether the user said so here: a session file from elsewhere could say anything."""
+        allowed = self._conversation.services.allowed_checks
+        if not goal.runs_outside or not goal.checks:
+            return True
+        return allowed is not None and bool(allowed.is_allowed(self._fingerprint(goal)))
+
+    def _fingerprint(self, goal: Goal) -> str:
+        text = json.dumps([str(self._conversation.cwd.resolve()), *goal.checks])
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
+
     async def _turn(
         self, text: str | None, images: tuple[ImageContent, ...], emit: Emit
     ) -> TurnFinished:
@@ -231,7 +253,7 @@ class GoalRunner:
         goal = self.goal
         if goal is None:  # ended by the user during the turn
             return TurnFinished("done")
-        if self.must_ask_about_checks(goal):
+        if self.must_ask_about_checks(goal) or not self._may_run_outside(goal):
             raise AgentTuiError(
                 "The checks of the goal would run without a sandbox.",
                 "Set the goal again to allow that.",
