@@ -1,4 +1,4 @@
-"""Files that store the user's answers about servers and hooks that projects want to start."""
+"""Files that store the user's answers about commands that a file from elsewhere could name."""
 
 import json
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class ConsentFile:
         kind: The key of the answers in the file, such as ``servers``.
     """
 
-    def __init__(self, path: Path, kind: Literal["servers", "hooks"] = "servers") -> None:
+    def __init__(self, path: Path, kind: Literal["servers", "hooks", "checks"] = "servers") -> None:
         self._path = path
         self._kind = kind
         self._in_this_run: dict[str, bool] = {}

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_tui.agent.consent import ConsentFile
 from agent_tui.agent.hooks.dispatcher import Hooks
 from agent_tui.agent.prompt.mentions import ResourceReader, no_resources
 from agent_tui.compaction.model_client import ModelClient
@@ -70,6 +71,8 @@ class RuntimeServices:
         read_resource: Reads a URI of an MCP server, to be attached to a message.
         server_offer: What the MCP servers add to the prompt of the present turn.
         hooks: The commands that are run when something happens.
+        allowed_checks: The checks that the user lets run outside the sandbox: a session file from
+            elsewhere could name any. None allows none.
         sleep: Waits before a request is tried again.
         clock: Monotonic seconds, which say how long turns and calls take.
         is_first_time: Whether the notice of this name was never shown; remembers that it was.
@@ -116,6 +119,7 @@ class RuntimeServices:
     read_resource: ResourceReader = no_resources
     server_offer: Callable[[], ServerOffer] = ServerOffer
     hooks: Hooks = field(default_factory=Hooks)
+    allowed_checks: ConsentFile | None = None
     sleep: Sleep = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
     wall_clock: Callable[[], float] = time.time

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from agent_tui import paths
+from agent_tui.agent.consent import ConsentFile
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import conversation_services
 from agent_tui.atomic_files import remove_leftovers
@@ -252,6 +253,7 @@ def compose(
             secrets=shared.secrets,
             brought=[one.spec for one in plugins.of(HOOKS)],
         ),
+        allowed_checks=ConsentFile(paths.user_data_dir() / "goal-checks.json", "checks"),
         keeps_sessions=arguments.keeps_session and not unkept,
         origin=arguments.origin,
         keeps_mode=bool(arguments.origin) or loaded.origin(("permission_mode",)).layer != "default",

@@ -36,6 +36,7 @@ from agent_tui.sessions.entries import (
     UnknownEntry,
 )
 from agent_tui.sessions.replay.changes import newest_change, undo_mark
+from agent_tui.sessions.replay.goals import Goal, goal_entry
 from agent_tui.sessions.replay.pins import pin_entry, unpin_entry
 from tests.support.talk import Talk
 
@@ -167,6 +168,8 @@ class History:
                             LabelEntry(target_id="e0000000", label="here"),
                             SessionInfoEntry(name="a name"),
                             CustomEntry(custom_type="todo", data={"any": [1, None]}),
+                            goal_entry(Goal(text=RULES[0], checks=("true",))),
+                            goal_entry(Goal(text=RULES[0], ending="met")),
                             UnknownEntry(type="of_another_version"),
                         )
                     )
@@ -178,8 +181,11 @@ class History:
         self.talk.user(self.choices.pick(_SAID) or f"turn {turn}")
 
     def _pinned(self) -> None:
-        path = self.choices.pick(_PINNED)
-        pin = Pin(kind="skill", name="house", path=path, digest=str(self.choices.below(3)))
+        path = self.choices.pick((*_PINNED, "goal"))
+        if path == "goal":
+            pin = Pin(kind="goal", name="house", path=path)
+        else:
+            pin = Pin(kind="skill", name="house", path=path, digest=str(self.choices.below(3)))
         if self.choices.one_in(4):
             self._put(unpin_entry((path,)))
         else:

@@ -208,6 +208,7 @@ class Stage:
             fallback_model=fallback_model,
             trees=trees,
             network=network,
+            allowed_checks=ConsentFile(self.folder / "goal-checks.json", "checks"),
         )
         consent = ConsentFile(self.folder / "hooks.json", "hooks")
         sources = HookFiles(hooks or {}, self.config / "config.toml", self.trust, consent)

@@ -82,7 +82,7 @@ async def test_a_command_goes_on_where_its_output_cannot_be_kept(context: ToolCo
 async def test_a_process_that_the_persons_command_leaves_running_ends_with_it(
     context: ToolContext,
 ):
-    context.is_persons = True
+    context.leaves_jobs = False
     output = await call_tool(context, "bash", {"command": f"{nap(76543)} & echo done"})
     assert output.for_model == "done\n[exit code 0]"
     assert alive(nap(76543)) == []

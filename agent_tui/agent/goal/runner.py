@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
@@ -19,7 +20,7 @@ from agent_tui.agent.turn.limit_wait import LimitWaits
 from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.user_command import Check, check_intent, run_user_command
 from agent_tui.durations import elapsed
-from agent_tui.errors import AgentTuiError
+from agent_tui.errors import AgentTuiError, ConfigError
 from agent_tui.events import AgentEvent, GoalEnding, Notice, TurnFinished
 from agent_tui.messages import AssistantMessage, BashExecutionMessage, ImageContent, Message, Pin
 from agent_tui.providers.base import ModelRef, ProviderError
@@ -128,6 +129,7 @@ class GoalRunner:
                 cannot be kept. Nothing is recorded.
         """
         self._require_possible(goal)
+        self._allow_outside(goal, emit)
         self.close("stopped", _REPLACED, emit)
         log, secrets = self._conversation.log, self._conversation.services.secrets
         goal = goal.model_copy(update={"text": mask_values(goal.text, secrets)})
@@ -229,6 +231,26 @@ class GoalRunner:
                 f"The price of {model.name} is unknown, so --cost cannot be enforced.",
                 "Set the goal without --cost; --turns and --time bound it.",
             )
+
+    def _allow_outside(self, goal: Goal, emit: Emit) -> None:
+        """Remember that the user lets the checks of `goal` run outside the sandbox."""
+        allowed = self._conversation.services.allowed_checks
+        if goal.runs_outside and allowed is not None:
+            try:
+                allowed.keep(self._fingerprint(goal), is_allowed=True)
+            except ConfigError as error:
+                emit(Notice("warning", str(error)))
+
+    def _may_run_outside(self, goal: Goal) -> bool:
+        """Whether the user said so here: a session file from elsewhere could say anything."""
+        allowed = self._conversation.services.allowed_checks
+        if not goal.runs_outside or not goal.checks:
+            return True
+        return allowed is not None and bool(allowed.is_allowed(self._fingerprint(goal)))
+
+    def _fingerprint(self, goal: Goal) -> str:
+        text = json.dumps([str(self._conversation.cwd.resolve()), *goal.checks])
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
 
     async def _turn(
         self, text: str | None, images: tuple[ImageContent, ...], emit: Emit
@@ -338,7 +360,7 @@ class GoalRunner:
         Raises:
             AgentTuiError: They may not run, or no longer.
         """
-        if self.must_ask_about_checks(goal):
+        if self.must_ask_about_checks(goal) or not self._may_run_outside(goal):
             raise AgentTuiError(
                 "The checks of the goal would run without a sandbox.",
                 "Set the goal again to allow that.",

@@ -166,6 +166,23 @@ async def test_checks_are_judged_again_before_they_run(stage: Stage):
     assert runtime.goal is not None
 
 
+async def test_checks_outside_the_sandbox_need_the_user_s_word_on_this_machine(stage: Stage):
+    goal = GOAL.model_copy(update={"runs_outside": True})
+    runtime = stage.runtime(Model([BROKEN]).provider)
+    await collect(runtime.pursue(goal))
+    path = str(runtime.conversation.log.path)
+    await runtime.aclose()
+    later = stage.runtime(Model(writes("a.txt")).provider)
+    await later.sessions.open(path)
+    (stage.folder / "goal-checks.json").rename(stage.folder / "away.json")
+    events = await collect(later.submit("Go on."))
+    assert "would run without a sandbox" in only(events, TurnFinished).error
+    assert not of_kind(events, BashStarted)
+    (stage.folder / "away.json").rename(stage.folder / "goal-checks.json")
+    events = await collect(later.continue_turn())
+    assert events[-1] == TurnFinished("done")
+
+
 async def test_what_a_check_leaves_running_ends_with_it(stage: Stage):
     check = "(while true; do touch alive; sleep 0.05; done) & test -f a.txt"
     runtime = stage.runtime(Model(writes("a.txt")).provider)
