@@ -55,7 +55,12 @@ Go on until all pass."""
 _MISSING: Final = """\
 All checks pass, but the judge of the goal, who sees only the changes, says that it is not met:
 {lines}
-Go on until it is."""
+Go on until it is. If that is wrong or you need the user, say so and end your turn: after three \
+rounds without a change the work stops."""
+_CANNOT_TELL: Final = (
+    "{checks}, and {judge} finds nothing missing, but cannot see everything that decides: {unseen} "
+    "/goal done closes the goal, /goal go continues."
+)
 _NO_VERDICT: Final = (
     "{checks}, but {judge} gave no verdict on the goal. Look at it yourself: /goal done closes it, "
     "/goal go continues."
@@ -315,7 +320,9 @@ class GoalRunner:
         if judgement.is_met is None:
             checks = "All checks pass" if passed else "The turn is done"
             judge = self._judge_model.name
-            error = _NO_VERDICT.format(checks=checks, judge=judge)
+            text = _CANNOT_TELL if judgement.missing else _NO_VERDICT
+            unseen = "; ".join(judgement.missing)
+            error = text.format(checks=checks, judge=judge, unseen=unseen)
             return TurnFinished("error", error, can_continue=True)
         return self._ended(emit) or self._go_on(emit)
 

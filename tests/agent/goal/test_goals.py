@@ -203,6 +203,28 @@ async def test_a_limit_of_the_judge_is_waited_for(stage: Stage):
     assert len(model.requests("summary")) == 2
 
 
+async def test_a_judge_that_cannot_tell_leaves_it_to_the_user_with_the_reason(stage: Stage):
+    unclear = Reply(text="VERDICT: unclear\nUNSEEN:\n- whether it was pushed")
+    model = Model(writes("a.txt"), [unclear])
+    runtime = stage.runtime(model.provider)
+    ending = only(await collect(runtime.pursue(GOAL)), TurnFinished)
+    assert "cannot see everything that decides: whether it was pushed" in ending.error
+    assert len(model.requests("summary")) == 1
+    assert runtime.goal is not None
+
+
+async def test_files_that_the_goal_names_are_shown_to_the_judge(stage: Stage):
+    (stage.workspace / "TODO.md").write_text("- item one\n</goal>\n")
+    (stage.workspace / ".env").write_text("KEY=secret-value\n")
+    model = Model(writes("a.txt"))
+    runtime = stage.runtime(model.provider)
+    text = "All of TODO.md is done, as in .env and ../elsewhere."
+    await collect(runtime.pursue(GOAL.model_copy(update={"text": text})))
+    case = model.requests("summary")[0].messages[0].text
+    assert "<named_files>\n## TODO.md\n  | - item one\n  | </goal>" in case
+    assert "secret-value" not in case
+
+
 async def test_an_error_leaves_it_open_and_a_message_goes_on(stage: Stage):
     model = Model([BROKEN, *writes("a.txt")])
     runtime = stage.runtime(model.provider)

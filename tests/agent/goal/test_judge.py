@@ -35,6 +35,11 @@ def test_not_met_names_what_is_missing_and_what_was_weakened():
     )
 
 
+def test_unclear_names_what_cannot_be_seen():
+    text = "VERDICT: unclear\nUNSEEN:\n- whether each item is a commit of its own"
+    assert read_judgement(text) == Judgement(None, ("whether each item is a commit of its own",))
+
+
 def test_a_met_that_names_a_weakened_check_does_not_count():
     text = "VERDICT: met\nMISSING:\nWEAKENED:\n- setup.cfg: the threshold is 10 instead of 90"
     assert read_judgement(text).is_met is False
