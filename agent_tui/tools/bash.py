@@ -146,9 +146,12 @@ class BashTool:
         known: tuple[Path, ...] = ()
         before: Snapshot | None = None
         if not context.only_reads:
-            if not context.is_persons:
-                known = await asyncio.to_thread(files.known_as_they_are)
-            before = await self.changes.snapshot(context.cwd, context.environ)
+            snapshot = self.changes.snapshot(context.cwd, context.environ)
+            if files.seen and not context.is_persons:
+                reading = asyncio.to_thread(files.known_as_they_are)
+                known, before = await asyncio.gather(reading, snapshot)
+            else:
+                before = await snapshot
         refusals = 0 if wall is None else wall.refusals
         command = ShellCommand(keeper, _order(arguments, context, environ), context.emit)
         try:
