@@ -142,20 +142,14 @@ class BashTool:
             keeper = await wall.keeper(context.cwd, is_read_only=not context.may_write)
             is_read_only = not context.may_write
             environ = wall.environ(context.cwd, context.environ, is_read_only=is_read_only)
-        files = context.files
-        known: tuple[Path, ...] = ()
-        before: Snapshot | None = None
-        if not context.only_reads:
-            if not context.is_persons:
-                known = await asyncio.to_thread(files.known_as_they_are)
-            before = await self.changes.snapshot(context.cwd, context.environ)
+        known, before = await self._before(context)
         refusals = 0 if wall is None else wall.refusals
         command = ShellCommand(keeper, _order(arguments, context, environ), context.emit)
         try:
             jobs = await _wait(command, arguments, context)
             result = command.result(context.limits)
             await asyncio.to_thread(
-                files.note_command, known, arguments.command, result.text, context.cwd
+                context.files.note_command, known, arguments.command, result.text, context.cwd
             )
         except BaseException:
             await command.stop()
@@ -185,6 +179,16 @@ class BashTool:
             find_changes=None if before is None else partial(self.changes.since, before),
         )
         return output, command
+
+    async def _before(self, context: ToolContext) -> tuple[tuple[Path, ...], Snapshot | None]:
+        """The known files as they are now, and the state of the work tree."""
+        if context.only_reads:
+            return (), None
+        snapshot = self.changes.snapshot(context.cwd, context.environ)
+        if context.is_persons or not context.files.seen:
+            return (), await snapshot
+        reading = asyncio.to_thread(context.files.known_as_they_are)
+        return await asyncio.gather(reading, snapshot)
 
 
 def _after(settled: Settled, context: ToolContext) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Converts a tool's argument model to a compact JSON schema, and errors to advice."""
 
 import json
+from functools import cache
 from types import MappingProxyType
 from typing import cast
 
@@ -38,7 +39,12 @@ def coerced_arguments(arguments: JsonObject, arguments_type: type[BaseModel]) ->
 
     JSON text instead of an object or list, and null for "not given".
     """
-    return _coerced_object(arguments, compact_schema(arguments_type))
+    return _coerced_object(arguments, _expected(arguments_type))
+
+
+@cache  # pydantic takes a millisecond to describe a model; every call is checked against it
+def _expected(arguments_type: type[BaseModel]) -> JsonObject:
+    return compact_schema(arguments_type)
 
 
 _OWN_WORDS = MappingProxyType(

@@ -3,7 +3,8 @@
     python -m tests.benchmarks.startup [--runs 5] [--peer "other-agent --flag"]...
 
 Every program runs in a pseudo-terminal, in turn within each round, so that a slow moment of the
-machine meets all of them. Figures are medians; ratios are against the bare app. A last part
+machine meets all of them. A round before them writes the bytecode, as an installation does. Figures
+are medians; ratios are against the bare app. Memory is taken 4 s after the start. A last part
 streams a reply of 100 tokens a second from a server on loopback through the real provider
 and types while it does.
 """
@@ -36,7 +37,9 @@ Bare().run()
 RARE_LETTERS = "жбцщюяёфдлзъэий"
 """Letters that no program here draws by itself; seeing one means that a key was echoed."""
 
+MEMORY_AT_S = 4.0
 IDLE_S = 3.0
+IDLE_KEYS = 20
 TYPED_KEYS = 60
 
 
@@ -49,6 +52,7 @@ class Start:
     rss_mb: float
     all_rss_mb: float
     idle_cpu: float
+    key_echo_ms: float
 
 
 def measure_start(argv: list[str], environ: dict[str, str], cwd: Path) -> Start:
@@ -68,19 +72,24 @@ def measure_start(argv: list[str], environ: dict[str, str], cwd: Path) -> Start:
             except TimeoutError:
                 continue
         process = psutil.Process(program.process.pid)
-        time.sleep(8)  # let what warms up beside the screen come to an end
+        time.sleep(max(0.0, program.started_at + MEMORY_AT_S - time.perf_counter()))
+        rss = process.memory_info().rss / 1e6
+        family = [process, *process.children(recursive=True)]
+        all_rss = sum(member.memory_info().rss for member in family) / 1e6
+        time.sleep(4)  # let what warms up beside the screen come to an end
         before = process.cpu_times()
         time.sleep(IDLE_S)
         after = process.cpu_times()
         used = after.user + after.system - before.user - before.system
-        rss = process.memory_info().rss / 1e6
-        family = [process, *process.children(recursive=True)]
+        keys = RARE_LETTERS[1:]
+        echoes = [_echo_ms(program, keys[number % len(keys)]) for number in range(IDLE_KEYS)]
         return Start(
             first_paint_ms=((paint or echo) - program.started_at) * 1000,
             first_echo_ms=(echo - program.started_at) * 1000,
             rss_mb=rss,
-            all_rss_mb=sum(member.memory_info().rss for member in family) / 1e6,
+            all_rss_mb=all_rss,
             idle_cpu=used / IDLE_S,
+            key_echo_ms=statistics.median(echoes),
         )
 
 
@@ -122,10 +131,9 @@ def _reply_words(count: int) -> tuple[str, ...]:
 
 def _echo_ms(program: PtyProgram, letter: str) -> float:
     time.sleep(0.15)
-    since = len(program.text)
-    began = time.perf_counter()
+    before, began = program.piece_count, time.perf_counter()
     program.send(letter)
-    return (program.wait_for(letter, 5, since=since) - began) * 1000
+    return (program.time_of(letter, 5, since_piece=before) - began) * 1000
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -144,9 +152,12 @@ def main(argv: list[str] | None = None) -> int:
     starts: dict[str, list[Start]] = {name: [] for name in commands}
     with tempfile.TemporaryDirectory() as folder:
         environ = {**os.environ, **_own_folders(Path(folder))}
-        for _ in range(arguments.runs):
+        environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        for number in range(arguments.runs + 1):
             for name, command in commands.items():
-                starts[name].append(measure_start(command, environ, Path(folder)))
+                start = measure_start(command, environ, Path(folder))
+                if number > 0:
+                    starts[name].append(start)
         streaming = measure_streaming([python, "-m", "agent_tui"], environ, Path(folder))
     figures = _table(starts)
     print("\nstreaming 100 tokens/s: " + ", ".join(f"{k} {v:.2f}" for k, v in streaming.items()))
@@ -169,6 +180,7 @@ def _table(starts: dict[str, list[Start]]) -> dict[str, dict[str, float]]:
         "RSS MB": lambda s: s.rss_mb,
         "RSS with children MB": lambda s: s.all_rss_mb,
         "idle CPU %": lambda s: s.idle_cpu * 100,
+        "key echo ms": lambda s: s.key_echo_ms,
     }
     bare = next(iter(starts))
     medians = {

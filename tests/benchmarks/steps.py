@@ -6,7 +6,8 @@ Every program does the same unattended task over the same loopback server: `--st
 with one call (``bash`` of ``true``, or ``read`` of a small file), in a folder without git and in a
 repository of `--files` files. A step is the time from one request to the next, so that starting a
 program does not count. Beside agent-tui there are a bare loop (this file, no more than must be)
-and, with `--pi`, the ``pi`` of npm's ``@mariozechner/pi-coding-agent``.
+and, with `--pi`, the ``pi`` of npm's ``@earendil-works/pi-coding-agent``. They run by turns,
+`--rounds` times; figures are of the middle round, ratios are against the bare loop.
 
 "first" and "last" are medians over the first and the last 40 steps: what a long conversation
 adds. MB are the resident sizes of the program's largest two processes near the end.
@@ -194,6 +195,11 @@ def measure(argv: list[str], cwd: Path, environ: dict[str, str], steps: int, too
     )
 
 
+def _middle(rounds: list[Steps]) -> Steps:
+    """The round whose median is in the middle."""
+    return sorted(rounds, key=lambda steps: steps.median_ms)[len(rounds) // 2]
+
+
 def _write_pi_models(agent_dir: Path, base_url: str) -> None:
     agent_dir.mkdir(exist_ok=True)
     provider = {
@@ -220,6 +226,7 @@ def main(argv: list[str] | None = None) -> int:
     """Measure, print a table and, with ``--json FILE``, write the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--files", type=int, default=40_000, help="0: no repository")
     parser.add_argument("--pi", default="", help="the pi program")
     parser.add_argument("--tool", choices=_TOOLS, action="append")
@@ -230,9 +237,11 @@ def main(argv: list[str] | None = None) -> int:
         bare_loop(arguments.bare)
         return 0
     ours = [sys.executable, "-m", "agent_tui", "--base-url", "{url}", "-m", _MODEL]
+    ours += ["--permission-mode", "full", "-p", "go"]
     programs = {
         "bare loop": [sys.executable, __file__, "--bare", "{url}"],
-        "agent-tui": [*ours, "--permission-mode", "full", "-p", "go"],
+        "no sandbox": ["env", "AGENT_TUI_SANDBOX=off", *ours],
+        "agent-tui": ours,
     }
     if arguments.pi:
         programs["pi"] = [arguments.pi, "--model", f"bench/{_MODEL}", "-p", "go"]
@@ -250,11 +259,17 @@ def main(argv: list[str] | None = None) -> int:
             if cwd.name == "many":
                 _make_repository(cwd, arguments.files)
             for tool in arguments.tool or _TOOLS:
-                for name, line in programs.items():
-                    found = measure(line, cwd, environ, arguments.steps, tool)
+                rounds: dict[str, list[Steps]] = {name: [] for name in programs}
+                for _ in range(arguments.rounds):
+                    for name, line in programs.items():
+                        rounds[name].append(measure(line, cwd, environ, arguments.steps, tool))
+                found_of = {name: _middle(each) for name, each in rounds.items()}
+                bare_ms = found_of["bare loop"].median_ms
+                for name, found in found_of.items():
                     figures[f"{place}, {tool}, {name}"] = vars(found)
                     print(
-                        f"{place:14} {tool:5} {name:10} {found.median_ms:7.1f} ms a step, first "
+                        f"{place:14} {tool:5} {name:10} {found.median_ms:7.1f} ms a step "
+                        f"({found.median_ms / bare_ms:.2f}x), first "
                         f"{found.first_ms:6.1f}, last {found.last_ms:6.1f}; MB {found.megabytes}",
                         flush=True,
                     )

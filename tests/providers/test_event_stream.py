@@ -1,5 +1,6 @@
 """Event streams as they come over HTTP: cut anywhere, in every form that servers give them."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import aclosing
@@ -61,6 +62,43 @@ async def read(
     events = client.events(Address("http://server/v1", {}), b'{"stream": true}', _patiently)
     async with aclosing(events):
         return [event async for event in events]
+
+
+class EndlessBody(httpx.AsyncByteStream):
+    """A body that ends some time after its events, or never; notes how it was left."""
+
+    def __init__(self, *, ends: bool) -> None:
+        self._ends = ends
+        self.is_read_whole = self.is_closed = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield b'data: {"n": 1}\n\ndata: [DONE]\n\n'
+        yield b": bye\n\n"
+        if not self._ends:
+            await asyncio.Event().wait()
+        self.is_read_whole = True
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
+
+@pytest.mark.parametrize("ends", [True, False])
+async def test_what_follows_the_last_event_is_read_if_it_comes(ends: bool) -> None:
+    """A response must be read to its end before its connection can serve the next request."""
+    body = EndlessBody(ends=ends)
+
+    def answer(_request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=body)
+
+    client = HttpClient({}, httpx.MockTransport(answer))
+    async with aclosing(
+        client.events(Address("http://server/v1", {}), b"{}", _patiently)
+    ) as events:
+        async for event in events:
+            if event is STREAM_END:
+                break
+    assert body.is_read_whole == ends
+    assert body.is_closed
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -36,6 +36,9 @@ importlib.import_module("anyio._backends._asyncio")  # otherwise the first reque
 _CONNECT_TIMEOUT_S = 30.0
 _KEEP_ALIVE_S = 120.0
 """Seconds; a tool may run between two requests of a turn. Servers may close earlier."""
+_END_WITHIN_S = 0.02
+"""Seconds for a response to end after its last event; then its connection is closed."""
+
 MAX_EVENT_BYTES = 32_000_000
 """Bytes; a longer event or response is not a reply: no model comes near this."""
 
@@ -109,10 +112,14 @@ class HttpClient:
             raise BadAddressError(f"{address.url} is not a web address") from error
         try:
             response = await self._answer(request, in_time, may_follow=not address.aws_region)
+            pieces = response.aiter_bytes()
             try:
-                async with aclosing(_events(response, in_time)) as events:
+                async with aclosing(_events(response, pieces, in_time)) as events:
                     async for event in events:
                         yield event
+            except GeneratorExit:
+                await _read_end(pieces)
+                raise
             finally:
                 await response.aclose()
         except httpx.UnsupportedProtocol as error:
@@ -169,8 +176,17 @@ class HttpClient:
         return self._amazon.headers(address.url, content, address.aws_region)
 
 
-async def _events(response: httpx.Response, in_time: InTime) -> AsyncGenerator[JsonObject, None]:
-    pieces = response.aiter_bytes()
+async def _read_end(pieces: AsyncIterator[bytes]) -> None:
+    """Read what follows the last event, so that the next request can use the connection."""
+    with suppress(TimeoutError, httpx.HTTPError):
+        async with asyncio.timeout(_END_WITHIN_S):
+            async for _ in pieces:
+                pass
+
+
+async def _events(
+    response: httpx.Response, pieces: AsyncIterator[bytes], in_time: InTime
+) -> AsyncGenerator[JsonObject, None]:
     if response.is_error:
         raise _refusal(await _whole(pieces, in_time), response)
     if response.headers.get("content-type", "").startswith(_FRAMES):

@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 from agent_tui.tools.files.protected import is_secret_name
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
-from agent_tui.tools.git.status import read_work_tree, top_folder
+from agent_tui.tools.git.status import nearest_git, read_work_tree, top_folder
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 LOOK_S = 3.0
@@ -68,6 +68,15 @@ class ChangedFile:
     after_mode: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Top:
+    """The top folder that git named, and the ``.git`` and the environment that led to it."""
+
+    marker: Path | None
+    environ: Mapping[str, str]
+    root: Path
+
+
 @dataclass(slots=True)
 class _Place:
     """Our folder for one work tree, and what its index holds: each file, and the tree."""
@@ -88,6 +97,7 @@ class WorkTrees:
     def __init__(self, keeper: ProcessKeeper) -> None:
         self._keeper = keeper
         self._places: dict[Path, _Place] = {}
+        self._tops: dict[Path, _Top] = {}
         self._slow_looks: dict[Path, int] = {}
         self._lock = asyncio.Lock()
 
@@ -100,7 +110,7 @@ class WorkTrees:
             return None
         try:
             async with asyncio.timeout(LOOK_S), self._lock:
-                root = await top_folder(self._keeper, cwd, environ)
+                root = await self._top_folder(cwd, environ)
                 return Tree(root, await self._write_tree(root, environ))
         except TimeoutError:
             self._slow_looks[cwd] = self._slow_looks.get(cwd, 0) + 1
@@ -151,6 +161,15 @@ class WorkTrees:
             return dict(_objects(answer))
         except (GitSilentError, ValueError):
             return {}
+
+    async def _top_folder(self, cwd: Path, environ: Mapping[str, str]) -> Path:
+        """The top of the work tree that contains `cwd`; git is asked once for each ``.git``."""
+        marker = await asyncio.to_thread(nearest_git, cwd, environ)
+        known = self._tops.get(cwd)
+        if known is None or (known.marker, known.environ) != (marker, environ):
+            root = await top_folder(self._keeper, cwd, environ)
+            known = self._tops[cwd] = _Top(marker, dict(environ), root)
+        return known.root
 
     async def _write_tree(self, root: Path, environ: Mapping[str, str]) -> str:
         """Update our index; returns its tree."""

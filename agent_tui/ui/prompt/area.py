@@ -137,6 +137,7 @@ class PromptArea(TextArea):
         self.early: ApprovalPanel | None = None
         self.repeated = RepeatedKey(self.write)
         self._keys_waiting = 0
+        self._drawn_look: tuple[object, ...] | None = None
         self._burst = PasteDetector(self._has_keys_waiting)
 
     @property
@@ -162,7 +163,17 @@ class PromptArea(TextArea):
         """
         if self.has_focus and self.screen.is_current:
             self._watch_scroll_y()  # as after a scroll
-        return super().render_lines(crop)
+        look = (self._theme, self.app.theme, self.rich_style)
+        if look != self._drawn_look:
+            self._theme.apply_css(self)
+            self._drawn_look = look
+        # `TextArea.render_lines` would apply the CSS for every letter: a third of drawing it.
+        return super(TextArea, self).render_lines(crop)
+
+    def notify_style_update(self) -> None:
+        """Apply the CSS again before the next drawing."""
+        self._drawn_look = None
+        super().notify_style_update()
 
     def use_keys(self, keys: KeyMap) -> None:
         """Leave to others the keys that `keys` gives them, though text fields have them."""
