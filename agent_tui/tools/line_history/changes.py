@@ -81,16 +81,17 @@ def in_order_of_time(sessions: Iterable[KnownSession]) -> list[RecordedChange]:
     A session that continues another may begin with copies of its entries.
     """
     changes: list[RecordedChange] = []
-    seen: set[tuple[str, ...]] = set()
+    seen: set[tuple[str, str]] = set()
     reader = CallReader()
     for session in sorted(sessions, key=lambda session: session.header.timestamp):
-        for change in _Changes(session, reader).read():
-            call_id = change.call.id if change.call is not None else ""
-            key = (change.entry.id, change.entry.timestamp, call_id, change.path)
-            if key not in seen:
-                seen.add(key)
-                changes.append(change)
+        own = [c for c in _Changes(session, reader).read() if _key(c.entry) not in seen]
+        seen |= {_key(change.entry) for change in own if change.entry.timestamp}
+        changes += own
     return sorted(changes, key=lambda change: change.made_ms)
+
+
+def _key(entry: Entry) -> tuple[str, str]:
+    return entry.id, entry.timestamp
 
 
 class _Changes:

@@ -36,6 +36,10 @@ class TextEdit(Protocol):
         """The text that the change turned into `after`; None if that cannot be told."""
         ...
 
+    def may_write(self, line: str) -> bool:
+        """Whether the change can have written `line`, which has no line end."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class NoEdit:
@@ -48,6 +52,11 @@ class NoEdit:
     def back(self, after: str) -> str | None:
         """Unknown."""
         del after
+
+    def may_write(self, line: str) -> bool:
+        """It may have written anything."""
+        del line
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +73,10 @@ class DiffEdit:
         """The text before the change."""
         return before_diff(after, self.diff, is_exact=True)
 
+    def may_write(self, line: str) -> bool:
+        """Whether the diff adds `line`."""
+        return f"\n+{line}\n" in self.diff.replace("\r\n", "\n")
+
 
 @dataclass(frozen=True, slots=True)
 class WrittenText:
@@ -79,6 +92,10 @@ class WrittenText:
     def back(self, after: str) -> str | None:
         """Unknown: the call does not say what was there."""
         del after
+
+    def may_write(self, line: str) -> bool:
+        """Whether the text has `line`."""
+        return line in self.text.split("\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +122,10 @@ class Replacements:
         before = Replacements(turned).forward(after)
         return before if before is not None and self.forward(before) == after else None
 
+    def may_write(self, line: str) -> bool:
+        """Whether a new text has `line`, or can have been joined with others to it."""
+        return any(_may_join(edit.new.split("\n"), line) for edit in self.edits)
+
 
 @dataclass(frozen=True, slots=True)
 class PatchedFile:
@@ -127,6 +148,17 @@ class PatchedFile:
             return None
         before = PatchedFile(FilePatch("update", self.patch.path, hunks=hunks)).forward(after)
         return before if before is not None and self.forward(before) == after else None
+
+    def may_write(self, line: str) -> bool:
+        """Whether a hunk has `line` afterwards."""
+        return any(line in hunk.new for hunk in self.patch.hunks)
+
+
+def _may_join(new: list[str], line: str) -> bool:
+    """Whether `line` is one of the lines `new`, of which the first and the last are pieces."""
+    if len(new) == 1:
+        return new[0] in line
+    return line in new[1:-1] or line.endswith(new[0]) or line.startswith(new[-1])
 
 
 def _replaced(text: str, places: list[Place]) -> str | None:

@@ -124,16 +124,15 @@ class _State:
 
     def find(self, text: str, index: int) -> None:
         """The text before change `index` is `text`, whatever happened since the last one."""
+        lines = lines_of(text)
         if self._text is None:
-            self.origins = [self._first(index)] * len(lines_of(text))
-        elif text != self._text or self._lost:
-            came = self._came_before(index)
+            self.origins = [self._first(index, line) for line in lines]
+        elif text != self._text:
             if (seen := self._seen.get(_key(text))) is not None and text:
                 self.origins = seen
             else:
-                self._follow(text, lambda _line: came)
-            if self._lost:  # it may have removed a line and added it again
-                self.origins = [origins | came for origins in self.origins]
+                self._follow(text, lambda at: self._came_before(index, lines[at]))
+        self._doubt_kept(lines)
         self._take(text)
 
     def change(self, text: str, index: int, *, is_restore: bool) -> None:
@@ -149,30 +148,44 @@ class _State:
 
     def overwrite(self, text: str, index: int) -> None:
         """Change `index`, which may have made any line, left `text` in place of an unknown one."""
-        came = self._came_before(index) if self._text is not None else self._first(index)
-        self._follow(text, lambda _line: came)
-        made = [frozenset((Made(index, at),)) for at in range(len(self.origins))]
-        self.origins = [one | new for one, new in zip(self.origins, made, strict=True)]
-        if self._lost:
-            self.origins = [origins | came for origins in self.origins]
+        lines = lines_of(text)
+        earlier = _EARLIER if self._text is None else frozenset[Origin]()
+        is_first = self._text is None and not self._lost
+        self._follow(
+            text,
+            lambda at: earlier if is_first else earlier | self._came_before(index, lines[at]),
+        )
+        self._doubt_kept(lines)
+        self.origins = [one | {Made(index, at)} for at, one in enumerate(self.origins)]
         self._take(text)
         self._newest = index
 
-    def _first(self, index: int) -> Origins:
-        """The origin of the lines of the first known text, before change `index`.
+    def _first(self, index: int, line: str) -> Origins:
+        """The origin of a line of the first known text, before change `index`.
 
         Without a record of that text, it was found by taking the change back from a later one, so
         that a line may be younger than the change.
         """
         if self._lost:
-            return self._came_before(index)
+            return _EARLIER | self._came_before(index, line)
         is_proven = index == len(self._changes) or self._changes[index].before is not None
-        return _EARLIER if is_proven else _EARLIER | self._came_before(index)
+        return _EARLIER if is_proven else _EARLIER | self._came_before(index, line)
 
-    def _came_before(self, index: int) -> Origins:
-        """The origin of lines that came between the last change and change `index`."""
-        if self._lost:
-            return frozenset((Unknown(self._lost[0], self._lost[-1] + 1),))
+    def _doubt_kept(self, lines: Sequence[str]) -> None:
+        """A lost change may have removed a line and added it again."""
+        self.origins = [
+            one | self._lost_with(line) for one, line in zip(self.origins, lines, strict=True)
+        ]
+
+    def _lost_with(self, line: str) -> Origins:
+        """The lost changes that may have written `line`; empty if none can have."""
+        lost = [at for at in self._lost if self._changes[at].edit.may_write(line)]
+        return frozenset((Unknown(lost[0], lost[-1] + 1),)) if lost else frozenset()
+
+    def _came_before(self, index: int, line: str) -> Origins:
+        """The origin of `line`, which came between the last known text and change `index`."""
+        if lost := self._lost_with(line):
+            return lost
         since, until = self._newest, index
         while since >= 0 and self._changes[since].after is None:
             since -= 1
