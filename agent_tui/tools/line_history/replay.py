@@ -128,10 +128,12 @@ class _State:
         if self._text is None:
             self.origins = [self._first(index, line) for line in lines]
         elif text != self._text:
-            if (seen := self._seen.get(_key(text))) is not None and text:
-                self.origins = seen
-            else:
-                self._follow(text, lambda at: self._came_before(index, lines[at]))
+            came = [self._came_before(index, line) for line in lines]
+            self._follow(text, lambda at: came[at])
+            # The file is as it was: lines that came back have the answer that they had.
+            seen = self._seen.get(_key(text), came)
+            each = zip(self.origins, came, seen, strict=True)
+            self.origins = [then if one == new else one for one, new, then in each]
         self._doubt_kept(lines)
         self._take(text)
 

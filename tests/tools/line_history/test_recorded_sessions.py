@@ -85,7 +85,7 @@ def test_lines_of_an_imported_session_are_answered_and_none_is_wrong(name: str):
         some, right = check_lines(earlier, replay_changes(earlier, text, nothing_kept), text)
         total, answered = total + some, answered + right
     assert total > 500
-    assert answered > total / 3
+    assert answered > total / 2
 
 
 def test_calls_alone_answer_what_they_prove():
