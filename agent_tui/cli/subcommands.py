@@ -50,6 +50,7 @@ _ROWS = (
         "context", "print the messages a session would send to the model", "context_command"
     ),
     Subcommand("compact", "compact a session into a new one", "compact.command"),
+    Subcommand("why", "explain why a line of a file is there", "why_command"),
     Subcommand("config", "show and change settings", "config.command"),
     Subcommand(
         "permissions",

@@ -93,7 +93,7 @@ _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,3})\b")
 _EDITORS = frozenset({"Edit", "MultiEdit", "NotebookEdit"})
 
 
-_NOTED = ("file", "filePath", "newTodos", "structuredPatch")
+_NOTED = ("file", "filePath", "newTodos", "structuredPatch", "type")
 
 
 def noted_facts(noted: JsonValue) -> JsonObject:
@@ -127,8 +127,11 @@ def claude_details(
         written=(path,) if path and tool == "Write" else (),
         edited=(path,) if path and tool in _EDITORS else (),
     )
+    diff = _diff(path, as_list(noted.get("structuredPatch")))
+    if tool == "Write" and noted.get("type") == "create":
+        diff = _creation(path, text_at(arguments, "content"))
     return ToolDetails(
-        diff=_diff(path, as_list(noted.get("structuredPatch"))) or None,
+        diff=diff or None,
         files=files,
         todos=todos_in(noted.get("newTodos"), "content") if tool == "TodoWrite" else None,
     )
@@ -149,6 +152,16 @@ def _diff(path: str, hunks: list[JsonValue]) -> str:
         new = f"+{as_count(hunk.get('newStart'))},{as_count(hunk.get('newLines'))}"
         lines += [f"@@ {old} {new} @@", *map(as_text, as_list(hunk.get("lines")))]
     return "\n".join([f"--- {path}", f"+++ {path}", *lines, ""]) if lines else ""
+
+
+def _creation(path: str, content: str) -> str:
+    """A unified diff from no file to one with `content`; empty without content."""
+    if not content:
+        return ""
+    lines = content.removesuffix("\n").split("\n")
+    head = [f"--- {path}", f"+++ {path}", f"@@ -0,0 +1,{len(lines)} @@"]
+    unended = [] if content.endswith("\n") else ["\\ No newline at end of file"]
+    return "\n".join([*head, *(f"+{line}" for line in lines), *unended, ""])
 
 
 _SPOKEN = frozenset({"user", "assistant"})

@@ -34,6 +34,15 @@ IMPORTED = "imported"
 """Custom type of the entry that records where a session was imported from."""
 
 
+def import_source(entries: Sequence[Entry]) -> str:
+    """The format of the session that `entries` were imported from; empty if they were not."""
+    for entry in entries:
+        if isinstance(entry, CustomEntry) and entry.custom_type == IMPORTED:
+            written_by = entry.data.get("format") if isinstance(entry.data, dict) else None
+            return written_by if isinstance(written_by, str) else ""
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Imported:
     """An imported session.

@@ -103,7 +103,7 @@ class PastSessions:
         if not session.parent:
             return None
         path = parent_file(session.parent, session.path, self._store)
-        return _read(path, self._store) if path is not None else None
+        return read_session_at(path, self._store) if path is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class ProjectSessions:
             query, self.cwd, _MOST_SESSIONS_FOUND + len(apart_from)
         )
         paths = [hit.path for hit in hits if id_in_name(hit.path) not in apart_from]
-        read = [(_read(path, self.store), path) for path in paths[:_MOST_SESSIONS_FOUND]]
+        read = [(read_session_at(path, self.store), path) for path in paths[:_MOST_SESSIONS_FOUND]]
         late += sum(session is None for session, _ in read)
         return [session for session, _ in read if session and self._has(session)], late
 
@@ -137,7 +137,7 @@ class ProjectSessions:
         """The sessions whose id begins with `start`."""
         paths = chain(self.store.project_files(self.cwd), self.store.explored_files(self.cwd))
         named = [path for path in paths if start and id_in_name(path).startswith(start)]
-        read = [_read(path, self.store) for path in named[:_MOST_SESSIONS_FOUND]]
+        read = [read_session_at(path, self.store) for path in named[:_MOST_SESSIONS_FOUND]]
         return [session for session in read if session and self._has(session)]
 
     def _has(self, session: KnownSession) -> bool:
@@ -266,8 +266,11 @@ def read_known(session: KnownSession) -> SessionLog:
     return SessionLog(session.path, session.header, None, parsed)
 
 
-def _read(path: Path, store: SessionStore) -> KnownSession | None:
-    """The session at `path`, of any agent; other processes may have it open."""
+def read_session_at(path: Path, store: SessionStore) -> KnownSession | None:
+    """The session at `path`, of any agent; other processes may have it open.
+
+    None if it cannot be read.
+    """
     try:
         if is_of_another_program(path, store.formats):
             foreign = read_foreign(path, formats=store.formats)

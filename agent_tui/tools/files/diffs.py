@@ -79,18 +79,32 @@ def line_counts(diff: str) -> tuple[int, int]:
     return signs.count("+"), signs.count("-")
 
 
-def before_diff(after: str, diff: str) -> str | None:
+def creates_file(diff: str) -> bool:
+    """Whether the diff of one file begins with nothing: there was no file, or an empty one."""
+    hunks = _hunks(diff)
+    return len(hunks) == 1 and not hunks[0].old and hunks[0].old_start == 0
+
+
+def before_diff(after: str, diff: str, *, is_exact: bool = False) -> str | None:
     """The text before the change `diff` produced `after`.
 
-    Hunks are also found if the text above them has grown or shrunk since; None if their lines have
-    changed.
+    Args:
+        after: The text.
+        diff: The change.
+        is_exact: Whether hunks that are not at their lines must have just one place. Else they are
+            found nearest to their lines, if the text above them has grown or shrunk since.
+
+    Returns:
+        None if the lines of a hunk have changed.
     """
-    return _replaced(after, [(h.new_start, h.new, h.old) for h in _hunks(diff)])
+    hunks = [(h.new_start, h.new, h.old) for h in _hunks(diff)]
+    return _replaced(after, hunks, is_exact=is_exact)
 
 
-def after_diff(before: str, diff: str) -> str | None:
-    """The result of applying `diff` to a text; None if it does not apply."""
-    return _replaced(before, [(h.old_start, h.old, h.new) for h in _hunks(diff)])
+def after_diff(before: str, diff: str, *, is_exact: bool = False) -> str | None:
+    """The result of applying `diff` to a text; None if it does not apply. See `before_diff`."""
+    hunks = [(h.old_start, h.old, h.new) for h in _hunks(diff)]
+    return _replaced(before, hunks, is_exact=is_exact)
 
 
 @dataclass(slots=True)
@@ -152,13 +166,19 @@ def _hunks(diff: str) -> list[_Hunk]:
     return [hunk for hunk, _ in _stretches(diff) if hunk is not None]
 
 
-def _replaced(text: str, hunks: list[tuple[int, list[str], list[str]]]) -> str | None:
+def _replaced(
+    text: str, hunks: list[tuple[int, list[str], list[str]]], *, is_exact: bool
+) -> str | None:
     """`text` with the lines of each hunk replaced; hunks are (start, old lines, new lines)."""
     lines = _lines(text)
+    end = len(lines)
     for start, there, instead in reversed(hunks):
-        place = _place_of(there, lines, start)
+        place = (
+            _only_place(there, lines[:end], start) if is_exact else _place_of(there, lines, start)
+        )
         if place is None:
             return None
+        end = place
         lines[place : place + len(there)] = instead
     return "".join(lines)
 
@@ -168,6 +188,17 @@ def _place_of(wanted: list[str], lines: list[str], start: int) -> int | None:
     last = len(lines) - len(wanted)
     places = sorted(range(last + 1), key=lambda place: abs(place - start))
     return next((p for p in places if lines[p : p + len(wanted)] == wanted), None)
+
+
+def _only_place(wanted: list[str], lines: list[str], start: int) -> int | None:
+    """`start` if `wanted` is there in `lines`, else its only place; None if there is none."""
+    if not wanted:  # the diff of an empty file
+        return None if lines else 0
+    if lines[start : start + len(wanted)] == wanted:
+        return start
+    last = len(lines) - len(wanted)
+    places = [p for p in range(last + 1) if lines[p : p + len(wanted)] == wanted]
+    return places[0] if len(places) == 1 else None
 
 
 def _lines(text: str) -> list[str]:

@@ -1,0 +1,85 @@
+"""``agent-tui why``: explains why a line of a file is there."""
+
+import argparse
+import asyncio
+import os
+from collections.abc import Sequence
+from typing import cast
+
+from agent_tui.cli.command_parser import subcommand_parser
+from agent_tui.cli.folders import kept_trust, present_folder
+from agent_tui.cli.output import complain, write_json, write_text
+from agent_tui.cli.plugins import plugins_in_shell
+from agent_tui.cli.settings import add_session_dir, read_settings, session_root
+from agent_tui.commands.core.plugin_kinds import IMPORTERS
+from agent_tui.providers.keys import secret_values
+from agent_tui.secret_text import mask_secrets
+from agent_tui.sessions.store import SessionStore
+from agent_tui.tools.git.blame import Blame
+from agent_tui.tools.line_history.project import read_file_history
+from agent_tui.tools.line_history.why import (
+    answer_json,
+    answer_lines,
+    explain_line,
+    read_place,
+    read_present,
+)
+from agent_tui.tools.processes.keeper import ProcessKeeper
+
+_DESCRIPTION = """\
+Explain why a line of a file is there: the message that asked for it, the reason
+the model gave, the change that made it, what it replaced, and the command that
+ran next. The answer comes from the sessions of the project, through compactions,
+undo, moves of the file and imported sessions. If they do not prove it, the
+answer is "not known", with the commit that git blame names."""
+_JSON = """\
+With --json:
+  {"path", "line", "text", "status", "message", "changes", "commit", "unread"}
+"status" is "recorded" (one change made the line), "ambiguous" (one of several,
+or it came from outside), "unrecorded" (changed outside the recorded sessions),
+"earlier" (there before the first recorded change) or "unknown" (the contents
+that would tell were not kept). "changes", in order of time:
+  [{"session": {"id", "name", "path", "importedFrom"}, "entry", "time", "path",
+    "maker", "tool", "arguments", "command", "asked", "askedAt", "reason",
+    "reasonKind", "replaced", "wrote",
+    "nextCommand": {"command", "exitCode", "isError"}}]
+"maker" is "call", "command", "user command" or "restore". "reasonKind" is "text"
+or "thinking". "replaced" and "wrote" are lists of lines. Times are ISO 8601.
+"commit" is {"id", "author", "time", "summary"}. What is not known is null.
+"unread" lists session files that name the file but cannot be read."""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of ``agent-tui why``."""
+    parser = subcommand_parser("why", _DESCRIPTION, _JSON)
+    parser.add_argument("place", metavar="FILE:LINE", help="file and line number, from 1")
+    parser.add_json()
+    add_session_dir(parser)
+    return parser
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run ``agent-tui why`` with the arguments after that word; returns the exit code.
+
+    Raises:
+        UsageError: There is no such file or line.
+    """
+    arguments = build_parser().parse_args(list(argv))
+    plugins = plugins_in_shell(IMPORTERS)
+    for problem in plugins.problems:
+        complain(problem)
+    settings = read_settings(cast("str | None", arguments.session_dir))
+    store = SessionStore(session_root(settings), settings.durability, plugins.of(IMPORTERS))
+    cwd = present_folder()
+    path, line = read_place(cast(str, arguments.place), cwd)
+    present = read_present(path)
+    history = read_file_history(store, path)
+    may_ask = kept_trust().may_run_git(path.parent)
+    blame = Blame(ProcessKeeper(), path, os.environ) if may_ask else None
+    answer = asyncio.run(explain_line(history, path, line, present, blame))
+    if arguments.is_json:
+        write_json(answer_json(answer))
+    else:
+        text = "\n".join(answer_lines(answer, cwd.resolve())) + "\n"
+        write_text(mask_secrets(text, secret_values(os.environ)))
+    return 0

@@ -1,0 +1,1 @@
+"""Which recorded change made each line of a file."""

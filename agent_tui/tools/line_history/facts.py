@@ -1,0 +1,214 @@
+"""Who asked for a recorded change, why the model made it, and the command that ran next."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from agent_tui.attachments import without_attachments
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+from agent_tui.safe_paths import follow_links
+from agent_tui.sessions.entries import Entry, MessageEntry, SessionInfoEntry
+from agent_tui.sessions.format.parse import id_in_name
+from agent_tui.sessions.importers.import_session import import_source
+from agent_tui.sessions.lineage.chain import KnownSession
+from agent_tui.tools.line_history.changes import RecordedChange
+from agent_tui.tools.line_history.edits import CallReader
+from agent_tui.tools.line_history.kept_lines import LineSource, lines_of, sources_of
+from agent_tui.tools.line_history.replay import Versions
+
+ReasonKind: TypeAlias = Literal["", "text", "thinking"]
+
+
+@dataclass(frozen=True, slots=True)
+class NextCommand:
+    """A command that ran after a change, in the same turn; `exit_code` is None if unknown."""
+
+    command: str
+    exit_code: int | None
+    is_error: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFacts:
+    """What a session says about one change.
+
+    Attributes:
+        change: The change.
+        session_name: The session's name; empty if it has none.
+        imported_from: The agent whose session it was; empty for a session made here.
+        asked: The message that the turn answered, as the user typed it; empty if there is none.
+        asked_at: When it was sent, as recorded.
+        reason: What the model last said or thought before the call; empty if nothing.
+        reason_kind: Whether that was text or thinking.
+        replaced: The lines that it replaced; None if unknown.
+        wrote: The lines that it wrote in their place; None if unknown.
+        next_command: The command that ran next in the same turn.
+    """
+
+    change: RecordedChange
+    session_name: str
+    imported_from: str
+    asked: str
+    asked_at: str
+    reason: str
+    reason_kind: ReasonKind
+    replaced: tuple[str, ...] | None
+    wrote: tuple[str, ...] | None
+    next_command: NextCommand | None
+
+
+def facts_of(
+    change: RecordedChange,
+    sessions: Sequence[KnownSession],
+    around: tuple[Versions, int] | None = None,
+) -> ChangeFacts:
+    """What the sessions say about `change`.
+
+    Args:
+        change: The change.
+        sessions: The known sessions, for the one that its session continues.
+        around: The texts before and after it, and the index of the line after it.
+    """
+    session, start = change.session, change.reply or change.entry
+    asked = (
+        None if change.maker in ("user command", "restore") else _asked(start, session, sessions)
+    )
+    reason, kind = _reason(change)
+    replaced, wrote = _block(*around) if around is not None else (None, None)
+    return ChangeFacts(
+        change,
+        session_name=_name(session),
+        imported_from=import_source(session.entries),
+        asked=without_attachments(asked.message.text) if asked is not None else "",
+        asked_at=asked.entry.timestamp if asked is not None else "",
+        reason=reason,
+        reason_kind=kind,
+        replaced=replaced,
+        wrote=wrote,
+        next_command=_next_command(change),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    entry: MessageEntry
+    message: UserMessage
+
+
+def _asked(start: Entry, session: KnownSession, sessions: Sequence[KnownSession]) -> _Asked | None:
+    """The nearest user message above `start`, in its session or in one that it continues."""
+    walked: set[str] = set()
+    while session.id not in walked:
+        walked.add(session.id)
+        for entry in _upward(start, session):
+            if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
+                return _Asked(entry, entry.message)
+        parent = _parent(session, sessions)
+        begun = session.header.timestamp
+        before = [e for e in parent.entries if e.timestamp <= begun] if parent is not None else []
+        if parent is None or not before:
+            return None
+        session, start = parent, before[-1]
+    return None
+
+
+def _parent(session: KnownSession, sessions: Sequence[KnownSession]) -> KnownSession | None:
+    wanted = id_in_name(Path(session.parent)) if session.parent else ""
+    return next((known for known in sessions if known.id in (wanted, session.parent)), None)
+
+
+def _upward(start: Entry, session: KnownSession) -> Iterator[Entry]:
+    """`start` and the entries above it in the tree, nearest first."""
+    by_id: Mapping[str, Entry] = {entry.id: entry for entry in session.entries}
+    walked: set[str] = set()
+    entry: Entry | None = start
+    while entry is not None and entry.id not in walked:
+        walked.add(entry.id)
+        yield entry
+        entry = by_id.get(entry.parent_id or "")
+
+
+def _reason(change: RecordedChange) -> tuple[str, ReasonKind]:
+    """The last that the model said or thought before the call, within the turn."""
+    if change.reply is None:
+        return "", ""
+    for entry in _upward(change.reply, change.session):
+        match entry:
+            case MessageEntry(message=UserMessage()):
+                break
+            case MessageEntry(message=AssistantMessage() as reply):
+                parts = list(reply.content)
+                if entry is change.reply and change.call in parts:
+                    parts = parts[: parts.index(change.call)]
+                for part in reversed(parts):
+                    if isinstance(part, TextContent) and part.text.strip():
+                        return part.text.strip(), "text"
+                    if isinstance(part, ThinkingContent) and part.thinking.strip():
+                        return part.thinking.strip(), "thinking"
+            case _:
+                pass
+    return "", ""
+
+
+def _next_command(change: RecordedChange) -> NextCommand | None:
+    """The first command after `change` on the same branch, before the next user message."""
+    reader, cwd = CallReader(), Path(follow_links(change.session.cwd or "/"))
+    below, calls = {change.entry.id}, dict[str, ToolCall]()
+    if change.reply is not None and isinstance(change.reply.message, AssistantMessage):
+        calls.update((call.id, call) for call in change.reply.message.tool_calls)
+    entries = change.session.entries
+    place = next((at for at, entry in enumerate(entries) if entry.id == change.entry.id), 0)
+    for entry in entries[place + 1 :]:
+        if entry.parent_id not in below:
+            continue
+        below.add(entry.id)
+        match entry:
+            case MessageEntry(message=UserMessage()):
+                return None
+            case MessageEntry(message=AssistantMessage() as reply):
+                calls.update((call.id, call) for call in reply.tool_calls)
+            case MessageEntry(message=BashExecutionMessage() as ran):
+                return NextCommand(ran.command, ran.exit_code, bool(ran.exit_code))
+            case MessageEntry(message=ToolResultMessage() as result):
+                call = calls.get(result.tool_call_id)
+                command = reader.command_of(call.name, call.arguments, cwd) if call else ""
+                if command:
+                    exit_code = result.tool_details.exit_code
+                    return NextCommand(command, exit_code, result.is_error)
+            case _:
+                pass
+    return None
+
+
+def _block(versions: Versions, line: int) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """The lines that a change replaced and wrote, around the line with this index after it."""
+    if versions.before is None or versions.after is None:
+        return None, None
+    before, after = lines_of(versions.before), lines_of(versions.after)
+    sources = sources_of(before, after)
+    first, last = line, line + 1
+    while first > 0 and not _is_kept(sources[first - 1]):
+        first -= 1
+    while last < len(after) and not _is_kept(sources[last]):
+        last += 1
+    start = min(sources[first - 1].kept) + 1 if first > 0 else 0
+    end = min(sources[last].kept) if last < len(after) else len(before)
+    return tuple(before[start:end]), tuple(after[first:last])
+
+
+def _is_kept(source: LineSource) -> bool:
+    return not source.may_be_new and len(source.kept) == 1
+
+
+def _name(session: KnownSession) -> str:
+    names = (e.name for e in reversed(session.entries) if isinstance(e, SessionInfoEntry))
+    return next(names, None) or ""

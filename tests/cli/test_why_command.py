@@ -1,0 +1,193 @@
+"""``agent-tui why`` on real sessions: a real runtime, real files, real git."""
+
+import asyncio
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from agent_tui.cli.why_command import run_command
+from agent_tui.errors import UsageError
+from agent_tui.messages import JsonObject
+from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.tools.git.trees import WorkTrees
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from tests.support.runtime import GOOD_SUMMARY, Stage, collect
+
+FILE = "mean.py"
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    stage = Stage(tmp_path)
+    monkeypatch.setenv("AGENT_TUI_SESSION_DIR", str(stage.sessions))
+    monkeypatch.setenv("AGENT_TUI_CONFIG_DIR", str(stage.config))
+    monkeypatch.chdir(stage.workspace)
+    git(stage, "init", "-q", "-b", "main")
+    (stage.workspace / FILE).write_text("def mean(values):\n    return 0\n\n\nprint(mean([]))\n")
+    git(stage, "add", ".")
+    git(stage, "commit", "-qm", "Begin")
+    return stage
+
+
+@pytest.fixture
+def trees() -> Iterator[WorkTrees]:
+    keeper = ProcessKeeper()
+    yield WorkTrees(keeper)
+    keeper.close()
+
+
+def git(stage: Stage, *arguments: str) -> None:
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    subprocess.run(
+        ["git", *identity, *arguments], cwd=stage.workspace, check=True, capture_output=True
+    )
+
+
+def edit(name: str, old: str, new: str, said: str = "") -> Reply:
+    return Reply(said, tool_calls=(call(f"e{old}", "edit", path=name, old=old, new=new),))
+
+
+def bash(command: str) -> Reply:
+    return Reply(tool_calls=(call(f"b{command}", "bash", command=command),))
+
+
+def fixed_and_moved(stage: Stage, trees: WorkTrees) -> None:
+    asyncio.run(fix_and_move(stage, trees))
+
+
+async def fix_and_move(stage: Stage, trees: WorkTrees) -> None:
+    """Two turns with a ``/compact`` between them; the file moves, and somebody adds a line."""
+    replies = iter(
+        [
+            Reply(tool_calls=(call("r", "read", path=FILE),)),
+            edit(FILE, "    return 0", "    return sum(values) / len(values)", "Zero was a stub."),
+            bash("exit 3"),
+            Reply("Fixed."),
+            *(Reply("It divides the sum by the number of values. " * 2_000) for _ in range(3)),
+            bash("mkdir src; mv mean.py src/average.py"),
+            edit("src/average.py", "def mean", "def average", "The file has that name."),
+            Reply("Renamed."),
+        ]
+    )
+    runtime = stage.runtime(
+        lambda request: Reply(GOOD_SUMMARY) if request.purpose == "summary" else next(replies),
+        trees=trees,
+    )
+    await collect(runtime.submit("Make mean() return the mean."))
+    for _ in range(3):
+        await collect(runtime.submit("Explain it."))
+    first = runtime.conversation.log.path
+    await collect(runtime.compact())
+    assert runtime.conversation.log.path != first
+    await collect(runtime.submit("Call it average."))
+    moved = stage.workspace / "src/average.py"
+    moved.write_text("# by hand\n" + moved.read_text())
+    await runtime.aclose()
+
+
+def asked(capsys: pytest.CaptureFixture[str], place: str) -> JsonObject:
+    assert run_command([place, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def the_change(answer: JsonObject) -> JsonObject:
+    (change,) = cast(list[JsonObject], answer["changes"])
+    return change
+
+
+def test_a_line_is_explained_through_a_compaction_and_a_move(
+    stage: Stage, trees: WorkTrees, capsys: pytest.CaptureFixture[str]
+):
+    fixed_and_moved(stage, trees)
+    answer = asked(capsys, "src/average.py:3")
+    assert answer["text"] == "    return sum(values) / len(values)"
+    assert (answer["status"], answer["commit"]) == ("recorded", None)
+    change = the_change(answer)
+    assert change["asked"] == "Make mean() return the mean."
+    assert (change["reason"], change["reasonKind"]) == ("Zero was a stub.", "text")
+    assert (change["maker"], change["tool"]) == ("call", "edit")
+    assert change["path"] == str(stage.workspace / FILE)
+    assert change["replaced"] == ["    return 0"]
+    assert change["wrote"] == ["    return sum(values) / len(values)"]
+    assert change["nextCommand"] == {"command": "exit 3", "exitCode": 3, "isError": True}
+
+    renamed = the_change(asked(capsys, "src/average.py:2"))
+    assert (renamed["asked"], renamed["nextCommand"]) == ("Call it average.", None)
+    assert renamed["session"] != change["session"]
+
+
+def test_lines_of_nobody_recorded_say_so(
+    stage: Stage, trees: WorkTrees, capsys: pytest.CaptureFixture[str]
+):
+    fixed_and_moved(stage, trees)
+    assert asked(capsys, "src/average.py:1")["status"] == "unrecorded"
+    earlier = asked(capsys, "src/average.py:6")
+    assert (earlier["status"], earlier["commit"]) == ("earlier", None)
+    git(stage, "add", "-A")
+    git(stage, "commit", "-qm", "Move it")
+    outside = asked(capsys, "src/average.py:1")
+    assert (outside["status"], outside["changes"]) == ("unrecorded", [])
+    commit = cast(JsonObject, outside["commit"])
+    assert (commit["author"], commit["summary"]) == ("Ada", "Move it")
+
+
+def test_an_undone_change_leaves_the_answer_of_the_line_it_restores(
+    stage: Stage, trees: WorkTrees, capsys: pytest.CaptureFixture[str]
+):
+    read = Reply(tool_calls=(call("r", "read", path=FILE),))
+    script = [
+        read,
+        edit(FILE, "return 0", "return 1"),
+        Reply("1"),
+        edit(FILE, "1", "2"),
+        Reply("2"),
+    ]
+
+    async def change_twice_and_undo() -> None:
+        runtime = stage.runtime(script, trees=trees)
+        await collect(runtime.submit("Return 1."))
+        await collect(runtime.submit("Return 2."))
+        assert (stage.workspace / FILE).read_text().split("\n")[1] == "    return 2"
+        second = next(e.id for e in runtime.conversation.log.entries if "Return 2." in str(e))
+        place = await runtime.branches.place_of(second)
+        await runtime.files.carry_out(await runtime.files.plan_for(place))
+
+    asyncio.run(change_twice_and_undo())
+    assert the_change(asked(capsys, f"{FILE}:2"))["asked"] == "Return 1."
+
+
+def test_it_prints_a_short_answer(
+    stage: Stage, trees: WorkTrees, capsys: pytest.CaptureFixture[str]
+):
+    fixed_and_moved(stage, trees)
+    assert run_command(["src/average.py:3"]) == 0
+    first, empty, session, *rest = capsys.readouterr().out.splitlines()
+    assert (first, empty) == ("src/average.py:3: return sum(values) / len(values)", "")
+    assert ", session " in session
+    assert rest == [
+        "  You asked: Make mean() return the mean.",
+        "  The model: Zero was a stub.",
+        "  Changed by edit (in mean.py)",
+        "    -     return 0",
+        "    +     return sum(values) / len(values)",
+        "  Next command: exit 3 (exit 3)",
+    ]
+
+
+@pytest.mark.parametrize("place", ["mean.py", "mean.py:0", "mean.py:9", "none.py:1", ".:1", ""])
+def test_a_place_that_is_none_is_an_error_that_says_what_to_give(stage: Stage, place: str):
+    with pytest.raises(UsageError) as refused:
+        run_command([place])
+    assert refused.value.advice
+
+
+def test_a_file_that_no_session_changed_is_not_known(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+):
+    answer = asked(capsys, f"{FILE}:1")
+    assert (answer["status"], answer["changes"]) == ("earlier", [])
+    assert cast(JsonObject, answer["commit"])["summary"] == "Begin"

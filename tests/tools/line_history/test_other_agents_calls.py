@@ -1,0 +1,135 @@
+"""Changes by the calls of other agents, which have no kept contents."""
+
+import pytest
+
+from agent_tui.messages import (
+    AssistantMessage,
+    JsonObject,
+    Message,
+    ToolCall,
+    ToolDetails,
+    ToolResultMessage,
+    UserMessage,
+)
+from agent_tui.sessions.entries import Entry, Header, MessageEntry
+from agent_tui.sessions.importers.claude_tree import claude_details
+from agent_tui.sessions.lineage.chain import KnownSession
+from agent_tui.tools.line_history.changes import changes_of_file, in_order_of_time
+from agent_tui.tools.line_history.facts import facts_of
+from agent_tui.tools.line_history.replay import Made, Origins, Unknown, replay_changes
+
+FILE = "/project/a.py"
+ADD = "*** Begin Patch\n*** Add File: a.py\n+one\n+two\n*** End Patch"
+UPDATE = "*** Begin Patch\n*** Update File: a.py\n@@\n one\n-two\n+TWO\n*** End Patch"
+MOVE = (
+    "*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n@@\n-one\n+ONE\n TWO\n*** End Patch"
+)
+
+
+class Session:
+    """Entries in a row, as an importer makes them."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+
+    def say(self, message: Message) -> None:
+        number = len(self.entries) + 1
+        entry = MessageEntry(
+            message=message,
+            id=f"{number:08x}",
+            parent_id=self.entries[-1].id if self.entries else None,
+            timestamp=f"2026-03-01T10:00:{number:02}.000Z",
+        )
+        self.entries.append(entry)
+
+    def call(
+        self,
+        name: str,
+        arguments: JsonObject,
+        details: ToolDetails | None = None,
+        *,
+        is_error: bool = False,
+    ) -> None:
+        call = ToolCall(id=f"call-{len(self.entries)}", name=name, arguments=arguments)
+        dumped = details.model_dump(mode="json", by_alias=True) if details else None
+        self.say(AssistantMessage(content=(call,)))
+        self.say(
+            ToolResultMessage(
+                tool_call_id=call.id, tool_name=name, details=dumped, is_error=is_error
+            )
+        )
+
+    @property
+    def known(self) -> KnownSession:
+        return KnownSession(Header(id="s", cwd="/project"), None, tuple(self.entries))
+
+    def lines(self, present: str, path: str = FILE) -> list[Origins]:
+        changes = changes_of_file(in_order_of_time([self.known]), path)
+        return list(replay_changes(changes, present, lambda _digest: None).lines)
+
+
+def made(*lines: tuple[int, int]) -> list[Origins]:
+    return [frozenset((Made(change, line),)) for change, line in lines]
+
+
+def test_patches_of_codex_are_followed_through_a_move():
+    session = Session()
+    for patch in (ADD, UPDATE):
+        session.call("apply_patch", {"input": patch})
+    assert session.lines("one\nTWO\n") == made((0, 0), (1, 1))
+    session.call("shell", {"command": ["apply_patch", MOVE]})
+    assert session.lines("ONE\nTWO\n", "/project/b.py") == made((2, 0), (1, 1))
+
+
+def test_a_call_that_failed_changed_nothing():
+    session = Session()
+    session.call("apply_patch", {"input": ADD})
+    session.call("apply_patch", {"input": UPDATE}, is_error=True)
+    assert session.lines("one\ntwo\n") == made((0, 0), (0, 1))
+
+
+def test_a_file_that_claude_code_created_is_known_from_its_first_line():
+    session = Session()
+    arguments: JsonObject = {"file_path": FILE, "content": "one\ntwo"}
+    noted: JsonObject = {"type": "create", "filePath": FILE, "structuredPatch": []}
+    details = claude_details("Write", arguments, noted, "", is_error=False)
+    assert details.diff is not None
+    assert details.diff.endswith("+one\n+two\n\\ No newline at end of file\n")
+    session.call("Write", arguments, details)
+    session.call("Edit", {"file_path": FILE, "old_string": "two", "new_string": "2"})
+    assert session.lines("one\n2") == made((0, 0), (1, 1))
+
+
+def test_what_a_write_of_pi_replaced_is_not_known():
+    session = Session()
+    session.call("write", {"path": "a.py", "content": "one\ntwo\n"})
+    (first, _) = session.lines("one\ntwo\n")
+    assert len(first) == 2
+    session.call("edit", {"path": "a.py", "oldText": "two", "newText": "2"})
+    assert session.lines("one\n2\n")[1:] == made((1, 1))
+
+
+def test_lines_that_a_lost_change_cannot_have_written_keep_their_answer():
+    session = Session()
+    session.call("apply_patch", {"input": ADD})
+    lost = "*** Begin Patch\n*** Update File: a.py\n@@\n-by hand\n+by call\n*** End Patch"
+    session.call("apply_patch", {"input": lost})
+    above, kept, below = session.lines("by call\none\nby call\n")
+    assert [kept] == made((0, 0))
+    assert above == below == {Unknown(1, 2)}
+
+
+@pytest.mark.parametrize("command", [{"command": "make test"}, {"cmd": "make test"}])
+def test_the_next_command_is_that_of_the_same_turn(command: JsonObject):
+    session = Session()
+    session.say(UserMessage(content="Add it."))
+    session.call("apply_patch", {"input": ADD})
+    (change,) = in_order_of_time([session.known])
+    assert facts_of(change, [session.known]).next_command is None
+    session.call("shell_command", command, ToolDetails(exit_code=2), is_error=True)
+    session.say(UserMessage(content="And now?"))
+    (change,) = in_order_of_time([session.known])
+    facts = facts_of(change, [session.known])
+    assert facts.asked == "Add it."
+    assert facts.next_command is not None
+    assert (facts.next_command.command, facts.next_command.exit_code) == ("make test", 2)
