@@ -97,7 +97,7 @@ class AgentApp(App[UiOutcome]):
         self.VERTICAL_BREAKPOINTS = list(HEIGHT_CLASSES)
         for own_theme in own_themes():
             self.register_theme(own_theme)
-        self._begin_with(wanted_theme(theme, frozenset(self.available_themes)))
+        self.theme = wanted_theme(theme, frozenset(self.available_themes))
         self.prompt = Prompt()
         self.status = StatusBar(folder)
         self.window = Window(
@@ -113,14 +113,6 @@ class AgentApp(App[UiOutcome]):
         self._leaves_until = float("-inf")
         self._theme_to_mend = self.theme if asks_background else ""
         self.use_keys(KeyMap())
-
-    def _begin_with(self, theme: str) -> None:
-        """Choose a theme before the CSS is read; Textual's watcher would have it read twice."""
-        self.set_reactive(App.theme, theme)
-        is_dark = self.current_theme.dark
-        classes = {f"-theme-{theme}": True, "-dark-mode": is_dark, "-light-mode": not is_dark}
-        self.update_classes(classes, update=False)
-        self._refresh_truecolor_filter(self.ansi_theme)
 
     @property
     def controller(self) -> "Controller":
