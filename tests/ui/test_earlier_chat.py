@@ -74,7 +74,7 @@ async def test_no_earlier_session_is_read_at_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     read: list[Path] = []
-    monkeypatch.setattr(chain, "_read", lambda path, _store: read.append(path))
+    monkeypatch.setattr(chain, "read_session_at", lambda path, _store: read.append(path))
     async with at_end_of_chain(tmp_path) as ui:
         assert asked(ui)[-1] == "q3-24"
         assert read == []
