@@ -27,11 +27,11 @@ from agent_tui.tools.line_history.why import (
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 _DESCRIPTION = """\
-Explain why a line of a file is there: the message that asked for it, the reason
-the model gave, the change that made it, what it replaced, and the command that
-ran next. The answer comes from the sessions of the project, through compactions,
-undo, moves of the file and imported sessions. If they do not prove it, the
-answer is "not known", with the commit that git blame names."""
+Explain why a line of a file is there: the message that asked for it, the
+reason the model gave, the change that made it, what it replaced, and the
+command that ran next. The answer comes from the sessions of the project,
+through compactions, undo, moves of the file and imported sessions. If they do
+not prove it, the answer is "not known", with the commit that git blame names."""
 _JSON = """\
 With --json:
   {"path", "line", "text", "status", "message", "changes", "commit", "unread"}
@@ -43,8 +43,8 @@ that would tell were not kept). "changes", in order of time:
     "maker", "tool", "arguments", "command", "asked", "askedAt", "reason",
     "reasonKind", "replaced", "wrote",
     "nextCommand": {"command", "exitCode", "isError"}}]
-"maker" is "call", "command", "user command" or "restore". "reasonKind" is "text"
-or "thinking". "replaced" and "wrote" are lists of lines. Times are ISO 8601.
+"maker" is "call", "command", "user command" or "restore". "reasonKind" is
+"text" or "thinking". "replaced" and "wrote" are lists of lines. Times are ISO 8601.
 "commit" is {"id", "author", "time", "summary"}. What is not known is null.
 "unread" lists session files that name the file but cannot be read."""
 
