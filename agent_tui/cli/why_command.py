@@ -45,8 +45,8 @@ that would tell were not kept). "changes", in order of time:
     "nextCommand": {"command", "exitCode", "isError"}}]
 "maker" is "call", "command", "user command" or "restore". "reasonKind" is
 "text" or "thinking". "replaced" and "wrote" are lists of lines. Times are ISO
-8601. "commit" is {"id", "author", "time", "summary"}. What is not known is null.
-"unread" lists session files that name the file but cannot be read."""
+8601. "commit" is {"id", "author", "time", "summary"}. What is not known is
+null. "unread" lists session files that name the file but cannot be read."""
 
 
 def build_parser() -> argparse.ArgumentParser:
