@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -98,13 +98,13 @@ async def fresh_server() -> AsyncIterator[OpenAiServer]:
 @pytest.mark.parametrize(
     ("protocol", "refused"),
     [
-        pytest.param(EVENTS["anthropic"], anthropic_subscription(), id="anthropic"),
-        pytest.param(EVENTS["completions"], openai_limit(), id="completions"),
-        pytest.param(EVENTS["responses"], chatgpt_subscription(), id="responses"),
-        pytest.param(EVENTS["gemini"], gemini_quota(), id="gemini"),
-        pytest.param(LITELLM, openai_limit(), id="headers through litellm"),
-        pytest.param(LITELLM, chatgpt_subscription(), id="a body through litellm"),
-        pytest.param(LITELLM, hours_to_retry_after(), id="retry-after through litellm"),
+        pytest.param(EVENTS["anthropic"], anthropic_subscription, id="anthropic"),
+        pytest.param(EVENTS["completions"], openai_limit, id="completions"),
+        pytest.param(EVENTS["responses"], chatgpt_subscription, id="responses"),
+        pytest.param(EVENTS["gemini"], gemini_quota, id="gemini"),
+        pytest.param(LITELLM, openai_limit, id="headers through litellm"),
+        pytest.param(LITELLM, chatgpt_subscription, id="a body through litellm"),
+        pytest.param(LITELLM, hours_to_retry_after, id="retry-after through litellm"),
     ],
 )
 async def test_the_turn_is_done_after_the_reset(
@@ -113,13 +113,13 @@ async def test_the_turn_is_done_after_the_reset(
     fresh_server: OpenAiServer,
     clock: SleptClock,
     protocol: Protocol,
-    refused: Failure,
+    refused: Callable[[], Failure],
 ) -> None:
     address = f"http://127.0.0.1:{fresh_server.port}{PLACE}/v1"
     model = ModelRef(protocol.model, address, "THE_KEY")
     runtime = stage.runtime(host, model=model, sleep=clock.sleep, limit_wait_h=12)
     runtime.services.wall_clock = clock.read
-    put(fresh_server, protocol, refused)
+    put(fresh_server, protocol, refused())
     answer = stream_of(protocol.events("Hi.", "r1", TOKENS))
     clock.on_sleep = lambda: put(fresh_server, protocol, answer)
     events = await collect(runtime.submit("hello"))

@@ -58,8 +58,9 @@ All checks pass, but the judge of the goal, who sees only the changes, says that
 Go on until it is. If that is wrong or you need the user, say so and end your turn: after three \
 rounds without a change the work stops."""
 _CANNOT_TELL: Final = (
-    "{checks}, and {judge} finds nothing missing, but cannot see everything that decides: {unseen} "
-    "/goal done closes the goal, /goal go continues."
+    "{checks}, and {judge} finds nothing missing, but cannot see everything that decides:\n"
+    "{unseen}\n"
+    "Look at it yourself: /goal done closes it, /goal go continues."
 )
 _NO_VERDICT: Final = (
     "{checks}, but {judge} gave no verdict on the goal. Look at it yourself: /goal done closes it, "
@@ -142,7 +143,8 @@ class GoalRunner:
         pin = Pin(kind="goal", name=_short(goal.text), path=_PIN)
         log.append(pin_entry(pin, _PINNED.format(text=goal.text, checks=checks)))
         first = log.append(goal_entry(goal))  # unlike the pin, no compaction copies it
-        goal = goal.model_copy(update={"since": first.id})
+        began_s = self._conversation.services.wall_clock()
+        goal = goal.model_copy(update={"since": first.id, "began_s": began_s})
         self._record(goal, emit)
         if await self._looks_before(goal, emit):
             await self.work(goal.text, (), emit)
@@ -321,9 +323,8 @@ class GoalRunner:
             checks = "All checks pass" if passed else "The turn is done"
             judge = self._judge_model.name
             text = _CANNOT_TELL if judgement.missing else _NO_VERDICT
-            unseen = "; ".join(judgement.missing)
-            error = text.format(checks=checks, judge=judge, unseen=unseen)
-            return TurnFinished("error", error, can_continue=True)
+            error = text.format(checks=checks, judge=judge, unseen=missing)
+            return TurnFinished("error", error)
         return self._ended(emit) or self._go_on(emit)
 
     def _ended(self, emit: Emit) -> TurnFinished | None:

@@ -38,6 +38,8 @@ _KEEP_ALIVE_S = 120.0
 """Seconds; a tool may run between two requests of a turn. Servers may close earlier."""
 _END_WITHIN_S = 0.02
 """Seconds for a response to end after its last event; then its connection is closed."""
+_MOST_END_BYTES = 4_096
+"""More than this after the last event is no end."""
 
 MAX_EVENT_BYTES = 32_000_000
 """Bytes; a longer event or response is not a reply: no model comes near this."""
@@ -177,11 +179,17 @@ class HttpClient:
 
 
 async def _read_end(pieces: AsyncIterator[bytes]) -> None:
-    """Read what follows the last event, so that the next request can use the connection."""
+    """Read what follows the last event, so that the next request can use the connection.
+
+    A reply that is given up in the middle goes on; its connection is closed.
+    """
+    left_bytes = _MOST_END_BYTES
     with suppress(TimeoutError, httpx.HTTPError):
         async with asyncio.timeout(_END_WITHIN_S):
-            async for _ in pieces:
-                pass
+            async for piece in pieces:
+                left_bytes -= len(piece)
+                if left_bytes < 0:
+                    break
 
 
 async def _events(

@@ -21,6 +21,7 @@ class Goal(Stored):
         max_turns: Most turns of the model.
         max_s: Longest time of work in seconds.
         max_cost_usd: Most that may be spent; None for no limit of its own.
+        began_s: When it was set, in seconds since 1970.
         since: Id of the first entry about it: file changes after it are the work.
         turns: Turns so far.
         took_s: Seconds of work so far.
@@ -40,6 +41,7 @@ class Goal(Stored):
     max_turns: int = Field(default=50, ge=1)
     max_s: float = Field(default=7_200.0, gt=0)
     max_cost_usd: float | None = None
+    began_s: float = 0.0
     since: str = ""
     turns: int = 0
     took_s: float = 0.0

@@ -77,6 +77,9 @@ class _Top:
     root: Path
 
 
+_MOST_LOG_BYTES = 20_000
+
+
 @dataclass(slots=True)
 class _Place:
     """Our folder for one work tree, and what its index holds: each file, and the tree."""
@@ -117,6 +120,26 @@ class WorkTrees:
         except (GitSilentError, OSError):
             pass
         return None
+
+    async def commits_since(
+        self, cwd: Path, environ: Mapping[str, str], since_s: float
+    ) -> str | None:
+        """The commits made since `since_s`, oldest first, each with its files.
+
+        None if `cwd` is in no repository. Never raises for anything git does.
+
+        Args:
+            cwd: A folder in the work tree.
+            environ: The environment of commands here.
+            since_s: Seconds since 1970.
+        """
+        since = f"--since=@{int(since_s)}"
+        log = git_argv("log", "--reverse", "--name-status", "--format=commit %h %s", since)
+        try:
+            answer = await ask_git(self._keeper, log, cwd, environ, most_bytes=_MOST_LOG_BYTES)
+        except (GitSilentError, OSError):
+            return None
+        return answer.decode("utf-8", "replace").replace("\n\n", "\n").strip()
 
     async def holds_changes(self, tree: Tree, environ: Mapping[str, str]) -> bool:
         """Whether `tree`, just recorded, has every file that git calls changed or untracked.

@@ -1,19 +1,31 @@
 """Work toward a goal: turns, checks, judge, bounds, and what survives interruptions."""
 
 import asyncio
-from collections.abc import Iterable
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
 
 import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.errors import AgentTuiError
-from agent_tui.events import BashFinished, GoalChanged, LimitWaitStarted, Notice, TurnFinished
+from agent_tui.events import (
+    BashFinished,
+    BashStarted,
+    GoalChanged,
+    LimitWaitStarted,
+    Notice,
+    TurnFinished,
+)
 from agent_tui.messages import BashExecutionMessage
 from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.replay.goals import Goal, goal_in
+from agent_tui.tools.git.trees import WorkTrees
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.support.context_checks import assert_sendable
 from tests.support.runtime import Stage, collect, of_kind, only
 from tests.support.wall_clock import SleptClock
@@ -23,6 +35,13 @@ LACKS = Reply(text="VERDICT: not met\nMISSING:\n- b.txt: write it too\nWEAKENED:
 GOAL = Goal(text="There is an a.txt.", checks=("test -f a.txt",), max_turns=5)
 BROKEN = Reply(error=ProviderError("auth", "The key is wrong."))
 IDLE = Reply(text="I cannot think of anything.")
+
+
+@pytest.fixture
+def keeper() -> Iterator[ProcessKeeper]:
+    keeper = ProcessKeeper()
+    yield keeper
+    keeper.close()
 
 
 def writes(name: str, text: str = "x\n") -> list[Reply]:
@@ -97,6 +116,19 @@ async def test_the_judge_sees_the_goal_the_checks_and_the_changes_alone(stage: S
     assert "a.txt (new)" in case
     assert "SECRET_THOUGHT" not in case
     assert "EARLIER_WORDS" not in case
+
+
+async def test_the_judge_sees_the_commits_since_the_work_began(stage: Stage, keeper: ProcessKeeper):
+    git = "git -c user.name=a -c user.email=a@b -c commit.gpgsign=false"
+    before = f"git init -q . && touch first && git add . && {git} commit -qm before"
+    environ = {**os.environ, "GIT_COMMITTER_DATE": "@1700000000 +0000"}
+    subprocess.run(before, shell=True, check=True, cwd=stage.workspace, env=environ)
+    commit = f"touch a.txt && git add . && {git} commit -qm 'add a'"
+    model = Model([Reply(tool_calls=(call("c", "bash", command=commit),)), Reply(text="Done.")])
+    runtime = stage.runtime(model.provider, trees=WorkTrees(keeper))
+    await collect(runtime.pursue(GOAL))
+    case = model.requests("summary")[0].messages[0].text
+    assert re.search(r"<commits>\n  \| commit \w+ add a\n  \| A\ta.txt\n</commits>", case)
 
 
 async def test_what_the_judge_finds_missing_goes_to_the_model(stage: Stage):
@@ -208,7 +240,7 @@ async def test_a_judge_that_cannot_tell_leaves_it_to_the_user_with_the_reason(st
     model = Model(writes("a.txt"), [unclear])
     runtime = stage.runtime(model.provider)
     ending = only(await collect(runtime.pursue(GOAL)), TurnFinished)
-    assert "cannot see everything that decides: whether it was pushed" in ending.error
+    assert "cannot see everything that decides:\n- whether it was pushed\n" in ending.error
     assert len(model.requests("summary")) == 1
     assert runtime.goal is not None
 
@@ -255,18 +287,22 @@ async def test_interrupted_before_the_judge_answered_it_looks_again_without_a_tu
     assert len(model.requests("turn")) == turns
 
 
-async def test_interrupted_in_a_check_it_stays_open_and_retry_goes_on(stage: Stage):
-    goal = GOAL.model_copy(update={"checks": ("test -f a.txt || sleep 60",)})
-    runtime = stage.runtime(Model([IDLE, *writes("a.txt")]).provider)
+async def test_interrupted_in_a_check_it_stays_open_and_continues_with_the_checks(stage: Stage):
+    check = "test -f a.txt || { test -f begun && sleep 60; false; }"
+    model = Model(writes("begun"))
+    runtime = stage.runtime(model.provider)
     events: list[object] = []
-    async for event in runtime.pursue(goal):
+    async for event in runtime.pursue(GOAL.model_copy(update={"checks": (check,)})):
         events.append(event)
-        if type(event).__name__ == "BashStarted":
+        if isinstance(event, BashStarted) and (stage.workspace / "begun").exists():
             asyncio.get_running_loop().call_later(0.2, runtime.abort)
     assert events[-1] == TurnFinished("aborted", can_continue=True)
     assert runtime.goal is not None
+    (stage.workspace / "a.txt").touch()
+    turns = len(model.requests("turn"))
     again = await collect(runtime.continue_turn())
     assert again[-1] == TurnFinished("done")
+    assert len(model.requests("turn")) == turns
 
 
 async def test_it_survives_compaction_into_a_new_session_and_a_restart(stage: Stage):
