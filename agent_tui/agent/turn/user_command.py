@@ -59,7 +59,8 @@ async def run_user_command(
     def record(
         output: str, details: ToolDetails, *, cancelled: bool = False
     ) -> BashExecutionMessage:
-        is_seen = in_context and (check is None or details.exit_code != 0)
+        has_failed = details.exit_code != 0 and not cancelled
+        is_seen = in_context and (check is None or has_failed)
         message = BashExecutionMessage(
             command=command,
             output=output,
