@@ -81,8 +81,8 @@ _HEADING: Final = re.compile(
 _ITEM: Final = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(?P<text>.+)$")
 _NOTHING: Final = re.compile(r"\W*(?:none|nothing|n/a)\W*", re.I)
 
-_OUTPUT_CHARS: Final = 4_000
-"""Characters of a check's output: its end, where runners sum up."""
+_OUTPUT_CHARS: Final = 1_500
+"""Characters of a check's output: its end, where runners sum up. All checks passed by then."""
 
 _WORD: Final = re.compile(r"[\w./@+-]+")
 _MOST_FILE_CHARS: Final = 40_000
