@@ -59,8 +59,7 @@ async def run_user_command(
     def record(
         output: str, details: ToolDetails, *, cancelled: bool = False
     ) -> BashExecutionMessage:
-        has_failed = details.exit_code != 0 and not cancelled
-        is_seen = in_context and (check is None or has_failed)
+        is_seen = in_context and (check is None or not (cancelled or details.exit_code == 0))
         message = BashExecutionMessage(
             command=command,
             output=output,
