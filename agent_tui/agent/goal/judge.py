@@ -135,9 +135,10 @@ async def judge_goal(
     services = conversation.services
     info = services.model_info(judge)
     named = named_in_checks(changes, goal.checks, conversation.cwd)
-    files = await asyncio.to_thread(_files_named, conversation, goal.text)
+    room = _diff_room(info.window)
+    files = await asyncio.to_thread(_files_named, conversation, goal.text, room // 3)
     files += await _commits(conversation, goal)
-    room = max(_diff_room(info.window) - len(files), 0)
+    room = max(room - len(files), 0)
     case = _case(goal, files, results, changes, named, room)
     messages = [UserMessage(content=mask_values(case, services.secrets))]
     tracker = RequestTracker(unseen, uncounted)
@@ -189,19 +190,24 @@ def read_judgement(text: str) -> Judgement:
     return Judgement(is_met, tuple(missing))
 
 
-def _files_named(conversation: Conversation, text: str) -> str:
-    """The files that the goal names, whole, as a part of what the judge sees. Blocking."""
+def _files_named(conversation: Conversation, text: str, room_chars: int) -> str:
+    """The files that the goal names, as a part of what the judge sees. Blocking.
+
+    Files outside the workspace and those that may hold keys are left out, also behind a link.
+    """
     cwd, why_held = conversation.cwd.resolve(), conversation.permissions.why_attaching_asks
     parts: list[str] = []
-    room = _MOST_FILE_CHARS
+    room = min(_MOST_FILE_CHARS, room_chars)
     for word in dict.fromkeys(_WORD.findall(text)):
-        path = cwd / word.rstrip(".")
         with contextlib.suppress(OSError, ValueError):
-            if not path.is_file() or not path.resolve().is_relative_to(cwd) or why_held(path):
+            path = (cwd / word.rstrip(".")).resolve()
+            if not path.is_relative_to(cwd) or not path.is_file() or why_held(path):
                 continue
-            content = read_regular_file(path).decode("utf-8", "replace")[:room]
-            room -= len(content)
-            shown = indent(content, _INDENT, lambda _line: True)
+            content = read_regular_file(path).decode("utf-8", "replace")
+            shown = indent(content[:room], _INDENT, lambda _line: True)
+            if (left_out := len(content) - room) > 0:
+                shown += f"\n[... {left_out:,} more characters are left out]"
+            room = max(room - len(content), 0)
             parts.append(f"## {printable_line(word)}\n{shown}")
     named = "\n\n".join(parts)
     return f"<named_files>\n{named}\n</named_files>\n\n" if named else ""

@@ -37,7 +37,7 @@ MOST_SAME: Final = 3
 _PIN: Final = "goal"
 _NAME_CHARS: Final = 60
 _MOST_NAMED: Final = 5
-"""Most changed files that the user is told of; the judge is told of all."""
+"""The user is shown at most this many changed files; the judge sees them all."""
 _PINNED: Final = """\
 {text}
 
@@ -66,8 +66,6 @@ _NO_VERDICT: Final = (
     "{checks}, but {judge} gave no verdict on the goal. Look at it yourself: /goal done closes it, "
     "/goal go continues."
 )
-
-
 _REPLACED: Final = "Goal replaced by another one."
 
 

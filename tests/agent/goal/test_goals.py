@@ -250,11 +250,14 @@ async def test_files_that_the_goal_names_are_shown_to_the_judge(stage: Stage):
     (stage.workspace / ".env").write_text("KEY=secret-value\n")
     model = Model(writes("a.txt"))
     runtime = stage.runtime(model.provider)
-    text = "All of TODO.md is done, as in .env and ../elsewhere."
+    (stage.workspace / "notes").symlink_to(".env")
+    (stage.workspace / "long.txt").write_text("x" * 50_000)
+    text = "All of TODO.md is done, as in .env, notes, ../elsewhere and long.txt."
     await collect(runtime.pursue(GOAL.model_copy(update={"text": text})))
     case = model.requests("summary")[0].messages[0].text
     assert "<named_files>\n## TODO.md\n  | - item one\n  | </goal>" in case
     assert "secret-value" not in case
+    assert re.search(r"x\n\[\.\.\. [\d,]+ more characters are left out\]", case)
 
 
 async def test_an_error_leaves_it_open_and_a_message_goes_on(stage: Stage):
