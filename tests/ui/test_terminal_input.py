@@ -1,8 +1,5 @@
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TextIO
 
 import pytest
 from hypothesis import given
@@ -11,12 +8,7 @@ from textual import events
 from textual.message import Message
 
 from agent_tui.ui.terminal import input as terminal_input
-from agent_tui.ui.terminal.input import (
-    BackgroundTold,
-    PasteSafeParser,
-    TerminalOutput,
-    is_light,
-)
+from agent_tui.ui.terminal.input import BackgroundTold, PasteSafeParser, is_light
 from agent_tui.ui.theme.themes import DARK, LIGHT
 from tests.ui.app_support import running_app
 
@@ -103,58 +95,3 @@ async def test_the_theme_suits_the_terminal_unless_one_was_chosen(
         ui.app.post_message(BackgroundTold(is_light=True))
         await ui.settle()
         assert ui.app.theme == theme
-
-
-@pytest.fixture
-def pipe() -> Iterator[tuple[int, TextIO]]:
-    reading, writing = os.pipe()
-    with os.fdopen(writing, "w", encoding="utf-8") as file:
-        yield reading, file
-    os.close(reading)
-
-
-def test_output_is_written_at_once(pipe: tuple[int, TextIO]) -> None:
-    reading, file = pipe
-    left: list[str] = []
-    TerminalOutput(file).give("ä", left.append)
-    assert os.read(reading, 100).decode() == "ä"
-    assert not left
-
-
-def test_output_that_could_block_is_left_to_the_thread(pipe: tuple[int, TextIO]) -> None:
-    reading, file = pipe
-    os.set_blocking(file.fileno(), False)
-    filled = 0
-    with suppress(BlockingIOError):
-        while True:
-            filled += os.write(file.fileno(), b"x" * 4_096)
-    os.set_blocking(file.fileno(), True)
-    left: list[str] = []
-    output = TerminalOutput(file)
-    output.give("late", left.append)
-    assert left == ["late"]
-
-    while filled:
-        filled -= len(os.read(reading, filled))
-    output.give("later", left.append)  # the thread has not written the first one
-    assert left == ["late", "later"]
-
-    for text in left:
-        output.write(text)
-    output.give("now", left.append)
-    assert os.read(reading, 100) == b"latelaternow"
-
-
-def test_a_whole_screen_is_left_to_the_thread(pipe: tuple[int, TextIO]) -> None:
-    left: list[str] = []
-    TerminalOutput(pipe[1]).give("x" * 100_000, left.append)
-    assert left == ["x" * 100_000]
-
-
-def test_output_to_a_terminal_that_is_gone_is_left_to_the_thread() -> None:
-    reading, writing = os.pipe()
-    with os.fdopen(writing, "w", encoding="utf-8") as file:
-        os.close(reading)
-        left: list[str] = []
-        TerminalOutput(file).give("text", left.append)
-        assert left == ["text"]

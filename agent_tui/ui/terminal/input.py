@@ -4,16 +4,13 @@ Textual's parser looks for escape sequences also within a marked paste; what fol
 character there becomes keys, an Enter or a Ctrl+G among them.
 """
 
-import io
 import os
 import re
-import select
 import selectors
 import time
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import TextIO, cast
 
 from textual import events
 from textual._parser import ParseError
@@ -30,9 +27,6 @@ _COLOUR = re.compile(r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{
 _BEGIN, _END = "\x1b[200~", "\x1b[201~"
 _CHUNK_BYTES = 65_536
 _TICK_S = 0.1
-_AT_ONCE_BYTES = 2_048
-"""A terminal that takes output at all takes so much: a line or two, not a whole screen."""
-
 PATIENCE_S = 2.0
 """A paste without an end is over after so long without input."""
 
@@ -120,74 +114,8 @@ class PasteSafeParser(XTermParser):
         yield events.Paste(text.replace("\0", ""))
 
 
-class TerminalOutput(io.TextIOBase):
-    """A terminal that one thread writes to, or this one at once while that has nothing to write.
-
-    Waking a thread for each frame delays the echo of a key.
-
-    Args:
-        file: The terminal, with a file descriptor.
-    """
-
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-        self._given = 0
-        self._written = 0
-
-    def give(self, text: str, write_later: Callable[[str], None]) -> None:
-        """Write `text` after everything given before; leave it to `write_later` if it could block.
-
-        Args:
-            text: What to write.
-            write_later: Has the thread call `write` with a text.
-        """
-        data = text.encode(self._file.encoding, self._file.errors or "strict")
-        is_idle = self._given == self._written
-        if is_idle and len(data) <= _AT_ONCE_BYTES and self._is_writable():
-            with suppress(OSError):  # a terminal that is gone is the thread's to find out
-                data = data[os.write(self.fileno(), data) :]
-        if data:
-            self._given += 1
-            write_later(data.decode(self._file.encoding, "surrogateescape"))
-
-    def write(self, text: str, /) -> int:
-        """Write `text` out, however long the terminal takes."""
-        data = text.encode(self._file.encoding, "surrogateescape")
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self.fileno(), view) :]
-        self._written += 1
-        return len(text)
-
-    def fileno(self) -> int:
-        """The terminal's file descriptor."""
-        return self._file.fileno()
-
-    def isatty(self) -> bool:
-        """Whether it is a terminal."""
-        return self._file.isatty()
-
-    def _is_writable(self) -> bool:
-        _, writable, _ = select.select((), (self.fileno(),), (), 0)
-        return bool(writable)
-
-
 class TerminalDriver(LinuxDriver):
     """Textual's driver for terminals with that parser; bytes that are no UTF-8 do not stop it."""
-
-    _output: TerminalOutput | None = None
-
-    def start_application_mode(self) -> None:
-        """Take the terminal, again after the program was stopped."""
-        if self._output is None:
-            self._output = TerminalOutput(self._file)
-            self._file = cast("TextIO", self._output)  # what the thread writes to
-        super().start_application_mode()
-
-    def write(self, data: str) -> None:
-        """Write `data` to the terminal, at once if that cannot block."""
-        assert self._output is not None
-        self._output.give(data, super().write)
 
     def run_input_thread(self) -> None:
         """Read until the driver is told to stop, or the terminal is gone."""
