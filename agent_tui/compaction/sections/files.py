@@ -31,7 +31,7 @@ PLACES_TOKENS = 1_500
 
 _FILES_NOW = re.compile(r"^<files-now>\n(.*?)\n</files-now>", re.DOTALL | re.MULTILINE)
 _FILE_HEAD = re.compile(r"^### (.+?) \((?:changed|read \d+ times);", re.MULTILINE)
-_CHANGED_ON_DISK = "another program; read it again"
+_DIFFERS_ON_DISK = "the file on disk differs; read it again"
 _WRITTEN_BELOW = "changed; whole in the newest messages"
 _AROUND_LINES = (0, 4, 12)
 """Lines shown before and after an edit, depending on the space."""
@@ -424,7 +424,9 @@ def shown_files(
     *,
     verbatim: frozenset[str] = frozenset(),
 ) -> list[ShownFile]:
-    """The files to show: changed and often read ones, the most recently touched first.
+    """The files to show: changed and often read ones.
+
+    The most recently touched come first; those whose changes are committed come last.
 
     A changed file is shown whole up to `WHOLE_TOKENS` or `WHOLE_SHARE` of the space, else by its
     edited places with the lines around them. Files that do not fit are only in the lists of paths.
@@ -443,6 +445,7 @@ def shown_files(
         for file in files
         if (file.is_changed or file.reads >= _OFTEN_READ) and not file.path.startswith(_SCRATCH)
     ]
+    at_work.sort(key=lambda file: file.is_changed and file.is_committed)
     shown: list[ShownFile] = []
     whole = max(WHOLE_TOKENS, int(room_tokens * WHOLE_SHARE))
     for file in at_work:
@@ -490,8 +493,8 @@ def complete_file(file: FileState, on_disk: ReadFile | None) -> None:
     """Fill in from disk what the log does not show of a file.
 
     This requires that the disk has every line in the log or, after commands with unseen changes, at
-    least half of them. Otherwise somebody else changed the file, and it no longer counts as known
-    completely.
+    least half of them. Otherwise something not in the log changed the file, and it no longer counts
+    as known completely.
     """
     if on_disk is None or not file.runs or (text := on_disk(file.path)) is None:
         return
@@ -502,12 +505,15 @@ def complete_file(file: FileState, on_disk: ReadFile | None) -> None:
         file.runs, file.is_whole = [(1, text.removesuffix("\n").split("\n"))], True
         file.unseen = []
     elif not file.unseen:
-        file.unseen = [_CHANGED_ON_DISK]
+        file.unseen = [_DIFFERS_ON_DISK]
 
 
 def _forms(file: FileState, room: int, counter: TokenCounter) -> Iterable[tuple[str, bool]]:
     """Ways to show `file`, the most complete first."""
-    note = "".join(f"\n(changed since by: {command})" for command in file.unseen)
+    note = "".join(
+        f"\n({reason if reason == _DIFFERS_ON_DISK else f'changed since by: {reason}'})"
+        for reason in file.unseen
+    )
     what = "changed" if file.is_changed else f"read {file.reads} times"
     text = file.text
     if text and len(text) <= 8 * room and counter.count_text(text) <= room:

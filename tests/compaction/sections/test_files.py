@@ -485,7 +485,20 @@ def test_a_file_known_whole_that_differs_on_the_disk_is_said_to_be_changed(
     other = WHOLE.replace("line 6", "else")
     (changed,) = shown_files([file_after(READ, READ)], 1_000, counter, lambda _: other)
     assert not changed.is_whole
-    assert "read it again" in changed.text
+    assert "\n(the file on disk differs; read it again)\n" in changed.text
+
+
+def test_files_whose_changes_are_committed_come_last(counter: TokenCounter) -> None:
+    files = files_after(
+        ("write", {"path": "open.py", "content": "x = 1"}, ""),
+        ("write", {"path": "done.py", "content": "y = 1"}, ""),
+        bash("git commit -qam done"),
+        ("edit", {"path": "open.py", "old": "x", "new": "z"}, ""),
+        ("read", {"path": "done.py"}, "y = 1"),
+    )
+    assert [file.path for file in files] == ["done.py", "open.py"]
+    shown = shown_files(files, 1_000, counter, None)
+    assert [file.path for file in shown] == ["open.py", "done.py"]
 
 
 def test_a_later_session_knows_the_files_that_were_shown_and_goes_on_from_them(
