@@ -22,6 +22,8 @@ from agent_tui.commands.event_lines import RetryLines, event_line, plan_steps, r
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.events import (
     AgentEvent,
+    BashFinished,
+    BashStarted,
     BranchSummaryProgress,
     CompactionFailed,
     CompactionFinished,
@@ -63,6 +65,7 @@ from agent_tui.headless.result import (
 from agent_tui.messages import ImageContent, Job, JsonObject, Todo, ToolResultMessage
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
 from agent_tui.secret_text import mask_values
+from agent_tui.tools.processes.shell import printed_part
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -379,6 +382,8 @@ class _TextWatcher(_Watcher):
                 self.say(f"* {printable_line(title)}")
             case ToolFinished(call_id=call_id, message=message):
                 self._tell_result(call_id, message)
+            case BashStarted() | BashFinished():
+                self._tell_check(event)
             case TodosChanged(todos):
                 if [todo.text for todo in todos] != [todo.text for todo in self._plan]:
                     self._tell_lines(plan_steps(todos))
@@ -390,10 +395,8 @@ class _TextWatcher(_Watcher):
                 self._tell_passing(event)
             case Notice() | LimitWaitStarted() | LimitWaitEnded():
                 self.say(event_line(event))
-            case GoalChanged() if event.turns and (line := event_line(event)):
-                self.say(f"- {line}")
-            case TextPinned() | JobEnded() | CompactionFinished() | TurnRecorded():
-                self.say(f"- {event_line(event)}")
+            case GoalChanged() | TextPinned() | JobEnded() | CompactionFinished() | TurnRecorded():
+                self._tell_step(event)
             case _:
                 pass
 
@@ -415,6 +418,24 @@ class _TextWatcher(_Watcher):
             first_line, _, _ = message.text.partition("\n")
             self.say(f"{mark}{name}{printable_line(first_line)}")
             self._newest_call = ""
+
+    def _tell_step(self, event: AgentEvent) -> None:
+        is_told_elsewhere = isinstance(event, GoalChanged) and not event.turns
+        if not is_told_elsewhere and (line := event_line(event)):
+            self.say(f"- {line}")
+
+    def _tell_check(self, event: BashStarted | BashFinished) -> None:
+        """Print a check of the goal and, if it failed, its exit code and the end of its output."""
+        if isinstance(event, BashStarted):
+            self.say(f"* {printable_line(event.command)}")
+            return
+        message, code = event.message, event.message.exit_code
+        if code == 0:
+            return
+        self.say("  ! no exit code" if code is None else f"  ! exit code {code}")
+        text = printed_part(message.output, f"exit code {code}]")
+        found = excerpt(text, lines=message.printed_lines or 0, has_failed=True)
+        self._tell_lines(excerpt_lines(found))
 
     def _tell_lines(self, lines: Iterable[str]) -> None:
         for line in lines:

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_command
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply
+from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import MessageEntry
 from tests.plain.talking import Models
 from tests.support.compaction_ways import talk
@@ -28,11 +29,12 @@ class Printing:
 
     def __init__(self, stage: Stage) -> None:
         self.sent: list[str] = []
-        self.runtime = stage.runtime(self._reply, is_interactive=False)
+        self.replies: list[Reply] = []
+        self.runtime = stage.runtime(self._reply, mode="full", is_interactive=False)
 
     def _reply(self, request: ModelRequest) -> Reply:
         self.sent.append(request.messages[-1].text)
-        return Reply("Fine.")
+        return self.replies.pop(0) if self.replies else Reply("Fine.")
 
     async def run(
         self, line: str, *, attached: str = "", output_format: OutputFormat = "text"
@@ -235,3 +237,16 @@ async def test_the_approved_plan_is_shown_until_it_is_left(stage):
 async def test_what_plan_does_not_know_is_said(printing):
     _, _, err = await printing.run("/plan away")
     assert "/plan takes show" in err
+
+
+async def test_a_failing_check_of_a_goal_is_printed_with_the_end_of_its_output(printing):
+    check = "cat found.txt && exit 0; echo nothing found; exit 3"
+    write = call("c1", "write", path="found.txt", content="found it\n")
+    printing.replies = [Reply(tool_calls=(write,)), Reply("Written."), Reply("VERDICT: met")]
+    code, _, err = await printing.run(f"/goal --text=find --check {shlex.quote(check)}")
+    assert code == ExitCode.DONE
+    first, last = err.split("* create found.txt")
+    shown = "\n  ! exit code 3\n    cat: found.txt: No such file or directory\n    nothing found\n"
+    assert f"* {check}{shown}" in first
+    assert f"* {check}\n" in last
+    assert "exit code" not in last

@@ -126,6 +126,7 @@ class WorkTrees:
     ) -> str | None:
         """The commits made since `since_s`, oldest first, each with its files.
 
+        Of more than `_MOST_LOG_BYTES` the newest are given, below the number of those left out.
         None if `cwd` is in no repository. Never raises for anything git does.
 
         Args:
@@ -136,10 +137,19 @@ class WorkTrees:
         since = f"--since=@{int(since_s)}"
         log = git_argv("log", "--reverse", "--name-status", "--format=commit %h %s", since)
         try:
-            answer = await ask_git(self._keeper, log, cwd, environ, most_bytes=_MOST_LOG_BYTES)
+            answer = await ask_git(self._keeper, log, cwd, environ)
         except (GitSilentError, OSError):
             return None
-        return answer.decode("utf-8", "replace").replace("\n\n", "\n").strip()
+        lines = answer.decode("utf-8", "replace").replace("\n\n", "\n").strip().split("\n")
+        room, first = _MOST_LOG_BYTES, len(lines)
+        for at in reversed(range(len(lines))):
+            room -= len(lines[at].encode()) + 1
+            if room < 0:
+                break
+            first = at if lines[at].startswith("commit ") else first
+        left_out = sum(line.startswith("commit ") for line in lines[:first])
+        head = [f"[{left_out:,} earlier commits are left out]"] if left_out else []
+        return "\n".join([*head, *lines[first:]])
 
     async def holds_changes(self, tree: Tree, environ: Mapping[str, str]) -> bool:
         """Whether `tree`, just recorded, has every file that git calls changed or untracked.

@@ -131,6 +131,23 @@ async def test_the_judge_sees_the_commits_since_the_work_began(stage: Stage, kee
     assert re.search(r"<commits>\n  \| commit \w+ add a\n  \| A\ta.txt\n</commits>", case)
 
 
+async def test_of_very_many_commits_the_newest_are_named(stage: Stage, keeper: ProcessKeeper):
+    stream = "".join(
+        f"commit refs/heads/main\ncommitter a <a@b> {2_000_000_000 + at} +0000\n"
+        f"data 100\n{f'commit {at} ':x<100}\n"
+        for at in range(400)
+    )
+    command = f"git init -q -b main . && git fast-import --quiet <<'END'\n{stream}END"
+    subprocess.run(command, shell=True, check=True, cwd=stage.workspace)
+    told = await WorkTrees(keeper).commits_since(stage.workspace, os.environ, 0.0)
+    assert told is not None
+    head, *commits = told.split("\n")
+    left_out = 400 - len(commits)
+    assert head == f"[{left_out} earlier commits are left out]"
+    assert 0 < len("\n".join(commits)) <= 20_000 < len("\n".join(commits)) + len(commits[0]) + 2
+    assert re.match(rf"commit \w+ commit {left_out} x", commits[0])
+
+
 async def test_what_the_judge_finds_missing_goes_to_the_model(stage: Stage):
     model = Model([*writes("a.txt"), *writes("b.txt")], [LACKS, MET])
     runtime = stage.runtime(model.provider)
