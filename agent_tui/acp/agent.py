@@ -101,7 +101,7 @@ _NO_SESSION = "No such session. Start or load one first."
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class EditorProgram:
     """A program for one session.
 
     Attributes:
@@ -128,7 +128,7 @@ class AcpAgent:
 
     def __init__(
         self,
-        open_program: Callable[[Path, Sequence[ServerSpec]], Awaitable[Opened]],
+        open_program: Callable[[Path, Sequence[ServerSpec]], Awaitable[EditorProgram]],
         store: SessionStore,
         sign_ins: Mapping[str, str],
     ) -> None:
@@ -140,7 +140,7 @@ class AcpAgent:
         ]
         self._client: Client | None = None
         self._editor = EditorTraits()
-        self._sessions: dict[str, tuple[AcpSession, Opened]] = {}
+        self._sessions: dict[str, tuple[AcpSession, EditorProgram]] = {}
 
     def on_connect(self, conn: Client) -> None:
         """Note the editor's connection."""
@@ -201,7 +201,7 @@ class AcpAgent:
         **_more: object,
     ) -> LoadSessionResponse | None:
         """Open an earlier session, and send its messages."""
-        session, notices = await self._opened(cwd, session_id, mcp_servers)
+        session, notices = await self._open(cwd, session_id, mcp_servers)
         await session.replay()
         await session.flush()
         options = await session.options()
@@ -217,7 +217,7 @@ class AcpAgent:
         **_more: object,
     ) -> ResumeSessionResponse:
         """Open an earlier session that the editor knows already."""
-        session, notices = await self._opened(cwd, session_id, mcp_servers)
+        session, notices = await self._open(cwd, session_id, mcp_servers)
         options = await session.options()
         session.begin(notices)
         return ResumeSessionResponse(modes=session.modes, config_options=options)
@@ -236,7 +236,7 @@ class AcpAgent:
             await opened.runtime.sessions.open(session_id, mode="fork", here=True)
         except AgentTuiError as error:
             await opened.close()
-            raise _refused(error) from error
+            raise _request_error(error) from error
         session = self._add(opened.runtime.conversation.log.header.id, opened)
         options = await session.options()
         session.begin(opened.notices)
@@ -302,7 +302,7 @@ class AcpAgent:
             if not await session.set_option(config_id, str(value)):
                 raise RequestError.invalid_params({config_id: value})
         except AgentTuiError as error:
-            raise _refused(error) from error
+            raise _request_error(error) from error
         return SetSessionConfigOptionResponse(config_options=await session.options())
 
     async def close_session(self, session_id: str, **_more: object) -> CloseSessionResponse | None:
@@ -325,7 +325,7 @@ class AcpAgent:
         for session_id in list(self._sessions):
             await self.close_session(session_id)
 
-    def _add(self, session_id: str, opened: Opened) -> AcpSession:
+    def _add(self, session_id: str, opened: EditorProgram) -> AcpSession:
         assert self._client is not None
         session = AcpSession(
             session_id, opened.runtime, opened.services, self._client, self._editor
@@ -333,7 +333,7 @@ class AcpAgent:
         self._sessions[session_id] = (session, opened)
         return session
 
-    async def _opened(
+    async def _open(
         self, cwd: str, session_id: str, servers: list[GivenServer] | None
     ) -> tuple[AcpSession, tuple[str, ...]]:
         await self.close_session(session_id)
@@ -342,16 +342,16 @@ class AcpAgent:
             await opened.runtime.sessions.open(session_id, here=True)
         except AgentTuiError as error:
             await opened.close()
-            raise _refused(error) from error
+            raise _request_error(error) from error
         return self._add(session_id, opened), opened.notices
 
-    async def _program(self, cwd: str, servers: list[GivenServer] | None) -> Opened:
+    async def _program(self, cwd: str, servers: list[GivenServer] | None) -> EditorProgram:
         specs, problems = servers_of_editor(servers)
         try:
             opened = await self._open_program(Path(cwd), specs)
             return replace(opened, notices=(*opened.notices, *problems))
         except AgentTuiError as error:
-            raise _refused(error) from error
+            raise _request_error(error) from error
 
     def _session(self, session_id: str) -> AcpSession:
         found = self._sessions.get(session_id)
@@ -360,5 +360,5 @@ class AcpAgent:
         return found[0]
 
 
-def _refused(error: AgentTuiError) -> RequestError:
+def _request_error(error: AgentTuiError) -> RequestError:
     return RequestError(_REFUSED, str(error))

@@ -26,8 +26,8 @@ from agent_tui.safe_paths import path_exists
 from agent_tui.safe_text import safe_text
 from agent_tui.tools.files.diffs import after_diff, before_diff, diffs_by_file
 
-Content: TypeAlias = ContentToolCallContent | FileEditToolCallContent
-Block: TypeAlias = (
+CallContent: TypeAlias = ContentToolCallContent | FileEditToolCallContent
+PromptBlock: TypeAlias = (
     TextContentBlock
     | ImageContentBlock
     | AudioContentBlock
@@ -41,7 +41,7 @@ _FENCES = re.compile(r"^`{3,}", re.MULTILINE)
 _LANGUAGES = {"diff": "diff", "command": "sh"}
 
 
-def fenced(text: str, language: str = "") -> str:
+def fence(text: str, language: str = "") -> str:
     """`text` as a Markdown block that shows it unchanged."""
     fence = "`" * max((len(each) + 1 for each in _FENCES.findall(text)), default=3)
     return f"{fence}{language}\n{safe_text(text).rstrip()}\n{fence}"
@@ -54,20 +54,20 @@ def in_lines(text: str) -> str:
 
 def output_of(text: str) -> ContentToolCallContent:
     """The output of a call."""
-    return tool_content(text_block(fenced(text)))
+    return tool_content(text_block(fence(text)))
 
 
-def changed_files(diff: str, cwd: Path) -> list[Content]:
+def file_diffs(diff: str, cwd: Path) -> list[CallContent]:
     """The files of an applied diff, before and after, if they have not changed since."""
     return list(_both(diff, cwd, before_diff, is_made=True))
 
 
-def asked_about(request: ApprovalRequest, cwd: Path) -> list[Content]:
+def question_contents(request: ApprovalRequest, cwd: Path) -> list[CallContent]:
     """The subject of a question: the exact command, change or plan, and why it is asked.
 
     The subject comes first, because editors with a view for changes use the first part.
     """
-    why: list[Content] = []
+    why: list[CallContent] = []
     if request.reason:
         why.append(tool_content(text_block(in_lines(request.reason))))
     if request.body_kind == "plan":
@@ -79,7 +79,7 @@ def asked_about(request: ApprovalRequest, cwd: Path) -> list[Content]:
     if not request.body:
         return why
     language = _LANGUAGES.get(request.body_kind, "")
-    return [tool_content(text_block(fenced(request.body, language))), *why]
+    return [tool_content(text_block(fence(request.body, language))), *why]
 
 
 def title_of(request: ApprovalRequest) -> str:
@@ -113,7 +113,7 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def read_prompt(blocks: Sequence[Block]) -> tuple[str, tuple[ImageContent, ...]]:
+def read_prompt(blocks: Sequence[PromptBlock]) -> tuple[str, tuple[ImageContent, ...]]:
     """An editor's prompt as the text and the images of a message."""
     parts: list[str] = []
     images: list[ImageContent] = []

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from agent_tui.acp.contents import fenced, in_lines
+from agent_tui.acp.contents import fence, in_lines
 from agent_tui.acp.questions import EditorForms
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import (
@@ -103,7 +103,7 @@ class AcpFront(UnansweredFront):
 
     async def show(self, shown: Showable) -> None:
         """Show a page with its lines and columns."""
-        self.tell(fenced("\n".join(page_lines(await shown.page()))))
+        self.tell(fence("\n".join(page_lines(await shown.page()))))
 
     def show_events(self, events: Iterable[AgentEvent]) -> None:
         """Show the events that a quick change of the runtime returned."""

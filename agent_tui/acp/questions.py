@@ -20,9 +20,15 @@ from acp.schema import (
 )
 from pydantic import JsonValue
 
-from agent_tui.acp.contents import Content, asked_about, fenced, title_of
+from agent_tui.acp.contents import CallContent, fence, question_contents, title_of
 from agent_tui.acp.editor import EditorTraits, Outbox
-from agent_tui.acp.updates import answered, asked, places_of, said, to_be_decided
+from agent_tui.acp.updates import (
+    chat_message,
+    places_of,
+    question_end,
+    question_start,
+    to_be_decided,
+)
 from agent_tui.agent.turn.network_questions import NETWORK
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.front import Listing, Question, TextQuestion
@@ -72,14 +78,14 @@ class EditorQuestions:
         options = _PLAN_OPTIONS
         if request.body_kind != "plan":
             options = _options(request, tells_apart=not self._shows_title_only)
-        shown = await asyncio.to_thread(asked_about, request, cwd)
+        shown = await asyncio.to_thread(question_contents, request, cwd)
         title = title_of(request)
         is_of_call = request.tool_name != NETWORK
         if not is_of_call:
-            self._outbox.put(asked(request.call_id, title))
+            self._outbox.put(question_start(request.call_id, title))
         self._tell(shown[1:] if title == request.body else shown)
         try:
-            match await self._chosen(request.call_id, title, shown, options):
+            match await self._request(request.call_id, title, shown, options):
                 case "once":
                     return ApprovalAnswer("once")
                 case "session":
@@ -92,7 +98,7 @@ class EditorQuestions:
             return ApprovalAnswer("no")
         finally:
             if not is_of_call:
-                self._outbox.put(answered(request.call_id))
+                self._outbox.put(question_end(request.call_id))
 
     async def choice(self, question: Question[_AnswerT]) -> _AnswerT | None:
         """The answer to a command's question; None if it is left unanswered.
@@ -101,8 +107,8 @@ class EditorQuestions:
             QuestionCancelled: The question was cancelled together with the prompt.
         """
         question_id = f"question-{uuid.uuid4().hex}"
-        shown = [tool_content(text_block(fenced("\n".join(question.facts))))]
-        self._outbox.put(asked(question_id, question.title))
+        shown = [tool_content(text_block(fence("\n".join(question.facts))))]
+        self._outbox.put(question_start(question_id, question.title))
         self._tell(shown if question.facts else [])
         options = [
             PermissionOption(
@@ -119,9 +125,9 @@ class EditorQuestions:
             if self._shows_title_only:
                 chosen = await self._one_by_one(question_id, question.title, options)
             else:
-                chosen = await self._chosen(question_id, question.title, shown, options)
+                chosen = await self._request(question_id, question.title, shown, options)
         finally:
-            self._outbox.put(answered(question_id))
+            self._outbox.put(question_end(question_id))
         return question.choices[int(chosen)].value if chosen else None
 
     async def _one_by_one(
@@ -130,25 +136,25 @@ class EditorQuestions:
         """The id of the first of `options` that is not refused; empty if all are."""
         accepted = [each for each in options if each.kind == "allow_once"]
         if len(accepted) < 2:
-            return await self._chosen(question_id, title, [], options)
+            return await self._request(question_id, title, [], options)
         for each in accepted:
-            if await self._chosen(question_id, f"{title} {each.name}", [], [each, _NO]):
+            if await self._request(question_id, f"{title} {each.name}", [], [each, _NO]):
                 return each.option_id
         return ""
 
-    def _tell(self, shown: Sequence[Content]) -> None:
+    def _tell(self, shown: Sequence[CallContent]) -> None:
         """Send to the chat what the editor would not show of a question; changes have a view."""
         for part in shown if self._shows_title_only else ():
             if isinstance(part, ContentToolCallContent) and isinstance(
                 part.content, TextContentBlock
             ):
-                self._outbox.put(said(part.content.text))
+                self._outbox.put(chat_message(part.content.text))
 
-    async def _chosen(
+    async def _request(
         self,
         call_id: str,
         title: str,
-        shown: Sequence[Content],
+        shown: Sequence[CallContent],
         options: Sequence[PermissionOption],
     ) -> str:
         """The id of the chosen option, asked after all updates are sent; empty for none."""
@@ -231,7 +237,7 @@ class EditorForms:
         """A line of text; empty if nothing was typed, None if the form was closed."""
         about = ". ".join(filter(None, (question.about, f"If empty: {question.empty_means}")))
         field = _line(question.title, about, question.present)
-        answer = await self._filled(question.title, {_TYPED: field})
+        answer = await self._request(question.title, {_TYPED: field})
         return None if answer is None else _text(answer, _TYPED)
 
     async def pick(self, listing: Listing[_AnswerT]) -> _AnswerT | str | None:
@@ -246,13 +252,13 @@ class EditorForms:
         ]
         fields: dict[str, JsonObject] = {}
         if names:
-            fields[_CHOSEN] = _given(type="string", title=listing.title, oneOf=names)
+            fields[_CHOSEN] = _drop_none(type="string", title=listing.title, oneOf=names)
         if listing.typed:
             fields[_TYPED] = _line(f"or {listing.typed}" if names else listing.typed)
         required = () if listing.typed else (_CHOSEN,)
         left = len(listing.choices) - len(offered)
         more = f"{listing.title} ({left} more: name one after the command)"
-        answer = await self._filled(more if left else listing.title, fields, required)
+        answer = await self._request(more if left else listing.title, fields, required)
         if answer is None:
             return None
         if typed := _text(answer, _TYPED):
@@ -265,22 +271,22 @@ class EditorForms:
         message = f"The MCP server {asked.server} asks: {asked.message}"
         fields = {field.name: _property(field) for field in asked.fields}
         required = [field.name for field in asked.fields if field.is_required]
-        answer = await self._filled(message, fields, required)
+        answer = await self._request(message, fields, required)
         if answer is None:
             return DECLINED
         try:
             return accepted(
                 {
-                    field.name: field.value(_typed(answer[field.name]))
+                    field.name: field.value(_as_typed(answer[field.name]))
                     for field in asked.fields
                     if field.is_required or answer.get(field.name) not in (None, "", [])
                 }
             )
         except (KeyError, ValueError):  # the editor accepted something else than was requested
-            self._outbox.put(said(f"Could not send the form to {asked.server}."))
+            self._outbox.put(chat_message(f"Could not send the form to {asked.server}."))
             return DECLINED
 
-    async def _filled(
+    async def _request(
         self, message: str, fields: Mapping[str, JsonObject], required: Sequence[str] = ()
     ) -> JsonObject | None:
         await self._outbox.flush()
@@ -298,14 +304,16 @@ class EditorForms:
 
 
 def _line(title: str, about: str = "", present: str = "") -> JsonObject:
-    return _given(type="string", title=title, description=about or None, default=present or None)
+    return _drop_none(
+        type="string", title=title, description=about or None, default=present or None
+    )
 
 
 def _property(field: FormField) -> JsonObject:
     """A field of an MCP server's form as a field of the editor's form."""
     kind, least, most = _KINDS[field.kind]
     options: list[JsonValue] = [{"const": value, "title": label} for value, label in field.choices]
-    return _given(
+    return _drop_none(
         type=kind,
         title=field.title,
         description=field.about or None,
@@ -323,11 +331,11 @@ def _present(field: FormField) -> JsonValue:
         return None
 
 
-def _given(**values: JsonValue) -> JsonObject:
+def _drop_none(**values: JsonValue) -> JsonObject:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _typed(value: JsonValue) -> str:
+def _as_typed(value: JsonValue) -> str:
     """A value from an editor, as text that a user would type."""
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -20,18 +20,18 @@ from acp.schema import (
     UnstructuredCommandInput,
 )
 
-from agent_tui.acp.contents import Block, read_prompt
+from agent_tui.acp.contents import PromptBlock, read_prompt
 from agent_tui.acp.editor import EditorTexts, EditorTraits, Outbox
 from agent_tui.acp.front import AcpFront
 from agent_tui.acp.questions import EditorForms, EditorQuestions, QuestionCancelled
-from agent_tui.acp.updates import Updates, plan_of, replayed, said
+from agent_tui.acp.updates import Updates, chat_message, plan_of, replay_updates
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.forms import form_filler
 from agent_tui.commands.core.front import CommandServices, Question, has_model
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
-from agent_tui.commands.core.registry import CalledCommand, UnknownCommand, built_in_commands
+from agent_tui.commands.core.registry import CalledCommand, UnknownCommand, load_commands
 from agent_tui.commands.permissions import MODES
 from agent_tui.commands.trust import ask_about_started
 from agent_tui.config import PermissionMode
@@ -125,7 +125,7 @@ class AcpSession:
         self._has_asked = self._is_cancelled = False
         self._told_choices = self._choices
         forms = EditorForms(client, id, self._outbox) if editor.shows_forms else None
-        registry = built_in_commands(services.plugins)
+        registry = load_commands(services.plugins)
         self._front = AcpFront(
             runtime, services, registry, self._see, self._tell, self._choose, forms
         )
@@ -160,12 +160,12 @@ class AcpSession:
         """Send all earlier messages, including those of sessions before compactions."""
         conversation = self.runtime.conversation
         tree = await self.runtime.branches.whole_tree()
-        for update in replayed(tree.path, conversation.cwd):
+        for update in replay_updates(tree.path, conversation.cwd):
             self._outbox.put(update)
         if conversation.todos:
             self._outbox.put(plan_of(conversation.todos))
 
-    async def prompt(self, blocks: Sequence[Block]) -> StopReason:
+    async def prompt(self, blocks: Sequence[PromptBlock]) -> StopReason:
         """Run a message or a command; returns after all updates, errors included, are queued."""
         text, images = read_prompt(blocks)
         front = self._front
@@ -311,7 +311,7 @@ class AcpSession:
             self._outbox.put(update)
 
     def _tell(self, text: str) -> None:
-        self._outbox.put(said(text))
+        self._outbox.put(chat_message(text))
 
     async def _answer(self, request: ApprovalRequest) -> None:
         answer = ApprovalAnswer("no")

@@ -26,12 +26,12 @@ from acp.schema import (
     UserMessageChunk,
 )
 
-from agent_tui.acp.contents import Content, changed_files, in_lines, output_of
+from agent_tui.acp.contents import CallContent, file_diffs, in_lines, output_of
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.attachments import without_attachments
 from agent_tui.commands.event_lines import (
+    RepeatFilter,
     RetryLines,
-    SaidOnce,
     compaction_line,
     event_line,
     turn_end_line,
@@ -93,7 +93,7 @@ class Updates:
         self._runtime = runtime
         self._output: dict[str, str] = {}
         self._retries = RetryLines()
-        self._once = SaidOnce()
+        self._once = RepeatFilter()
 
     def of(self, event: AgentEvent) -> Iterator[Update]:
         """The updates for `event`; may read edited files."""
@@ -110,11 +110,11 @@ class Updates:
                 yield update_agent_thought_text(f"\n\n*{event_line(event)}*\n\n")
             case TurnFinished():
                 if line := turn_end_line(event):
-                    yield said(in_lines(line))
+                    yield chat_message(in_lines(line))
             case TurnRecorded():
                 pass  # editors show changes and times themselves
             case RetryScheduled():
-                yield said(f"*{in_lines(self._retries.line(event))}*")
+                yield chat_message(f"*{in_lines(self._retries.line(event))}*")
             case TodosChanged(todos):
                 yield plan_of(todos)
             case ContextChanged():
@@ -127,7 +127,7 @@ class Updates:
                 yield self._of_call(event)
             case _:
                 if line := event_line(event):
-                    yield said(f"*{in_lines(line)}*")
+                    yield chat_message(f"*{in_lines(line)}*")
 
     def _of_call(
         self, event: ToolStarted | ToolOutputDelta | ToolFinished | BashStarted | BashFinished
@@ -136,17 +136,17 @@ class Updates:
         output = self._output.pop(call_id, "")
         match event:
             case ToolStarted(name=name, arguments=arguments, title=title):
-                return started(call_id, name, title, arguments, cwd)
+                return call_start(call_id, name, title, arguments, cwd)
             case BashStarted(command=command):
-                return started(call_id, "bash", command, {"command": command}, cwd)
+                return call_start(call_id, "bash", command, {"command": command}, cwd)
             case ToolOutputDelta(text=text):
                 self._output[call_id] = output + text
                 return _progress(call_id, output + text)
             case ToolFinished(message=message):
-                return finished(call_id, message, cwd)
+                return call_result(call_id, message, cwd)
             case BashFinished(message=ran):
                 is_error = bool(ran.exit_code) or ran.cancelled
-                return _ended(call_id, [output_of(ran.output)], is_error=is_error)
+                return _call_end(call_id, [output_of(ran.output)], is_error=is_error)
 
     def usage(self) -> UsageUpdate:
         """How full the context is, and the cost so far if prices are known."""
@@ -157,7 +157,7 @@ class Updates:
         return UsageUpdate(session_update="usage_update", used=used, size=window, cost=cost)
 
 
-def said(markdown: str) -> AgentMessageChunk:
+def chat_message(markdown: str) -> AgentMessageChunk:
     """A text for the user, separate from the model's."""
     return update_agent_message_text(f"\n\n{markdown}\n\n")
 
@@ -167,7 +167,9 @@ def plan_of(todos: Sequence[Todo]) -> AgentPlanUpdate:
     return update_plan(plan_entry(safe_text(todo.text), status=todo.status) for todo in todos)
 
 
-def started(call_id: str, name: str, title: str, arguments: JsonObject, cwd: Path) -> ToolCallStart:
+def call_start(
+    call_id: str, name: str, title: str, arguments: JsonObject, cwd: Path
+) -> ToolCallStart:
     """The start of a call."""
     named = [arguments[key] for key in _PATHS if isinstance(arguments.get(key), str)]
     return ToolCallStart(
@@ -181,14 +183,14 @@ def started(call_id: str, name: str, title: str, arguments: JsonObject, cwd: Pat
     )
 
 
-def finished(call_id: str, message: ToolResultMessage, cwd: Path) -> ToolCallProgress:
+def call_result(call_id: str, message: ToolResultMessage, cwd: Path) -> ToolCallProgress:
     """A call with its result."""
-    changed = changed_files(message.tool_details.diff or "", cwd)
+    changed = file_diffs(message.tool_details.diff or "", cwd)
     content = changed or [output_of(message.text)]
-    return _ended(call_id, content, is_error=message.is_error)
+    return _call_end(call_id, content, is_error=message.is_error)
 
 
-def _ended(call_id: str, content: Sequence[Content], *, is_error: bool) -> ToolCallProgress:
+def _call_end(call_id: str, content: Sequence[CallContent], *, is_error: bool) -> ToolCallProgress:
     return ToolCallProgress(
         session_update="tool_call_update",
         tool_call_id=call_id,
@@ -197,7 +199,7 @@ def _ended(call_id: str, content: Sequence[Content], *, is_error: bool) -> ToolC
     )
 
 
-def asked(question_id: str, title: str) -> ToolCallStart:
+def question_start(question_id: str, title: str) -> ToolCallStart:
     """A question that belongs to no call, before it is asked."""
     return ToolCallStart(
         session_update="tool_call",
@@ -208,7 +210,7 @@ def asked(question_id: str, title: str) -> ToolCallStart:
     )
 
 
-def to_be_decided(call_id: str, content: Sequence[Content]) -> ToolCallProgress:
+def to_be_decided(call_id: str, content: Sequence[CallContent]) -> ToolCallProgress:
     """The subject of a question, before the user is asked."""
     return ToolCallProgress(
         session_update="tool_call_update",
@@ -219,7 +221,7 @@ def to_be_decided(call_id: str, content: Sequence[Content]) -> ToolCallProgress:
     )
 
 
-def places_of(content: Sequence[Content]) -> list[ToolCallLocation]:
+def places_of(content: Sequence[CallContent]) -> list[ToolCallLocation]:
     """The files changed in the contents of a call."""
     return [
         ToolCallLocation(path=each.path)
@@ -228,7 +230,7 @@ def places_of(content: Sequence[Content]) -> list[ToolCallLocation]:
     ]
 
 
-def answered(question_id: str) -> ToolCallProgress:
+def question_end(question_id: str) -> ToolCallProgress:
     """Mark a question as completed."""
     return ToolCallProgress(
         session_update="tool_call_update", tool_call_id=question_id, status="completed"
@@ -243,7 +245,7 @@ def _progress(call_id: str, output: str) -> ToolCallProgress:
     )
 
 
-def replayed(entries: Sequence[Entry], cwd: Path) -> Iterator[Update]:
+def replay_updates(entries: Sequence[Entry], cwd: Path) -> Iterator[Update]:
     """The earlier messages of a session that is opened again."""
     for entry in entries:
         if isinstance(entry, CompactionEntry):
@@ -254,7 +256,7 @@ def replayed(entries: Sequence[Entry], cwd: Path) -> Iterator[Update]:
                 details.note,
                 is_fallback=details.is_fallback,
             )
-            yield said(f"*{in_lines(line)}*")
+            yield chat_message(f"*{in_lines(line)}*")
         elif isinstance(entry, MessageEntry):
             yield from _message(entry.message, cwd)
 
@@ -268,9 +270,9 @@ def _message(message: Message, cwd: Path) -> Iterator[Update]:
                 yield update_agent_message_text(safe_text(message.text))
             for call in message.tool_calls:
                 title = f"{call.name} {call.subject}".strip()
-                yield started(call.id, call.name, title[:200], call.arguments, cwd)
+                yield call_start(call.id, call.name, title[:200], call.arguments, cwd)
         case ToolResultMessage():
             output = [output_of(message.text)]
-            yield _ended(message.tool_call_id, output, is_error=message.is_error)
+            yield _call_end(message.tool_call_id, output, is_error=message.is_error)
         case _:
             pass

@@ -17,7 +17,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.providers.accounts.table import ACCOUNTS
 
 if TYPE_CHECKING:
-    from agent_tui.acp.agent import Opened
+    from agent_tui.acp.agent import EditorProgram
     from agent_tui.tools.mcp.spec import ServerSpec
 
 _DESCRIPTION = """\
@@ -83,8 +83,8 @@ async def _serve(arguments: Arguments) -> None:
     settings = usable_settings(editor_of(arguments, folder_trust(arguments), lambda: None).load())
     store = SessionStore(session_root(settings), settings.durability)
 
-    async def open_program(cwd: Path, servers: "Sequence[ServerSpec]") -> "Opened":
-        return await asyncio.to_thread(_opened, replace(arguments, cwd=cwd), servers)
+    async def open_program(cwd: Path, servers: "Sequence[ServerSpec]") -> "EditorProgram":
+        return await asyncio.to_thread(_open_for_editor, replace(arguments, cwd=cwd), servers)
 
     agent = AcpAgent(open_program, store, _SIGN_INS)
     wire = StdioWire(sys.stdin.fileno(), sys.stdout.fileno())
@@ -98,9 +98,9 @@ async def _serve(arguments: Arguments) -> None:
         raise AgentTuiError(wire.fault)
 
 
-def _opened(arguments: Arguments, servers: "Sequence[ServerSpec]") -> "Opened":
+def _open_for_editor(arguments: Arguments, servers: "Sequence[ServerSpec]") -> "EditorProgram":
     """The program for one session in the folder that `arguments` name."""
-    from agent_tui.acp.agent import Opened
+    from agent_tui.acp.agent import EditorProgram
     from agent_tui.cli.compose import command_services, compose
     from agent_tui.cli.folders import withheld_notice
 
@@ -108,7 +108,7 @@ def _opened(arguments: Arguments, servers: "Sequence[ServerSpec]") -> "Opened":
     runtime = program.runtime
     conversation = runtime.conversation
     withheld = withheld_notice(conversation.withheld_files, conversation.cwd)
-    return Opened(
+    return EditorProgram(
         runtime=runtime,
         services=command_services(arguments, program),
         notices=tuple(filter(None, (*program.start_notices, withheld))),

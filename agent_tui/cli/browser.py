@@ -37,7 +37,7 @@ class Callback:
     port: int
     came: "asyncio.Future[Mapping[str, str]]"
 
-    async def brought(self, terminal: int = 0) -> Mapping[str, str]:
+    async def wait_for_values(self, terminal: int = 0) -> Mapping[str, str]:
         """Wait for what the page gives: a ``code`` or an ``error``, and further values.
 
         The browser delivers it, or the user pastes the address or just the code if the browser is
@@ -46,7 +46,7 @@ class Callback:
         Args:
             terminal: The descriptor the user may paste into.
         """
-        pasted = asyncio.ensure_future(_typed_line(terminal))
+        pasted = asyncio.ensure_future(_read_line(terminal))
         try:
             await asyncio.wait((self.came, pasted), return_when=asyncio.FIRST_COMPLETED)
             return query_in(pasted.result()) if pasted.done() else self.came.result()
@@ -89,7 +89,7 @@ async def listening_callback() -> AsyncGenerator[Callback]:
         server.close()
 
 
-async def _typed_line(terminal: int) -> str:
+async def _read_line(terminal: int) -> str:
     """The next line typed at the descriptor `terminal`; never returns if it is not a terminal."""
     loop = asyncio.get_running_loop()
     typed: asyncio.Future[str] = loop.create_future()

@@ -92,7 +92,7 @@ def _files(prefix: str) -> Iterator[tuple[str, str]]:
 
 def _models() -> Iterator[tuple[str, str]]:
     """Models on this machine and in the settings, then those of providers with a key."""
-    from agent_tui.cli.login.keys import kept_keys
+    from agent_tui.cli.login.keys import key_store
     from agent_tui.cli.settings import read_settings
     from agent_tui.providers.accounts.table import ACCOUNTS
     from agent_tui.providers.families import FAMILIES
@@ -102,7 +102,7 @@ def _models() -> Iterator[tuple[str, str]]:
     yield from _local_models()
     yield from ((name, "in your settings") for name in read_settings(None).models)
     table = bundled_table()
-    kept = kept_keys().places()
+    kept = key_store().places()
     with_key = [
         provider
         for provider, variables in KEY_VARIABLES.items()

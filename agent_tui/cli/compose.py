@@ -16,17 +16,17 @@ from agent_tui.atomic_files import remove_leftovers
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.compact.debug_log import context_debug_log
 from agent_tui.cli.folders import (
-    added_folders,
     folder_trust,
+    folders_to_add,
     instructions_not_obeyed,
     launch_folder,
 )
-from agent_tui.cli.login.keys import use_kept_keys
+from agent_tui.cli.login.keys import use_stored_keys
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.cli.settings import (
+    config_files_in_effect,
     session_root,
     settings_editor,
-    trusted_config_files,
     usable_settings,
 )
 from agent_tui.cli.tool_services import (
@@ -171,10 +171,10 @@ def compose(
     unkept = _why_no_session_is_kept(root) if may_go_without else ""
 
     own_folders = (paths.user_config_dir(), paths.user_data_dir(), root)
-    added = added_folders(arguments, trust, own_folders)
+    added = folders_to_add(arguments, trust, own_folders)
     plugins = load_plugins(() if arguments.is_demo else settings.plugins, (launch_cwd, *added))
 
-    unread_keys = () if arguments.is_demo else use_kept_keys().problems
+    unread_keys = () if arguments.is_demo else use_stored_keys().problems
     budget = Budget(arguments.max_cost_usd)
     ways = IN_CHAT if is_interactive else IN_SHELL
     models = open_models(settings, os.environ, budget, ways, plugins.of(PROVIDERS))
@@ -332,7 +332,7 @@ def editor_of(
         "session_dir": arguments.session_dir,
         "sandbox": arguments.sandbox,
     }
-    return settings_editor(lambda: trusted_config_files(workspace(), trust), flags)
+    return settings_editor(lambda: config_files_in_effect(workspace(), trust), flags)
 
 
 def _fallback_model(arguments: Arguments, catalog: ModelCatalog) -> ModelRef | None:

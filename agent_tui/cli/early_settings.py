@@ -29,17 +29,17 @@ def wants_plain(arguments: Arguments) -> bool:
     variable = os.environ.get("AGENT_TUI_PLAIN")
     if variable is not None:
         return variable.strip().lower() in _YES
-    return _unchecked_settings().get("plain") is True
+    return _read_unchecked().get("plain") is True
 
 
 def first_paint() -> FirstPaint:
     """Theme and mouse, from the environment and the user's settings."""
-    values = _unchecked_settings()
+    values = _read_unchecked()
     theme = os.environ.get("AGENT_TUI_THEME", values.get("theme"))
     return FirstPaint(theme if isinstance(theme, str) else "", values.get("mouse") is not False)
 
 
-def _unchecked_settings() -> dict[str, object]:
+def _read_unchecked() -> dict[str, object]:
     file = paths.user_config_dir() / "config.toml"
     if not file.is_file():
         return {}

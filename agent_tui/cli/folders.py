@@ -63,7 +63,7 @@ def launch_folder(arguments: Arguments) -> Path:
     return existing_folder(arguments.cwd or present_folder())
 
 
-def added_folders(
+def folders_to_add(
     arguments: Arguments, trust: FolderTrust, own_folders: Sequence[Path]
 ) -> tuple[Path, ...]:
     """The folders of ``--add-dir`` that are not inside the folder to begin in.
@@ -104,7 +104,7 @@ def folder_trust(arguments: Arguments) -> FolderTrust:
     Raises:
         UsageError: The folder to trust does not exist.
     """
-    kept = kept_trust()
+    kept = load_trust()
     if arguments.trusts_folder:
         others = map(existing_folder, arguments.added_folders)
         for folder in (launch_folder(arguments), *others):
@@ -112,7 +112,7 @@ def folder_trust(arguments: Arguments) -> FolderTrust:
     return kept
 
 
-def kept_trust() -> FolderTrust:
+def load_trust() -> FolderTrust:
     """The decisions about folders that the user made in earlier runs."""
     try:
         home = Path.home()

@@ -10,7 +10,7 @@ from pydantic import JsonValue, ValidationError
 
 from agent_tui.cli.browser import show_page
 from agent_tui.cli.command_parser import subcommand_parser
-from agent_tui.cli.folders import kept_trust, present_folder
+from agent_tui.cli.folders import present_folder, load_trust
 from agent_tui.cli.mcp_login import log_in
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import user_config_path
@@ -96,13 +96,13 @@ def run_command(argv: Sequence[str]) -> int:
     return 0
 
 
-def _found() -> FoundServers:
+def _find_servers() -> FoundServers:
     settings = load_settings(user_config_path(), os.environ).settings
-    return server_files(settings, kept_trust()).find(present_folder())
+    return server_files(settings, load_trust()).find(present_folder())
 
 
 def _list(*, is_json: bool) -> None:
-    found = _found()
+    found = _find_servers()
     for problem in found.problems:
         complain(problem)
     if is_json:
@@ -171,7 +171,8 @@ def _add(arguments: argparse.Namespace) -> None:
 
 def _log_in_or_out(name: str, *, is_in: bool) -> None:
     found = next(
-        (one.spec for one in _found().servers if one.spec.name == name and one.is_allowed), None
+        (one.spec for one in _find_servers().servers if one.spec.name == name and one.is_allowed),
+        None,
     )
     if found is None or not found.url:
         raise ConfigError(
@@ -198,10 +199,10 @@ def _remove(name: str) -> None:
 
 
 def _decide(name: str, *, is_allowed: bool) -> None:
-    for one in _found().servers:
+    for one in _find_servers().servers:
         if one.spec.name == name and one.spec.is_asked_about:
             settings = load_settings(user_config_path(), os.environ).settings
-            server_files(settings, kept_trust()).answer(one.spec, is_allowed=is_allowed)
+            server_files(settings, load_trust()).answer(one.spec, is_allowed=is_allowed)
             outcome = "Allowed" if is_allowed else "Refused"
             write_text(safe_text(f"{outcome} {name}: {one.spec.command_line}") + "\n")
             return

@@ -50,7 +50,7 @@ def _provider(
     from mcp.client.auth import AuthorizationCodeResult
 
     async def code() -> "AuthorizationCodeResult":
-        brought = await callback.brought()
+        brought = await callback.wait_for_values()
         return AuthorizationCodeResult(
             code=brought.get("code", ""), state=brought.get("state"), iss=brought.get("iss")
         )

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from agent_tui import paths
 from agent_tui.cli.command_parser import CommandParser, subcommand_parser
-from agent_tui.cli.folders import existing_folder, kept_trust, present_folder
+from agent_tui.cli.folders import existing_folder, present_folder, load_trust
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import read_settings, session_root
 from agent_tui.cli.tool_services import command_sandbox, unseen_by_commands
@@ -122,12 +122,12 @@ def _check(arguments: argparse.Namespace) -> int:
     judge = _Judge(permissions, default_toolbox(sandbox=sandbox), workspace)
     if arguments.reads_stdin:
         calls = _calls_from(sys.stdin.buffer.read())
-        write_json([judge.decided(call) for call in calls])
+        write_json([judge.decide(call) for call in calls])
         return 0
     given: JsonObject = {"command": " ".join(words)}
     if arguments.outside:
         given |= {"outside": True, "why": "--outside"}
-    decided = judge.decided({"tool": "bash", "arguments": given})
+    decided = judge.decide({"tool": "bash", "arguments": given})
     if arguments.is_json:
         write_json(decided)
     else:
@@ -169,7 +169,7 @@ def _workspace(arguments: argparse.Namespace) -> Path:
 
 
 def _settings(workspace: Path) -> Settings:
-    return read_settings(None, tuple(filter(kept_trust().may_obey, config_files(workspace))))
+    return read_settings(None, tuple(filter(load_trust().may_obey, config_files(workspace))))
 
 
 def _permissions(arguments: argparse.Namespace, workspace: Path) -> PermissionEngine:
@@ -182,15 +182,15 @@ def _permissions(arguments: argparse.Namespace, workspace: Path) -> PermissionEn
         workspace=workspace,
         project_rules_file=paths.project_dir(workspace) / "permissions.toml",
         own_folders=(paths.user_config_dir(), paths.user_data_dir(), session_root(settings)),
-        git_risk=kept_trust().git_risk,
+        git_risk=load_trust().git_risk,
     )
-    permissions.book.add_run_rules(tuple(_given_rules(arguments)))
+    permissions.book.add_run_rules(tuple(_rules_from(arguments)))
     for problem in permissions.book.problems:
         complain(problem)
     return permissions
 
 
-def _given_rules(arguments: argparse.Namespace) -> Iterator[Rule]:
+def _rules_from(arguments: argparse.Namespace) -> Iterator[Rule]:
     """The rules of ``--deny``, ``--ask`` and ``--allow``.
 
     Raises:
@@ -223,7 +223,7 @@ class _Judge:
     toolbox: Toolbox
     workspace: Path
 
-    def decided(self, call: JsonValue) -> JsonObject:
+    def decide(self, call: JsonValue) -> JsonObject:
         """The engine's decision on one call."""
         match call:
             case {"tool": str() as name, "arguments": dict() as given}:
@@ -231,17 +231,19 @@ class _Judge:
             case {"tool": str() as name, **rest} if "arguments" not in rest:
                 return self._of_call(name, {})
             case _:
-                return _shown(Verdict("deny", 'A call is an object with "tool" and "arguments".'))
+                return _verdict_json(
+                    Verdict("deny", 'A call is an object with "tool" and "arguments".')
+                )
 
     def _of_call(self, name: str, given: JsonObject) -> JsonObject:
         try:
             intent = self._intent(name, given)
         except ToolError as error:
-            return _shown(Verdict("deny", str(error)))
+            return _verdict_json(Verdict("deny", str(error)))
         except (OSError, RuntimeError, ValueError) as error:
-            return _shown(Verdict("deny", f"Cannot be checked: {error}"))
+            return _verdict_json(Verdict("deny", f"Cannot be checked: {error}"))
         verdict = self.permissions.judge(name, intent)
-        decided = _shown(verdict)
+        decided = _verdict_json(verdict)
         if intent.access == "execute":
             where = "inside" if intent.place == "inside" else "outside"
             decided |= {"where": where, "meets": [*verdict.meets]}
@@ -261,7 +263,7 @@ class _Judge:
         return self.toolbox.prepare(name, given, context).intent
 
 
-def _shown(verdict: Verdict) -> JsonObject:
+def _verdict_json(verdict: Verdict) -> JsonObject:
     return {"decision": verdict.decision, "why": verdict.why, "parts": [*verdict.parts]}
 
 

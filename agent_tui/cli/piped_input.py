@@ -34,7 +34,7 @@ class GivenPrompt:
     note: str = ""
 
 
-def given_prompt(words: Sequence[str], *, first_byte_s: float = _FIRST_BYTE_S) -> GivenPrompt:
+def read_prompt(words: Sequence[str], *, first_byte_s: float = _FIRST_BYTE_S) -> GivenPrompt:
     """Read standard input if it is meant for agent-tui.
 
     With ``-`` or without a written prompt, it is read to its end. With a prompt, it is read if it

@@ -50,7 +50,7 @@ def _ask_for_trust(trust: FolderTrust, arguments: Arguments) -> None:
     interrupts = Interrupts(lambda: None)
     source = terminal_lines((), os.environ, sys.stdin, sys.stdout)
     keyboard = Keyboard(source, interrupts.reading, TerminalInput(sys.stdin))
-    with interrupts.caught():
+    with interrupts.handle_signals():
         answer = Asker(lines, keyboard).question(trust_question(question))
     try:
         trust.answer(question, answer)

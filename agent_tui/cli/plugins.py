@@ -61,7 +61,7 @@ def load_plugins(
         for kind in kinds:
             for entry in entries.select(group=kind.group):
                 try:
-                    value = _checked(_load(entry, found, writable), entry, kind)
+                    value = _check(_load(entry, found, writable), entry, kind)
                     taken = _names_taken(kind, brought[kind.group])
                     if clash := next((name for name in kind.names(value) if name in taken), ""):
                         raise _UnusableError(f"{clash} exists already")
@@ -72,7 +72,7 @@ def load_plugins(
     return Plugins(brought, tuple(dict.fromkeys(problems)), parts)
 
 
-def _checked(value: object, entry: "EntryPoint", kind: AnyKind) -> Named:
+def _check(value: object, entry: "EntryPoint", kind: AnyKind) -> Named:
     """`value` as one of `kind`.
 
     Raises:

@@ -16,7 +16,7 @@ from agent_tui.cli.compose import Program, command_services, compose
 from agent_tui.cli.folders import withheld_notice
 from agent_tui.cli.models.pull import have_a_local_model
 from agent_tui.cli.output import complain
-from agent_tui.cli.piped_input import GivenPrompt, given_prompt
+from agent_tui.cli.piped_input import GivenPrompt, read_prompt
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice
 from agent_tui.headless.answer_schema import AnswerSchema, RunTerms, TimeLimit
@@ -47,7 +47,7 @@ def run_print(arguments: Arguments) -> int:
     """
     words = (arguments.print_prompt or "", arguments.prompt)
     # Outside the event loop, where Ctrl+C could not end a read.
-    given = GivenPrompt("", "") if arguments.reads_messages else given_prompt(words)
+    given = GivenPrompt("", "") if arguments.reads_messages else read_prompt(words)
     if given.note:
         complain(given.note)
     if arguments.reads_messages and any(words):
@@ -103,7 +103,7 @@ async def _run(arguments: Arguments, written: str, piped: str, terms: RunTerms) 
                 runtime, services, written, output_format, attached=piped, terms=terms
             )
         else:
-            printing = _print_turn(runtime, _joined(written, piped), output_format, terms)
+            printing = _print_turn(runtime, _join(written, piped), output_format, terms)
         stop = partial(runtime.abort, ends_wait=False)
         return await _until_stopped(printing, stop, terms.time_limit, ends_at)
     finally:
@@ -209,5 +209,5 @@ async def _stop_in_time(
         await asyncio.sleep(_STOP_AGAIN_S)
 
 
-def _joined(*parts: str) -> str:
+def _join(*parts: str) -> str:
     return "\n\n".join(part for part in parts if part)

@@ -81,7 +81,7 @@ def session_root(settings: Settings) -> Path:
     return paths.default_session_dir()
 
 
-def trusted_config_files(folder: Path | None, trust: FolderTrust) -> tuple[Path, ...]:
+def config_files_in_effect(folder: Path | None, trust: FolderTrust) -> tuple[Path, ...]:
     """The settings files of the project in `folder` that take effect, the most general first."""
     return tuple(filter(trust.may_obey, config_files(folder))) if folder else ()
 
@@ -144,7 +144,7 @@ def _why_no_theme(name: str) -> str:
 
 def _why_no_model(name: str) -> str:
     """What the program would say about the model at its next start; empty if it is fine."""
-    from agent_tui.cli.login.keys import use_kept_keys
+    from agent_tui.cli.login.keys import use_stored_keys
     from agent_tui.cli.plugins import plugins_in_shell
     from agent_tui.commands.core.plugin_kinds import PROVIDERS
     from agent_tui.providers.brought import providers_with
@@ -152,7 +152,7 @@ def _why_no_model(name: str) -> str:
 
     settings = load_settings(user_config_path(), os.environ).settings
     wanted = settings.model_copy(update={"model": name})
-    use_kept_keys()
+    use_stored_keys()
     try:
         ModelCatalog(
             wanted,

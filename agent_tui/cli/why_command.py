@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from agent_tui.cli.command_parser import subcommand_parser
-from agent_tui.cli.folders import kept_trust, present_folder
+from agent_tui.cli.folders import present_folder, load_trust
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.plugins import plugins_in_shell
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
@@ -74,7 +74,7 @@ def run_command(argv: Sequence[str]) -> int:
     path, line = read_place(cast(str, arguments.place), cwd)
     present = read_present(path)
     history = read_file_history(store, path)
-    may_ask = kept_trust().may_run_git(path.parent)
+    may_ask = load_trust().may_run_git(path.parent)
     blame = Blame(ProcessKeeper(), path, os.environ) if may_ask else None
     answer = asyncio.run(explain_line(history, path, line, present, blame))
     if arguments.is_json:

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from agent_tui.commands.core.short_words import counted
+from agent_tui.commands.core.short_words import count_text
 from agent_tui.messages import ToolDetails, ToolResultMessage
 from agent_tui.safe_text import safe_output
 from agent_tui.tools.processes.shell import printed_part
@@ -44,12 +44,12 @@ def command_output(message: ToolResultMessage) -> CommandOutput | None:
     text = printed_part(message.text, ending) if ending else message.text
     lines = details.printed_lines
     if lines is None and message.tool_name == "bash" and text != message.text:
-        lines = _counted_lines(text)  # a session from an earlier version
+        lines = _count_lines(text)  # a session from an earlier version
     return None if lines is None else CommandOutput(text, lines, _result(details, lines))
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
+class OutputExcerpt:
     """A few lines of an output.
 
     Attributes:
@@ -65,7 +65,7 @@ class Excerpt:
 
 def excerpt(
     output: str, *, lines: int = 0, most: int = SHOWN_LINES, has_failed: bool = False
-) -> Excerpt:
+) -> OutputExcerpt:
     """The end of `output`; for a failed command also the first line that names an error.
 
     One line more than `most` is shown rather than folded.
@@ -80,28 +80,28 @@ def excerpt(
     held = output.count("\n") + 1 if output else 0
     lines = max(lines, held)
     if lines <= most + 1 and lines == held:
-        return Excerpt((), 0, tuple(output.split("\n")) if output else ())
+        return OutputExcerpt((), 0, tuple(output.split("\n")) if output else ())
     end = output.rsplit("\n", most)
     folded = end.pop(0) if len(end) > most else ""
     hidden = lines - len(end)
     is_error_shown = not has_failed or _NAMES_ERROR.search("\n".join(end))
     if not is_error_shown and (named := _NAMES_ERROR.search(folded)):
-        return Excerpt((named[0],), hidden, tuple(end[1:]))
-    return Excerpt((), hidden, tuple(end))
+        return OutputExcerpt((named[0],), hidden, tuple(end[1:]))
+    return OutputExcerpt((), hidden, tuple(end))
 
 
-def excerpt_lines(found: Excerpt) -> list[str]:
+def excerpt_lines(found: OutputExcerpt) -> list[str]:
     """`found` as harmless lines, for fronts that cannot unfold anything."""
-    gap = [f"… +{counted(found.hidden, 'line')}"] if found.hidden else []
-    return [*map(_shown, found.first), *gap, *map(_shown, found.last)]
+    gap = [f"… +{count_text(found.hidden, 'line')}"] if found.hidden else []
+    return [*map(_safe_line, found.first), *gap, *map(_safe_line, found.last)]
 
 
-def _shown(line: str) -> str:
+def _safe_line(line: str) -> str:
     shown = safe_output(line[: 4 * _LINE_CHARS])
     return shown if len(shown) <= _LINE_CHARS else f"{shown[: _LINE_CHARS - 1]}…"
 
 
-def _counted_lines(text: str) -> int:
+def _count_lines(text: str) -> int:
     """The number of lines printed, if `text` has the beginning and the end of them."""
     lines = text.count("\n") + 1 if text else 0
     return lines + sum(int(left_out[1]) - 1 for left_out in _LEFT_OUT.finditer(text))
@@ -112,5 +112,5 @@ def _result(details: ToolDetails, lines: int) -> str:
     ending = details.summary.replace("exit code ", "exit ", 1)
     if details.jobs:
         return ending
-    printed = counted(lines, "line") if lines else "no output"
+    printed = count_text(lines, "line") if lines else "no output"
     return printed if ending in ("", _RAN_WELL) else f"{ending} · {printed}"

@@ -7,7 +7,7 @@ from functools import partial
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Choice, Front, Page, PageSection, Question, Row
 from agent_tui.commands.core.plugin_kinds import STRATEGIES
-from agent_tui.commands.core.short_words import counted
+from agent_tui.commands.core.short_words import count_text
 from agent_tui.compaction.model_client import OnProgress
 from agent_tui.compaction.outcome import TIERED, CompactionPreview
 from agent_tui.compaction.proposal import Decision, Proposal
@@ -200,28 +200,31 @@ def preview_sections(preview: CompactionPreview, present_label: str) -> tuple[Pa
     if preview.compact_tokens is not None:
         sizes.append(("after /compact", _size(preview.compact_tokens, preview.window)))
         asked = [
-            freed_row(preview.summarised, 3, preview.tokens_before - preview.compact_tokens),
+            gain_row(preview.summarised, 3, preview.tokens_before - preview.compact_tokens),
             ("stays", "newer messages, and the facts below"),
         ]
     return (
         PageSection("", tuple(sizes)),
         PageSection("/compact", tuple(asked)),
         PageSection("Automatic compaction", (*automatic_rows(preview), ("", verdict(preview)))),
-        *kept_facts(preview.ledger),
+        *fact_sections(preview.ledger),
     )
 
 
 def automatic_rows(preview: CompactionPreview) -> tuple[Row, ...]:
     """The messages that an automatic compaction would change, and the tokens freed."""
     return tuple(
-        freed_row(count, tier, preview.freed.get(tier, 0))
+        gain_row(count, tier, preview.freed.get(tier, 0))
         for tier, count in sorted(preview.messages.items())
     )
 
 
-def freed_row(messages: int, tier: int, freed: int) -> Row:
+def gain_row(messages: int, tier: int, freed: int) -> Row:
     """A row saying how many messages `tier` changes and what that frees."""
-    return ("goes", f"{counted(messages, 'message')}: {TIER_LABELS[tier]}, frees {freed:,} tokens")
+    return (
+        "goes",
+        f"{count_text(messages, 'message')}: {TIER_LABELS[tier]}, frees {freed:,} tokens",
+    )
 
 
 def _size(tokens: int, window: int) -> str:
@@ -240,7 +243,7 @@ def verdict(preview: CompactionPreview) -> str:
     return f"{left}; its target is {target}."
 
 
-def kept_facts(ledger: Ledger) -> tuple[PageSection, ...]:
+def fact_sections(ledger: Ledger) -> tuple[PageSection, ...]:
     """The facts that code carries over regardless of the summary, each list limited."""
     lists = (
         ("Your rules, word for word", ledger.pinned, 12),

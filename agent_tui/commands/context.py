@@ -9,7 +9,7 @@ from agent_tui.agent.compaction.cache_clock import CacheState, cache_state
 from agent_tui.commands.compaction import TIER_LABELS, KeepingChoice, keeping_choice
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front, Page, PageSection, Row
-from agent_tui.commands.core.short_words import counted
+from agent_tui.commands.core.short_words import count_text
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.compaction.tiers.describe import call_label
 from agent_tui.errors import AgentTuiError
@@ -229,7 +229,7 @@ class ContextPage:
             preview = await self.load_preview()
         except AgentTuiError as error:
             return (("", str(error)),)
-        rows = tuple((label, f"{tokens:,} tokens") for label, tokens in freed_by(preview))
+        rows = tuple((label, f"{tokens:,} tokens") for label, tokens in savings_of(preview))
         return (*rows, ("", request_cost(preview, self.shown.token_price)))
 
 
@@ -254,14 +254,14 @@ def warning_text(event: ContextWarning) -> str:
     return f"{filled} Compacts automatically at {event.compacts_at}%; /compact does it now."
 
 
-def freed_by(preview: CompactionPreview) -> tuple[tuple[str, int], ...]:
+def savings_of(preview: CompactionPreview) -> tuple[tuple[str, int], ...]:
     """The tokens that ``/compact`` and each step of an automatic compaction would free."""
     rows = [
         (f"automatic: {TIER_LABELS[tier]}", preview.freed.get(tier, 0))
         for tier in sorted(preview.messages)
     ]
     if preview.compact_tokens is not None:
-        what = f"/compact: a summary of {counted(preview.summarised, 'message')}"
+        what = f"/compact: a summary of {count_text(preview.summarised, 'message')}"
         rows.insert(0, (what, preview.tokens_before - preview.compact_tokens))
     return tuple(rows)
 

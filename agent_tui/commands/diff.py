@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front, Page, PageSection, Row
-from agent_tui.commands.core.short_words import counted, short_path, task_title
+from agent_tui.commands.core.short_words import count_text, short_path, task_title
 from agent_tui.safe_text import safe_text
 from agent_tui.tools.files.diffs import line_counts
 from agent_tui.tools.files.edit_history import (
@@ -21,7 +21,7 @@ _STEP_BY_STEP = "These lines were also changed elsewhere, so each edit is shown 
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class DiffItem:
     """One item in the list of changes: a file, or the changes after a message.
 
     Attributes:
@@ -49,8 +49,8 @@ class DiffPage:
         by_turn: Each message that led to changes, with the changes as made.
     """
 
-    by_file: tuple[Change, ...]
-    by_turn: tuple[Change, ...]
+    by_file: tuple[DiffItem, ...]
+    by_turn: tuple[DiffItem, ...]
 
     async def page(self) -> Page:
         """The files with their diffs, a section each."""
@@ -85,7 +85,7 @@ def diff_page(edits: list[FileEdit], files: tuple[ChangedFile, ...], cwd: Path) 
     return DiffPage(tuple(_file(file, cwd) for file in files), by_turn)
 
 
-def _file(file: ChangedFile, cwd: Path) -> Change:
+def _file(file: ChangedFile, cwd: Path) -> DiffItem:
     root = cwd.resolve()
     if file.path.is_relative_to(root):
         title = file.path.relative_to(root).as_posix()
@@ -98,17 +98,17 @@ def _file(file: ChangedFile, cwd: Path) -> Change:
     elif not file.diff and not file.commands:
         notes.append("It is back to its original content.")
     notes += [f"changed by a command (no diff): {command}" for command in file.commands]
-    return Change(title, file.diff, tuple(notes))
+    return DiffItem(title, file.diff, tuple(notes))
 
 
-def _turn(number: int, edits: list[FileEdit]) -> Change:
+def _turn(number: int, edits: list[FileEdit]) -> DiffItem:
     asked = task_title(edits[0].asked) or "before the first message"
     commands = [
         f"{edit.name}: changed by a command (no diff): {edit.command}"
         for edit in edits
         if edit.command
     ]
-    return Change(f"{number}. {asked}", "".join(edit.diff for edit in edits), tuple(commands))
+    return DiffItem(f"{number}. {asked}", "".join(edit.diff for edit in edits), tuple(commands))
 
 
 def _messages(turns: list[int]) -> str:
@@ -116,9 +116,9 @@ def _messages(turns: list[int]) -> str:
     return f"message {listed}" if len(turns) == 1 else f"messages {listed}"
 
 
-def _section(change: Change) -> PageSection:
+def _section(change: DiffItem) -> PageSection:
     added, removed = change.counts
-    heading = f"{change.title} (+{counted(added, 'line')}, -{counted(removed, 'line')})"
+    heading = f"{change.title} (+{count_text(added, 'line')}, -{count_text(removed, 'line')})"
     lines: list[Row] = [("", safe_text(note)) for note in change.notes]
     lines += [("", line) for line in change.diff.rstrip("\n").split("\n")[2:]]
     return PageSection(heading, tuple(lines))

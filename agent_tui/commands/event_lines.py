@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from agent_tui.commands.context import warning_text
-from agent_tui.commands.core.short_words import counted, short_time
+from agent_tui.commands.core.short_words import count_text, short_time
 from agent_tui.durations import clock_time, elapsed, rounded
 from agent_tui.events import (
     AgentEvent,
@@ -159,8 +159,8 @@ def waiting_line(waited_s: float, *, is_alive: bool) -> str:
 
 def goal_line(event: GoalChanged) -> str:
     """How far a goal is: ``goal 2 of 3 checks · 14 turns · $1.20``."""
-    facts = [f"{event.passed} of {counted(event.checks, 'check')}" if event.checks else ""]
-    facts += [counted(event.turns, "turn") if event.turns else ""]
+    facts = [f"{event.passed} of {count_text(event.checks, 'check')}" if event.checks else ""]
+    facts += [count_text(event.turns, "turn") if event.turns else ""]
     facts += [f"${event.cost_usd:.2f}" if event.cost_usd >= _TOLD_COST_USD else ""]
     return f"goal {' · '.join(filter(None, facts))}".strip()
 
@@ -256,7 +256,7 @@ def _session(event: SessionChanged) -> str:
             assert_never(event.reason)
 
 
-class SaidOnce:
+class RepeatFilter:
     """Leaves out text that repeats an attempt that was cut off.
 
     A model that is asked to continue a cut reply may start it again. Its text is held back while it

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front, Page, PageSection
-from agent_tui.commands.core.short_words import counted, short_path
+from agent_tui.commands.core.short_words import count_text, short_path
 from agent_tui.commands.trust import server_question
 from agent_tui.errors import AgentTuiError
 from agent_tui.tools.mcp.hub import McpHub, ServerView
@@ -92,7 +92,7 @@ def mcp_page(servers: Sequence[ServerView], home: Path) -> Page:
 def _heading(server: ServerView) -> str:
     if server.state != "ready":
         return f"{server.spec.name}: {server.state}"
-    return f"{server.spec.name}: ready, {counted(len(server.tools), 'tool')}"
+    return f"{server.spec.name}: ready, {count_text(len(server.tools), 'tool')}"
 
 
 def _rows(server: ServerView, home: Path) -> list[tuple[str, str]]:

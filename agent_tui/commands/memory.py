@@ -23,7 +23,7 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.attachments import instructions_block
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front, Page, PageSection, has_model
-from agent_tui.commands.core.short_words import counted, shown_file
+from agent_tui.commands.core.short_words import count_text, file_text
 from agent_tui.commands.trust import ask_about_workspace
 from agent_tui.events import AgentEvent, Notice
 from agent_tui.messages import Pin
@@ -75,7 +75,7 @@ def _completions(front: Front) -> Iterator[Completion]:
         if file.path.name in INSTRUCTION_NAMES
     ]
     for file in files:
-        yield Completion(f"edit {shown_file(file, runtime.conversation.cwd)}", "edit this file")
+        yield Completion(f"edit {file_text(file, runtime.conversation.cwd)}", "edit this file")
     yield Completion("reload", "read the files again")
 
 
@@ -147,7 +147,7 @@ async def _edit(front: Front, wanted: str) -> None:
     if wanted in ("", _MINE):
         file = _file(front, is_mine=wanted == _MINE)
     else:
-        file = _named_file(front.runtime.conversation.cwd, wanted)
+        file = _file_at(front.runtime.conversation.cwd, wanted)
         if file.name not in INSTRUCTION_NAMES:
             front.say(f"{wanted} is not one of {', '.join(INSTRUCTION_NAMES)}.", "warning")
             return
@@ -157,7 +157,7 @@ async def _edit(front: Front, wanted: str) -> None:
     if not await front.edit_file(file):
         return
     if await asyncio.to_thread(_content, file) == before:
-        front.say(f"{shown_file(file, front.runtime.conversation.cwd)} is unchanged.")
+        front.say(f"{file_text(file, front.runtime.conversation.cwd)} is unchanged.")
     else:
         await _put_in_force(front, file, "Changed", ".")
 
@@ -170,7 +170,7 @@ async def _reload(front: Front) -> None:
     before = runtime.conversation.context_files
     front.show_events(await runtime.sessions.apply_trust())
     names = ", ".join(
-        shown_file(file.path, runtime.conversation.cwd)
+        file_text(file.path, runtime.conversation.cwd)
         for file in runtime.conversation.context_files
     )
     is_same = runtime.conversation.context_files == before
@@ -181,7 +181,7 @@ async def _reload(front: Front) -> None:
 async def _put_in_force(front: Front, file: Path, done: str, end: str) -> None:
     """Apply `file` to the next message, if possible, and say so."""
     runtime = front.runtime
-    said = f"{done} {shown_file(file, runtime.conversation.cwd)}"
+    said = f"{done} {file_text(file, runtime.conversation.cwd)}"
     if runtime.is_busy:
         later = "in effect in the next session, or after /memory reload once the turn ends"
         front.say(f"{said}, {later}{end}")
@@ -204,7 +204,7 @@ def _file(front: Front, *, is_mine: bool) -> Path:
     )
 
 
-def _named_file(cwd: Path, written: str) -> Path:
+def _file_at(cwd: Path, written: str) -> Path:
     try:
         return Path(os.path.normpath(cwd / Path(written).expanduser()))
     except RuntimeError:  # ~ of an unknown user
@@ -239,14 +239,14 @@ def memory_page(
         fit_note: What was cut to fit that window; may be empty.
         below: Files in force for folders below the workspace.
     """
-    rows = [(shown_file(one.file.path, cwd), _size(one)) for one in in_force]
+    rows = [(file_text(one.file.path, cwd), _size(one)) for one in in_force]
     if len(in_force) > 1:
         rows.append(("total", _tokens(sum(one.tokens for one in in_force), window)))
     sections = [PageSection("In effect", tuple(rows) or (("", _NONE),))]
     if fit_note:
         sections.append(PageSection("", (("", fit_note),)))
     refused = tuple(
-        (shown_file(p, cwd), _REFUSED) for one in in_force for p in one.file.not_imported
+        (file_text(p, cwd), _REFUSED) for one in in_force for p in one.file.not_imported
     )
     if refused:
         sections.append(PageSection("Named with @, not included", refused))
@@ -254,10 +254,10 @@ def memory_page(
         rows = [(f"{pin.name}/", pin.path) for pin in below]
         sections.append(PageSection("From subfolders where work was done", tuple(rows)))
     if changes:
-        changed = tuple((shown_file(path, cwd), _CHANGES[change]) for path, change in changes)
+        changed = tuple((file_text(path, cwd), _CHANGES[change]) for path, change in changes)
         sections.append(PageSection("Not in effect yet (/memory reload)", changed))
     if withheld:
-        kept_back = tuple((shown_file(file.path, cwd), file.why) for file in withheld)
+        kept_back = tuple((file_text(file.path, cwd), file.why) for file in withheld)
         sections.append(PageSection("Not in effect (/trust)", kept_back))
     sections.append(PageSection("How to change it", _HOW))
     return Page("Instructions from AGENTS.md and CLAUDE.md", tuple(sections))
@@ -266,7 +266,7 @@ def memory_page(
 def _size(one: FileInForce) -> str:
     lines = len(one.file.text.splitlines())
     cut = ", cut: too long" if one.file.was_cut else ""
-    return f"{_tokens(one.tokens, 0)}, {counted(lines, 'line')}{cut}"
+    return f"{_tokens(one.tokens, 0)}, {count_text(lines, 'line')}{cut}"
 
 
 def _tokens(tokens: int, window: int) -> str:
@@ -286,10 +286,10 @@ async def init(front: Front, argument: str) -> None:
         return
     if await has_model(front):
         prompt = await asyncio.to_thread(init_prompt, runtime.conversation.cwd, argument)
-        await front.run(_written(runtime, prompt))
+        await front.run(_write_file(runtime, prompt))
 
 
-async def _written(runtime: AgentRuntime, prompt: str) -> AsyncGenerator[AgentEvent, None]:
+async def _write_file(runtime: AgentRuntime, prompt: str) -> AsyncGenerator[AgentEvent, None]:
     """Run the turn, then apply the file it wrote, without telling the model about it again."""
     before = runtime.conversation.context_files
     async with aclosing(runtime.submit(prompt)) as events:
@@ -300,7 +300,7 @@ async def _written(runtime: AgentRuntime, prompt: str) -> AsyncGenerator[AgentEv
         return
     for event in await runtime.sessions.apply_trust():
         yield event
-    shown = shown_file(file, runtime.conversation.cwd)
+    shown = file_text(file, runtime.conversation.cwd)
     if all(one.path != file for one in runtime.conversation.context_files):
         why = why_not_obeyed(file, runtime.services.trust)
         yield Notice("info", f"{shown} is not in effect: {why}. /trust changes that.")

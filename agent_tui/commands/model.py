@@ -11,7 +11,7 @@ from agent_tui.agent.turn.request_watch import CacheBreak
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Choice, Front, Listing, ModelSource
 from agent_tui.commands.core.known_models import KnownModels, trial_note
-from agent_tui.commands.core.short_words import counted, short_count, short_via
+from agent_tui.commands.core.short_words import count_text, short_count, short_via
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import TotalsChanged
 from agent_tui.messages import ThinkingLevel
@@ -91,7 +91,7 @@ async def _why_it_may_not_be_there(models: ModelSource, chosen: ModelRef) -> str
     )
 
 
-def marked(names: Iterable[str], present: str) -> tuple[Completion, ...]:
+def mark_present(names: Iterable[str], present: str) -> tuple[Completion, ...]:
     """`names`, with the present one marked as in use."""
     return tuple(Completion(name, "in use" if name == present else "") for name in names)
 
@@ -99,7 +99,7 @@ def marked(names: Iterable[str], present: str) -> tuple[Completion, ...]:
 @command(
     "[level|show|hide]",
     completions=lambda front: (
-        *marked(_THINKING_LEVELS, front.runtime.conversation.thinking),
+        *mark_present(_THINKING_LEVELS, front.runtime.conversation.thinking),
         Completion("show", "show the thinking"),
         Completion("hide", "hide the thinking"),
     ),
@@ -137,7 +137,7 @@ class PickableModels:
     async def listing(self) -> Listing[ModelRef]:
         """The one in use, favourites, recently chosen ones, then the others, newest first."""
         await asyncio.to_thread(self.known.load)
-        found = await found_with(self.models, self.present)
+        found = await find_with_present(self.models, self.present)
         ordered = in_order(found, self.present, self.known)
         choices = [Choice(each.ref, each.ref.name, details=self._details(each)) for each in ordered]
         nothing = "No models available: no API key is set and no local server responds."
@@ -148,7 +148,7 @@ class PickableModels:
         return f"{in_use}window {facts_of(model).in_one_line}"
 
 
-async def found_with(models: ModelSource, present: ModelRef) -> tuple[FoundModel, ...]:
+async def find_with_present(models: ModelSource, present: ModelRef) -> tuple[FoundModel, ...]:
     """Every usable model, and the one in use even if nothing lists it."""
     found = await models.found()
     if not present.name or any(is_same(model.ref, present) for model in found):
@@ -301,8 +301,8 @@ def break_lines(breaks: Sequence[CacheBreak], requests: int) -> list[str]:
         requests: Number of requests compared with the one before.
     """
     if not breaks:
-        return [f"Nothing broke the cache in {counted(requests, 'request')} since the start."]
-    lines = [f"What broke the cache, in {counted(requests, 'request')} since the start:"]
+        return [f"Nothing broke the cache in {count_text(requests, 'request')} since the start."]
+    lines = [f"What broke the cache, in {count_text(requests, 'request')} since the start:"]
     return lines + [
         f"  request {one.number}: {one.cause} ({one.cached_tokens:,} of {one.input_tokens:,} "
         "tokens came from the cache)"
@@ -316,7 +316,7 @@ def _rate(spent: Spent) -> str:
 
 def _amounts(spent: Spent, *, with_cost: bool) -> str:
     cached = f" ({spent.cached_tokens:,} from the cache)" if spent.cached_tokens else ""
-    requests = counted(spent.requests, "request")
+    requests = count_text(spent.requests, "request")
     amounts = [f"{spent.input_tokens:,} tokens in{cached}", f"{spent.output_tokens:,} out"]
     if with_cost:
         amounts.append(f"${spent.cost_usd:.4f}")

@@ -12,7 +12,7 @@ from agent_tui.attachments import approved_plan
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Choice, Front, Page, PageSection, Question, Row
 from agent_tui.commands.core.short_words import short_path
-from agent_tui.commands.model import marked
+from agent_tui.commands.model import mark_present
 from agent_tui.config import PermissionMode
 from agent_tui.key_actions import keys_in_force
 from agent_tui.messages import UserMessage
@@ -62,7 +62,7 @@ _WHO: dict[DecidedBy, str] = {
 @command(
     "[mode|allow RULE|ask RULE|deny RULE|remove RULE]",
     completions=lambda front: (
-        *marked(PERMISSION_MODES, front.runtime.conversation.permissions.mode),
+        *mark_present(PERMISSION_MODES, front.runtime.conversation.permissions.mode),
         *(Completion(f"{decision} ", f"add a rule: {decision} bash(make *)") for decision in _DONE),
         *_removals(front),
     ),

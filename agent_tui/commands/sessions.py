@@ -15,7 +15,7 @@ from agent_tui.agent.session.manager import TAKEN_OVER
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Choice, Front, Listing, Question
 from agent_tui.commands.core.plugin_kinds import EXPORTS
-from agent_tui.commands.core.short_words import counted, task_title
+from agent_tui.commands.core.short_words import count_text, task_title
 from agent_tui.commands.trust import ask_about_workspace
 from agent_tui.errors import AgentTuiError
 from agent_tui.providers.keys import secret_values
@@ -27,7 +27,7 @@ from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.store import SessionStore
 
-OpenWay: TypeAlias = Literal["write", "read-only", "fork", "here", "take over"]
+OpenChoice: TypeAlias = Literal["write", "read-only", "fork", "here", "take over"]
 
 _BUSY = "Cannot leave this session while the agent works. Use /abort first."
 _LONG_S = 0.3
@@ -82,7 +82,7 @@ def _session_completions(
     completions: list[Completion] = []
     for found in others[:_MOST_COMPLETED]:
         is_here = cwd in (found.cwd, found.launch_cwd)
-        facts = [age(found.modified, now), counted(found.message_count, "message")]
+        facts = [age(found.modified, now), count_text(found.message_count, "message")]
         completions.append(
             Completion(
                 found.id[:_SHORT_ID] if begun[found.id[:_SHORT_ID]] == 1 else found.id,
@@ -196,11 +196,15 @@ class PickableSessions:
             if found.id != present_id
         ]
         now = datetime.now(UTC)
+
+        def facts(found: SessionSummary) -> str:
+            return f"{count_text(found.message_count, 'message')} · {age(found.modified, now)}"
+
         choices = tuple(
             Choice(
                 PickedSession(found.path),
                 printable_line(session_title(found), _TITLE_CHARS),
-                details=f"{counted(found.message_count, 'message')} · {age(found.modified, now)}",
+                details=facts(found),
             )
             for found in sessions[:_MOST_LISTED]
         )
@@ -277,7 +281,7 @@ async def resume_session(front: Front, ref: str, *, keep_model: bool = False) ->
         AgentTuiError: There is none, or it cannot be opened.
     """
     look = await front.runtime.sessions.status(ref)
-    way = await _way_to_open(front, look)
+    way = await _ask_how_to_open(front, look)
     if way is None:
         return False
     if way == "take over" and look.owner is not None and look.owner.file is not None:
@@ -334,8 +338,8 @@ def _shows_that_it_lives(front: Front) -> Generator[None]:
         waiting.cancel()
 
 
-async def _way_to_open(front: Front, look: SessionStatus) -> OpenWay | None:
-    choices: tuple[Choice[OpenWay], ...]
+async def _ask_how_to_open(front: Front, look: SessionStatus) -> OpenChoice | None:
+    choices: tuple[Choice[OpenChoice], ...]
     if look.owner is not None:
         title = "This session is open elsewhere"
         facts = f"It is open in {look.owner}. Only one program can write to it."
@@ -345,7 +349,7 @@ async def _way_to_open(front: Front, look: SessionStatus) -> OpenWay | None:
         )
         if look.owner.file is not None:
             label = f"take over: it no longer runs on {look.owner.host}"
-            take_over: Choice[OpenWay] = Choice("take over", label, "t")
+            take_over: Choice[OpenChoice] = Choice("take over", label, "t")
             choices = (*choices, take_over)
     elif not look.has_folder:
         title = "The folder of this session no longer exists"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front, Page, PageSection, ScreenControls
-from agent_tui.commands.model import marked
+from agent_tui.commands.model import mark_present
 from agent_tui.config import Origin, Settings
 from agent_tui.config.editor import SettingsEditor
 from agent_tui.config.specs import SettingSpec, masked, setting_specs, value_at
@@ -51,7 +51,7 @@ class SettingsPage:
         loaded = await asyncio.to_thread(self.editor.load)
         specs = [spec for spec in setting_specs(loaded.settings) if self.wanted in spec.name]
         rows = tuple(
-            (spec.name, f"{shown_value(loaded.settings, spec)}   {short_origin(origin)}")
+            (spec.name, f"{value_text(loaded.settings, spec)}   {short_origin(origin)}")
             for spec in specs
             for origin in loaded.origins_of(spec.key)[-1:]
         )
@@ -65,7 +65,7 @@ class SettingsPage:
         return Page("Settings", tuple(sections))
 
 
-def shown_value(settings: Settings, spec: SettingSpec) -> str:
+def value_text(settings: Settings, spec: SettingSpec) -> str:
     """A value for display, without keys; `NOTHING` for an empty one."""
     value = masked(value_at(settings, spec.key))
     text = value if isinstance(value, str) else toml_text(value)
@@ -95,7 +95,7 @@ def _screen(front: Front) -> ScreenControls:
 
 @command(
     "[name]",
-    completions=lambda front: marked(_screen(front).theme_names, _screen(front).theme_in_use),
+    completions=lambda front: mark_present(_screen(front).theme_names, _screen(front).theme_in_use),
     needs="screen",
 )
 async def theme(front: Front, argument: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from agent_tui.agent.prompt.prompt_files import FoundSkills, Skill, find_skills
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front, Page, PageSection, Row
-from agent_tui.commands.core.short_words import shown_file
+from agent_tui.commands.core.short_words import file_text
 from agent_tui.sessions.entries import CustomMessageEntry
 from agent_tui.sessions.replay.pins import pin_of
 
@@ -26,7 +26,7 @@ _DROP = "drop "
 
 def _completions(front: Front) -> Iterator[Completion]:
     for name, entry in _in_use(front).items():
-        yield Completion(f"{_DROP}{name}", shown(entry))
+        yield Completion(f"{_DROP}{name}", pin_text(entry))
 
 
 @command("[drop NAME]", completions=_completions)
@@ -59,24 +59,24 @@ async def _page(front: Front) -> Page:
     in_use = _in_use(front)
     used = await asyncio.to_thread(
         lambda: tuple(
-            (name, f"about {services.counter.count_text(entry.text):,} tokens, {shown(entry)}")
+            (name, f"about {services.counter.count_text(entry.text):,} tokens, {pin_text(entry)}")
             for name, entry in in_use.items()
         )
     )
     sections = [PageSection("In use", used)] if used else []
     sections.append(PageSection("Skills", tuple(_rows(found)) or (("", _NONE),)))
     if found.problems:
-        problems = tuple((shown_file(path, cwd), why) for path, why in found.problems)
+        problems = tuple((file_text(path, cwd), why) for path, why in found.problems)
         sections.append(PageSection("Unusable", problems))
     return Page("Skills", (*sections, PageSection("How", _HOW)))
 
 
 def _rows(found: FoundSkills) -> Iterator[Row]:
     for name in sorted(found.by_name):
-        yield name, _described(found.by_name[name])
+        yield name, _describe(found.by_name[name])
 
 
-def _described(skill: Skill) -> str:
+def _describe(skill: Skill) -> str:
     whose = "yours" if skill.source == "user" else "this project's"
     only = "" if skill.is_for_model else ", only when you call it"
     return f"{skill.description} ({whose}{only})"
@@ -86,7 +86,7 @@ def _in_use(front: Front) -> dict[str, CustomMessageEntry]:
     return dict(front.runtime.conversation.skills_in_use())
 
 
-def shown(entry: CustomMessageEntry) -> str:
+def pin_text(entry: CustomMessageEntry) -> str:
     """The file of a pinned text, and whether it is cut."""
     pin = pin_of(entry)
     assert pin is not None

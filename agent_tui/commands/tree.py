@@ -9,8 +9,8 @@ from agent_tui.agent.session.restoring import Difference, shown_path
 from agent_tui.attachments import without_attachments
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Choice, Front, Listing, Question
-from agent_tui.commands.core.short_words import counted
-from agent_tui.commands.diff import Change, DiffPage
+from agent_tui.commands.core.short_words import count_text
+from agent_tui.commands.diff import DiffItem, DiffPage
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent
 from agent_tui.messages import UserMessage
@@ -118,10 +118,10 @@ async def _take_restore_back(front: Front, plan: RestorePlan, *, is_chosen: bool
     files = front.runtime.files
     going_on = await files.plan_going_on()
     choices = [
-        Choice(plan, f"yes: {counted(len(plan.restores), 'file')} as before the restore", "y")
+        Choice(plan, f"yes: {count_text(len(plan.restores), 'file')} as before the restore", "y")
     ]
     if going_on.restores:
-        count = counted(len(going_on.restores), "file")
+        count = count_text(len(going_on.restores), "file")
         choices.append(Choice(going_on, f"finish it: {count} not restored yet", "g"))
     question = Question(
         "Undo the last restore of files?",
@@ -148,7 +148,7 @@ async def _ask(
         choices.insert(0, Choice("both", _WAYS["both"], "b"))
         choices.append(Choice("files", _WAYS["files"], "f"))
     if redo is not None:
-        count = counted(len(redo.restores), "file")
+        count = count_text(len(redo.restores), "file")
         choices.append(Choice("redo", f"redo: {count} as before the last /undo", "r"))
     if plan.restores:
         choices.append(Choice("show", "show the file changes", "d"))
@@ -173,7 +173,7 @@ def _page(front: Front, differences: tuple[Difference, ...]) -> DiffPage:
     cwd = front.runtime.conversation.cwd
     return DiffPage(
         tuple(
-            Change(shown_path(str(each.path), cwd), each.diff, () if each.diff else (each.what,))
+            DiffItem(shown_path(str(each.path), cwd), each.diff, () if each.diff else (each.what,))
             for each in differences
         ),
         (),

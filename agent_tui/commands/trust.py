@@ -127,7 +127,7 @@ def trust_question(question: TrustQuestion) -> Question[TrustAnswer]:
     facts = [_short(str(question.folder), _MAX_PATH_CHARS), ""]
     if question.files:
         facts.append("These would take effect:")
-        facts += [f"  {_shown(file, question)}" for file in question.files[:_MAX_FILES_SHOWN]]
+        facts += [f"  {_file_text(file, question)}" for file in question.files[:_MAX_FILES_SHOWN]]
         more = len(question.files) - _MAX_FILES_SHOWN
         facts += [f"  … and {more} more"] if more > 0 else []
     else:
@@ -187,7 +187,7 @@ def hook_question(spec: "HookSpec") -> Question[bool | None]:
     )
 
 
-def _shown(file: Path, question: TrustQuestion) -> str:
+def _file_text(file: Path, question: TrustQuestion) -> str:
     """A file; for a folder of prompt files, which is not listed before, its kind of contents."""
     name = str(file.relative_to(question.folder))
     kinds = {

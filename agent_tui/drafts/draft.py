@@ -26,7 +26,7 @@ class DraftImage:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class DraftMark:
     """A mark in a line: its kind and number, and the columns it covers."""
 
     kind: MarkKind
@@ -54,12 +54,12 @@ class Draft:
     @property
     def sent_text(self) -> str:
         """The text with pastes expanded; the marks of images stay, as the model sees the images."""
-        return _replaced(self.text, self._paste_of)
+        return _replace_marks(self.text, self._paste_of)
 
     @property
     def full_text(self) -> str:
         """The text with pastes expanded, and each image as its path."""
-        return _replaced(self.text, lambda kind, number: self._words_of(kind, number, "{}"))
+        return _replace_marks(self.text, lambda kind, number: self._words_of(kind, number, "{}"))
 
     @property
     def sent_images(self) -> tuple[ImageFile, ...]:
@@ -72,7 +72,7 @@ class Draft:
         """Whether there are only blanks."""
         return not self.text.strip()
 
-    def trimmed(self) -> "Draft":
+    def trim(self) -> "Draft":
         """Without blanks at both ends and without contents that have no mark."""
         named = {(mark.kind, mark.number) for mark in marks_in(self.text)}
         return Draft(
@@ -85,13 +85,13 @@ class Draft:
         """The same with each image as a mention of its file, so that it can be stored."""
         if not self.images:
             return self
-        kept = _replaced(
+        kept = _replace_marks(
             self.text,
             lambda kind, n: self._words_of(kind, n, '@"{}"') if kind == "image" else None,
         )
         return Draft(kept, self.pastes)
 
-    def folded(self, text: str) -> "Draft":
+    def fold(self, text: str) -> "Draft":
         """`text`, edited from `full_text`, with unchanged parts as marks again."""
         for mark in marks_in(self.text):
             words = self._words_of(mark.kind, mark.number, "{}")
@@ -109,7 +109,7 @@ class Draft:
         return form.format(image.path) if image is not None else None
 
 
-def joined(drafts: Iterable[Draft]) -> Draft:
+def join_drafts(drafts: Iterable[Draft]) -> Draft:
     """Several drafts as one, separated by empty lines, with renumbered marks."""
     texts: list[str] = []
     pastes: dict[int, str] = {}
@@ -122,11 +122,11 @@ def joined(drafts: Iterable[Draft]) -> Draft:
         for number, image in draft.images.items():
             numbers["image", number] = len(images) + 1
             images[len(images) + 1] = image
-        texts.append(_renumbered(draft.text, numbers))
+        texts.append(_renumber(draft.text, numbers))
     return Draft("\n\n".join(texts), pastes, images)
 
 
-def _renumbered(text: str, numbers: Mapping[tuple[str, int], int]) -> str:
+def _renumber(text: str, numbers: Mapping[tuple[str, int], int]) -> str:
     def mark_of(mark: re.Match[str]) -> str:
         number = numbers.get((mark[1], int(mark[2])))
         return mark[0] if number is None else f"[{mark[1]} #{number} {mark[3]}]"
@@ -155,11 +155,11 @@ def image_mark(number: int, image: ImageFile) -> str:
     return f"[image #{number} {name}{size}]"
 
 
-def marks_in(line: str) -> Iterator[Mark]:
+def marks_in(line: str) -> Iterator[DraftMark]:
     """The marks in a line or text, from left to right."""
     for found in _MARK.finditer(line):
         kind: MarkKind = "paste" if found[1] == "paste" else "image"
-        yield Mark(kind, int(found[2]), found.start(), found.end())
+        yield DraftMark(kind, int(found[2]), found.start(), found.end())
 
 
 def mark_before(text: str) -> int:
@@ -175,7 +175,7 @@ def mark_after(text: str) -> int:
     return len(found[0]) if found else 0
 
 
-def _replaced(text: str, words_of: Callable[[MarkKind, int], str | None]) -> str:
+def _replace_marks(text: str, words_of: Callable[[MarkKind, int], str | None]) -> str:
     """`text` with each mark replaced by its words, if it has any."""
 
     def words(mark: re.Match[str]) -> str:

@@ -51,7 +51,7 @@ class PromptHistory:
         shortened, nothing changes.
         """
         added = self.drafts
-        self._drafts = _decoded(self._read())
+        self._drafts = _decode_all(self._read())
         for draft in added:
             self._remember(draft)
 
@@ -68,7 +68,7 @@ class PromptHistory:
             return
         try:
             make_private_dir(self._path.parent)
-            with _locked(self._path) as descriptor:
+            with _lock(self._path) as descriptor:
                 _write(descriptor, _encode(draft))
         except OSError:
             if not self._is_fault_told:
@@ -95,8 +95,8 @@ class PromptHistory:
 
     def _shorten(self, path: Path) -> None:
         temporary = path.with_name(f"{path.name}.{os.getpid()}")
-        with _locked(path):
-            kept = _newest(_decoded(read_regular_file(path).splitlines()).values())
+        with _lock(path):
+            kept = _newest(_decode_all(read_regular_file(path).splitlines()).values())
             handle = os.open(temporary, os.O_WRONLY | os.O_TRUNC | os.O_CREAT, 0o600)
             with os.fdopen(handle, "wb") as file:
                 file.writelines(kept)
@@ -104,7 +104,7 @@ class PromptHistory:
 
 
 @contextmanager
-def _locked(path: Path) -> Generator[int]:
+def _lock(path: Path) -> Generator[int]:
     """Open the file for appending and lock it, even against a file that replaces it.
 
     On a file system without locks, at worst a draft is lost that another program adds while this
@@ -150,7 +150,7 @@ def _newest(drafts: Iterable[Draft]) -> list[bytes]:
     return kept[::-1]
 
 
-def _decoded(lines: Iterable[bytes]) -> dict[str, Draft]:
+def _decode_all(lines: Iterable[bytes]) -> dict[str, Draft]:
     """The newest drafts by their text, oldest first."""
     drafts: dict[str, Draft] = {}
     for line in lines:

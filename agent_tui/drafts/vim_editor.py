@@ -11,10 +11,10 @@ from agent_tui.drafts.vim_motions import (
     OBJECTS,
     Buffer,
     Extent,
-    Goal,
+    MotionGoal,
     extent_to,
+    find_in_line,
     first_letter,
-    found_in_line,
     goal_of,
     line_end,
     line_start,
@@ -48,7 +48,7 @@ Unfinished: TypeAlias = Literal["unfinished"]
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class VimCommand:
     """A parsed command.
 
     Attributes:
@@ -69,7 +69,7 @@ def character_of(key: str) -> str:
     return key if len(key) == 1 else _NAMED.get(key, "")
 
 
-def parse(keys: str, *, is_visual: bool) -> Command | Unfinished | None:
+def parse(keys: str, *, is_visual: bool) -> VimCommand | Unfinished | None:
     """Parse `keys` as a command; ``unfinished`` if more keys must follow, None if invalid.
 
     Args:
@@ -82,28 +82,30 @@ def parse(keys: str, *, is_visual: bool) -> Command | Unfinished | None:
     before, operator, between, rest = found.groups(default="")
     count = int(before or 1) * int(between or 1) if before or between else None
     if is_visual and (operator or rest in _VISUAL or rest in _SELECTED):
-        return Command(operator or _SELECTED.get(rest, rest), count=count)
+        return VimCommand(operator or _SELECTED.get(rest, rest), count=count)
     if not is_visual and not operator and rest in _SHORT:
         operator, rest = _SHORT[rest]
     if not operator and rest[:1] == "r":
-        return Command("r", "", rest[1], count) if rest[1:] else "unfinished"
+        return VimCommand("r", "", rest[1], count) if rest[1:] else "unfinished"
     if not operator and not is_visual and rest in _NORMAL:
-        return Command(rest, count=count)
+        return VimCommand(rest, count=count)
     takes_objects = bool(operator) or is_visual
-    return _moved(Command(operator, "", "", count), rest, takes_objects=takes_objects)
+    return _with_target(VimCommand(operator, "", "", count), rest, takes_objects=takes_objects)
 
 
-def _moved(command: Command, keys: str, *, takes_objects: bool) -> Command | Unfinished | None:
+def _with_target(
+    command: VimCommand, keys: str, *, takes_objects: bool
+) -> VimCommand | Unfinished | None:
     """`command` with the target that `keys` name."""
     name, count = command.name, command.count
     if keys in MOTIONS:
-        return Command(name, keys, "", count)
+        return VimCommand(name, keys, "", count)
     if name and keys == name:
-        return Command(name, "line", "", count)
+        return VimCommand(name, "line", "", count)
     if keys[:1] in LETTER_MOTIONS and keys[1:]:
-        return Command(name, keys[0], keys[1], count)
+        return VimCommand(name, keys[0], keys[1], count)
     if takes_objects and keys[:1] in {"i", "a"} and keys[1:] in OBJECTS:
-        return Command(name, keys, "", count)
+        return VimCommand(name, keys, "", count)
     is_begun = keys in {"", "g", *LETTER_MOTIONS} or (takes_objects and keys in {"i", "a"})
     return "unfinished" if is_begun else None
 
@@ -142,8 +144,8 @@ class Vim:
         self._past: list[Buffer] = []
         self._future: list[Buffer] = []
         self._before_insert = self._inserted_at = Buffer("")
-        self._change: tuple[Command, str] | None = None
-        self._open: Command | None = None
+        self._change: tuple[VimCommand, str] | None = None
+        self._open: VimCommand | None = None
         self._found = ("", "")
         self._column: int | None = None
 
@@ -194,7 +196,7 @@ class Vim:
             return whole_lines(buffer.text, start, last)
         return Extent(start, min(last + 1, len(buffer.text)))
 
-    def _run(self, command: Command, buffer: Buffer) -> Buffer:
+    def _run(self, command: VimCommand, buffer: Buffer) -> Buffer:
         is_visual = self.mode != "normal"
         match command.name:
             case "" if command.target[0] in "ia":
@@ -239,7 +241,7 @@ class Vim:
         made = self._edit(replace(command, count=count or command.count), buffer)
         if not self.is_writing:
             return made
-        made = made.replaced(made.cursor, made.cursor, inserted, made.cursor + len(inserted))
+        made = made.replace_range(made.cursor, made.cursor, inserted, made.cursor + len(inserted))
         return self._leave_insert(made)
 
     # Insert mode
@@ -261,14 +263,14 @@ class Vim:
 
     # Changes
 
-    def _edit(self, command: Command, buffer: Buffer) -> Buffer:
+    def _edit(self, command: VimCommand, buffer: Buffer) -> Buffer:
         """Continue in insert mode; undo restores `before`."""
         is_visual = self.mode != "normal"
         extent = self.selection(buffer) if is_visual else self._extent(command, buffer)
         if extent is None:
             return buffer
         self.mode = "normal"
-        made = self._edited(command, buffer, extent, is_visual=is_visual)
+        made = self._apply(command, buffer, extent, is_visual=is_visual)
         self._column = None
         can_repeat = not is_visual and command.name != "y"
         if self.is_writing:
@@ -279,35 +281,35 @@ class Vim:
                 self._remember(buffer)
         return made
 
-    def _edited(
-        self, command: Command, buffer: Buffer, extent: Extent, *, is_visual: bool
+    def _apply(
+        self, command: VimCommand, buffer: Buffer, extent: Extent, *, is_visual: bool
     ) -> Buffer:
         text, start, end = buffer.text, extent.start, extent.end
         match command.name:
             case "d" | "c" | "y":
                 began = replace(buffer, cursor=start) if is_visual else buffer
-                return self._operated(command.name, began, extent)
+                return self._operate(command.name, began, extent)
             case "r":
                 new = "".join(old if old == "\n" else command.letter for old in text[start:end])
-                return buffer.replaced(start, end, new, start if is_visual else end - 1)
+                return buffer.replace_range(start, end, new, start if is_visual else end - 1)
             case "~":
-                made = buffer.replaced(start, end, text[start:end].swapcase(), start)
+                made = buffer.replace_range(start, end, text[start:end].swapcase(), start)
                 return made if is_visual else made.at(end)
             case "J":
                 lines = text.count("\n", start, end) + 1 if is_visual else command.count or 2
-                return _joined_lines(buffer.at(start), lines)
+                return _join_lines(buffer.at(start), lines)
             case "p" | "P" if is_visual:
                 return self._paste_over(buffer, extent, command.count or 1)
             case "p" | "P":
-                return self._pasted(buffer, command.count or 1, before=command.name == "P")
+                return self._put(buffer, command.count or 1, before=command.name == "P")
             case "o":
-                return self._insert(buffer, buffer.replaced(end, end, "\n", end + 1))
+                return self._insert(buffer, buffer.replace_range(end, end, "\n", end + 1))
             case "O":
-                return self._insert(buffer, buffer.replaced(start, start, "\n", start))
+                return self._insert(buffer, buffer.replace_range(start, start, "\n", start))
             case _:
                 return self._insert(buffer, replace(buffer, cursor=end))
 
-    def _extent(self, command: Command, buffer: Buffer) -> Extent | None:
+    def _extent(self, command: VimCommand, buffer: Buffer) -> Extent | None:
         """The range of a command in normal mode; None if it is not possible here.
 
         For inserting commands, `end` is the position. A motion without a goal stops an operator.
@@ -330,7 +332,7 @@ class Vim:
             case _:
                 return Extent(at, at)
 
-    def _target(self, command: Command, buffer: Buffer) -> Extent | None:
+    def _target(self, command: VimCommand, buffer: Buffer) -> Extent | None:
         text, at, target = buffer.text, buffer.cursor, command.target
         count = command.count or 1
         if target == "line":
@@ -344,7 +346,7 @@ class Vim:
             return Extent(at, at) if command.name == "c" and target in "lwW" else None
         return extent_to(text, at, goal, target)
 
-    def _operated(self, name: str, buffer: Buffer, extent: Extent) -> Buffer:
+    def _operate(self, name: str, buffer: Buffer, extent: Extent) -> Buffer:
         """Copy, cut or change an extent."""
         text, start, end = buffer.text, extent.start, extent.end
         self._register = Register(text[start:end], extent.lines)
@@ -355,25 +357,25 @@ class Vim:
             column = buffer.cursor - line_start(text, buffer.cursor)
             return replace(buffer, cursor=lines_away(text, buffer.cursor, -rows, column))
         if name == "c":
-            return self._insert(buffer, buffer.replaced(start, end, "", start))
+            return self._insert(buffer, buffer.replace_range(start, end, "", start))
         if not extent.lines:
-            return buffer.replaced(start, end, "", start).at(start)
+            return buffer.replace_range(start, end, "", start).at(start)
         if end < len(text):
             end += 1
         elif start > 0:
             start -= 1
-        left = buffer.replaced(start, end, "", start)
+        left = buffer.replace_range(start, end, "", start)
         return replace(left, cursor=first_letter(left.text, min(extent.start, len(left.text))))
 
-    def _pasted(self, buffer: Buffer, count: int, *, before: bool) -> Buffer:
+    def _put(self, buffer: Buffer, count: int, *, before: bool) -> Buffer:
         text, at, new = buffer.text, buffer.cursor, self._paste(count)
         if self._register.lines:
             place = line_start(text, at) if before else line_end(text, at)
-            made = buffer.replaced(place, place, f"{new}\n" if before else f"\n{new}", place)
+            made = buffer.replace_range(place, place, f"{new}\n" if before else f"\n{new}", place)
             return replace(made, cursor=first_letter(made.text, place + (not before)))
         place = at if before else min(at + 1, line_end(text, at))
         end = place if "\n" in new else max(place + len(new) - 1, place)
-        return buffer.replaced(place, place, new, end).at(end)
+        return buffer.replace_range(place, place, new, end).at(end)
 
     def _paste_over(self, buffer: Buffer, extent: Extent, count: int) -> Buffer:
         """Replace the selection with the register, and put the selection into the register."""
@@ -381,7 +383,7 @@ class Vim:
         self._register = Register(buffer.text[extent.start : extent.end], extent.lines)
         if register.lines and not extent.lines:
             new = f"\n{new}\n"
-        return buffer.replaced(extent.start, extent.end, new, extent.start).at(extent.start)
+        return buffer.replace_range(extent.start, extent.end, new, extent.start).at(extent.start)
 
     def _paste(self, count: int) -> str:
         text = self._register.text
@@ -390,7 +392,7 @@ class Vim:
 
     # Where motions lead
 
-    def _move(self, command: Command, buffer: Buffer) -> Buffer:
+    def _move(self, command: VimCommand, buffer: Buffer) -> Buffer:
         """Move the cursor; up and down beyond the text request another draft."""
         goal = self._goal(command, buffer)
         if command.target in "jk":
@@ -400,7 +402,7 @@ class Vim:
             self._column = END_OF_LINE if command.target == "$" else None
         return buffer if goal is None else buffer.at(goal.at)
 
-    def _goal(self, command: Command, buffer: Buffer) -> Goal | None:
+    def _goal(self, command: VimCommand, buffer: Buffer) -> MotionGoal | None:
         """The goal of a motion; that of ``f`` and the like is stored for ``;`` and ``,``."""
         text, at, motion = buffer.text, buffer.cursor, command.target
         if motion in ("j", "k"):
@@ -408,7 +410,11 @@ class Vim:
                 self._column = at - line_start(text, at)
             count = command.count or 1
             place = lines_away(text, at, count if motion == "j" else -count, self._column)
-            return None if line_start(text, place) == line_start(text, at) else Goal(place, "lines")
+            return (
+                None
+                if line_start(text, place) == line_start(text, at)
+                else MotionGoal(place, "lines")
+            )
         is_again = motion in (";", ",")
         if not is_again and not command.letter:
             return goal_of(text, at, motion, command.count)
@@ -420,12 +426,12 @@ class Vim:
         for number in range(command.count or 1):
             if place is None:
                 return None
-            place = found_in_line(text, place, how, letter, again=is_again or number > 0)
+            place = find_in_line(text, place, how, letter, again=is_again or number > 0)
         if place is None:
             return None
-        return Goal(place, "inclusive" if how in ("f", "t") else "exclusive")
+        return MotionGoal(place, "inclusive" if how in ("f", "t") else "exclusive")
 
-    def _select_object(self, command: Command, buffer: Buffer) -> Buffer:
+    def _select_object(self, command: VimCommand, buffer: Buffer) -> Buffer:
         found = object_at(buffer.text, buffer.cursor, command.target, command.count or 1)
         if found is None or found.start == found.end:
             return buffer
@@ -434,7 +440,7 @@ class Vim:
         return buffer.at(found.end - 1)
 
 
-def _joined_lines(buffer: Buffer, count: int) -> Buffer:
+def _join_lines(buffer: Buffer, count: int) -> Buffer:
     """Join `count` lines from the cursor's line on, with blanks between them."""
     for _ in range(max(count - 1, 1)):
         text = buffer.text
@@ -444,7 +450,7 @@ def _joined_lines(buffer: Buffer, count: int) -> Buffer:
         below = text[end + 1 : line_end(text, end + 1)].lstrip()
         start = line_end(text, end + 1) - len(below)
         is_bare = not below or below.startswith(")") or end == 0 or text[end - 1].isspace()
-        buffer = buffer.replaced(end, start, "" if is_bare else " ", end)
+        buffer = buffer.replace_range(end, start, "" if is_bare else " ", end)
     return buffer.at(buffer.cursor)
 
 

@@ -29,7 +29,7 @@ class Buffer:
         """The same text with the cursor at `cursor`, or on the last character of its line."""
         return replace(self, cursor=on_a_letter(self.text, cursor))
 
-    def replaced(self, start: int, end: int, by: str, cursor: int) -> "Buffer":
+    def replace_range(self, start: int, end: int, by: str, cursor: int) -> "Buffer":
         """The same with the text from `start` to `end` replaced."""
         return Buffer(self.text[:start] + by + self.text[end:], cursor)
 
@@ -44,7 +44,7 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
+class MotionGoal:
     """The goal of a motion, and whether an operator includes its character or lines."""
 
     at: int
@@ -93,7 +93,7 @@ def words_end(text: str, at: int, count: int, *, is_big: bool) -> int:
     return ends[min(count, len(ends)) - 1] if ends else at
 
 
-def found_in_line(text: str, at: int, how: str, letter: str, *, again: bool) -> int | None:
+def find_in_line(text: str, at: int, how: str, letter: str, *, again: bool) -> int | None:
     """The goal of ``f``, ``F``, ``t`` or ``T`` for `letter`; None if the line has none.
 
     `again`: ``t`` and ``T`` skip the letter beside the cursor.
@@ -109,7 +109,7 @@ def found_in_line(text: str, at: int, how: str, letter: str, *, again: bool) -> 
     return found - step if how in "tT" else found
 
 
-def goal_of(text: str, at: int, motion: str, count: int | None) -> Goal | None:
+def goal_of(text: str, at: int, motion: str, count: int | None) -> MotionGoal | None:
     """The goal of a motion without a letter; None if it has none.
 
     ``j`` and ``k``, which keep a column, use `lines_away`; ``f`` and the like `found_in_line`.
@@ -121,21 +121,21 @@ def goal_of(text: str, at: int, motion: str, count: int | None) -> Goal | None:
         case "l" | " ":
             place = min(at + times, line_end(text, at))
         case "0":
-            return Goal(line_start(text, at))
+            return MotionGoal(line_start(text, at))
         case "^":
-            return Goal(first_letter(text, at))
+            return MotionGoal(first_letter(text, at))
         case "$":
             end = line_end(text, lines_away(text, at, times - 1))
-            return Goal(max(end - 1, line_start(text, end)), "inclusive")
+            return MotionGoal(max(end - 1, line_start(text, end)), "inclusive")
         case "gg" | "G":
             row = (count or (1 if motion == "gg" else len(text) + 1)) - 1
-            return Goal(first_letter(text, lines_away(text, 0, row)), "lines")
+            return MotionGoal(first_letter(text, lines_away(text, 0, row)), "lines")
         case _:
             return _word_goal(text, at, motion, times)
-    return Goal(place) if place != at else None
+    return MotionGoal(place) if place != at else None
 
 
-def _word_goal(text: str, at: int, motion: str, times: int) -> Goal | None:
+def _word_goal(text: str, at: int, motion: str, times: int) -> MotionGoal | None:
     """The goal of ``w``, ``b``, ``e`` and their capitals."""
     words = [found.span() for found in _WORDS[motion.isupper()].finditer(text)]
     match motion.lower():
@@ -148,11 +148,11 @@ def _word_goal(text: str, at: int, motion: str, times: int) -> Goal | None:
         case _:
             ends = [end - 1 for start, end in words if end - 1 > at and end > start]
             place = ends[times - 1] if times <= len(ends) else max(len(text) - 1, at)
-            return Goal(place, "inclusive")
-    return Goal(place) if place != at else None
+            return MotionGoal(place, "inclusive")
+    return MotionGoal(place) if place != at else None
 
 
-def extent_to(text: str, at: int, goal: Goal, motion: str) -> Extent:
+def extent_to(text: str, at: int, goal: MotionGoal, motion: str) -> Extent:
     """The range of an operator between the cursor and the goal of a motion."""
     start, end = sorted((at, goal.at))
     if goal.kind == "lines":
@@ -216,8 +216,8 @@ def _object(text: str, at: int, name: str) -> Extent | None:
     if what == "p":
         return _paragraph(text, at, is_around=is_around)
     if what in _QUOTES:
-        return _quoted(text, at, what, is_around=is_around)
-    return _bracketed(text, at, _BRACKETS[what], is_around=is_around)
+        return _quotation(text, at, what, is_around=is_around)
+    return _bracket_block(text, at, _BRACKETS[what], is_around=is_around)
 
 
 def _word(text: str, at: int, runs: re.Pattern[str], *, is_around: bool) -> Extent:
@@ -237,7 +237,7 @@ def _word(text: str, at: int, runs: re.Pattern[str], *, is_around: bool) -> Exte
     return Extent(found[first][0], found[last][1])
 
 
-def _quoted(text: str, at: int, quote: str, *, is_around: bool) -> Extent | None:
+def _quotation(text: str, at: int, quote: str, *, is_around: bool) -> Extent | None:
     quotation = re.compile(rf"(\s*){quote}((?:\\.|[^{quote}\\])*){quote}(\s*)")
     for found in quotation.finditer(text, line_start(text, at), line_end(text, at)):
         if at <= found.end(2):
@@ -248,7 +248,7 @@ def _quoted(text: str, at: int, quote: str, *, is_around: bool) -> Extent | None
     return None
 
 
-def _bracketed(text: str, at: int, pair: str, *, is_around: bool) -> Extent | None:
+def _bracket_block(text: str, at: int, pair: str, *, is_around: bool) -> Extent | None:
     opens, closes = pair
     start = _opening(text, at, pair)
     if start < 0:

@@ -17,7 +17,7 @@ from agent_tui.agent.turn.network_questions import NETWORK
 from agent_tui.commands.command_output import command_output, excerpt, excerpt_lines
 from agent_tui.commands.core.front import CommandServices, Level
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
-from agent_tui.commands.core.registry import CalledCommand, UnknownCommand, built_in_commands
+from agent_tui.commands.core.registry import CalledCommand, UnknownCommand, load_commands
 from agent_tui.commands.event_lines import RetryLines, event_line, plan_steps, retry_line
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.events import (
@@ -174,7 +174,7 @@ async def print_command(
     Returns:
         `ExitCode.USAGE` for an unknown command, or one that needs a user or a screen.
     """
-    registry = built_in_commands(services.plugins)
+    registry = load_commands(services.plugins)
     servers = services.servers
     if servers is not None and ":" in line.partition(" ")[0]:  # it may be a server's prompt
         await servers.take_up(runtime.conversation.cwd, lambda _line: None)

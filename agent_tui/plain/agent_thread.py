@@ -95,7 +95,7 @@ class AgentThread:
         else:
             function()
 
-    async def asked_in_main(self, function: Callable[[], ValueT]) -> ValueT:
+    async def call_in_main(self, function: Callable[[], ValueT]) -> ValueT:
         """Returns the result of `function` in the main thread; call it on the event loop."""
         answer: Future[ValueT] = Future()
 

@@ -24,7 +24,7 @@ from agent_tui.commands.core.front import (
     page_lines,
 )
 from agent_tui.commands.core.registry import CommandRegistry
-from agent_tui.commands.core.short_words import counted
+from agent_tui.commands.core.short_words import count_text
 from agent_tui.commands.program import command_sections
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, ApprovalRequest, ApprovalRequested, SessionChanged
@@ -94,7 +94,7 @@ class PlainFront:
             self.agent.in_main(partial(self.narrator.tell, event))
             if isinstance(event, SessionChanged) and event.reason == "resumed":
                 log = self.runtime.conversation.log
-                opened = _opened_lines(log.name, self.runtime.conversation.log.path_entries())
+                opened = _resume_lines(log.name, self.runtime.conversation.log.path_entries())
                 self.agent.in_main(partial(self.lines.lines, opened))
 
     def show_thinking(self, is_shown: bool) -> None:
@@ -111,21 +111,21 @@ class PlainFront:
 
     async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
         """Ask for a letter."""
-        return await self.agent.asked_in_main(partial(self.asker.question, question))
+        return await self.agent.call_in_main(partial(self.asker.question, question))
 
     async def ask_text(self, question: TextQuestion) -> str | None:
         """Ask for a line."""
-        return await self.agent.asked_in_main(partial(self.asker.text, question))
+        return await self.agent.call_in_main(partial(self.asker.text, question))
 
     async def pick(self, wanted: Pickable[AnswerT]) -> AnswerT | str | None:
         """Ask for a number, or a name."""
         listing = await wanted.listing()
-        return await self.agent.asked_in_main(partial(self.asker.pick, listing))
+        return await self.agent.call_in_main(partial(self.asker.pick, listing))
 
     async def edit_file(self, path: Path) -> bool:
         """Open a file in the user's editor."""
         edit = partial(run_editor, editor_command(os.environ), path)
-        return await self.agent.asked_in_main(edit) == 0
+        return await self.agent.call_in_main(edit) == 0
 
     async def set_up_model(self) -> bool:
         """There is none but ``/model``."""
@@ -192,15 +192,15 @@ class PlainFront:
             self.lines.line()
             self.interrupt()
             return
-        self.narrator.heard()
+        self.narrator.note_input()
         self.agent.soon(lambda: self.runtime.pending_approvals.answer(request.id, answer))
 
 
-def _opened_lines(name: str, entries: Sequence[Entry]) -> list[str]:
+def _resume_lines(name: str, entries: Sequence[Entry]) -> list[str]:
     """The session that was opened, and its last messages."""
     messages = [entry.message for entry in entries if isinstance(entry, MessageEntry)]
     called = f" {printable_line(name)}" if name else ""
-    lines = [f"Session{called} opened, {counted(len(messages), 'message')}. The last ones:"]
+    lines = [f"Session{called} opened, {count_text(len(messages), 'message')}. The last ones:"]
     asked = next((m.text for m in reversed(messages) if isinstance(m, UserMessage)), "")
     replies = (m.text for m in reversed(messages) if isinstance(m, AssistantMessage) and m.text)
     if asked:

@@ -26,7 +26,7 @@ class Interrupts:
         self._is_reading = False
 
     @contextmanager
-    def caught(self) -> Generator[None]:
+    def handle_signals(self) -> Generator[None]:
         """Handle signals this way inside the block; ignored signals stay ignored."""
         before = {number: signal.getsignal(number) for number in (signal.SIGINT, *_ENDING)}
         caught = [number for number, handler in before.items() if handler != signal.SIG_IGN]

@@ -5,8 +5,8 @@ from typing import TypeAlias, assert_never
 from agent_tui.attachments import without_attachments
 from agent_tui.commands.command_output import CommandOutput, command_output, excerpt, excerpt_lines
 from agent_tui.commands.event_lines import (
+    RepeatFilter,
     RetryLines,
-    SaidOnce,
     event_line,
     plan_steps,
     turn_end_line,
@@ -177,7 +177,7 @@ class Narrator:
         self._thought_chars = 0
         self._told_todos: tuple[Todo, ...] = ()
         self._retries = RetryLines()
-        self._once = SaidOnce()
+        self._once = RepeatFilter()
         self.shows_thinking = False
 
     @property
@@ -189,11 +189,11 @@ class Narrator:
         """Prepare for an activity; `typed` is already visible on the terminal."""
         self._typed = typed
         self._tools.forget()
-        self._progress.spoken()
+        self._progress.note_line()
 
-    def heard(self) -> None:
+    def note_input(self) -> None:
         """Note that the user typed something, which delays the next line about long work."""
-        self._progress.spoken()
+        self._progress.note_line()
 
     def end(self) -> None:
         """Finish after the activity has ended, however it did."""
@@ -235,11 +235,17 @@ class Narrator:
             case TodosChanged():
                 self._plan(event.todos)
             case CompactionProgress():
-                self._progress.doing(_counted(f"Compacting: {event.phase}", event.summary_chars))
+                self._progress.doing(
+                    _progress_text(f"Compacting: {event.phase}", event.summary_chars)
+                )
             case BranchSummaryProgress():
-                self._progress.doing(_counted(f"Summarising: {event.phase}", event.summary_chars))
+                self._progress.doing(
+                    _progress_text(f"Summarising: {event.phase}", event.summary_chars)
+                )
             case ScopeProgress():
-                self._progress.doing(_counted(f"Summarising: {event.phase}", event.summary_chars))
+                self._progress.doing(
+                    _progress_text(f"Summarising: {event.phase}", event.summary_chars)
+                )
             case TurnFinished():
                 self._say(turn_end_line(event))
             case RetryScheduled():
@@ -266,7 +272,7 @@ class Narrator:
 
     def _think(self, text: str) -> None:
         self._thought_chars += len(text)
-        self._progress.doing(_counted("Thinking", self._thought_chars))
+        self._progress.doing(_progress_text("Thinking", self._thought_chars))
         if self.shows_thinking:
             self._voice.speak("Thinking:", text)
 
@@ -279,5 +285,5 @@ def _plan_line(todos: tuple[Todo, ...]) -> str:
     return f"Plan: {done} of {len(todos)} done.{now}"
 
 
-def _counted(what: str, chars: int) -> str:
+def _progress_text(what: str, chars: int) -> str:
     return f"{what}: {chars:,} characters" if chars else f"{what}."

@@ -62,11 +62,11 @@ class Asker:
         try:
             while True:
                 choices = _approval_choices(request)
-                typed = self.keyboard.line(f"{_offered(choices)}: ").strip()
+                typed = self.keyboard.line(f"{_choices_text(choices)}: ").strip()
                 typed = _letter(typed, choices)
                 is_plan = request.body_kind == "plan"
                 if is_plan and typed.lower() == "g":
-                    request = self._changed_plan(request)
+                    request = self._edit_plan(request)
                     continue
                 answer = approval_answer(typed, may_make_rule=bool(request.session_rule))
                 if is_plan and typed.lower() == "a":
@@ -84,7 +84,7 @@ class Asker:
             self.lines.line("Input ended, so the answer is no.")
             return ApprovalAnswer("no")
 
-    def _changed_plan(self, request: ApprovalRequest) -> ApprovalRequest:
+    def _edit_plan(self, request: ApprovalRequest) -> ApprovalRequest:
         """Let the user edit a plan; returns the same request if nothing changed."""
         try:
             plan = edited_text(request.body, _edit)
@@ -106,7 +106,7 @@ class Asker:
         self.lines.lines(f"{_INDENT}{fact.strip()}" for fact in question.facts if fact.strip())
         choices = tuple((choice.key, choice.label) for choice in question.choices)
         values = {choice.key: choice.value for choice in question.choices}
-        prompt = f"{_offered(choices)}; Enter alone: {question.unanswered}: "
+        prompt = f"{_choices_text(choices)}; Enter alone: {question.unanswered}: "
         try:
             while typed := self.keyboard.line(prompt).strip().lower():
                 if (letter := _letter(typed, choices)) in values:
@@ -196,7 +196,7 @@ def _approval_choices(request: ApprovalRequest) -> _Choices:
     return (("y", "once"), *rules, *by_parts, ("n", "no"), ("e", "no, with a comment"))
 
 
-def _offered(choices: _Choices) -> str:
+def _choices_text(choices: _Choices) -> str:
     return ", ".join(f"{letter} {label}" for letter, label in choices)
 
 

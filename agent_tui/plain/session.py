@@ -16,8 +16,8 @@ from agent_tui.commands.core.forms import form_filler
 from agent_tui.commands.core.front import CommandServices, has_model
 from agent_tui.commands.core.known_models import first_steps, trial_note
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
-from agent_tui.commands.core.registry import CalledCommand, UnknownCommand, built_in_commands
-from agent_tui.commands.core.short_words import counted
+from agent_tui.commands.core.registry import CalledCommand, UnknownCommand, load_commands
+from agent_tui.commands.core.short_words import count_text
 from agent_tui.commands.sessions import continue_wait, open_session
 from agent_tui.commands.trust import ask_about_started, ask_about_workspace
 from agent_tui.drafts.draft import Draft
@@ -96,16 +96,16 @@ def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO =
         front = PlainFront(
             runtime=options.runtime,
             services=options.services,
-            registry=built_in_commands(options.services.plugins),
+            registry=load_commands(options.services.plugins),
             agent=agent,
             lines=lines,
             narrator=Narrator(lines, Progress(time.monotonic)),
             asker=Asker(lines, Keyboard(source, interrupts.reading, TerminalInput(stdin))),
             warm=partial(_warm, agent, options),
         )
-        with interrupts.caught():
+        with interrupts.handle_signals():
             try:
-                Conversation(front, options, history).run()
+                PlainSession(front, options, history).run()
             finally:
                 agent.wait(options.runtime.aclose())
                 agent.wait(options.close())
@@ -119,7 +119,7 @@ def _warm(agent: AgentThread, options: PlainOptions) -> Future[None]:
     return agent.begin(work())
 
 
-class Conversation:
+class PlainSession:
     """Reads what the user types and handles it in order."""
 
     def __init__(self, front: PlainFront, options: PlainOptions, history: PromptHistory) -> None:
@@ -136,13 +136,13 @@ class Conversation:
         """Run from the greeting to the hint for resuming."""
         front, options = self._front, self._options
         self._greet()
-        self._guarded(self._open)
+        self._guard(self._open)
         if options.first_prompt:
-            self._guarded(
+            self._guard(
                 partial(self._take, TypedMessage(options.first_prompt), is_on_terminal=False)
             )
         while not front.leaves:
-            self._guarded(self._turn)
+            self._guard(self._turn)
         front.lines.lines(self._way_back())
 
     def _greet(self) -> None:
@@ -208,7 +208,7 @@ class Conversation:
             return
         self._is_leaving = False
         if typed.is_pasted:
-            more = counted(typed.text.count("\n"), "more line")
+            more = count_text(typed.text.count("\n"), "more line")
             front.say(f"Pasted, with {more}: sent as one message.")
         if typed.text:
             self._remember(typed.text)
@@ -216,7 +216,7 @@ class Conversation:
 
     def _take(self, typed: TypedMessage, *, is_on_terminal: bool = True) -> None:
         text, front = typed.text, self._front
-        called = None if typed.is_pasted else self._wait(self._called(text))
+        called = None if typed.is_pasted else self._wait(self._read_command(text))
         if isinstance(called, CalledCommand):
             self._wait(called.run(front))
         elif isinstance(called, UnknownCommand):
@@ -231,7 +231,7 @@ class Conversation:
         elif self._wait(has_model(front)):
             self._wait(front.send_typed(text) if is_on_terminal else front.send(text))
 
-    async def _called(self, text: str) -> CalledCommand | UnknownCommand | None:
+    async def _read_command(self, text: str) -> CalledCommand | UnknownCommand | None:
         if text.startswith("/"):
             await self._prompt_files.refresh()
         return self._front.registry.read(text)
@@ -240,7 +240,7 @@ class Conversation:
         """Run `work`, and report on it meanwhile if it takes long."""
         return self._front.agent.wait(work, self._front.narrator.tick)
 
-    def _guarded(self, work: Callable[[], None]) -> None:
+    def _guard(self, work: Callable[[], None]) -> None:
         """Run `work`; an error becomes one line, and the conversation continues."""
         try:
             work()

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO
 
-from agent_tui.commands.core.short_words import counted
+from agent_tui.commands.core.short_words import count_text
 from agent_tui.safe_text import safe_text
 from agent_tui.secret_text import mask_values
 
@@ -75,7 +75,7 @@ class Progress:
         """Set what is running now; empty for nothing."""
         self._now = text
 
-    def spoken(self) -> None:
+    def note_line(self) -> None:
         """Note that something else was written, which shows that the program is alive."""
         self._quiet_since_s = self._clock()
         self._pause_s = FIRST_AFTER_S
@@ -162,7 +162,7 @@ class Voice:
         """Write each of `texts` as a line."""
         self.end()
         self._lines.lines(texts)
-        self._progress.spoken()
+        self._progress.note_line()
 
     def speak(self, speaker: str, text: str) -> None:
         """Write the next text of `speaker`, one or more whole sentences at a time."""
@@ -175,7 +175,7 @@ class Voice:
             self._lines.piece(f"{speaker} ")
         if whole := self._cutter.add(text):
             self._lines.piece(whole)
-            self._progress.spoken()
+            self._progress.note_line()
 
     def end(self) -> None:
         """Write the rest of a speaker's text."""
@@ -183,7 +183,7 @@ class Voice:
             self._speaker = ""
             self._lines.piece(self._cutter.rest())
             self._lines.end_line()
-            self._progress.spoken()
+            self._progress.note_line()
 
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -198,12 +198,12 @@ def diff_words(diff: str) -> list[str]:
     changes = list(_changes(diff))
     added = sum(label.endswith(" added:") for label, _ in changes)
     removed = sum(label.endswith(" removed:") for label, _ in changes)
-    counts = f"{counted(added, 'line')} added, {counted(removed, 'line')} removed."
+    counts = f"{count_text(added, 'line')} added, {count_text(removed, 'line')} removed."
     files = [text for label, text in changes if label == "File:"]
     if len(files) == 1:
         changes = [change for change in changes if change[0] != "File:"]
-        counts = f"{_shown(files[0])}: {counts}"
-    return [counts, *(f"{label} {_shown(text)}" for label, text in changes)]
+        counts = f"{_safe_line(files[0])}: {counts}"
+    return [counts, *(f"{label} {_safe_line(text)}" for label, text in changes)]
 
 
 def _changes(diff: str) -> Iterator[tuple[str, str]]:
@@ -232,5 +232,5 @@ def _changes(diff: str) -> Iterator[tuple[str, str]]:
             yield "Also:", line
 
 
-def _shown(text: str) -> str:
+def _safe_line(text: str) -> str:
     return safe_text(text, keep_newlines=False)

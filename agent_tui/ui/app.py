@@ -28,7 +28,7 @@ from agent_tui.drafts.draft import Draft
 from agent_tui.errors import AgentTuiError
 from agent_tui.key_actions import KeyMap, keys_in_force, put_in_force
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.keys import APP_BINDINGS, NEED_THE_CHAT, NOT_OVER_SCREENS, bound
+from agent_tui.ui.keys import APP_BINDINGS, NEED_THE_CHAT, NOT_OVER_SCREENS, bind_keys
 from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.status.status_bar import StatusBar
 from agent_tui.ui.terminal.input import ASK_BACKGROUND, BackgroundTold, TerminalDriver
@@ -41,7 +41,7 @@ from agent_tui.ui.theme.themes import (
     LIGHT,
     WIDTH_CLASSES,
     own_themes,
-    wanted_theme,
+    theme_or_default,
 )
 from agent_tui.ui.window import Window
 
@@ -97,7 +97,7 @@ class AgentApp(App[UiOutcome]):
         self.VERTICAL_BREAKPOINTS = list(HEIGHT_CLASSES)
         for own_theme in own_themes():
             self.register_theme(own_theme)
-        self.theme = wanted_theme(theme, frozenset(self.available_themes))
+        self.theme = theme_or_default(theme, frozenset(self.available_themes))
         self.prompt = Prompt()
         self.status = StatusBar(folder)
         self.window = Window(
@@ -179,7 +179,7 @@ class AgentApp(App[UiOutcome]):
         if not (theme := options.settings.theme):
             return ()
         self._theme_to_mend = ""
-        self.theme = wanted_theme(theme, frozenset(self.available_themes))
+        self.theme = theme_or_default(theme, frozenset(self.available_themes))
         if theme in self.available_themes:
             return ()
         return (f"No theme is named {theme}. /theme lists them.",)
@@ -276,14 +276,14 @@ class AgentApp(App[UiOutcome]):
     # Messages of the prompt
 
     @on(Prompt.Submitted)
-    def _submitted(self, event: Prompt.Submitted) -> None:
+    def _take_draft(self, event: Prompt.Submitted) -> None:
         if self.loaded is None:
             self._early_drafts.append(event.draft)
         else:
             self.loaded.controller.submit(event.draft)
 
     @on(Prompt.Refused)
-    def _refused(self, event: Prompt.Refused) -> None:
+    def _show_refusal(self, event: Prompt.Refused) -> None:
         self.notify(event.reason, severity="warning")
 
     @on(Prompt.HistoryWanted)
@@ -309,9 +309,9 @@ class AgentApp(App[UiOutcome]):
             self.loaded.controller.dispatch("/help")
 
     @on(Prompt.Typed)
-    def _typed(self) -> None:
+    def _note_typing(self) -> None:
         if self.loaded is not None:
-            self.loaded.controller.typed()
+            self.loaded.controller.note_typing()
             self.loaded.view.person_typed()
 
     # Messages of widgets that are not imported before the first paint, bound by their names
@@ -319,14 +319,14 @@ class AgentApp(App[UiOutcome]):
     def on_approval_panel_answered(self, event: "ApprovalPanel.Answered") -> None:
         """The user answered."""
         self.view.person_acted()
-        self.prompt.area.answered_by(event.key)
+        self.prompt.area.note_answer(event.key)
         self.controller.answer_approval(event.request_id, event.answer)
 
     def on_approval_panel_plan_to_edit(self, event: "ApprovalPanel.PlanToEdit") -> None:
         """Let the user edit a plan before they decide on it."""
-        from agent_tui.ui.prompt.editor import edited_text
+        from agent_tui.ui.prompt.editor import edit_text
 
-        plan = edited_text(self, event.plan)
+        plan = edit_text(self, event.plan)
         if plan is not None:
             self.view.widgets.approval.change_plan(plan)
 
@@ -394,7 +394,7 @@ class AgentApp(App[UiOutcome]):
     def use_keys(self, keys: KeyMap) -> None:
         """Use `keys` here, in the prompt and in texts from now on."""
         put_in_force(keys)
-        self._bindings = BindingsMap(bound(APP_BINDINGS, keys))
+        self._bindings = BindingsMap(bind_keys(APP_BINDINGS, keys))
         self.prompt.area.use_keys(keys)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -408,7 +408,7 @@ class AgentApp(App[UiOutcome]):
         from agent_tui.ui.chat.find_bar import close_find
 
         if close_find(self):
-            self.controller.typed()
+            self.controller.note_typing()
         else:
             self.controller.interrupt()
 

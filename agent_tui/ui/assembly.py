@@ -12,7 +12,7 @@ from functools import partial
 from agent_tui.agent.turn.user_message import image_refusal
 from agent_tui.commands.core.command import Completions
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
-from agent_tui.commands.core.registry import CommandRegistry, built_in_commands
+from agent_tui.commands.core.registry import CommandRegistry, load_commands
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.tools.files.walk import relative_files
 from agent_tui.ui.approval.panel import ApprovalPanel
@@ -79,7 +79,7 @@ def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> Loade
     view = EventView(options, widgets, StatusView(window, options, widgets))
     turns = TurnRunner(options.runtime, view, window.start_work, view.give_back)
     setup = ModelSetup(window, options, view)
-    registry = built_in_commands(options.plugins)
+    registry = load_commands(options.plugins)
     front = ScreenFront(window, options, view, turns, registry, setup)
     prompt_files = PromptFileCommands(
         registry, options.runtime, lambda text: view.say(text, "warning"), options.servers

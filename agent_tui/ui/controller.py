@@ -238,7 +238,7 @@ class Controller:
 
     # Keys
 
-    def typed(self) -> None:
+    def note_typing(self) -> None:
         """Note that a key changed the prompt: an earlier Esc no longer counts."""
         self._escaped_at = None
 

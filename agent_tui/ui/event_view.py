@@ -65,15 +65,19 @@ from agent_tui.sessions.replay.goals import goal_event
 from agent_tui.sessions.replay.notes import ended_line
 from agent_tui.sessions.replay.pins import pinned_line
 from agent_tui.ui.chat.activity_line import ActivityState
-from agent_tui.ui.chat.compaction_blocks import entered_block, finished_block, left_blocks
+from agent_tui.ui.chat.compaction_blocks import (
+    compaction_block,
+    scope_end_blocks,
+    scope_start_block,
+)
 from agent_tui.ui.chat.earlier_chat import EarlierChat
 from agent_tui.ui.chat.history_blocks import (
     REPLY_MARKS,
     bash_block,
     blocks_of,
     call_title,
-    finished_tool,
     user_block,
+    with_result,
 )
 from agent_tui.ui.chat.welcome import welcome_block
 from agent_tui.ui.chat.widgets import ChatWidgets
@@ -131,7 +135,7 @@ class EventView:
             case TurnStarted():
                 self._work("Waiting for the model")
             case UserMessageAdded():
-                chat.append(self._said(event))
+                chat.append(self._user_block(event))
             case ReplyStarted():
                 chat.start_reply()
                 self._work("Waiting for the model")
@@ -200,7 +204,7 @@ class EventView:
             case CompactionProgress():
                 self._progress(f"Compacting: {event.phase}", event.summary_chars)
             case CompactionFinished():
-                chat.append(finished_block(event))
+                chat.append(compaction_block(event))
             case CompactionFailed():
                 chat.tell(NoticeBlock("warning", event.message))
             case BranchSummaryProgress():
@@ -213,11 +217,11 @@ class EventView:
                 if ending in ("met", "stopped"):  # otherwise the end of the turn says why
                     chat.append(NoticeBlock("info", event.reason))
             case ScopeEntered():
-                chat.append(entered_block(event.label))
+                chat.append(scope_start_block(event.label))
             case ScopeProgress():
                 self._progress(f"Summarising: {event.phase}", event.summary_chars)
             case ScopeLeft():
-                for block in left_blocks(event):
+                for block in scope_end_blocks(event):
                     chat.append(block)
             case SessionChanged():
                 self._session(event)
@@ -237,7 +241,7 @@ class EventView:
         self.status.follow(event)
         self.widgets.tour.follow(event)
 
-    def _said(self, event: UserMessageAdded) -> UserBlock:
+    def _user_block(self, event: UserMessageAdded) -> UserBlock:
         if event.image_count:
             for entry in reversed(self._runtime.conversation.log.entries):
                 match entry:
@@ -321,7 +325,7 @@ class EventView:
 
     def clear_prompt(self) -> None:
         """Empty the prompt; its contents go into the history."""
-        draft = self.widgets.prompt.draft.trimmed()
+        draft = self.widgets.prompt.draft.trim()
         if not draft.is_empty:
             self._remember(draft)
         self.widgets.prompt.clear()
@@ -397,7 +401,7 @@ class EventView:
         """Stop counting time while waiting for the user."""
         self._relabel("Waiting for your answer", 0)
         if (state := self.widgets.activity.state) is not None:
-            self.widgets.activity.show(state.paused(self._clock()))
+            self.widgets.activity.show(state.with_pause(self._clock()))
 
     def _end_reply(self, event: ReplyFinished) -> None:
         """Finish a reply; an error is reported with the retry, or at the end of the turn."""
@@ -416,7 +420,7 @@ class EventView:
         running = self._running.pop(event.call_id, None)
         if running is None or not isinstance(running.block, ToolBlock):
             return
-        block = finished_tool(running.block, event.message, self._plan)
+        block = with_result(running.block, event.message, self._plan)
         self.widgets.transcript.replace(running.place, block)
         if not self._asked:
             others = [
@@ -436,7 +440,7 @@ class EventView:
         if running is not None and isinstance(running.block, ToolBlock):
             self._relabel(f"Running {running.block.name}", 0)
         if (state := self.widgets.activity.state) is not None:
-            self.widgets.activity.show(state.resumed(self._clock()))
+            self.widgets.activity.show(state.without_pause(self._clock()))
         self.widgets.approval.resolve(event.request_id)
         self.widgets.plan.make_room("line" if self.widgets.approval.request else "steps")
 

@@ -45,7 +45,7 @@ AREA_BINDINGS: tuple[Binding, ...] = (
 """Of the prompt's text field, besides those every text field has."""
 
 
-def bound(bindings: Iterable[Binding], keys: KeyMap) -> list[Binding]:
+def bind_keys(bindings: Iterable[Binding], keys: KeyMap) -> list[Binding]:
     """`bindings` with the keys that `keys` gives their actions, one for each key."""
     return [
         binding.with_key(key)

@@ -108,7 +108,7 @@ def wrap_text(text: str, style: Style, width: int, *, words: bool = True) -> lis
     return rows
 
 
-def prefixed(lines: Iterable[Line], first: Runs, rest: Runs | None = None) -> list[Line]:
+def prefix_lines(lines: Iterable[Line], first: Runs, rest: Runs | None = None) -> list[Line]:
     """`lines` with decoration before them: `first` on the first row, `rest` on the others."""
     heads = (tuple(first), tuple(first if rest is None else rest))
     sizes = tuple(sum(len(segment.text) for segment in head) for head in heads)
@@ -122,7 +122,7 @@ def prefixed(lines: Iterable[Line], first: Runs, rest: Runs | None = None) -> li
     ]
 
 
-def padded(line: Line, width: int, style: Style, label: str = "") -> Line:
+def pad_line(line: Line, width: int, style: Style, label: str = "") -> Line:
     """`line` padded to `width` cells, with `label` at its right end if it fits."""
     room = width - line.cells
     if room <= 0:
@@ -137,7 +137,7 @@ def padded(line: Line, width: int, style: Style, label: str = "") -> Line:
     )
 
 
-def copied_text(lines: Iterable[Line]) -> str:
+def text_to_copy(lines: Iterable[Line]) -> str:
     """The source text of rows: wrapped rows are joined again, decoration is left out."""
     pieces: list[str] = []
     for line in lines:

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.user_message import QueuedMessage, image_refusal
-from agent_tui.drafts.draft import Draft, joined
+from agent_tui.drafts.draft import Draft, join_drafts
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, Notice, QueueChanged, UserMessageAdded
 from agent_tui.messages import ImageContent
@@ -192,7 +192,7 @@ class TurnRunner:
         if self._interrupted or self._view.last_outcome == "error":
             self.take_back_queue()
         elif drafts := self._dequeue_all():
-            self.send(joined(drafts))
+            self.send(join_drafts(drafts))
 
     def _show(self, events: Sequence[AgentEvent]) -> None:
         for event in events:

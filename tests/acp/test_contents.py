@@ -1,7 +1,7 @@
 from pathlib import Path
 from typing import Any
 
-from agent_tui.acp.contents import asked_about, changed_files, fenced, in_lines
+from agent_tui.acp.contents import file_diffs, fence, in_lines, question_contents
 from agent_tui.events import ApprovalRequest
 from agent_tui.tools.files.diffs import unified_diff
 
@@ -11,12 +11,12 @@ def request(body: str, kind: Any, reason: str = "changes a file") -> ApprovalReq
 
 
 def asked(body: str, kind: str, folder: Path, reason: str = "changes a file") -> list[Any]:
-    return list(asked_about(request(body, kind, reason), folder))
+    return list(question_contents(request(body, kind, reason), folder))
 
 
 def test_a_block_is_not_ended_by_what_is_in_it():
-    assert fenced("ls\n", "sh") == "```sh\nls\n```"
-    assert fenced("a\n```\nb") == "````\na\n```\nb\n````"
+    assert fence("ls\n", "sh") == "```sh\nls\n```"
+    assert fence("a\n```\nb") == "````\na\n```\nb\n````"
     assert in_lines("a\nb") == "a  \nb"
 
 
@@ -41,7 +41,7 @@ def test_a_change_of_other_text_than_is_on_the_disk_is_shown_as_it_is(tmp_path: 
     (tmp_path / "a.py").write_text("other\n")
     diff = unified_diff("x\n", "y\n", "a.py").text
     (shown,) = asked(diff, "diff", tmp_path, "")
-    assert shown.content.text == fenced(diff, "diff")
+    assert shown.content.text == fence(diff, "diff")
     (command,) = asked("rm -r *", "command", tmp_path, "")
     assert command.content.text == "```sh\nrm -r *\n```"
 
@@ -49,6 +49,6 @@ def test_a_change_of_other_text_than_is_on_the_disk_is_shown_as_it_is(tmp_path: 
 def test_a_change_that_was_made_is_told_with_both_sides(tmp_path: Path):
     (tmp_path / "a.py").write_text("y\n")
     diff = unified_diff("x\n", "y\n", "a.py").text
-    made: Any = changed_files(diff, tmp_path)[0]
+    made: Any = file_diffs(diff, tmp_path)[0]
     assert (made.old_text, made.new_text) == ("x\n", "y\n")
-    assert changed_files(unified_diff("x\n", "z\n", "a.py").text, tmp_path) == []
+    assert file_diffs(unified_diff("x\n", "z\n", "a.py").text, tmp_path) == []

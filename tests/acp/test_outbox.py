@@ -6,7 +6,7 @@ import pytest
 from acp import Client
 
 from agent_tui.acp.editor import Outbox, Outgoing
-from agent_tui.acp.updates import said
+from agent_tui.acp.updates import chat_message
 
 
 class Editor:
@@ -27,7 +27,7 @@ class Editor:
 async def test_more_updates_than_an_editor_reads_at_once_all_arrive_in_order():
     editor = Editor()
     outbox = Outbox(cast(Client, editor), "s1")
-    updates = [said(str(number)) for number in range(20_000)]
+    updates = [chat_message(str(number)) for number in range(20_000)]
     for update in updates:
         outbox.put(update)
     await outbox.flush()
@@ -50,7 +50,7 @@ async def test_one_that_cannot_be_sent_holds_back_none_and_is_told_in_the_log(
 ):
     editor = Editor(None, fault)
     outbox = Outbox(cast(Client, editor), "s1")
-    updates = [said("one"), said("two"), said("three")]
+    updates = [chat_message("one"), chat_message("two"), chat_message("three")]
     for update in updates:
         outbox.put(update)
     await outbox.aclose()

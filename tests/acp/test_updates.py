@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from acp.schema import AgentThoughtChunk
 
-from agent_tui.acp.updates import Updates, replayed
+from agent_tui.acp.updates import Updates, replay_updates
 from agent_tui.events import (
     AgentEvent,
     CompactionFinished,
@@ -77,7 +77,7 @@ def test_a_session_that_is_loaded_says_why_a_summary_has_no_model():
         tokens_after=2_000,
         details=details,
     )
-    (update,) = replayed([entry], Path("/w"))
+    (update,) = replay_updates([entry], Path("/w"))
     assert cast(Any, update).content.text.strip("\n*") == (
         "Context compacted from 9,000 to 2,000 tokens. No key."
     )

@@ -7,7 +7,7 @@ import pytest
 
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.commands.core.plugin_kinds import EXPORTS
-from agent_tui.commands.core.registry import built_in_commands
+from agent_tui.commands.core.registry import load_commands
 from agent_tui.errors import SessionError
 from agent_tui.sessions.entries import Header
 from agent_tui.sessions.export.formats import EXPORT_FORMATS, MARKDOWN, export_target, exported
@@ -90,7 +90,7 @@ def test_it_writes_no_keys_and_its_failure_is_an_error_that_names_it() -> None:
 @pytest.mark.usefixtures("site")
 def test_the_hint_of_the_command_names_it() -> None:
     plugins = load_plugins(["plain-plugin"], [], (EXPORTS,))
-    export = built_in_commands(plugins).find("export")
+    export = load_commands(plugins).find("export")
     assert export is not None
     assert export.argument_hint == "[md|html|jsonl|atif|plain|leaking|faulty] [path]"
 

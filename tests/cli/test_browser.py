@@ -24,7 +24,7 @@ async def test_an_empty_line_is_no_answer_and_the_terminal_is_left_alone_afterwa
     master, slave = os.openpty()
     try:
         async with listening_callback() as callback:
-            waiting = asyncio.ensure_future(callback.brought(slave))
+            waiting = asyncio.ensure_future(callback.wait_for_values(slave))
             os.write(master, b"\n  \nthe code\n")
             assert await waiting == {"code": "the code"}
         assert not asyncio.get_running_loop().remove_reader(slave)

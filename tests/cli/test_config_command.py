@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.folders import kept_trust
+from agent_tui.cli.folders import load_trust
 from agent_tui.cli.main import run
 from agent_tui.config import Settings, load_settings
 
@@ -33,7 +33,7 @@ def project_file(text: str, *, trusted: bool) -> Path:
     file = Path.cwd() / ".agent-tui" / "config.toml"
     file.write_text(text)
     if trusted:
-        kept_trust().decide(Path.cwd(), "trusted")
+        load_trust().decide(Path.cwd(), "trusted")
     return file
 
 

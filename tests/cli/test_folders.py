@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.cli.arguments import Arguments, parse_arguments
-from agent_tui.cli.folders import added_folders, folder_trust, instructions_not_obeyed
+from agent_tui.cli.folders import folder_trust, folders_to_add, instructions_not_obeyed
 from agent_tui.errors import UsageError
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.permissions.trust_file import TrustFile
@@ -37,7 +37,7 @@ def with_added(*folders: Path | str) -> Arguments:
 
 def added(project: Path, *folders: Path | str) -> tuple[Path, ...]:
     home = project.parent / "home"
-    return added_folders(with_added(*folders), trust(home), (home / "state",))
+    return folders_to_add(with_added(*folders), trust(home), (home / "state",))
 
 
 def test_folders_are_taken_once_resolved_and_not_where_the_first_one_holds_them(project: Path):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from agent_tui.cli.folders import kept_trust
+from agent_tui.cli.folders import load_trust
 from agent_tui.cli.main import run
 from agent_tui.config import load_settings
 
@@ -70,7 +70,7 @@ def test_what_cannot_be_a_server_is_refused_and_nothing_written(folders, capsys,
 def test_a_projects_server_is_allowed_and_refused_without_a_screen(folders, capsys):
     assert listed(capsys) == {}
     assert run(["mcp", "allow", "theirs"]) == 1
-    kept_trust().decide(Path.cwd(), "trusted")
+    load_trust().decide(Path.cwd(), "trusted")
     assert listed(capsys) == {"theirs": "not asked"}
     assert run(["mcp", "allow", "theirs"]) == 0
     assert "run 'a b'" in capsys.readouterr().out

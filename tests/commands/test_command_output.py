@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.commands.command_output import Excerpt, command_output, excerpt, excerpt_lines
+from agent_tui.commands.command_output import OutputExcerpt, command_output, excerpt, excerpt_lines
 from agent_tui.messages import Job, TextContent, ToolDetails, ToolResultMessage
 from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.processes.output import CommandOutput
@@ -104,6 +104,6 @@ def test_what_is_shown_and_what_is_counted_is_all(
 
 
 def test_an_output_that_is_shown_whole_has_no_gap():
-    assert excerpt("a\nb\n\n") == Excerpt((), 0, ("a", "b"))
+    assert excerpt("a\nb\n\n") == OutputExcerpt((), 0, ("a", "b"))
     assert excerpt("\n".join("abcdef")).hidden == 0
-    assert excerpt("") == Excerpt((), 0, ())
+    assert excerpt("") == OutputExcerpt((), 0, ())

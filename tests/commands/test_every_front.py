@@ -12,7 +12,7 @@ import agent_tui.commands
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
-from agent_tui.commands.core.registry import built_in_commands
+from agent_tui.commands.core.registry import load_commands
 from agent_tui.headless.printer import ExitCode, print_command
 from agent_tui.messages import BashExecutionMessage, UserMessage
 from agent_tui.providers.base import ModelRequest
@@ -22,7 +22,7 @@ from tests.support.leaping_clock import leaping_time
 from tests.support.runtime import GOOD_SUMMARY, Stage
 from tests.ui.app_support import Ui, answer, running_app, said
 
-COMMANDS = built_in_commands().commands
+COMMANDS = load_commands().commands
 ARGUMENTS = {
     "btw": "what was that?",
     "loop": "2 again",

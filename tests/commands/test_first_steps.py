@@ -3,7 +3,7 @@
 import pytest
 
 from agent_tui.commands.core.known_models import first_steps, trial_note
-from agent_tui.commands.core.registry import built_in_commands
+from agent_tui.commands.core.registry import load_commands
 from agent_tui.providers.base import ModelInfo
 
 LARGE = ModelInfo("anthropic/claude-sonnet-5", 200_000, 64_000)
@@ -25,4 +25,4 @@ def test_a_model_for_work_is_asked_about_the_project():
 def test_every_command_that_is_proposed_exists(info: ModelInfo):
     commands = [step for step, _ in first_steps(info) if step.startswith("/")]
     assert commands
-    assert set(commands) <= {f"/{name}" for name in built_in_commands().own_names}
+    assert set(commands) <= {f"/{name}" for name in load_commands().own_names}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.commands.event_lines import SaidOnce
+from agent_tui.commands.event_lines import RepeatFilter
 from agent_tui.events import (
     CutReplyDropped,
     ReplyDiscarded,
@@ -27,7 +27,7 @@ async def no_sleep(_delay_s: float) -> None:
 async def shown(tmp_path: Path, replies: Sequence[Reply]) -> list[str]:
     """What stands there after each try, of a turn and of one that goes on from it."""
     runtime = Stage(tmp_path).runtime([*replies, *replies], sleep=no_sleep)
-    once, tries = SaidOnce(), [""]
+    once, tries = RepeatFilter(), [""]
     for events in (await collect(runtime.submit("hi")), await collect(runtime.submit("again"))):
         for event in (said for one in events for said in once.of(one)):
             match event:
@@ -78,7 +78,7 @@ async def test_no_words_are_said_twice_and_none_is_lost(
 
 
 async def test_words_that_were_held_back_are_not_said_to_count_no_more() -> None:
-    once = SaidOnce()
+    once = RepeatFilter()
     part = AssistantMessage.model_validate(
         {
             "role": "assistant",

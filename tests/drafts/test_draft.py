@@ -6,7 +6,7 @@ from agent_tui.drafts.draft import (
     DraftImage,
     image_mark,
     is_large,
-    joined,
+    join_drafts,
     mark_after,
     mark_before,
     paste_mark,
@@ -40,7 +40,7 @@ def test_a_mark_the_person_typed_without_a_paste_is_text():
 
 
 def test_trimming_forgets_pastes_whose_mark_was_deleted():
-    draft = Draft("  [paste #1 +2 lines] ", {1: "a", 2: "b"}).trimmed()
+    draft = Draft("  [paste #1 +2 lines] ", {1: "a", 2: "b"}).trim()
     assert draft == Draft("[paste #1 +2 lines]", {1: "a"})
 
 
@@ -80,7 +80,7 @@ def test_an_image_is_sent_as_one_and_its_path_where_that_cannot_be():
 def test_drafts_are_put_together_with_their_pastes_and_images():
     one = Draft("[paste #1 +10 lines] [image #1 shot.png 800x600]", {1: "one"}, {1: IMAGE})
     two = Draft("[paste #3 +10 lines] [paste #9 +1 lines]", {3: "two"})
-    both = joined((one, two, one))
+    both = join_drafts((one, two, one))
     assert both.full_text == (
         "one /tmp/my shot.png\n\ntwo [paste #9 +1 lines]\n\none /tmp/my shot.png"
     )
@@ -90,8 +90,8 @@ def test_drafts_are_put_together_with_their_pastes_and_images():
 def test_what_an_editor_left_alone_is_a_mark_again():
     pasted = "\n".join("abc" * 10)
     draft = Draft("before [paste #1 +29 lines] after", {1: pasted})
-    assert draft.folded(f"more before {pasted} after") == Draft(
+    assert draft.fold(f"more before {pasted} after") == Draft(
         "more before [paste #1 +29 lines] after", {1: pasted}
     )
-    changed = draft.folded("before a\nb after")
+    changed = draft.fold("before a\nb after")
     assert changed.text == "before a\nb after"

@@ -7,14 +7,14 @@ from contextlib import nullcontext
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
-from agent_tui.commands.core.registry import built_in_commands
+from agent_tui.commands.core.registry import load_commands
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.plain.agent_thread import AgentThread
 from agent_tui.plain.front import PlainFront
 from agent_tui.plain.keyboard import Keyboard
 from agent_tui.plain.narrator import Narrator
 from agent_tui.plain.questions import Asker
-from agent_tui.plain.session import Conversation, PlainOptions
+from agent_tui.plain.session import PlainOptions, PlainSession
 from agent_tui.plain.voice import LineWriter, Progress
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from tests.support.runtime import Stage
@@ -111,7 +111,7 @@ def talk(
         front = PlainFront(
             runtime=runtime,
             services=options.services,
-            registry=built_in_commands(),
+            registry=load_commands(),
             agent=agent,
             lines=lines,
             narrator=Narrator(lines, Progress(lambda: 0.0)),
@@ -119,7 +119,7 @@ def talk(
             warm=lambda: None,
         )
         try:
-            Conversation(front, options, PromptHistory(options.history_file)).run()
+            PlainSession(front, options, PromptHistory(options.history_file)).run()
         finally:
             agent.wait(runtime.aclose())
     return out.getvalue()

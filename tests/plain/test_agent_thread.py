@@ -63,9 +63,9 @@ def test_a_question_is_answered_in_the_main_thread_and_its_error_is_the_askers()
         raise AgentTuiError("No.")
 
     async def ask(agent: AgentThread) -> tuple[threading.Thread, str]:
-        asked_in = await agent.asked_in_main(threading.current_thread)
+        asked_in = await agent.call_in_main(threading.current_thread)
         try:
-            await agent.asked_in_main(refuse)
+            await agent.call_in_main(refuse)
         except AgentTuiError as error:
             return asked_in, str(error)
         raise AssertionError

@@ -243,7 +243,7 @@ def test_long_work_is_told_of_while_nothing_else_comes():
     for clock.now_s in (100.0, 100.0 + FIRST_AFTER_S, 200.0):
         narrator.tick()
     assert out.getvalue() == "Running bash: make all\n"
-    narrator.heard()
+    narrator.note_input()
     narrator.tell(ToolOutputDelta("c1", "abc"))
     narrator.tick()
     assert out.getvalue() == "Running bash: make all\n"

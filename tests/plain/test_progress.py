@@ -26,7 +26,7 @@ def test_nothing_is_told_soon_after_another_line_or_when_nothing_goes_on():
     progress = Progress(clock)
     progress.doing("Waiting.")
     clock.now_s = FIRST_AFTER_S * 2
-    progress.spoken()
+    progress.note_line()
     assert progress.due() == ""
     clock.now_s *= 2
     progress.doing("")
@@ -43,7 +43,7 @@ def test_the_pauses_grow_until_something_else_is_said():
         if progress.due():
             said_at.append(clock.now_s / FIRST_AFTER_S)
     assert said_at == [1, 3, 7, 15, 23, 31]
-    progress.spoken()
+    progress.note_line()
     progress.doing("Reading")
     clock.now_s += FIRST_AFTER_S
     assert progress.due() == "Reading"

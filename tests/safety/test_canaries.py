@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from agent_tui.cli.arguments import parse_arguments
 from agent_tui.cli.compose import Program, compose
-from agent_tui.cli.folders import kept_trust
+from agent_tui.cli.folders import load_trust
 from agent_tui.cli.main import run
 from agent_tui.cli.screen_command import ScreenStart
 from agent_tui.providers.scripted.demo import DEMO_MODEL
@@ -101,7 +101,7 @@ async def test_in_a_folder_that_is_trusted_git_is_called_and_still_runs_nothing_
     canary.use_real_git()
     if has_commondir:
         canary.point_elsewhere()
-    kept_trust().decide(canary.path, "trusted")
+    load_trust().decide(canary.path, "trusted")
     program = composed("--permission-mode", "full", "--cwd", str(canary.path))
     assert TOLD in program.runtime.conversation.prompt.system
     refused = {problem.key for problem in program.loaded.problems}
@@ -120,7 +120,7 @@ async def test_in_a_folder_that_is_trusted_git_is_called_and_still_runs_nothing_
 
 
 def test_a_folder_that_was_refused_stays_silent(canary):
-    kept_trust().decide(canary.path, "not trusted")
+    load_trust().decide(canary.path, "not trusted")
     runtime = composed().runtime
     assert TOLD not in runtime.conversation.prompt.system
     withheld = {file.path.name for file in runtime.conversation.withheld_files}
@@ -131,7 +131,7 @@ def test_a_flag_trusts_for_one_run(canary):
     runtime = composed("--trust").runtime
     assert TOLD in runtime.conversation.prompt.system
     assert runtime.conversation.withheld_files == ()
-    assert kept_trust().kept() == {}
+    assert load_trust().kept() == {}
 
 
 def printed(canary: CanaryFolder, server: OpenAiServer, *argv: str) -> tuple[str, str]:
@@ -169,7 +169,7 @@ def test_without_a_terminal_a_flag_trusts_for_one_run(canary):
         assert TOLD in json.dumps(server.chats[0].body)
     assert "Not read:" not in err
     assert "base_url" in err
-    assert kept_trust().kept() == {}
+    assert load_trust().kept() == {}
 
 
 @asynccontextmanager
@@ -231,7 +231,7 @@ async def test_the_screen_asks_before_anything_is_loaded(canary, key, is_told, k
         prompt = app.runtime.conversation.prompt.system
         assert (TOLD in prompt) == is_told
         assert bool(app.runtime.conversation.withheld_files) != is_told
-        assert kept_trust().state_of(canary.path) == kept
+        assert load_trust().state_of(canary.path) == kept
     assert canary.git_calls == []
 
 
@@ -245,7 +245,7 @@ async def test_letters_typed_before_the_pause_go_to_the_prompt_and_answer_nothin
         assert app.prompt.area.text == "yes no"
         await pilot.press("enter")
         assert isinstance(app.screen, ChoiceScreen)
-    assert kept_trust().kept() == {}
+    assert load_trust().kept() == {}
 
 
 async def test_trust_can_be_given_and_taken_back_while_the_screen_is_open(canary):

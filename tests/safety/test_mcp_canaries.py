@@ -8,7 +8,7 @@ import pytest
 
 from agent_tui.cli.arguments import parse_arguments
 from agent_tui.cli.compose import Program, compose
-from agent_tui.cli.folders import kept_trust
+from agent_tui.cli.folders import load_trust
 from tests.support.canary_folder import CanaryFolder
 from tests.support.openai_server import OpenAiServer
 
@@ -50,7 +50,7 @@ async def test_in_a_folder_that_is_not_trusted_there_are_no_servers(canary, prog
 
 
 async def test_trust_alone_starts_nothing_and_one_line_says_so(canary, program):
-    kept_trust().decide(canary.path, "trusted")
+    load_trust().decide(canary.path, "trusted")
     told: list[str] = []
     for _ in range(2):
         assert await program.servers.take_up(program.runtime.conversation.cwd, told.append) is False
@@ -63,7 +63,7 @@ async def test_trust_alone_starts_nothing_and_one_line_says_so(canary, program):
 
 
 async def test_a_yes_starts_just_that_one_and_trust_taken_back_ends_it(canary, program):
-    kept_trust().decide(canary.path, "trusted")
+    load_trust().decide(canary.path, "trusted")
     servers, cwd = program.servers, program.runtime.conversation.cwd
     await servers.reconcile(cwd)
     await servers.answer(servers.project_server("x"), is_allowed=True)
@@ -71,6 +71,6 @@ async def test_a_yes_starts_just_that_one_and_trust_taken_back_ends_it(canary, p
     await servers.take_up(cwd, told.append)
     assert canary.fired == ["mcp"]  # touch is no server, but it was started
     assert "MCP server x: it exited with code 0" in "".join(told)
-    kept_trust().decide(canary.path, "not trusted")
+    load_trust().decide(canary.path, "not trusted")
     await servers.take_up(cwd, told.append)
     assert servers.servers == ()

@@ -16,7 +16,7 @@ from agent_tui import __version__
 from agent_tui.cli.arguments import build_parser
 from agent_tui.cli.subcommands import SUBCOMMANDS
 from agent_tui.commands.core.command import Need
-from agent_tui.commands.core.registry import built_in_commands
+from agent_tui.commands.core.registry import load_commands
 from agent_tui.config import Settings
 from agent_tui.config.json_schema import settings_schema
 from agent_tui.config.specs import section_description, setting_specs
@@ -44,7 +44,7 @@ def command_page() -> str:
             ", ".join(f"`/{alias}`" for alias in one.aliases),
             _NEEDS[one.needs],
         )
-        for one in built_in_commands().commands
+        for one in load_commands().commands
     ]
     head = (
         "# Slash commands\n\nType `/` in the prompt to list these commands; Tab completes one. "

@@ -2,18 +2,18 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.commands.core.registry import built_in_commands
+from agent_tui.commands.core.registry import load_commands
 from agent_tui.key_actions import KeyMap
 from agent_tui.ui.keys import APP_BINDINGS
-from agent_tui.ui.screens.listing import CommandPalette, PaletteChoice, palette_rows, ranked_rows
+from agent_tui.ui.screens.listing import CommandPalette, PaletteChoice, palette_rows, rank_rows
 from tests.ui.app_support import Ui, running_app
 
 ACTIONS = [entry for entry in APP_BINDINGS if entry.show]
-ROWS = palette_rows((*built_in_commands().commands, *ACTIONS), KeyMap())
+ROWS = palette_rows((*load_commands().commands, *ACTIONS), KeyMap())
 
 
 def found(wanted: str) -> list[str]:
-    return [row.columns[0] for row in ranked_rows(ROWS, wanted)]
+    return [row.columns[0] for row in rank_rows(ROWS, wanted)]
 
 
 async def opened(ui: Ui) -> CommandPalette:
@@ -26,7 +26,7 @@ async def opened(ui: Ui) -> CommandPalette:
 
 
 def test_every_command_and_every_named_action_is_there():
-    assert len(found("")) == len(built_in_commands().commands) + len(ACTIONS)
+    assert len(found("")) == len(load_commands().commands) + len(ACTIONS)
     assert all(row.title for row in ROWS)
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.commands.core.registry import built_in_commands
+from agent_tui.commands.core.registry import load_commands
 from agent_tui.commands.sessions import age
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ProviderError
@@ -19,7 +19,7 @@ from tests.support.models import LOCAL, MODEL, OTHER
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, answer, asking, held, running_app, said
 
-COMMANDS = {entry.name for entry in built_in_commands().commands}
+COMMANDS = {entry.name for entry in load_commands().commands}
 
 
 def test_every_command_of_the_program_is_there():
@@ -69,7 +69,7 @@ def test_every_command_of_the_program_is_there():
         "help",
         "exit",
     } == COMMANDS
-    assert all(entry.description for entry in built_in_commands().commands)
+    assert all(entry.description for entry in load_commands().commands)
 
 
 async def test_abort_stops_the_turn(tmp_path: Path):
@@ -298,7 +298,7 @@ async def test_status_is_one_page(tmp_path: Path):
     [("usage", "cost"), ("rename", "name"), ("rewind", "tree"), ("config", "settings")],
 )
 def test_names_known_from_elsewhere_are_understood(name: str, means: str):
-    registry = built_in_commands()
+    registry = load_commands()
     assert registry.find(name) is registry.find(means) is not None
 
 

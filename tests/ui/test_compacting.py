@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_tui.commands.core.registry import built_in_commands
+from agent_tui.commands.core.registry import load_commands
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import AgentTuiError
@@ -319,7 +319,7 @@ async def test_uncompact_after_compact_shows_the_session_from_before(tmp_path: P
 
 
 def test_help_tells_of_the_preview_and_of_undoing():
-    registry = built_in_commands()
+    registry = load_commands()
     compact, uncompact = registry.find("compact"), registry.find("uncompact")
     assert compact is not None
     assert compact.argument_hint == "[focus] [--preview] [--force] [--strategy NAME]"

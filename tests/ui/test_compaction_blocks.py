@@ -11,7 +11,7 @@ from agent_tui.sessions.entries import (
     Entry,
 )
 from agent_tui.sessions.replay.changes import EditReport, report_entry, report_of, undo_mark
-from agent_tui.ui.chat.compaction_blocks import finished_block, readable_piece, readable_summary
+from agent_tui.ui.chat.compaction_blocks import compaction_block, readable_piece, readable_summary
 from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.transcript.blocks import NoticeBlock, SummaryBlock
 
@@ -30,7 +30,7 @@ def test_edits_are_one_line_and_the_same_live_and_from_the_log():
     event = CompactionFinished(
         "e1", "threshold", "", 150_000, 62_000, "", False, freed=FREED, messages=MESSAGES
     )
-    block = finished_block(event)
+    block = compaction_block(event)
     assert blocks_of(edits_and_report()) == [block]
     assert block.summary.splitlines()[:2] == [
         "- 12 messages: thinking and repeated outputs left out (about 31,200 tokens)",
@@ -43,7 +43,7 @@ def test_what_a_strategy_did_stands_in_the_line_live_and_from_the_log():
     counts = {"tool_results": 1_200, "user_messages": 0, "protected": 5, "before": 9, "after": 3}
     edit = ContextEditEntry(target_id="1", replacement="short", tier=3, batch="b")
     outcome = Outcome("hybrid", 90, 30, (edit,), statistics=counts, note="One was cut.")
-    block = finished_block(finished_event("e1", "manual", outcome, 9_000))
+    block = compaction_block(finished_event("e1", "manual", outcome, 9_000))
     entries = outcome.entries("manual", 9_000)
     assert blocks_of(entries) == [block]
     report = report_of(entries[-1])
@@ -64,7 +64,7 @@ def test_a_summary_without_a_model_says_so_live_and_from_the_log():
         details=CompactionDetails(is_fallback=True),
     )
     assert (
-        [finished_block(event)]
+        [compaction_block(event)]
         == blocks_of((entry,))
         == [SummaryBlock("## Goal", 9, 3, "written without a model")]
     )

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
-from agent_tui.commands.compaction import kept_facts, preview_sections, verdict
-from agent_tui.commands.context import freed_by, request_cost
+from agent_tui.commands.compaction import fact_sections, preview_sections, verdict
+from agent_tui.commands.context import request_cost, savings_of
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.sessions.entries import Ledger
 
@@ -41,9 +41,9 @@ def test_a_request_s_cost_is_said_with_what_a_compaction_saves():
 def test_what_would_be_saved_is_what_the_rows_say():
     """An automatic compaction that is not due yet does not make a summary worthless."""
     early = replace(NOTHING, compact_tokens=143_682, summarised=2, problem="")
-    assert freed_by(early) == (("/compact: a summary of 2 messages", 318),)
+    assert savings_of(early) == (("/compact: a summary of 2 messages", 318),)
     assert request_cost(early, 0).endswith("would save 318 tokens.")
-    assert freed_by(NOTHING) == ()
+    assert savings_of(NOTHING) == ()
 
 
 def test_the_preview_says_what_goes_and_what_stays():
@@ -76,8 +76,8 @@ def test_an_unknown_window_has_no_percent_to_divide_by():
 
 
 def test_only_lists_with_something_in_them_are_shown_and_each_is_bounded():
-    assert kept_facts(Ledger()) == ()
-    (section,) = kept_facts(Ledger(modified_files=tuple(f"{n}.py" for n in range(1_000))))
+    assert fact_sections(Ledger()) == ()
+    (section,) = fact_sections(Ledger(modified_files=tuple(f"{n}.py" for n in range(1_000))))
     assert section.heading == "Files changed (1,000)"
     assert section.rows[0] == ("·", "0.py")
     assert section.rows[-1] == ("", "+992 more")

@@ -9,7 +9,7 @@ import pytest
 
 from agent_tui.commands.core.front import CommandServices, Level
 from agent_tui.commands.core.known_models import KnownModels
-from agent_tui.commands.core.registry import built_in_commands
+from agent_tui.commands.core.registry import load_commands
 from agent_tui.drafts.draft import Draft
 from agent_tui.events import AgentEvent, SessionChanged, TurnFinished
 from agent_tui.headless.front import HeadlessFront
@@ -79,7 +79,7 @@ class Room:
         self.seen, self.now = Seen(), 0.0
         self.runtime = stage.runtime(list(replies), model=ModelRef(model), models=ListedModels())
         self._tasks: set[asyncio.Task[None]] = set()
-        registry = built_in_commands()
+        registry = load_commands()
         front = HeadlessFront(
             self.runtime,
             CommandServices(ListedModels(), KnownModels()),
@@ -215,11 +215,11 @@ async def test_esc_goes_back_only_twice_in_time_and_with_nothing_typed_between(
     await here.done()
 
     async def escapes(*, wait_s: float = 0.0, typed: bool = False) -> bool:
-        here.controller.typed()
+        here.controller.note_typing()
         here.seen.said.clear()
         here.controller.interrupt()
         if typed:
-            here.controller.typed()
+            here.controller.note_typing()
         here.now += wait_s
         here.controller.interrupt()
         await here.done()

@@ -14,7 +14,7 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 import agent_tui.ui.screens
-from agent_tui.commands.core.registry import built_in_commands
+from agent_tui.commands.core.registry import load_commands
 from agent_tui.key_actions import KEY_ACTIONS
 from agent_tui.ui.approval.panel import ApprovalPanel
 from agent_tui.ui.first_run import chooser as first_run
@@ -120,7 +120,7 @@ def test_every_command_has_its_row_and_no_other_is_named():
         if row.section == "Commands" and row.first.startswith("`/")
         for word in quoted(row.first)
     }
-    commands = built_in_commands().commands
+    commands = load_commands().commands
     assert named == {name for entry in commands for name in (entry.name, *entry.aliases)}
 
 

@@ -7,7 +7,7 @@ from rich.style import Style
 from textual.theme import BUILTIN_THEMES
 
 from agent_tui.ui.diff.view import diff_lines, diff_stat, parse_diff
-from agent_tui.ui.styled_lines import copied_text
+from agent_tui.ui.styled_lines import text_to_copy
 from agent_tui.ui.theme.palette import Palette, make_palette
 from agent_tui.ui.theme.themes import own_themes
 from agent_tui.ui.transcript.code import CodePainter
@@ -70,7 +70,7 @@ def test_a_long_line_wraps_under_its_text():
 
 def test_copying_leaves_numbers_and_signs_out():
     rows = diff_lines(parse_diff(DIFF), 40, Palette())
-    assert copied_text(rows) == "b/x.py\nsame\nold\nnew\n-- newer\nend\na\nb"
+    assert text_to_copy(rows) == "b/x.py\nsame\nold\nnew\n-- newer\nend\na\nb"
 
 
 def test_control_characters_in_a_diff_are_shown():

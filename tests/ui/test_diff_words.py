@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_tui.ui.diff.words import MAX_PAIRINGS, Marks, changed_words
+from agent_tui.ui.diff.words import MAX_PAIRINGS, Marks, find_changed_words
 
 
 def marked(line: str, marks: Marks) -> str:
@@ -13,7 +13,7 @@ def marked(line: str, marks: Marks) -> str:
 
 
 def changes(removed: list[str], added: list[str]) -> tuple[list[str], list[str]]:
-    old, new = changed_words(removed, added)
+    old, new = find_changed_words(removed, added)
     return (
         [marked(*pair) for pair in zip(removed, old, strict=True)],
         [marked(*pair) for pair in zip(added, new, strict=True)],
@@ -72,9 +72,9 @@ line = st.text(st.sampled_from("ab (),.\t=_"), max_size=30)
 def test_marks_are_in_order_inside_their_lines_and_equal_lines_have_none(
     removed: list[str], added: list[str]
 ):
-    for lines, marks in zip((removed, added), changed_words(removed, added), strict=True):
+    for lines, marks in zip((removed, added), find_changed_words(removed, added), strict=True):
         for text, spans in zip(lines, marks, strict=True):
             borders = [border for span in spans for border in span]
             assert borders == sorted(set(borders))
             assert not borders or (borders[0] >= 0 and borders[-1] <= len(text))
-    assert changed_words(removed, removed) == ([()] * len(removed), [()] * len(removed))
+    assert find_changed_words(removed, removed) == ([()] * len(removed), [()] * len(removed))

@@ -13,7 +13,7 @@ from textual import events
 from textual.errors import NoWidget
 from textual.geometry import Size
 
-from agent_tui.commands.core.registry import built_in_commands
+from agent_tui.commands.core.registry import load_commands
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.keys import APP_BINDINGS
@@ -40,7 +40,7 @@ WRITING_KEYS = (
     *("slash", "at", "exclamation_mark", "backslash", "a", "b", "y", "n", "e", "p", "space"),
     *("r", "t", "s", "f", "l", "j", "k", "f1", "f2", "f10", "shift+f6", "ctrl+p", "ctrl+n"),
 )
-STAYS = [name.name for name in built_in_commands().commands if name.name != "exit"]
+STAYS = [name.name for name in load_commands().commands if name.name != "exit"]
 ARGUMENTS = ("", "", "", "x", "--preview", "2 say b", "over a,b say {item} compress", "agent-light")
 SIZES = ((1, 1), (2, 60), (300, 2), (10, 5), (39, 12), (80, 24), (120, 40), (300, 100))
 PASTES = (

@@ -8,11 +8,11 @@ from agent_tui.safe_text import safe_text
 from agent_tui.ui.styled_lines import (
     MAX_LINE_CHARS,
     Line,
-    copied_text,
-    padded,
-    prefixed,
+    pad_line,
+    prefix_lines,
     row_at_offset,
     text_offset,
+    text_to_copy,
     wrap,
     wrap_text,
 )
@@ -50,7 +50,7 @@ def test_no_row_is_wider_than_the_width(runs: list[Segment], width: int, words: 
 def test_wrapping_loses_no_text(runs: list[Segment], width: int, words: bool):
     text = "".join(run.text for run in runs)
     lines = wrap(runs, width, words=words)
-    assert copied_text(lines) == (text.rstrip() if words else text)
+    assert text_to_copy(lines) == (text.rstrip() if words else text)
 
 
 @given(logical_lines, st.integers(2, 40))
@@ -81,20 +81,20 @@ def test_a_wide_character_never_sticks_out():
 
 
 def test_code_keeps_its_spaces():
-    assert copied_text(wrap([Segment("    if x:   ")], 6, words=False)) == "    if x:   "
+    assert text_to_copy(wrap([Segment("    if x:   ")], 6, words=False)) == "    if x:   "
 
 
 def test_an_overlong_line_is_cut_and_says_how_much_is_missing():
-    text = copied_text(wrap_text("x" * 10_000_000, PLAIN, 80))
+    text = text_to_copy(wrap_text("x" * 10_000_000, PLAIN, 80))
     assert text == "x" * MAX_LINE_CHARS + " … +9,990,000 characters"
 
 
 def test_decoration_is_not_copied():
-    lines = prefixed(wrap_text("one two\nthree", PLAIN, 4), [Segment("> ")], [Segment("  ")])
-    lines = [padded(line, 12, PLAIN, "py") for line in lines]
+    lines = prefix_lines(wrap_text("one two\nthree", PLAIN, 4), [Segment("> ")], [Segment("  ")])
+    lines = [pad_line(line, 12, PLAIN, "py") for line in lines]
     assert rows(lines) == ["> one    py ", "  two    py ", "  thre   py ", "  e      py "]
-    assert copied_text(lines) == "one two\nthree"
+    assert text_to_copy(lines) == "one two\nthree"
 
 
 def test_padding_measures_cells_not_characters():
-    assert cell_len(padded(Line((Segment("日本"),)), 10, PLAIN).row) == 10
+    assert cell_len(pad_line(Line((Segment("日本"),)), 10, PLAIN).row) == 10

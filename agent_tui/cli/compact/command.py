@@ -15,15 +15,15 @@ from agent_tui.agent.session.opening import last_model_name
 from agent_tui.cli.command_parser import subcommand_parser, whole_number
 from agent_tui.cli.compact.debug_log import context_debug_log
 from agent_tui.cli.compact.file_compaction import CompactionReport, FileCompaction
-from agent_tui.cli.folders import kept_trust, present_folder
-from agent_tui.cli.login.keys import use_kept_keys
+from agent_tui.cli.folders import present_folder, load_trust
+from agent_tui.cli.login.keys import use_stored_keys
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.plugins import plugins_in_shell
 from agent_tui.cli.settings import (
     add_session_dir,
+    config_files_in_effect,
     read_settings,
     session_root,
-    trusted_config_files,
     usable_settings,
     user_config_path,
 )
@@ -273,9 +273,9 @@ async def _summary_models(
         yield _SummaryModels(None, ModelCatalog(settings, os.environ), NO_MODEL)
         return
     flags = {"model": wanted, "session_dir": session_dir}
-    project_files = trusted_config_files(present_folder(), kept_trust())
+    project_files = config_files_in_effect(present_folder(), load_trust())
     loaded = load_settings(user_config_path(), os.environ, flags, project_files)
-    unread_keys = use_kept_keys().problems
+    unread_keys = use_stored_keys().problems
     models = open_models(usable_settings(loaded), os.environ, brought=plugins.of(PROVIDERS))
     default, problem = first_model(models.catalog, is_named=wanted is not None)
     notices = [one.notice for one in loaded.problems]
@@ -306,7 +306,7 @@ def _open_input(ref: str, written_by: str | None, store: SessionStore, cwd: Path
     Raises:
         SessionError: It does not exist, cannot be read, or has no known format.
     """
-    path = _named_path(ref, cwd)
+    path = _path_if_exists(ref, cwd)
     if path is None:
         return store.open(ref, cwd, read_only=True)
     if not path.is_file():
@@ -318,7 +318,7 @@ def _open_input(ref: str, written_by: str | None, store: SessionStore, cwd: Path
     return _as_log(path, read_foreign(path, found, store.formats))
 
 
-def _named_path(ref: str, cwd: Path) -> Path | None:
+def _path_if_exists(ref: str, cwd: Path) -> Path | None:
     """The path that `ref` names; None if nothing exists there: it may be an id or a name."""
     try:
         path = cwd / Path(ref).expanduser()

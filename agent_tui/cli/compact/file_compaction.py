@@ -151,7 +151,7 @@ class FileCompaction:
             tokens_after=after,
             freed=tuple(by_tier.get(tier, 0) for tier in _TIERS),
             target_tokens=self.target_tokens,
-            carryover=summary.carryover if summary else _known(request),
+            carryover=summary.carryover if summary else _facts_carried(request),
             is_fallback=summary.is_fallback if summary else False,
             note=outcome.note,
             strategy=outcome.strategy,
@@ -175,7 +175,7 @@ def _adding_up_to(gained: int, freed: Mapping[int, int]) -> Mapping[int, int]:
     return {**known, 2: gained - sum(known.values())}
 
 
-def _known(request: CompactionRequest) -> Carryover:
+def _facts_carried(request: CompactionRequest) -> Carryover:
     """The carryover for a report on a session in which messages only became shorter."""
     ledger = ledger_of(request)
     return Carryover(

@@ -15,7 +15,7 @@ from agent_tui.cli.config.show import (
     settings_text,
     settings_under,
 )
-from agent_tui.cli.folders import kept_trust, present_folder_or_none
+from agent_tui.cli.folders import present_folder_or_none, load_trust
 from agent_tui.cli.output import ask, complain, write_json, write_text
 from agent_tui.cli.settings import settings_editor
 from agent_tui.config.editor import SettingsEditor
@@ -87,7 +87,7 @@ def run_command(argv: Sequence[str]) -> int:
     if arguments.verb == "schema":
         write_json(settings_schema())
         return 0
-    trust, folder = kept_trust(), present_folder_or_none()
+    trust, folder = load_trust(), present_folder_or_none()
     files = config_files(folder) if folder else ()
     editor = settings_editor(lambda: tuple(filter(trust.may_obey, files)))
     match arguments.verb:
@@ -122,7 +122,7 @@ def _show(editor: SettingsEditor, name: str, folder: Path | None, *, is_json: bo
     loaded = editor.load()
     specs = settings_under(loaded, _key(name) if name else ())
     if not specs:
-        specs = (_named(name),)
+        specs = (_spec_by_name(name),)
     if is_json:
         write_json(settings_json(loaded, specs))
     elif len(specs) == 1 and name:
@@ -174,10 +174,10 @@ def _tell_who_is_stronger(editor: SettingsEditor, spec: SettingSpec) -> None:
 
 
 def _spec(arguments: argparse.Namespace) -> SettingSpec:
-    return _named(cast(str, arguments.key))
+    return _spec_by_name(cast(str, arguments.key))
 
 
-def _named(name: str) -> SettingSpec:
+def _spec_by_name(name: str) -> SettingSpec:
     try:
         return setting_named(name)
     except ConfigError as error:

@@ -43,8 +43,8 @@ def settings_text(loaded: LoadedSettings, specs: Sequence[SettingSpec], folder: 
         if section:
             lines += ["", f"[{dotted(section)}]"] if lines else [f"[{dotted(section)}]"]
         for spec in group:
-            assignment = f"{dotted(spec.key[-1:])} = {_shown_value(loaded.settings, spec)}"
-            origins = _shown_origins(loaded, spec, folder)
+            assignment = f"{dotted(spec.key[-1:])} = {_value_text(loaded.settings, spec)}"
+            origins = _origins_text(loaded, spec, folder)
             lines.append(f"{assignment.ljust(_WIDEST_VALUE)}  # {origins}")
     lines += _problem_lines(loaded, folder)
     return safe_text(mask_secrets("\n".join(lines), secrets)) + "\n"
@@ -53,8 +53,8 @@ def settings_text(loaded: LoadedSettings, specs: Sequence[SettingSpec], folder: 
 def setting_text(loaded: LoadedSettings, spec: SettingSpec, folder: Path | None) -> str:
     """Everything about one setting, as text."""
     rows = [
-        ("value", _shown_value(loaded.settings, spec)),
-        ("from", _shown_origins(loaded, spec, folder)),
+        ("value", _value_text(loaded.settings, spec)),
+        ("from", _origins_text(loaded, spec, folder)),
         ("default", toml_text(spec.default)),
         ("takes", spec.allowed),
         ("variable", spec.variable),
@@ -96,13 +96,13 @@ def settings_json(loaded: LoadedSettings, specs: Sequence[SettingSpec]) -> JsonO
     return {"settings": [row(spec) for spec in specs], "problems": problems}
 
 
-def _shown_value(settings: Settings, spec: SettingSpec) -> str:
+def _value_text(settings: Settings, spec: SettingSpec) -> str:
     return toml_text(masked(value_at(settings, spec.key)))
 
 
-def _shown_origins(loaded: LoadedSettings, spec: SettingSpec, folder: Path | None) -> str:
+def _origins_text(loaded: LoadedSettings, spec: SettingSpec, folder: Path | None) -> str:
     """Where the value in force is set, and what it overrides, or for lists extends."""
-    *others, last = (_shown(origin, folder) for origin in loaded.origins_of(spec.key))
+    *others, last = (_origin_text(origin, folder) for origin in loaded.origins_of(spec.key))
     if not others:
         return last
     if spec.kind == "list":
@@ -110,7 +110,7 @@ def _shown_origins(loaded: LoadedSettings, spec: SettingSpec, folder: Path | Non
     return f"{last}, overrides {', '.join(others)}"
 
 
-def _shown(origin: Origin, folder: Path | None) -> str:
+def _origin_text(origin: Origin, folder: Path | None) -> str:
     """An origin in words; files in the current folder are shown relative to it."""
     text = str(origin)
     return text.replace(f"{folder}/", "", 1) if folder and text.startswith(f"{folder}/") else text

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from agent_tui import paths
 from agent_tui.cli.folders import present_folder_or_none
-from agent_tui.cli.login.keys import kept_keys
+from agent_tui.cli.login.keys import key_store
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.cli.settings import user_config_path
 from agent_tui.commands.core.plugin_kinds import PROVIDERS
@@ -25,7 +25,7 @@ from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.keys import secret_values, secret_variables
 from agent_tui.providers.servers.kinds import PORTS, ServerAddress, usual_addresses
 
-State: TypeAlias = Literal["ok", "info", "warning", "bad"]
+CheckState: TypeAlias = Literal["ok", "info", "warning", "bad"]
 """``info`` is neutral; ``warning`` works, but not as well as it could; ``bad`` does not work."""
 TIME_LIMIT_S = 3.0
 _ANSWER_WITHIN_S = 2.0
@@ -40,7 +40,7 @@ class Check:
     """
 
     name: str
-    state: State
+    state: CheckState
     found: str
     advice: str = ""
     section: str = ""
@@ -143,7 +143,7 @@ def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
         server_ports: Where to look for servers on this machine.
     """
     environ = dict(os.environ)
-    kept = kept_keys().fill(environ)
+    kept = key_store().fill(environ)
     loaded = load_settings(user_config_path(), environ)
     library = ModelLibrary(paths.models_dir())
     cwd = present_folder_or_none()
@@ -190,7 +190,7 @@ def ask_program(
         return None
 
 
-def shown_path(path: Path, env: Environment) -> str:
+def path_text(path: Path, env: Environment) -> str:
     """`path` with the home folder shown as ``~``."""
     home = env.environ.get("HOME", "")
     if home not in ("", "/") and path.is_relative_to(home):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from agent_tui import paths
 from agent_tui.agent.prompt.context_files import load_context_files
-from agent_tui.cli.doctor.check import Check, Environment, counted, shown_path
-from agent_tui.cli.folders import kept_trust
+from agent_tui.cli.doctor.check import Check, Environment, counted, path_text
+from agent_tui.cli.folders import load_trust
 from agent_tui.cli.settings import session_root
 from agent_tui.local_models.model import size_text
 
@@ -42,7 +42,7 @@ def check_sessions(env: Environment) -> Iterator[Check]:
 
 def _folder_check(env: Environment, name: str, path: Path) -> Check:
     """Check the folder that holds what `name` says."""
-    shown = shown_path(path, env)
+    shown = path_text(path, env)
     is_config = name == "config"
     if why := paths.why_not_writable(path):
         advice = "Make it a folder that you can write to, or set AGENT_TUI_HOME to another one."
@@ -65,7 +65,7 @@ def check_workspace(env: Environment) -> Iterator[Check]:
         advice = "Change to another folder, or name one with --cwd."
         yield Check("folder", "bad", "no longer exists", advice)
         return
-    shown = shown_path(cwd, env)
+    shown = path_text(cwd, env)
     if os.access(cwd, os.W_OK | os.X_OK):
         yield Check("folder", "ok", shown)
     else:
@@ -75,11 +75,11 @@ def check_workspace(env: Environment) -> Iterator[Check]:
     if not any((folder / ".git").exists() for folder in (cwd, *cwd.parents)):
         advice = "To review and revert changes with git: git init"
         yield Check("repository", "info", "not in a git repository", advice)
-    trust = kept_trust()
+    trust = load_trust()
     files = load_context_files(paths.user_config_dir(), cwd, trust.may_obey)
-    names = ", ".join(shown_path(file.path, env) for file in files)
+    names = ", ".join(path_text(file.path, env) for file in files)
     yield Check("AGENTS.md", "ok" if files else "info", names or "none")
     if withheld := trust.withheld(cwd):
-        names = ", ".join(shown_path(file.path, env) for file in withheld)
+        names = ", ".join(path_text(file.path, env) for file in withheld)
         advice = "If you trust their author: agent-tui trust add"
         yield Check("not read", "info", f"{names}: {withheld[0].why}", advice)

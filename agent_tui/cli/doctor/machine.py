@@ -11,7 +11,7 @@ from typing import Final
 from packaging.requirements import Requirement
 
 from agent_tui import __version__
-from agent_tui.cli.doctor.check import Check, Environment, ask_program, shown_path
+from agent_tui.cli.doctor.check import Check, Environment, ask_program, path_text
 from agent_tui.cli.tool_services import command_sandbox
 from agent_tui.installation import COMMAND, DISTRIBUTION, foreign_program, install_command
 from agent_tui.program_lookup import find_program
@@ -30,7 +30,7 @@ def check_program(env: Environment) -> Iterator[Check]:
     problem, advice = foreign_program()
     if problem:
         yield Check("name", "warning", problem, advice)
-    python = f"{platform.python_version()} ({shown_path(Path(sys.executable), env)})"
+    python = f"{platform.python_version()} ({path_text(Path(sys.executable), env)})"
     yield Check("Python", "ok", python)
     libc = " ".join(platform.libc_ver())
     system = f"{platform.system()} {platform.release()}, {platform.machine()}, {libc}"

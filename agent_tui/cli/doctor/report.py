@@ -9,13 +9,13 @@ from types import MappingProxyType
 from typing import Final
 
 from agent_tui import __version__
-from agent_tui.cli.doctor.check import Check, State
+from agent_tui.cli.doctor.check import Check, CheckState
 from agent_tui.messages import JsonObject
 from agent_tui.safe_text import strip_control_characters
 from agent_tui.secret_text import mask_secrets, mask_values
 from agent_tui.text import repair_text
 
-_MARKS: Final[Mapping[State, tuple[str, int]]] = MappingProxyType(
+_MARKS: Final[Mapping[CheckState, tuple[str, int]]] = MappingProxyType(
     {"ok": ("✓", 32), "info": ("·", 2), "warning": ("!", 33), "bad": ("✗", 31)}
 )
 """The mark of each state and its colour."""
@@ -34,7 +34,7 @@ def is_healthy(checks: Sequence[Check]) -> bool:
 def fit_to_show(checks: Sequence[Check], secrets: Sequence[str]) -> tuple[Check, ...]:
     """`checks` without `secrets`, passwords in addresses, and terminal control characters."""
 
-    def cleaned(text: str) -> str:
+    def clean(text: str) -> str:
         harmless = strip_control_characters(mask_values(repair_text(text), secrets))
         one_line = " ".join(harmless.split())
         return mask_secrets(_USER_IN_ADDRESS.sub("", one_line), secrets)
@@ -42,9 +42,9 @@ def fit_to_show(checks: Sequence[Check], secrets: Sequence[str]) -> tuple[Check,
     return tuple(
         replace(
             check,
-            name=cleaned(check.name),
-            found=cleaned(check.found),
-            advice=cleaned(check.advice),
+            name=clean(check.name),
+            found=clean(check.found),
+            advice=clean(check.advice),
         )
         for check in checks
     )
@@ -84,9 +84,9 @@ def as_text(checks: Sequence[Check], *, columns: int = 0, is_coloured: bool = Fa
 def _check_lines(check: Check, mark: str, name_width: int, width: int) -> list[str]:
     """The line of a check, wrapped and indented, and its advice below it."""
     text = f"{check.name:<{name_width}}  {check.found}"
-    first, *more = _wrapped(text, width, " " * (name_width + 2))
+    first, *more = _wrap(text, width, " " * (name_width + 2))
     if check.advice:
-        more += [f"  {line}" for line in _wrapped(f"-> {check.advice}", width - 2, "   ")]
+        more += [f"  {line}" for line in _wrap(f"-> {check.advice}", width - 2, "   ")]
     return [f"  {mark} {first}".rstrip(), *(_INDENT + line for line in more)]
 
 
@@ -96,11 +96,11 @@ def _closing(checks: Sequence[Check], width: int) -> list[str]:
     for state, title in (("bad", "Problems"), ("warning", "Warnings")):
         names = [f"{check.section}/{check.name}" for check in checks if check.state == state]
         if names:
-            lines += _wrapped(f"{title}: {', '.join(dict.fromkeys(names))}.", width, "  ")
+            lines += _wrap(f"{title}: {', '.join(dict.fromkeys(names))}.", width, "  ")
     return lines or ["No problems found."]
 
 
-def _wrapped(text: str, width: int, indent: str) -> list[str]:
+def _wrap(text: str, width: int, indent: str) -> list[str]:
     return textwrap.wrap(
         text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agent_tui import paths
-from agent_tui.cli.doctor.check import Check, Environment, ask_program, counted, shown_path
-from agent_tui.cli.folders import kept_trust
+from agent_tui.cli.doctor.check import Check, Environment, ask_program, counted, path_text
+from agent_tui.cli.folders import load_trust
 from agent_tui.cli.settings import is_unusable_address, user_config_path
 from agent_tui.cli.tool_services import hook_sources
 from agent_tui.config import SettingProblem, setting_variables
@@ -28,10 +28,10 @@ def check_settings(env: Environment) -> Iterator[Check]:
     """Check the settings file, what overrides it, and each setting that is not in force."""
     path, problems = user_config_path(), env.loaded.problems
     if not path.exists():
-        found = f"{shown_path(path, env)} does not exist; defaults apply"
+        found = f"{path_text(path, env)} does not exist; defaults apply"
     else:
         count = counted(len(problems), "problem") if problems else "no problems"
-        found = f"{shown_path(path, env)}, {count}"
+        found = f"{path_text(path, env)}, {count}"
     yield Check("file", "ok" if path.exists() and not problems else "info", found)
     known = {*setting_variables(), *paths.FOLDER_VARIABLES}
     if in_force := sorted(known & env.environ.keys()):
@@ -110,7 +110,7 @@ def check_named_variables(env: Environment) -> Iterator[Check]:
         named[f'models."{model}".api_key_env'] = (own.api_key_env or "", base_url)
     for setting, (variable, base_url) in named.items():
         if variable:
-            yield _named_check(env, setting, variable, base_url)
+            yield _variable_check(env, setting, variable, base_url)
 
 
 def _key_check(shown: str, variable: str, env: Environment) -> Check:
@@ -123,7 +123,7 @@ def _key_check(shown: str, variable: str, env: Environment) -> Check:
     return Check(shown, "ok", f"{label}is {f'stored in {place}' if place else 'set'}")
 
 
-def _named_check(env: Environment, setting: str, variable: str, base_url: str) -> Check:
+def _variable_check(env: Environment, setting: str, variable: str, base_url: str) -> Check:
     if env.environ.get(variable):
         return _key_check(setting, variable, env)
     if variable not in env.environ and not _VARIABLE_NAME.fullmatch(variable):
@@ -147,7 +147,7 @@ def check_hooks(env: Environment) -> Iterator[Check]:
     """Check that each hook can run: the user's own, and those of a trusted project."""
     if env.cwd is None:
         return
-    found = hook_sources(env.loaded.settings, kept_trust()).find(env.cwd)
+    found = hook_sources(env.loaded.settings, load_trust()).find(env.cwd)
     for problem in found.problems:
         yield Check("ignored", "warning", problem, _FIX)
     for one in found.hooks:

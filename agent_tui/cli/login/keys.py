@@ -10,17 +10,17 @@ from agent_tui.providers.accounts.kept_keys import FilledIn, KeptKeys
 from agent_tui.providers.keys import what_is_wrong_with
 
 
-def kept_keys() -> KeptKeys:
+def key_store() -> KeptKeys:
     """The user's stored keys."""
     return KeptKeys(paths.user_data_dir() / "keys")
 
 
-def use_kept_keys() -> FilledIn:
+def use_stored_keys() -> FilledIn:
     """Add stored keys to the environment if it lacks them."""
-    return kept_keys().fill(os.environ)
+    return key_store().fill(os.environ)
 
 
-def typed_key(variable: str) -> str:
+def read_key(variable: str) -> str:
     """Read a key that the user types without echo, or the first line of standard input.
 
     Raises:
@@ -43,7 +43,7 @@ def keep(provider: str, key: str, *, in_keyring: bool) -> str:
     Raises:
         AgentTuiError: It could not be stored.
     """
-    kept = kept_keys()
+    kept = key_store()
     try:
         kept.keep(provider, key, in_keyring=in_keyring)
     except OSError as error:

@@ -8,7 +8,7 @@ from typing import cast
 
 from agent_tui.cli.browser import show_page
 from agent_tui.cli.command_parser import subcommand_parser
-from agent_tui.cli.login.keys import keep, kept_keys, typed_key
+from agent_tui.cli.login.keys import keep, read_key, key_store
 from agent_tui.cli.login.openrouter import OpenRouterSignIn, openrouter_key
 from agent_tui.cli.output import complain, write_text
 from agent_tui.errors import AgentTuiError, UsageError
@@ -86,7 +86,7 @@ def _list() -> None:
         for account in ACCOUNTS.values()
         if account.is_signed_in(os.environ)
     ]
-    places = kept_keys().places()
+    places = key_store().places()
     for provider, variables in KEY_VARIABLES.items():
         if variable := next((name for name in variables if name in os.environ), ""):
             also = f"; the one in {places[provider]} is not used" if provider in places else ""
@@ -135,7 +135,7 @@ def _have_key_kept(provider: str, *, in_keyring: bool, has_key: bool) -> None:
     if provider == "openrouter" and not has_key:
         key = asyncio.run(openrouter_key(OpenRouterSignIn(), show_page))
     else:
-        key = typed_key(KEEPABLE[provider])
+        key = read_key(KEEPABLE[provider])
     place = keep(provider, key, in_keyring=in_keyring)
     write_text(safe_text(f"Stored the {provider} key in {place}.") + "\n")
     if variable := next((name for name in KEY_VARIABLES[provider] if name in os.environ), ""):

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 
 from agent_tui.cli.command_parser import subcommand_parser
-from agent_tui.cli.login.keys import kept_keys
+from agent_tui.cli.login.keys import key_store
 from agent_tui.cli.login.login import NAMES, account_called
 from agent_tui.cli.output import write_text
 from agent_tui.errors import AgentTuiError
@@ -32,7 +32,7 @@ def run_command(argv: Sequence[str]) -> int:
     name = build_parser().parse_args(list(argv)).name
     account = account_called(name)
     try:
-        was_kept = account.sign_out(os.environ) if account else kept_keys().forget(name)
+        was_kept = account.sign_out(os.environ) if account else key_store().forget(name)
     except KeyringError as error:
         raise AgentTuiError(
             f"The {name} key is no longer used, but may still be in the keyring.", str(error)

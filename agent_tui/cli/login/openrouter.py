@@ -84,7 +84,7 @@ async def openrouter_key(
         show(sign_in.page(f"http://localhost:{callback.port}/callback"))
         try:
             async with asyncio.timeout(WAIT_S):
-                brought = await callback.brought(terminal)
+                brought = await callback.wait_for_values(terminal)
         except TimeoutError as error:
             raise AgentTuiError(f"No answer within {WAIT_S:g} s.", "Try again.") from error
     if not (code := brought.get("code", "")):

@@ -10,7 +10,7 @@ from typing import TypeAlias, cast
 
 from agent_tui import paths
 from agent_tui.cli.command_parser import CommandParser, subcommand_parser
-from agent_tui.cli.login.keys import use_kept_keys
+from agent_tui.cli.login.keys import use_stored_keys
 from agent_tui.cli.models.listing import ModelOverview, model_json, print_overview
 from agent_tui.cli.models.pull import fetch
 from agent_tui.cli.output import ask, complain, write_json, write_text
@@ -85,7 +85,7 @@ def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
 
     wanted = cast(str, arguments.filter)
     listing = library.listing()
-    unread_keys = use_kept_keys().problems
+    unread_keys = use_stored_keys().problems
     plugins = plugins_in_shell(PROVIDERS)
     for problem in plugins.problems:
         complain(problem)

@@ -56,8 +56,8 @@ class ModelOverview:
             "offers": [
                 {**_offer_json(offer), "is_here": offer.sha256 in here} for offer in self.offers
             ],
-            "served": [_found_json(model) for model in self.served],
-            "with_key": [_found_json(model) for model in self.with_key],
+            "served": [_remote_json(model) for model in self.served],
+            "with_key": [_remote_json(model) for model in self.with_key],
         }
 
 
@@ -78,10 +78,10 @@ def print_overview(overview: ModelOverview, *, is_whole: bool) -> None:
     sections = [
         ("On this machine", [_local_row(model) for model in overview.local]),
         ("To download", [_offer_row(offer) for offer in offers]),
-        ("On running servers", [_found_row(model) for model in overview.served]),
+        ("On running servers", [_model_row(model) for model in overview.served]),
     ]
     if is_whole:
-        sections.append(("With your keys", [_found_row(model) for model in overview.with_key]))
+        sections.append(("With your keys", [_model_row(model) for model in overview.with_key]))
     else:
         sections.append(("With your keys", list(_key_rows(overview.with_key))))
     shown = [section for section in sections if section[1]]
@@ -122,7 +122,7 @@ def _offer_row(offer: Offer) -> list[str]:
     ]
 
 
-def _found_row(model: FoundModel) -> list[str]:
+def _model_row(model: FoundModel) -> list[str]:
     guess = "~" if model.info.source == "guess" else ""
     return [model.ref.name, guess + _window(model.info.window), model.via, model.state]
 
@@ -159,7 +159,7 @@ def _offer_json(offer: Offer) -> dict[str, JsonValue]:
     return {**shown, "source": f"pypi:{offer.requirement}"}
 
 
-def _found_json(model: FoundModel) -> dict[str, JsonValue]:
+def _remote_json(model: FoundModel) -> dict[str, JsonValue]:
     return {
         "name": model.ref.name,
         "base_url": shown_address(model.ref.base_url),

@@ -68,16 +68,16 @@ class ProgressLine:
         if (not done and total is None) or not (self._is_terminal or self._is_long(progress)):
             return f"{phase} ..."
         if total is None:
-            return f"{phase}  {size_text(done)}{self._speed(progress)}"
+            return f"{phase}  {size_text(done)}{self._rate_text(progress)}"
         percent = _percent(progress)
         sizes = f"{size_text(done)} of {size_text(total)}"
-        facts = f"{percent:>3} %  {sizes}{self._speed(progress)}"
+        facts = f"{percent:>3} %  {sizes}{self._rate_text(progress)}"
         bar_chars = min(_BAR_CHARS, width - len(f"{phase:<11} [] {facts}"))
         filled = bar_chars * percent // 100
         bar = f"[{'#' * filled}{'.' * (bar_chars - filled)}] " if bar_chars > 0 else ""
         return f"{phase:<11} {bar}{facts}"
 
-    def _speed(self, progress: PullProgress) -> str:
+    def _rate_text(self, progress: PullProgress) -> str:
         """Rate and time left over the last seconds; empty if not yet known."""
         (first_at, first_bytes), (last_at, last_bytes) = self._samples[0], self._samples[-1]
         if last_at <= first_at or last_bytes <= first_bytes:

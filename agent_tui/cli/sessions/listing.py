@@ -55,7 +55,7 @@ def print_search(store: SessionStore, query: str, cwd: Path | None, *, is_json: 
     for hit in hits:
         _print_summary(sessions[hit.path], guides="", with_folder=cwd is None)
         line = printable_line(hit.snippet, max(_columns() - len(_INDENT), _LEAST_TITLE))
-        print(f"{_INDENT}{_marked(line, query) if _is_styled() else line}")
+        print(f"{_INDENT}{_mark(line, query) if _is_styled() else line}")
 
 
 def _columns() -> int:
@@ -66,7 +66,7 @@ def _is_styled() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
-def _marked(line: str, query: str) -> str:
+def _mark(line: str, query: str) -> str:
     """`line` with each word of `query` in bold."""
     words = sorted((word for word, _ in split_query(query) if word), key=len, reverse=True)
     pattern = "|".join(map(re.escape, words))

@@ -45,7 +45,7 @@ def form_filler(front: Front, fill_whole: FormFiller | None = None) -> FormFille
             return DECLINED
         values: dict[str, JsonValue] = {}
         for field in asked.fields:
-            typed = await _typed(front, asked.server, field)
+            typed = await _ask_field(front, asked.server, field)
             if typed is None:
                 return CANCELLED
             if typed:
@@ -58,7 +58,7 @@ def form_filler(front: Front, fill_whole: FormFiller | None = None) -> FormFille
     return fill
 
 
-async def _typed(front: Front, server: str, field: FormField) -> str | None:
+async def _ask_field(front: Front, server: str, field: FormField) -> str | None:
     """Ask for `field` until the text is valid; empty to leave it out."""
     takes = ", ".join(label for _, label in field.choices) or field.kind
     wrong = ""

@@ -398,22 +398,22 @@ class UnansweredFront(ABC):
 
     async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
         """Refuse the question."""
-        raise self._refused(question.title)
+        raise self._refusal(question.title)
 
     async def ask_text(self, question: TextQuestion) -> str | None:
         """Refuse the question."""
-        raise self._refused(question.title)
+        raise self._refusal(question.title)
 
     async def pick(self, wanted: Pickable[AnswerT]) -> AnswerT | str | None:
         """List the items, then refuse."""
         listing = await wanted.listing()
         rows = (": ".join(filter(None, (each.label, each.details))) for each in listing.choices)
         self.say("\n".join((listing.title, *rows)) if listing.choices else listing.empty)
-        raise self._refused(listing.title)
+        raise self._refusal(listing.title)
 
     async def set_up_model(self) -> bool:
         """There is none: only ``/model`` with a name, or ``-m``."""
         return False
 
-    def _refused(self, title: str) -> UsageError:
+    def _refusal(self, title: str) -> UsageError:
         return UsageError(f"{title.rstrip('?.:')}: {self.nobody_answers}", self.instead)

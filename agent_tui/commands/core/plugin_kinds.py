@@ -31,9 +31,9 @@ def _tool_names() -> Iterable[str]:
 
 
 def _command_names() -> Iterable[str]:
-    from agent_tui.commands.core.registry import built_in_commands
+    from agent_tui.commands.core.registry import load_commands
 
-    return built_in_commands().own_names
+    return load_commands().own_names
 
 
 def _export_type() -> "type[ExportFormat]":
@@ -48,7 +48,7 @@ def _own_exports() -> "Sequence[ExportFormat]":
     return EXPORT_FORMATS
 
 
-def _guarded_export(known: "ExportFormat") -> "ExportFormat":
+def _guard_export(known: "ExportFormat") -> "ExportFormat":
     from agent_tui.sessions.export.form import guarded_export
 
     return guarded_export(known)
@@ -101,7 +101,7 @@ IMPORTERS: Final = Kind(
 )
 
 EXPORTS: Final = Kind(
-    "agent_tui.exports", "ExportFormat", _export_type, _own_exports, guarded=_guarded_export
+    "agent_tui.exports", "ExportFormat", _export_type, _own_exports, guarded=_guard_export
 )
 
 STRATEGIES: Final = Kind(

@@ -15,7 +15,7 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.front import Front, has_model
 from agent_tui.commands.core.registry import CommandRegistry, UnusableFile
-from agent_tui.commands.core.short_words import shown_file
+from agent_tui.commands.core.short_words import file_text
 from agent_tui.errors import ToolError
 
 if TYPE_CHECKING:  # the MCP servers load after the first paint
@@ -106,7 +106,7 @@ class PromptFileCommands:
         of_servers = server_commands(self._servers) if self._servers is not None else ()
         self._registry.use_prompt_files(
             (*map(self._command, found.files), *of_servers),
-            [UnusableFile(self._shown(one), one.why, one.name) for one in found.left_out],
+            [UnusableFile(self._path_text(one), one.why, one.name) for one in found.left_out],
         )
         self._tell_of([one for one in found.left_out if one not in self._told])
         return True
@@ -114,12 +114,12 @@ class PromptFileCommands:
     def _tell_of(self, news: Sequence[LeftOut]) -> None:
         self._told.update(news)
         for one in news[:_MOST_TOLD]:
-            self._tell(f"{self._shown(one)} {one.why}.")
+            self._tell(f"{self._path_text(one)} {one.why}.")
         if (more := len(news) - _MOST_TOLD) > 0:
             self._tell(f"{more:,} more prompt files cannot be used; /help lists them.")
 
-    def _shown(self, one: LeftOut) -> str:
-        return shown_file(one.path, self._runtime.conversation.cwd)
+    def _path_text(self, one: LeftOut) -> str:
+        return file_text(one.path, self._runtime.conversation.cwd)
 
     def _command(self, file: PromptFile) -> Command:
         return Command(

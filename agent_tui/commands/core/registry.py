@@ -166,7 +166,7 @@ _FIRST = (
 """Commands that users look for first; the others follow by name."""
 
 
-def built_in_commands(plugins: Plugins | None = None) -> CommandRegistry:
+def load_commands(plugins: Plugins | None = None) -> CommandRegistry:
     """Every command of the program, and those of `plugins`.
 
     This imports most of the program, so do not call it before the first paint.

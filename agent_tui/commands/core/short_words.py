@@ -29,7 +29,7 @@ def task_title(request: str) -> str:
     return text
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def count_text(number: int, one: str, many: str = "") -> str:
     """``1 line``, ``2,000 lines``; `many` is the plural if it is not `one` with an s."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
@@ -67,7 +67,7 @@ def short_path(path: Path, home: Path) -> str:
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
-def shown_file(path: Path, cwd: Path) -> str:
+def file_text(path: Path, cwd: Path) -> str:
     """`path` as written in `cwd`: relative to it or to the home folder, or absolute."""
     if path.is_relative_to(cwd):
         return str(path.relative_to(cwd))

@@ -31,7 +31,7 @@ from agent_tui.ui.parts import FieldRow, PaintedLines, keys_line
 from agent_tui.ui.questions import SCROLL_KEYS
 from agent_tui.ui.questions.answer_list import AnswerLine, AnswerList, AnswerRow
 from agent_tui.ui.questions.early_keys import EarlyKeys
-from agent_tui.ui.styled_lines import Line, prefixed, wrap
+from agent_tui.ui.styled_lines import Line, prefix_lines, wrap
 from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.blocks import AssistantBlock
 from agent_tui.ui.transcript.code import CodePainter
@@ -44,7 +44,7 @@ _QUESTIONS = {
     "text": "Allow this?",
     "plan": "Follow this plan?",
 }
-Choice = Literal[
+AnswerKind = Literal[
     "once", "session", "project", "parts", "project_parts", "rule", "edit", "no", "words"
 ]
 
@@ -61,7 +61,7 @@ class PanelAnswer:
     """
 
     key: str
-    choice: Choice
+    choice: AnswerKind
     label: str
     grants: str = ""
 
@@ -128,16 +128,16 @@ def approval_lines(request: ApprovalRequest, width: int, palette: Palette) -> li
             return diff_lines(rows, width, palette, CodePainter(palette).inks)
         case "command":
             prompt, indent = Segment("$ ", palette.muted), Segment("  ")
-            rows = _wrapped(request.body, palette.strong, width - 2)
-            return prefixed(rows, [prompt], [indent])
+            rows = _wrap_body(request.body, palette.strong, width - 2)
+            return prefix_lines(rows, [prompt], [indent])
         case "text":
-            return _wrapped(request.body, palette.text, width)
+            return _wrap_body(request.body, palette.text, width)
         case "plan":
             painter = BlockPainter(palette, markdown_parser(), width, show_thinking=False)
             return painter.paint(AssistantBlock(request.body), is_expanded=True)
 
 
-def _wrapped(text: str, style: Style, width: int) -> list[Line]:
+def _wrap_body(text: str, style: Style, width: int) -> list[Line]:
     return [
         row
         for line in safe_text(text).split("\n")
@@ -346,7 +346,7 @@ class ApprovalPanel(Vertical, can_focus=True):
         moved.scroll_relative(y=step, animate=False)
 
     @on(AnswerLine.Clicked)
-    def _clicked(self, event: AnswerLine.Clicked) -> None:
+    def _take_click(self, event: AnswerLine.Clicked) -> None:
         event.stop()
         if self._drop_next_click:
             self._drop_next_click = False

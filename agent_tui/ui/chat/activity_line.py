@@ -47,11 +47,11 @@ class ActivityState:
     awaited_since: float = 0.0
     ends_at_s: float = 0.0
 
-    def paused(self, now: float) -> "ActivityState":
+    def with_pause(self, now: float) -> "ActivityState":
         """The state while waiting for the user."""
         return replace(self, paused_at=self.paused_at or now)
 
-    def resumed(self, now: float) -> "ActivityState":
+    def without_pause(self, now: float) -> "ActivityState":
         """The state after the user answered, without the time spent waiting."""
         waited = now - self.paused_at if self.paused_at else 0.0
         return replace(self, started_at=self.started_at + waited, paused_at=0.0)
@@ -151,7 +151,7 @@ class ActivityLine(Widget):
         width = self.content_size.width
         right = Content.assemble((self._below, "$text-accent @click=app.chat_end"))
         room = max(width - right.cell_length - 1, 0)
-        left = self._left()
+        left = self._work_text()
         if self.content_size.height > 1 and left.cell_length > width:
             return left
         left = left.truncate(room, ellipsis=True)
@@ -172,7 +172,7 @@ class ActivityLine(Widget):
     def _text(self, state: ActivityState) -> str:
         return activity_text(state, self._clock(), self._wall_clock())
 
-    def _left(self) -> Content:
+    def _work_text(self) -> Content:
         now = self._clock()
         if self._state is None or now - self._state.started_at < SHOWN_AFTER_S:
             return keys_line(self._hint) if self._hint else Content()

@@ -44,7 +44,7 @@ _FENCE = "````"
 _FILE_START = re.compile(r"^(?=### \S.* \((?:changed|read \d+ times); )", re.MULTILINE)
 
 
-def finished_block(event: CompactionFinished) -> SummaryBlock:
+def compaction_block(event: CompactionFinished) -> SummaryBlock:
     """The line for a new compaction; unfolded, it shows the summary or what was done."""
     note = event.note or (MADE_WITHOUT_MODEL if event.is_fallback else "")
     said = readable_summary(event.summary) or describe_edits(event.messages, event.freed)
@@ -73,12 +73,12 @@ def change_block(entry: CustomEntry, entries: Sequence[Entry]) -> SummaryBlock |
     return SummaryBlock(done, report.tokens_before, report.tokens_after, report.note)
 
 
-def entered_block(label: str) -> DividerBlock:
+def scope_start_block(label: str) -> DividerBlock:
     """The line where a scope begins."""
     return DividerBlock(f"start: {label}")
 
 
-def left_blocks(event: ScopeLeft) -> tuple[Block, ...]:
+def scope_end_blocks(event: ScopeLeft) -> tuple[Block, ...]:
     """The line at the end of a scope, after its summary, which can be unfolded."""
     end = DividerBlock(f"end: {event.label}")
     if not event.summary:
@@ -91,9 +91,9 @@ def mark_blocks(entry_id: str, mark: ScopeMark) -> tuple[Block, ...]:
     """The lines for a mark from the log."""
     match mark:
         case ScopeEnter(label=label):
-            return (entered_block(label),)
+            return (scope_start_block(label),)
         case ScopeExit():
-            return left_blocks(
+            return scope_end_blocks(
                 ScopeLeft(entry_id, mark.label, mark.summary, mark.tokens_before, mark.tokens_after)
             )
         case _:

@@ -90,7 +90,7 @@ class FindBar(Horizontal):
         return self.query_one("#find-text", Input)
 
     @on(Input.Changed)
-    def _changed(self, event: Input.Changed) -> None:
+    def _search(self, event: Input.Changed) -> None:
         event.stop()
         self._tell_typed()
         shown = safe_text(event.value, keep_newlines=False)
@@ -100,7 +100,7 @@ class FindBar(Horizontal):
             self._chat.find(shown)
 
     @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
+    def _go_to_next(self, event: Input.Submitted) -> None:
         event.stop()
         self.action_keep(1)
 

@@ -133,7 +133,7 @@ def _add_message(
             place = calls.get(message.tool_call_id)
             block = blocks[place] if place is not None else None
             if place is not None and isinstance(block, ToolBlock):
-                blocks[place] = finished_tool(block, message, plan)
+                blocks[place] = with_result(block, message, plan)
                 return message.tool_details.todos or plan
         case BashExecutionMessage():
             blocks.append(bash_block(entry_id, message))
@@ -168,7 +168,7 @@ def _reply_blocks(message: AssistantMessage) -> Iterable[Block]:
         yield AssistantBlock("", mark=mark, note=message.error_message or "")
 
 
-def finished_tool(
+def with_result(
     block: ToolBlock, message: ToolResultMessage, plan: tuple[Todo, ...] = ()
 ) -> ToolBlock:
     """`block` with its result. `plan` is the earlier plan."""

@@ -181,12 +181,12 @@ class PlanView(Widget):
     def show(self, todos: tuple[Todo, ...]) -> None:
         """Show the present plan."""
         self._todos = todos
-        self._changed()
+        self._redraw_plan()
 
     def make_room(self, room: PlanRoom) -> None:
         """Set the space for the plan: none while nothing runs, a line beside a question."""
         self._room = room
-        self._changed()
+        self._redraw_plan()
 
     def render(self) -> Content:
         """The plan; a screen of few rows has room for a line."""
@@ -195,7 +195,7 @@ class PlanView(Widget):
         is_line = self._room == "line" or self.screen.has_class("-short")
         return plan_line(self._todos) if is_line else plan_lines(self._todos)
 
-    def _changed(self) -> None:
+    def _redraw_plan(self) -> None:
         is_open = any(todo.status != "completed" for todo in self._todos)
         self.display = is_open and self._room != "none"
         self.refresh(layout=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from agent_tui import __version__
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.known_models import first_steps, trial_note
-from agent_tui.commands.core.short_words import counted, short_path
+from agent_tui.commands.core.short_words import count_text, short_path
 from agent_tui.commands.permissions import MODES
 from agent_tui.commands.sessions import age, session_title
 from agent_tui.key_actions import keys_in_force
@@ -42,7 +42,7 @@ def welcome_block(options: UiOptions, sessions: tuple[StartRow, ...] = ()) -> We
     )
 
 
-def renewed_welcome(
+def renew_welcome(
     options: UiOptions, blocks: Sequence[Block], sessions: tuple[StartRow, ...]
 ) -> WelcomeBlock | None:
     """The new first block of the chat; None if it is unchanged or no greeting."""
@@ -70,7 +70,7 @@ def newest_sessions(runtime: AgentRuntime) -> tuple[StartRow, ...]:
 
 
 def _session_row(session: SessionSummary, now: datetime) -> StartRow:
-    facts = (age(session.modified, now), counted(session.message_count, "message"))
+    facts = (age(session.modified, now), count_text(session.message_count, "message"))
     return StartRow(session_title(session), " · ".join(facts), f"/resume {session.id}")
 
 

@@ -10,8 +10,8 @@ from rich.segment import Segment
 from rich.style import Style
 
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.diff.words import Marks, changed_words
-from agent_tui.ui.styled_lines import Line, clip, padded, prefixed, wrap
+from agent_tui.ui.diff.words import Marks, find_changed_words
+from agent_tui.ui.styled_lines import Line, clip, pad_line, prefix_lines, wrap
 from agent_tui.ui.theme.palette import Palette
 
 RowKind: TypeAlias = Literal["added", "removed", "unchanged", "gap", "file"]
@@ -73,7 +73,7 @@ def diff_lines(
     marks = _word_marks(rows, texts)
     coloured: Mapping[int, Sequence[Segment]] = {}
     if inks is not None and palette.added.bgcolor is not None:
-        coloured = _coloured(rows, texts, inks)
+        coloured = _colour_rows(rows, texts, inks)
     lines: list[Line] = []
     for number, (row, text) in enumerate(zip(rows, texts, strict=True)):
         if row.kind in ("gap", "file"):
@@ -95,7 +95,7 @@ def _word_marks(rows: Sequence[DiffRow], texts: Sequence[str]) -> dict[int, Mark
     stretches = [(kind, list(group)) for kind, group in groupby(range(len(rows)), _kind_in(rows))]
     for (kind, removed), (next_kind, added) in pairwise(stretches):
         if (kind, next_kind) == ("removed", "added"):
-            found = changed_words([texts[n] for n in removed], [texts[n] for n in added])
+            found = find_changed_words([texts[n] for n in removed], [texts[n] for n in added])
             marks.update(zip(removed, found[0], strict=True))
             marks.update(zip(added, found[1], strict=True))
     return marks
@@ -105,7 +105,7 @@ def _kind_in(rows: Sequence[DiffRow]) -> Callable[[int], RowKind]:
     return lambda number: rows[number].kind
 
 
-def _coloured(
+def _colour_rows(
     rows: Sequence[DiffRow], texts: Sequence[str], inks: Inks
 ) -> dict[int, Sequence[Segment]]:
     """The coloured runs of rows: each stretch is read as the new file, then as the old one."""
@@ -208,12 +208,12 @@ def _draw(
     rest = Segment(" " * len(head.text), gutter)
     if row.kind != "unchanged":  # a faint ink cannot be read on a surface
         runs = [Segment(run.text, _ITALIC) if run.style == palette.comment else run for run in runs]
-    text = list(_marked(runs, marks, style, word))
+    text = list(_split_at_marks(runs, marks, style, word))
     body = wrap(text, width - len(head.text), words=False)
-    return [padded(line, width, style) for line in prefixed(body, [head], [rest])]
+    return [pad_line(line, width, style) for line in prefix_lines(body, [head], [rest])]
 
 
-def _marked(
+def _split_at_marks(
     runs: Sequence[Segment], marks: Marks, surface: Style, word: Style
 ) -> Iterator[Segment]:
     """`runs` on `surface`, split at the borders of `marks`, which are drawn on `word`."""

@@ -30,7 +30,9 @@ _WORDS = re.compile(r"\w+|\s+|.")
 _PARTS = re.compile(r"[^\W_]+|\S")
 
 
-def changed_words(removed: Sequence[str], added: Sequence[str]) -> tuple[list[Marks], list[Marks]]:
+def find_changed_words(
+    removed: Sequence[str], added: Sequence[str]
+) -> tuple[list[Marks], list[Marks]]:
     """The marks of each removed and each added line of one change.
 
     Lines are paired in their order, so that the paired ones are as alike as can be; the others
@@ -43,7 +45,7 @@ def changed_words(removed: Sequence[str], added: Sequence[str]) -> tuple[list[Ma
     old_words = [_WORDS.findall(line[:MAX_CHARS]) for line in removed]
     new_words = [_WORDS.findall(line[:MAX_CHARS]) for line in added]
     for left, right in _pairs(old_words, new_words):
-        old[left], new[right] = _compared(old_words[left], new_words[right])
+        old[left], new[right] = _compare(old_words[left], new_words[right])
     return old, new
 
 
@@ -90,7 +92,7 @@ def _alike(left: Counter[str], right: Counter[str]) -> float:
     return share if share >= _LEAST_ALIKE else 0.0
 
 
-def _compared(old: Sequence[str], new: Sequence[str]) -> tuple[Marks, Marks]:
+def _compare(old: Sequence[str], new: Sequence[str]) -> tuple[Marks, Marks]:
     """The changed pieces of two lines given by their words."""
     first = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), None)
     if first is None:

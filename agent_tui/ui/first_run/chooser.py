@@ -211,7 +211,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
             self._quiet_since_s = self._clock()
 
     @on(OptionList.OptionSelected)
-    def _selected(self, event: OptionList.OptionSelected) -> None:
+    def _choose_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         if self._clock() - self._quiet_since_s >= self._quiet_s:
             self._choose(self._options[event.option_index])
@@ -270,7 +270,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
     # The field
 
     @on(Input.Submitted)
-    def _entered(self, event: Input.Submitted) -> None:
+    def _take_entry(self, event: Input.Submitted) -> None:
         event.stop()
         entered = event.value.strip()
         if not entered:

@@ -14,9 +14,9 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
 
-from agent_tui.drafts.draft import Mark, mark_after, mark_before, marks_in
+from agent_tui.drafts.draft import DraftMark, mark_after, mark_before, marks_in
 from agent_tui.key_actions import KEY_ACTIONS, KeyMap, keys_in_force
-from agent_tui.ui.keys import AREA_BINDINGS, bound
+from agent_tui.ui.keys import AREA_BINDINGS, bind_keys
 
 if TYPE_CHECKING:
     from agent_tui.ui.approval.panel import ApprovalPanel
@@ -180,7 +180,7 @@ class PromptArea(TextArea):
         taken = {key for name in KEY_ACTIONS for key in keys.keys(name)}
         usual = BindingsMap(TextArea.BINDINGS).key_to_bindings
         of_text_fields = {key: found for key, found in usual.items() if key not in taken}
-        own = BindingsMap(bound(AREA_BINDINGS, keys)).key_to_bindings
+        own = BindingsMap(bind_keys(AREA_BINDINGS, keys)).key_to_bindings
         self._bindings = BindingsMap.from_keys({**of_text_fields, **own})
 
     def replace_before_cursor(self, length: int, text: str) -> None:
@@ -194,7 +194,7 @@ class PromptArea(TextArea):
         event.prevent_default()
 
     @property
-    def mark_at_cursor(self) -> Mark | None:
+    def mark_at_cursor(self) -> DraftMark | None:
         """The mark that the cursor is in or beside."""
         row, column = self.cursor_location
         marks = marks_in(self.document.get_line(row))
@@ -225,7 +225,7 @@ class PromptArea(TextArea):
         event.stop()
         event.prevent_default()
 
-    def answered_by(self, key: str) -> None:
+    def note_answer(self, key: str) -> None:
         """Note that `key` answered a question: a repetition is neither text nor a command."""
         self.repeated.begin(key)
 

@@ -50,7 +50,7 @@ def may_be_images(pasted: str) -> bool:
     return len(pasted) <= _MOST_CHARS and "/" in pasted and end.endswith(tuple(IMAGE_SUFFIXES))
 
 
-def pasted_paths(pasted: str) -> tuple[str, ...]:
+def paths_in_paste(pasted: str) -> tuple[str, ...]:
     """The paths `pasted` consists of: quoted, with blanks escaped, or as ``file://`` addresses.
 
     Empty if one of them does not name an image.
@@ -70,7 +70,7 @@ def read_pasted(pasted: str, cwd: Path) -> tuple[DraftImage, ...]:
         UsageError: One is larger than can be sent.
     """
     found: list[DraftImage] = []
-    for path in pasted_paths(pasted):
+    for path in paths_in_paste(pasted):
         image = read_draft_image(path, cwd)
         if image is None:
             return ()

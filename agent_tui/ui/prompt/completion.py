@@ -117,7 +117,7 @@ def argument_items(offer: Completions, typed: str) -> tuple[MenuItem, ...]:
     If nothing matches the whole text, an option may still follow free words.
     """
     choices = [Completion(entry) if isinstance(entry, str) else entry for entry in offer]
-    whole = _ranked(choices, typed)
+    whole = _rank(choices, typed)
     words, dash, begun = typed.rpartition(" -")
     if whole or not dash:
         return whole
@@ -128,7 +128,7 @@ def argument_items(offer: Completions, typed: str) -> tuple[MenuItem, ...]:
     )
 
 
-def _ranked(choices: Sequence[Completion], typed: str) -> tuple[MenuItem, ...]:
+def _rank(choices: Sequence[Completion], typed: str) -> tuple[MenuItem, ...]:
     ranked: list[tuple[float, int, MenuItem]] = []
     for order, choice in enumerate(choices):
         match = _match(choice, typed)
@@ -183,7 +183,7 @@ def resource_items(choices: Mapping[str, str], typed: str) -> tuple[MenuItem, ..
     offered = [Completion(text, about) for text, about in choices.items()]
     return tuple(
         replace(item, insert=f"@{item.insert}" + " " * (not item.insert.endswith(":")), runs=False)
-        for item in _ranked(offered, typed)
+        for item in _rank(offered, typed)
     )
 
 

@@ -20,12 +20,12 @@ def edit_outside(app: App[ReturnT], prompt: Prompt) -> None:
     Pastes are written out in full, so they can be looked at and changed.
     """
     draft = prompt.draft
-    written = edited_text(app, draft.full_text)
+    written = edit_text(app, draft.full_text)
     if written is not None:
-        prompt.load(draft.folded(written))
+        prompt.load(draft.fold(written))
 
 
-def edited_text(app: App[ReturnT], text: str) -> str | None:
+def edit_text(app: App[ReturnT], text: str) -> str | None:
     """`text` after the user edited it; None if the editor failed."""
     return text_editor.edited_text(text, lambda file: edit_file(app, file))
 

@@ -14,7 +14,7 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Static, TextArea
 
-from agent_tui.drafts.draft import Draft, Mark, joined
+from agent_tui.drafts.draft import Draft, DraftMark, join_drafts
 from agent_tui.key_actions import keys_in_force
 from agent_tui.paths import user_cache_dir
 from agent_tui.ui.prompt.area import PromptArea
@@ -75,7 +75,7 @@ class Prompt(Vertical):
         self._sources: PromptSources | None = None
         self._completer: Completer | None = None
         self._attachments = DraftAttachments(self._refuse)
-        self._shown_mark: Mark | None = None
+        self._shown_mark: DraftMark | None = None
         self._walk: HistoryWalk | None = None
         self._menu_dismissed = False
         self._loaded_text = ""
@@ -181,7 +181,7 @@ class Prompt(Vertical):
     def put_before(self, drafts: Sequence[Draft]) -> None:
         """Put `drafts` above the present draft, which is kept."""
         present = self.draft
-        self.load(joined(drafts if present.is_empty else (*drafts, present)))
+        self.load(join_drafts(drafts if present.is_empty else (*drafts, present)))
 
     def remember(self, draft: Draft) -> None:
         """Add to the history.
@@ -315,7 +315,7 @@ class Prompt(Vertical):
         if self.area.text_before_cursor.endswith("\\"):
             self.area.replace_before_cursor(1, "\n")
             return
-        draft = self.draft.trimmed()
+        draft = self.draft.trim()
         if self._returned_text and draft.text.removeprefix(self._returned_text).strip() == _UNDO:
             draft = Draft(_UNDO)
         if draft.is_empty:
@@ -385,7 +385,7 @@ class Prompt(Vertical):
     def _refuse(self, reason: str) -> None:
         self.post_message(self.Refused(reason))
 
-    def _open_paste(self, mark: Mark) -> None:
+    def _open_paste(self, mark: DraftMark) -> None:
         """Replace a mark with its pasted text."""
         text = self._attachments.paste(mark.number)
         if text is None:

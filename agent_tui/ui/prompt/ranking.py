@@ -154,7 +154,7 @@ def rank_paths(
     found: dict[str, None] = {}
     lists = (catalog.hidden, catalog.visible) if asks_for_hidden else (catalog.visible,)
     for paths in lists[:1] if wanted == "." else lists:
-        for stage in (_beginning, _containing, _scattered, _similar):
+        for stage in (_beginning, _containing, _with_gaps, _similar):
             if len(found) >= limit or not is_wanted():
                 break
             if stage is _similar and len(found) > _FEW:
@@ -214,7 +214,7 @@ def _containing(
     return nsmallest(limit, hits, key=rank)
 
 
-def _scattered(
+def _with_gaps(
     folded: Sequence[str], size: int, wanted: str, limit: int, is_wanted: IsWanted
 ) -> list[int]:
     if len(wanted) < 2:

@@ -141,7 +141,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         self._stay_above_prompt()
 
     @on(AnswerLine.Clicked)
-    def _clicked(self, event: AnswerLine.Clicked) -> None:
+    def _take_click(self, event: AnswerLine.Clicked) -> None:
         event.stop()
         if self._early is None or self._is_quiet:
             self._answer(event.number)

@@ -19,8 +19,8 @@ from agent_tui.commands.context import (
     Part,
     PartKind,
     cache_text,
-    freed_by,
     request_cost,
+    savings_of,
 )
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.errors import AgentTuiError
@@ -233,7 +233,7 @@ class ContextScreen(LeadingScreen):
         except AgentTuiError as error:
             found = [_note(str(error))]
         else:
-            cost, rows = request_cost(preview, self._shown.token_price), freed_by(preview)
+            cost, rows = request_cost(preview, self._shown.token_price), savings_of(preview)
             found = [
                 *(ContextLine(Content(label), freed, preview.window) for label, freed in rows),
                 _note(cost),

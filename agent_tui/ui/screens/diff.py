@@ -12,7 +12,7 @@ from textual.containers import VerticalScroll
 from textual.types import CSSPathType
 from textual.widgets import Static
 
-from agent_tui.commands.diff import Change, DiffPage
+from agent_tui.commands.diff import DiffItem, DiffPage
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.diff.view import diff_lines, parse_diff
 from agent_tui.ui.parts import KeysLine, any_app
@@ -26,7 +26,7 @@ _MOST_ROWS = 5_000
 """Drawn of one diff; the rest is counted."""
 
 
-def change_text(change: Change, width: int, palette: Palette) -> Text:
+def change_text(change: DiffItem, width: int, palette: Palette) -> Text:
     """A change's notes and its diff, in rows of `width` cells."""
     lines: list[Line] = []
     for note in change.notes:
@@ -49,7 +49,7 @@ def change_text(change: Change, width: int, palette: Palette) -> Text:
     return text
 
 
-class DiffScreen(PickerScreen[Change]):
+class DiffScreen(PickerScreen[DiffItem]):
     """Returns nothing of use: what is picked is shown whole.
 
     Args:
@@ -80,22 +80,22 @@ class DiffScreen(PickerScreen[Change]):
         other = "files" if self._is_by_turn else "messages"
         return f"↑↓ move · ctrl+d/u scroll · enter full view · ctrl+t by {other} · esc close"
 
-    async def load_rows(self) -> Sequence[PickerRow[Change]]:
+    async def load_rows(self) -> Sequence[PickerRow[DiffItem]]:
         """Files in the order they were changed, or messages."""
         changes = self._page.by_turn if self._is_by_turn else self._page.by_file
         return [_row(change) for change in changes]
 
-    def row_highlighted(self, row: PickerRow[Change]) -> None:
+    def row_highlighted(self, row: PickerRow[DiffItem]) -> None:
         """Show its diff beside the list."""
         self.when_drawn(self._show_diff, row.value)
 
-    def _show_diff(self, change: Change) -> None:
+    def _show_diff(self, change: DiffItem) -> None:
         preview = self.query_one("#picker-preview")
         if (width := preview.scrollable_content_region.width) > 0:
             text = change_text(change, width, palette_of(self.app))
             self.query_one("#picker-preview-text", Static).update(text)
 
-    def picked(self, row: PickerRow[Change]) -> None:
+    def pick(self, row: PickerRow[DiffItem]) -> None:
         """Show it over the full width."""
         self.app.push_screen(ChangeScreen(row.value))
 
@@ -120,7 +120,7 @@ class ChangeScreen(ReadingScreen):
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "diff.tcss"]
     app = getters.app(any_app)
 
-    def __init__(self, change: Change) -> None:
+    def __init__(self, change: DiffItem) -> None:
         super().__init__()
         self._change = change
 
@@ -143,7 +143,7 @@ class ChangeScreen(ReadingScreen):
             self.query_one("#change-text", Static).update(text)
 
 
-def _row(change: Change) -> PickerRow[Change]:
+def _row(change: DiffItem) -> PickerRow[DiffItem]:
     added, removed = change.counts
     counts = (f"+{added}", f"-{removed}") if change.diff else ("", "")
     return PickerRow(change, change.title, counts, search=change.diff, is_dim=not change.diff)

@@ -62,7 +62,7 @@ class KeepingScreen(PickerScreen[Decision | int]):
         except AgentTuiError as error:
             self.say(safe_text(str(error), keep_newlines=False))
             return []
-        self.say(self._told())
+        self.say(self._totals_text())
         return self._all_rows()
 
     def _show_progress(self, phase: str, _chars: int) -> None:
@@ -93,7 +93,7 @@ class KeepingScreen(PickerScreen[Decision | int]):
             is_dim=place == "goes",
         )
 
-    def _told(self) -> str:
+    def _totals_text(self) -> str:
         """How much is kept, and why no model chose, if so."""
         proposal = self._proposal
         assert proposal is not None
@@ -104,7 +104,7 @@ class KeepingScreen(PickerScreen[Decision | int]):
         why = f" No model chose: {proposal.problem}." if proposal.problem else ""
         return safe_text(told + why, keep_newlines=False)
 
-    def picked(self, row: PickerRow[Decision | int]) -> None:
+    def pick(self, row: PickerRow[Decision | int]) -> None:
         """Return from the search field to the rows."""
         self.set_focus(None)
 
@@ -122,7 +122,7 @@ class KeepingScreen(PickerScreen[Decision | int]):
         else:
             self._marks[number] = mark
         self.show_rows(self._all_rows())
-        self.say(self._told())
+        self.say(self._totals_text())
 
     def action_compact(self) -> None:
         """Close with the decision."""

@@ -63,13 +63,13 @@ class LineInputScreen(Modal[str]):
             yield KeysLine(f"enter save · {empty}esc close", id="page-keys")
 
     @on(Input.Changed)
-    def _changed(self, event: Input.Changed) -> None:
+    def _check_text(self, event: Input.Changed) -> None:
         event.stop()
         if self._problem_of is not None:
             self._say(self._problem_of(event.value))
 
     @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
+    def _take_text(self, event: Input.Submitted) -> None:
         event.stop()
         if self._problem_of is None:
             self.dismiss(event.value.strip())

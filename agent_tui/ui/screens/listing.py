@@ -54,7 +54,7 @@ class CommandPalette(PickerScreen[PaletteChoice]):
 
     def matching(self, wanted: str) -> Sequence[PickerRow[PaletteChoice]]:
         """The best first."""
-        return ranked_rows(palette_rows(self._choices, self._keys), wanted)
+        return rank_rows(palette_rows(self._choices, self._keys), wanted)
 
     def row_highlighted(self, row: PickerRow[PaletteChoice]) -> None:
         """Show how to do it without the palette."""
@@ -84,7 +84,7 @@ def _also(choice: PaletteChoice, keys: KeyMap) -> str:
     return keys.all_shown(choice.id or "")
 
 
-def ranked_rows(
+def rank_rows(
     rows: Sequence[PickerRow[PaletteChoice]], wanted: str
 ) -> list[PickerRow[PaletteChoice]]:
     """The rows that match `wanted`, best first: by their names, then by what they do.

@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 
 from agent_tui.commands.core.front import ModelSource
 from agent_tui.commands.core.known_models import KnownModels
-from agent_tui.commands.model import facts_of, found_with, in_order, is_same
+from agent_tui.commands.model import facts_of, find_with_present, in_order, is_same
 from agent_tui.providers.base import FoundModel, ModelRef
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
 
@@ -49,12 +49,12 @@ class ModelPicker(PickerScreen[ModelRef]):
     async def load_rows(self) -> Sequence[PickerRow[ModelRef]]:
         """The models found: the present one, favourites, those chosen last, then the others."""
         await asyncio.to_thread(self._known.load)
-        self._found = await found_with(self._models, self._present)
+        self._found = await find_with_present(self._models, self._present)
         if self.size.width < _WIDTH_FOR_PRICES:
             self.column_titles = type(self).column_titles[1:]
-        return self._ordered()
+        return self._rows_in_order()
 
-    def _ordered(self) -> Sequence[PickerRow[ModelRef]]:
+    def _rows_in_order(self) -> Sequence[PickerRow[ModelRef]]:
         rows = [
             model_row(
                 model,
@@ -70,7 +70,7 @@ class ModelPicker(PickerScreen[ModelRef]):
         """Ctrl+S: make the highlighted model a favourite, or no longer."""
         if (row := self.present_row) is not None:
             await asyncio.to_thread(self._known.mark, row.value)
-            self.show_rows(self._ordered())
+            self.show_rows(self._rows_in_order())
 
 
 def model_row(

@@ -59,7 +59,7 @@ class PageScreen(ReadingScreen):
         self.query_one("#page").scroll_home(animate=False)
 
     @on(Input.Submitted, "#page-search")
-    def _done(self) -> None:
+    def _close_on_enter(self) -> None:
         self.action_leave()
 
 

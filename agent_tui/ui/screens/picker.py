@@ -276,22 +276,22 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
         self._pick_current()
 
     @on(RowList.Clicked)
-    def _clicked(self, event: RowList.Clicked) -> None:
+    def _pass_click(self, event: RowList.Clicked) -> None:
         event.stop()
         if not self._shown[event.index].is_heading:
-            self.clicked(event.index)
+            self.take_click(event.index)
 
-    def clicked(self, index: int) -> None:
+    def take_click(self, index: int) -> None:
         """A row was clicked: pick it."""
         self._list.move_to(index)
         self._pick_current()
 
     def _pick_current(self) -> None:
         if (row := self.present_row) is not None:
-            self.picked(row)
+            self.pick(row)
 
     @on(RowList.Moved)
-    def _moved(self, event: RowList.Moved) -> None:
+    def _show_current(self, event: RowList.Moved) -> None:
         event.stop()
         if (row := self.present_row) is None:
             return
@@ -335,7 +335,7 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
         else:
             self.dismiss(None)
 
-    def picked(self, row: PickerRow[ValueT]) -> None:
+    def pick(self, row: PickerRow[ValueT]) -> None:
         """A row was chosen: close with its value."""
         self.dismiss(row.value)
 

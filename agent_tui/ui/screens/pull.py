@@ -190,7 +190,7 @@ class PullScreen(Modal[ModelRef]):
             self._quiet_since_s = self._clock()
 
     @on(AnswerLine.Clicked)
-    def _clicked(self, event: AnswerLine.Clicked) -> None:
+    def _take_click(self, event: AnswerLine.Clicked) -> None:
         event.stop()
         if self._is_quiet:
             self._answer(event.number)

@@ -93,7 +93,7 @@ def session_facts(summary: SessionSummary, now: datetime) -> Content:
     ]
     if summary.parent_session:
         facts.append("continues an earlier session")
-    return _titled(session_title(summary), facts)
+    return _with_title(session_title(summary), facts)
 
 
 def _foreign_title(file: ForeignFile) -> str:
@@ -105,7 +105,7 @@ def foreign_facts(file: ForeignFile, now: datetime) -> Content:
     """The facts about another agent's session that need no complete reading."""
     where = short_path(file.cwd, Path.home()) if file.cwd != Path() else "folder unknown"
     size = f"{file.agent_label} · {_kilobytes(file)}"
-    return _titled(_foreign_title(file), [where, size, age(file.modified, now)])
+    return _with_title(_foreign_title(file), [where, size, age(file.modified, now)])
 
 
 def _is_here(summary: SessionSummary, cwd: Path) -> bool:
@@ -146,7 +146,7 @@ def _kilobytes(file: ForeignFile) -> str:
     return f"{file.size_bytes / 1_000:,.0f} kB"
 
 
-def _titled(title: str, facts: Iterable[str]) -> Content:
+def _with_title(title: str, facts: Iterable[str]) -> Content:
     lines = "\n".join(safe_text(fact, keep_newlines=False) for fact in facts)
     name = safe_text(title, keep_newlines=False)
     return Content.assemble((name, "bold"), "\n", (lines, "$foreground-muted"))
@@ -310,14 +310,14 @@ class SessionPicker(PickerScreen[PickedSession]):
     async def _update_search(self) -> None:
         loop = asyncio.get_running_loop()
 
-        def told(done: int, total: int) -> None:
-            loop.call_soon_threadsafe(self._progressed, total - done)
+        def tell(done: int, total: int) -> None:
+            loop.call_soon_threadsafe(self._note_progress, total - done)
 
-        update = partial(self._store.update_search, told, self._is_left.is_set)
+        update = partial(self._store.update_search, tell, self._is_left.is_set)
         left = await asyncio.to_thread(update)
-        self._progressed(left)
+        self._note_progress(left)
 
-    def _progressed(self, unsearched: int) -> None:
+    def _note_progress(self, unsearched: int) -> None:
         self._unsearched = unsearched
         if self.wanted and self._is_open:
             self._look_into_sessions()
@@ -398,7 +398,7 @@ class SessionPicker(PickerScreen[PickedSession]):
         if name is None or name == summary.name:
             return
         name = printable_line(name)
-        if await self._done(lambda: self._store.rename(summary.path, name)):
+        if await self._try_change(lambda: self._store.rename(summary.path, name)):
             self._sessions[summary.path] = replace(summary, name=name)
             await self._show_sessions()
 
@@ -407,12 +407,12 @@ class SessionPicker(PickerScreen[PickedSession]):
         facts = f"{title}\n\nIts file moves to the trash folder of the sessions."
         if not await self._ask(ChoiceScreen(loss_question("Delete this session?", facts))):
             return
-        if await self._done(lambda: self._store.delete(summary.path)):
+        if await self._try_change(lambda: self._store.delete(summary.path)):
             del self._sessions[summary.path]
             await self._show_sessions()
             self.say(f"Moved to the trash: {title}")
 
-    async def _done(self, change: Callable[[], object]) -> bool:
+    async def _try_change(self, change: Callable[[], object]) -> bool:
         try:
             await asyncio.to_thread(change)
         except SessionError as error:

@@ -21,7 +21,7 @@ from agent_tui.ui.transcript.blocks import (
 from agent_tui.ui.transcript.finder import readable_text, spans_on_rows
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
-from agent_tui.ui.transcript.selection import highlighted
+from agent_tui.ui.transcript.selection import highlight
 
 _MOST_BLOCKS = 6
 _MOST_ROWS = 14
@@ -68,17 +68,19 @@ def preview_lines(
     rows: list[Line] = []
     for block in blocks:
         drawn = painter.paint(block, is_expanded=True)
-        rows += [BLANK, *_part(_marked(drawn, words, palette), drawn, most_rows, palette)]
+        rows += [BLANK, *_part(_mark_words(drawn, words, palette), drawn, most_rows, palette)]
     return rows[1:]
 
 
-def _marked(rows: Sequence[Line], words: Sequence[SmartCaseText], palette: Palette) -> list[Line]:
+def _mark_words(
+    rows: Sequence[Line], words: Sequence[SmartCaseText], palette: Palette
+) -> list[Line]:
     """`rows` with every place of `words` in the colours of what is found."""
     marked = list(rows)
     for word in words:
         for spans in spans_on_rows(rows, word):
             for row, start, end in spans:
-                segments = highlighted(marked[row], (start, end), palette.found)
+                segments = highlight(marked[row], (start, end), palette.found)
                 marked[row] = replace(marked[row], segments=segments)
     return marked
 

@@ -12,7 +12,7 @@ from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
 from agent_tui.commands.core.front import Choice, Listing
-from agent_tui.commands.settings import short_origin, shown_value
+from agent_tui.commands.settings import short_origin, value_text
 from agent_tui.config import LoadedSettings
 from agent_tui.config.editor import SettingsEditor
 from agent_tui.config.keys import dotted
@@ -56,7 +56,7 @@ def _row(loaded: LoadedSettings, spec: SettingSpec, title: str) -> PickerRow[Set
     origin = short_origin(origins[-1])
     if len(origins) > 1 and spec.kind == "list":
         origin = f"{len(origins)} files"
-    value = shown_value(loaded.settings, spec)
+    value = value_text(loaded.settings, spec)
     if len(value) > _VALUE_CHARS:
         value = f"{value[: _VALUE_CHARS - 1]}…"
     return PickerRow(spec, title, (origin, value), search=f"{spec.name} {spec.description}")
@@ -83,14 +83,14 @@ def about(
     if why := editor.stronger_than_own(loaded, spec):
         own = editor.load_own()
         is_said = own.origin(spec.key).layer != "default"
-        said = shown_value(own.settings, spec) if is_said else "nothing"
+        said = value_text(own.settings, spec) if is_said else "nothing"
         lines.append(f"Your file has {said}. A change has no effect now: {why}.")
     elif spec.kind == "table":
         lines.append("Set it in the file: ctrl+g opens it.")
     else:
         when = "at once" if acts_at_once else "at the next start"
         lines.append(f"Allowed: {spec.allowed}. Takes effect {when}.")
-    if in_use and in_use != shown_value(loaded.settings, spec):
+    if in_use and in_use != value_text(loaded.settings, spec):
         lines.append(f"In use now: {safe_text(in_use, keep_newlines=False)}.")
     return "\n".join(lines)
 
@@ -167,7 +167,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         is_news = bool(self._news) and self._news_of == spec
         self.say(f"{self._news}\n{lines}" if is_news else lines)
 
-    def picked(self, row: PickerRow[SettingSpec]) -> None:
+    def pick(self, row: PickerRow[SettingSpec]) -> None:
         """Change the setting, in the way of its kind."""
         if not row.is_heading:
             self.run_worker(self._change(row.value), group="change", exclusive=True)

@@ -143,7 +143,7 @@ class TreeScreen(PickerScreen[TreeChoice]):
         """The row of the conversation's present place."""
         return next((i for i, row in enumerate(self.tree_rows) if row.is_here), len(rows) - 1)
 
-    def clicked(self, index: int) -> None:
+    def take_click(self, index: int) -> None:
         """Move to a row; a click on the current one goes back to it."""
         if index == self._list.current:
             self.action_choose("go back")

@@ -21,7 +21,7 @@ AWAY_AFTER_S = 60.0
 MAX_CHARS = 160
 _TMUX_TIMEOUT_S = 2.0
 
-Protocol: TypeAlias = Literal["osc 9", "osc 777", "osc 99"]
+NotifyProtocol: TypeAlias = Literal["osc 9", "osc 777", "osc 99"]
 
 _BELL = "\x07"
 _END = "\x1b\\"
@@ -31,7 +31,7 @@ _END = "\x1b\\"
 class NotifyMethod:
     """How to notify: by `protocol`, wrapped for tmux if needed, or with the bell if it is None."""
 
-    protocol: Protocol | None = None
+    protocol: NotifyProtocol | None = None
     through_tmux: bool = False
 
 
@@ -58,7 +58,7 @@ def notify_method(environ: Mapping[str, str], ask_tmux: Callable[[], str]) -> No
     return NotifyMethod(_protocol_of(names))
 
 
-def _protocol_of(names: str) -> Protocol | None:
+def _protocol_of(names: str) -> NotifyProtocol | None:
     """The protocol for the terminal's names: its program, ``TERM``, and its own answer."""
     lowered = names.lower()
     for word, protocol in _PROTOCOLS:
@@ -67,7 +67,7 @@ def _protocol_of(names: str) -> Protocol | None:
     return None
 
 
-_PROTOCOLS: tuple[tuple[str, Protocol], ...] = (
+_PROTOCOLS: tuple[tuple[str, NotifyProtocol], ...] = (
     ("ghostty", "osc 9"),
     ("wezterm", "osc 9"),
     ("iterm", "osc 9"),

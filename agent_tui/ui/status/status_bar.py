@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from textual.content import Content
 from textual.widget import Widget
 
-from agent_tui.commands.core.short_words import counted, short_count
+from agent_tui.commands.core.short_words import count_text, short_count
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_text import safe_text
 
@@ -20,8 +20,8 @@ _CONTEXT_UNKNOWN = "[ctx: …]"
 _GAUGE_CELLS = 10
 _FULL, _EMPTY, _MARK = "━", "┄", "┃"
 
-Level = Literal["normal", "warn", "trigger"]
-_LEVEL_STYLES: dict[Level, str] = {
+ContextLevel = Literal["normal", "warn", "trigger"]
+_LEVEL_STYLES: dict[ContextLevel, str] = {
     "normal": "$foreground-muted",
     "warn": "bold $text-warning",
     "trigger": "bold $text-error",
@@ -63,7 +63,7 @@ class StatusFields:
     cost_usd: float
     name: str
     usage: "ContextUsage"
-    level: Level
+    level: ContextLevel
     compacts_at: int = 0
     badge: str = ""
     sandbox: str = ""
@@ -82,12 +82,12 @@ def status_line(fields: StatusFields, width: int) -> Content:
     label = Content.assemble((fields.usage.label, _LEVEL_STYLES[fields.level]))
     separator = Content.assemble((SEPARATOR, "$foreground-disabled"))
     right = Content.assemble(_gauge(fields), " ", label)
-    left = separator.join(_left_parts(fields, ()))
+    left = separator.join(_parts_at_left(fields, ()))
     if left.cell_length + right.cell_length + 2 > width:
         right = label
         room = max(width - right.cell_length - 1, 0)
         for count in range(len(_GIVE_WAY) + 1):
-            left = separator.join(_left_parts(fields, _GIVE_WAY[:count]))
+            left = separator.join(_parts_at_left(fields, _GIVE_WAY[:count]))
             if left.cell_length <= room:
                 break
         left = left.truncate(room, ellipsis=True)
@@ -126,7 +126,7 @@ _GIVE_WAY = (
 )
 
 
-def _left_parts(fields: StatusFields, left_out: tuple[str, ...]) -> list[Content]:
+def _parts_at_left(fields: StatusFields, left_out: tuple[str, ...]) -> list[Content]:
     shown = [key for key in fields.order if key not in left_out]
     branch = f"({fields.branch})" if fields.branch else ""
     totals = _totals_text(fields) if fields.input_tokens or fields.output_tokens else ""
@@ -137,7 +137,7 @@ def _left_parts(fields: StatusFields, left_out: tuple[str, ...]) -> list[Content
         "model": (fields.model.rpartition("/")[2] or fields.model, "$foreground"),
         "mode": (fields.mode, _MODE_STYLES[fields.mode]),
         "sandbox": (fields.sandbox, _SANDBOX_STYLES.get(fields.sandbox, "$text-success")),
-        "jobs": (counted(fields.jobs, "job") if fields.jobs else "", "$text-accent"),
+        "jobs": (count_text(fields.jobs, "job") if fields.jobs else "", "$text-accent"),
         "mouse": ("mouse off" if fields.is_mouse_off else "", "$foreground-muted"),
         "command": (fields.command, "$foreground-muted"),
         "totals": (totals, "$foreground-muted"),

@@ -14,7 +14,7 @@ from agent_tui.key_actions import keys_in_force
 from agent_tui.messages import JsonObject
 from agent_tui.paths import make_private_dir
 from agent_tui.regular_files import read_regular_file
-from agent_tui.ui.chat.welcome import newest_sessions, renewed_welcome
+from agent_tui.ui.chat.welcome import newest_sessions, renew_welcome
 from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.status.notifier import Notifier, notification_sequence
@@ -285,7 +285,7 @@ class StatusView:
     def _refresh_welcome(self) -> None:
         """Update the greeting; while it is all there is, the prompt offers its first step."""
         transcript = self._widgets.transcript
-        welcome = renewed_welcome(self._options, transcript.blocks, self._sessions)
+        welcome = renew_welcome(self._options, transcript.blocks, self._sessions)
         if welcome is not None:
             transcript.replace_first(welcome)
         first = transcript.blocks[0] if transcript.first_id is not None else None

@@ -40,7 +40,7 @@ def clipboard_image(
     get = fetch or _image_bytes
     for command in image_commands(environ):
         if which(command[0]) and (data := get(command)):
-            return _kept(folder, data)
+            return _store(folder, data)
     return None
 
 
@@ -72,7 +72,7 @@ def _image_bytes(command: Sequence[str]) -> bytes:
     return done.stdout if is_good else b""
 
 
-def _kept(folder: Path, data: bytes) -> Path:
+def _store(folder: Path, data: bytes) -> Path:
     path = folder / f"{hashlib.sha256(data).hexdigest()[:16]}.png"
     replace_private_file(path, data)
     others = sorted(folder.glob("*.png"), key=lambda file: file.stat().st_mtime)

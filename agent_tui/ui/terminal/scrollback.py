@@ -58,7 +58,7 @@ def show_whole(app: App[ReturnT], text: str, wait: Callable[[], None]) -> None:
     Raises:
         SuspendNotSupported: the terminal cannot be left.
     """
-    with app.suspend(), _ended_by_ctrl_c():
+    with app.suspend(), _end_on_ctrl_c():
         write_out(f"{text}\n\n{_ASK}\n")
         wait()
     app.refresh()
@@ -78,7 +78,7 @@ def wait_for_enter() -> None:
 
 
 @contextmanager
-def _ended_by_ctrl_c() -> Generator[None]:
+def _end_on_ctrl_c() -> Generator[None]:
     """Ctrl+C ends the block and nothing else: the event loop's handler would end the program."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -112,7 +112,7 @@ class Palette:
     name: Style = _style("text-accent", hue="secondary")
     type_name: Style = _style("text-secondary")
 
-    def changed(self, change: Callable[[Style], Style]) -> "Palette":
+    def with_styles(self, change: Callable[[Style], Style]) -> "Palette":
         """The palette with every style as `change` returns it."""
         return Palette(*(change(getattr(self, name)) for name in _RECIPES))
 
@@ -125,7 +125,7 @@ _RECIPES: Mapping[str, _Recipe] = {
 def palette_of(app: App[object]) -> Palette:
     """The styles for the app's present theme and terminal."""
     if app.no_color:
-        return make_palette(app.theme_variables, ansi=True).changed(lambda s: s.without_color)
+        return make_palette(app.theme_variables, ansi=True).with_styles(lambda s: s.without_color)
     return make_palette(app.theme_variables, ansi=app.native_ansi_color)
 
 
@@ -136,36 +136,36 @@ def make_palette(variables: Mapping[str, str], *, ansi: bool) -> Palette:
         variables: The theme's colour variables (`App.theme_variables`).
         ansi: Whether the theme uses the terminal's own colours, which cannot be blended.
     """
-    mix = _in_terminal_colours if ansi else _blended
+    mix = _in_terminal_colours if ansi else _blend
     return Palette(*(mix(recipe, variables) for recipe in _RECIPES.values()))
 
 
-def dimmed(palette: Palette) -> Palette:
+def dim_palette(palette: Palette) -> Palette:
     """`palette` for dimmed text: every ink nearer to the background, without bright grounds."""
     ground = palette.ground.bgcolor
     if ground is None:
-        return palette.changed(lambda style: style + _DIM)
+        return palette.with_styles(lambda style: style + _DIM)
     background = Color.from_rich_color(ground)
 
     def nearer(colour: RichColor | None) -> RichColor | None:
-        faded = colour and Color.from_rich_color(colour).blend(background, _FADED)
-        return faded.rich_color if faded else None
+        fade = colour and Color.from_rich_color(colour).blend(background, _FADED)
+        return fade.rich_color if fade else None
 
     def faded(style: Style) -> Style:
         ink = Style(color=nearer(style.color), bgcolor=nearer(style.bgcolor))
         return legible_style(style + ink, background, LINE_CONTRAST)
 
-    return palette.changed(faded)
+    return palette.with_styles(faded)
 
 
-def _blended(recipe: _Recipe, variables: Mapping[str, str]) -> Style:
+def _blend(recipe: _Recipe, variables: Mapping[str, str]) -> Style:
     """A style of a true-colour theme, readable on its ground whatever the theme."""
     background = _parse(variables["background"])
 
-    def mixed(name: str, share: float) -> RichColor | None:
+    def mix(name: str, share: float) -> RichColor | None:
         return background.blend(_parse(variables[name]), share).rich_color if name else None
 
-    style = Style(color=mixed(recipe.ink, recipe.share), bgcolor=mixed(*recipe.on)) + recipe.look
+    style = Style(color=mix(recipe.ink, recipe.share), bgcolor=mix(*recipe.on)) + recipe.look
     return legible_style(style, background, recipe.least)
 
 

@@ -106,7 +106,7 @@ def theme_kind(theme: Theme) -> str:
     return "dark" if theme.dark else "light"
 
 
-def wanted_theme(setting: str, available: frozenset[str]) -> str:
+def theme_or_default(setting: str, available: frozenset[str]) -> str:
     """The theme named by the setting, or the dark one if there is none of that name."""
     return setting if setting in available else DARK
 

@@ -9,7 +9,7 @@ from pygments.util import ClassNotFound
 from rich.segment import Segment
 from rich.style import Style
 
-from agent_tui.ui.styled_lines import BLANK, Line, clip, padded, prefixed, wrap
+from agent_tui.ui.styled_lines import BLANK, Line, clip, pad_line, prefix_lines, wrap
 from agent_tui.ui.theme.palette import Palette
 
 _TokenType = type(Token)
@@ -66,18 +66,18 @@ class CodePainter:
             inner = wrap(runs, width - 3, words=False) if runs else [BLANK]
             label = language if is_first and number == 0 else ""
             rows.extend(
-                padded(row, width, self._palette.code_edge if label else surface, label)
-                for row in prefixed(inner, edge)
+                pad_line(row, width, self._palette.code_edge if label else surface, label)
+                for row in prefix_lines(inner, edge)
             )
         return rows
 
     def highlight(self, code: str, language: str) -> list[list[Segment]]:
         """The coloured runs of each line; plain if the language is unknown."""
-        return _coloured(code, self._lexer(language), self._style, self._palette.code)
+        return _colour_code(code, self._lexer(language), self._style, self._palette.code)
 
     def inks(self, code: str, file_name: str) -> list[list[Segment]]:
         """The runs of each line of a file in their colours alone, without a surface."""
-        return _coloured(code, self._file_lexer(file_name), self._ink, _NO_INK)
+        return _colour_code(code, self._file_lexer(file_name), self._ink, _NO_INK)
 
     def _lexer(self, language: str) -> Lexer | None:
         if language not in self._lexers:
@@ -136,7 +136,7 @@ class CodePainter:
         return _NO_INK
 
 
-def _coloured(
+def _colour_code(
     code: str, lexer: Lexer | None, style_of: Callable[[object], Style], plain: Style
 ) -> list[list[Segment]]:
     """The runs of each line of `code`, all `plain` without a lexer."""

@@ -24,7 +24,7 @@ from agent_tui.ui.transcript.blocks import (
     UserBlock,
     WelcomeBlock,
 )
-from agent_tui.ui.transcript.selection import highlighted
+from agent_tui.ui.transcript.selection import highlight
 from agent_tui.ui.transcript.stack import BlockStack
 
 Span: TypeAlias = tuple[int, int, int]
@@ -265,36 +265,38 @@ class Finder:
     def is_drawn(self, place: FoundPlace) -> bool:
         """Whether the rows of its block hold all matches that its data holds."""
         index = self._stack.index(place.id)
-        return index is not None and len(self._drawn_spans(index)) >= self._found.get(place.id, 0)
+        return index is not None and len(self._spans_as_drawn(index)) >= self._found.get(
+            place.id, 0
+        )
 
     def row_of(self, place: FoundPlace) -> int:
         """The row of its block with the match; the first if no row has it."""
         index = self._stack.index(place.id)
-        drawn = [] if index is None else self._drawn_spans(index)
+        drawn = [] if index is None else self._spans_as_drawn(index)
         return drawn[min(place.number, len(drawn) - 1)][0][0] if drawn else 0
 
-    def marked(self, index: int, row: int, line: Line) -> Line:
+    def mark_line(self, index: int, row: int, line: Line) -> Line:
         """`line` with the matches on it marked, the current one most."""
         item = self._stack[index]
         if self._wanted is None or self._found.get(item.id, 0) == 0:
             return line
-        drawn = self._drawn_spans(index)
+        drawn = self._spans_as_drawn(index)
         current = self.current if self.current is not None and self.current.id == item.id else None
         if not drawn:
-            return self._pointed_at(line) if current is not None and row == 0 else line
+            return self._mark_head(line) if current is not None and row == 0 else line
         chosen = -1 if current is None else min(current.number, len(drawn) - 1)
         for number, spans in enumerate(drawn):
             style = self.palette.found_current if number == chosen else self.palette.found
             for span_row, start, end in spans:
                 if span_row == row:
-                    line = replace(line, segments=highlighted(line, (start, end), style))
+                    line = replace(line, segments=highlight(line, (start, end), style))
         return line
 
-    def _pointed_at(self, line: Line) -> Line:
+    def _mark_head(self, line: Line) -> Line:
         """The head of the block with the current match, if no row can show it."""
-        return replace(line, segments=highlighted(line, (0, -1), self.palette.found))
+        return replace(line, segments=highlight(line, (0, -1), self.palette.found))
 
-    def _drawn_spans(self, index: int) -> list[tuple[Span, ...]]:
+    def _spans_as_drawn(self, index: int) -> list[tuple[Span, ...]]:
         """Matches on the rows of a block as it is drawn now."""
         assert self._wanted is not None
         block_id, rows = self._stack[index].id, self._stack.rows(index)

@@ -9,7 +9,7 @@ from textual.timer import Timer
 
 from agent_tui.ui.transcript.blocks import BlockId
 from agent_tui.ui.transcript.finder import Finder, FindState
-from agent_tui.ui.transcript.stack import Place, can_toggle
+from agent_tui.ui.transcript.stack import RowAnchor, can_toggle
 from agent_tui.ui.transcript.stack_view import StackView
 
 _COUNT_INTERVAL_S = 0.03
@@ -21,7 +21,7 @@ _COUNT_SLICE_S = 0.01
 class _Before:
     """What the view showed when the search began."""
 
-    place: Place | None
+    place: RowAnchor | None
     width: int
     is_following: bool
 
@@ -105,12 +105,12 @@ class FindingView(StackView):
             self._counting = None
             if self._wants_match:
                 self._wants_match = False
-                finder.start_at(self._begun_at())
+                finder.start_at(self._start_block())
                 self._show_match()
                 return
         self._tell(finder.state())
 
-    def _begun_at(self) -> BlockId:
+    def _start_block(self) -> BlockId:
         """The first visible block when the search began."""
         place = self._before.place if self._before is not None else None
         return 0 if place is None else place.id

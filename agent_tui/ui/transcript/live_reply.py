@@ -110,7 +110,7 @@ class LiveReply:
                 pass
 
 
-def merged(arrived: Iterable[tuple[PieceKind, str]]) -> list[tuple[PieceKind, str]]:
+def merge_pieces(arrived: Iterable[tuple[PieceKind, str]]) -> list[tuple[PieceKind, str]]:
     """Neighbouring pieces of one kind joined."""
     pieces: list[tuple[PieceKind, list[str]]] = []
     for kind, text in arrived:

@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.styled_lines import BLANK, Line, Runs, prefixed, wrap, wrap_text
+from agent_tui.ui.styled_lines import BLANK, Line, Runs, prefix_lines, wrap, wrap_text
 from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.code import CodePainter
 
@@ -119,11 +119,11 @@ class MarkdownPainter:
 
     def block(self, node: SyntaxTreeNode) -> list[Line]:
         """The rows of one top-level block."""
-        return prefixed(self._block(node, self._width, 0), self._margin)
+        return prefix_lines(self._block(node, self._width, 0), self._margin)
 
     def plain(self, text: str) -> list[Line]:
         """Rows for text too large to be read as Markdown."""
-        return prefixed(
+        return prefix_lines(
             wrap_text(text, self._palette.text, min(self._width, MAX_MEASURE)), self._margin
         )
 
@@ -142,7 +142,7 @@ class MarkdownPainter:
                 return self._list(node, width, depth)
             case "blockquote":
                 inner = self._blocks(node.children, width - 2, depth)
-                return prefixed(inner, [Segment("▌ ", palette.quote_bar)])
+                return prefix_lines(inner, [Segment("▌ ", palette.quote_bar)])
             case "hr":
                 return [Line((Segment("─" * width, palette.faint),), is_decoration=True)]
             case "table":
@@ -204,7 +204,9 @@ class MarkdownPainter:
             style = palette.success if task == "[x] " else palette.muted
             marker = ("☑ " if task == "[x] " else "☐ ").rjust(len(marker))
             rows[0] = _without_start(rows[0], 4)
-        return prefixed(rows, [Segment(marker, style)], [Segment(" " * len(marker), palette.text)])
+        return prefix_lines(
+            rows, [Segment(marker, style)], [Segment(" " * len(marker), palette.text)]
+        )
 
     def _table(self, node: SyntaxTreeNode, width: int) -> list[Line]:
         palette = self._palette

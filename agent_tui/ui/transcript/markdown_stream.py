@@ -68,14 +68,14 @@ class MarkdownStream:
 
         `rows` afterwards is quick; a caller short of time may pause between two steps.
         """
-        text = self._bounded("".join(self._arrived))
+        text = self._cut_long_lines("".join(self._arrived))
         self._arrived.clear()
-        self._pieces.extend(_sliced(text))
+        self._pieces.extend(_slices_of(text))
         while len(self._pieces) > 1:
             self._advance(self._pieces.popleft(), is_end=False)
             yield
 
-    def _bounded(self, text: str) -> str:
+    def _cut_long_lines(self, text: str) -> str:
         """`text` with the overlong part of each line left out, counted and said."""
         if not self._overflow and self._line_chars + len(text) <= MAX_LINE_CHARS:
             newline = text.rfind("\n")
@@ -168,7 +168,7 @@ class MarkdownStream:
         self._tail_rows = rows
 
 
-def _sliced(text: str) -> Iterator[str]:
+def _slices_of(text: str) -> Iterator[str]:
     """Pieces of about `_SLICE_CHARS`, cut after a newline if there is one."""
     start = 0
     while len(text) - start > _SLICE_CHARS:

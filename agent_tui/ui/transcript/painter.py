@@ -18,12 +18,12 @@ from agent_tui.ui.styled_lines import (
     BLANK,
     Line,
     clip,
-    padded,
-    prefixed,
+    pad_line,
+    prefix_lines,
     wrap,
     wrap_text,
 )
-from agent_tui.ui.theme.palette import Palette, dimmed
+from agent_tui.ui.theme.palette import Palette, dim_palette
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,
@@ -86,7 +86,7 @@ class BlockPainter:
         """The painter for messages from before a compaction."""
         thinks = self.show_thinking
         if self._dimmed is None or self._dimmed.show_thinking != thinks:
-            palette = dimmed(self.palette)
+            palette = dim_palette(self.palette)
             self._dimmed = BlockPainter(palette, self._parser, self.width, show_thinking=thinks)
         return self._dimmed
 
@@ -140,7 +140,7 @@ class BlockPainter:
         }
         glyph, text, style = words[block.mark]
         note = safe_text(f"{text}: {block.note}" if block.note else text)
-        rows = prefixed(
+        rows = prefix_lines(
             wrap_text(note, style, self._measure),
             [Segment(f" {glyph} ", style)],
             [Segment(" " * MARGIN)],
@@ -155,22 +155,22 @@ class BlockPainter:
         def note(text: str, *, toggles: bool = False) -> Line:
             return Line((Segment(text, surface),), is_decoration=True, toggles=toggles)
 
-        def said(part: Sequence[str]) -> list[Line]:
+        def paint_text(part: Sequence[str]) -> list[Line]:
             return wrap_text(safe_text(clip("\n".join(part))), palette.user, self._measure)
 
         hidden = len(lines) - 2 * _FOLDED_USER_LINES
         if is_expanded or hidden <= 1:
-            rows = said(lines)
+            rows = paint_text(lines)
         else:
             fold = note(f"… +{hidden:,} lines{unfold_hint()}", toggles=True)
             first, last = lines[:_FOLDED_USER_LINES], lines[-_FOLDED_USER_LINES:]
-            rows = [*said(first), fold, *said(last)]
+            rows = [*paint_text(first), fold, *paint_text(last)]
         pictures = picture_lines(block.images, self._measure, palette)
         if block.images and not pictures:
             rows.append(note(f"+ {len(block.images)} image{'s' * (len(block.images) > 1)}"))
         rows += pictures
         bar = [Segment(" "), Segment("▌", palette.user_bar), Segment(" ", palette.user)]
-        return [padded(row, self.width - 1, palette.user) for row in prefixed(rows, bar)]
+        return [pad_line(row, self.width - 1, palette.user) for row in prefix_lines(rows, bar)]
 
     def _thinking(self, block: ThinkingBlock, *, is_expanded: bool) -> list[Line]:
         text = safe_text(block.text).strip()
@@ -185,7 +185,7 @@ class BlockPainter:
             count = text.count("\n") + 1
             folded = Segment(f"{word} {count:,} line{'s' * (count > 1)}", style)
             rows = [Line((folded,), is_decoration=True, toggles=True)]
-        return prefixed(rows, [Segment(" ◇ ", style)], [Segment(" " * MARGIN)])
+        return prefix_lines(rows, [Segment(" ◇ ", style)], [Segment(" " * MARGIN)])
 
     def _summary(self, block: SummaryBlock, *, is_expanded: bool) -> list[Line]:
         note = safe_text(block.note, keep_newlines=False)
@@ -212,10 +212,12 @@ class BlockPainter:
         }[block.level]
         if block.about == "answer":
             rows = self._markdown_rows(block.text) or [BLANK]
-            first = prefixed([_without_margin(rows[0])], [Segment(f" {glyph} ", palette.accent)])
+            first = prefix_lines(
+                [_without_margin(rows[0])], [Segment(f" {glyph} ", palette.accent)]
+            )
             return [*first, *rows[1:]]
         rows = wrap_text(safe_text(block.text), style, self._measure)
-        return prefixed(rows, [Segment(f" {glyph} ", style)], [Segment(" " * MARGIN)])
+        return prefix_lines(rows, [Segment(f" {glyph} ", style)], [Segment(" " * MARGIN)])
 
     def _turn_end(self, block: TurnBlock) -> list[Line]:
         """How long a turn took and what it changed, with as many names as fit on a row."""
@@ -225,7 +227,7 @@ class BlockPainter:
             named -= 1
             text = turn_facts_line(block.facts, named)
         rows = wrap_text(safe_text(text), self.palette.muted, self._measure)
-        return prefixed(rows, [Segment(" ─ ", self.palette.faint)], [Segment(" " * MARGIN)])
+        return prefix_lines(rows, [Segment(" ─ ", self.palette.faint)], [Segment(" " * MARGIN)])
 
     def _divider(self, title: str, hint: str = "") -> list[Line]:
         """A rule with `title` in it, and `hint` near its right end if it fits."""
@@ -256,20 +258,20 @@ class BlockPainter:
             rows.append(BLANK)
         for name, value in block.facts:
             body = wrap_text(safe_text(value), palette.text, max(10, self._room - 2 - size))
-            rows += self._labelled(name, body, size)
+            rows += self._with_label(name, body, size)
         column = _start_column(block, self._room - 2 - size)
         for label, members in shown:
             body = [line for row in members for line in self._start_row(row, column, size)]
-            rows += [BLANK, *self._labelled(label, body, size)]
+            rows += [BLANK, *self._with_label(label, body, size)]
         widest = max(row.cells for row in rows)
         margin = 1 if block.is_begun else max(1, (self.width - widest) // 2)
-        return prefixed(rows, [Segment(" " * margin)])
+        return prefix_lines(rows, [Segment(" " * margin)])
 
-    def _labelled(self, name: str, body: list[Line], size: int) -> list[Line]:
+    def _with_label(self, name: str, body: list[Line], size: int) -> list[Line]:
         """`body` beside a muted label of `size` cells."""
         text = set_cell_size(safe_text(name, keep_newlines=False), size)
         head = [Segment("  "), Segment(text, self.palette.muted)]
-        return prefixed(body, head, [Segment(" " * (size + 2))])
+        return prefix_lines(body, head, [Segment(" " * (size + 2))])
 
     def _start_row(self, row: StartRow, column: int, size: int) -> list[Line]:
         """The item, cut to its column, and its meaning beside it."""
@@ -283,7 +285,7 @@ class BlockPainter:
             about += [Segment(" · ", palette.muted), Segment(key, palette.text)]
         room = max(10, self._room - 2 - size - column)
         head = Segment(set_cell_size(text, column), palette.accent)
-        lines = prefixed(wrap(about, room), [head], [Segment(" " * column)])
+        lines = prefix_lines(wrap(about, room), [head], [Segment(" " * column)])
         return [replace(line, draft=row.draft) for line in lines]
 
 

@@ -47,7 +47,7 @@ def plain_text(block: Block, painter: BlockPainter) -> str:
         case UserBlock():
             return _user(block.text, painter)
         case AssistantBlock():
-            return _written(block.markdown, painter)
+            return _markdown_text(block.markdown, painter)
         case ToolBlock():
             return _tool(block)
         case BashBlock():
@@ -69,11 +69,11 @@ def plain_text(block: Block, painter: BlockPainter) -> str:
 def _user(said: str, painter: BlockPainter) -> str:
     text = safe_text(said)
     if plan := approved_plan(said):
-        text = f"{_APPROVAL}\n\n{_written(plan, painter)}"
+        text = f"{_APPROVAL}\n\n{_markdown_text(plan, painter)}"
     return "\n".join(f"> {line}" for line in text.split("\n"))
 
 
-def _written(markdown: str, painter: BlockPainter) -> str:
+def _markdown_text(markdown: str, painter: BlockPainter) -> str:
     """Markdown as it is drawn; paragraphs are left for the terminal to wrap, code has no edge."""
     lines: list[str] = []
     for row in painter.paint(AssistantBlock(markdown), is_expanded=True):

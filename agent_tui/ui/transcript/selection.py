@@ -10,7 +10,7 @@ from rich.style import Style
 from textual.geometry import Offset
 from textual.selection import Selection
 
-from agent_tui.ui.styled_lines import Line, copied_text
+from agent_tui.ui.styled_lines import Line, text_to_copy
 from agent_tui.ui.transcript.stack import BlockStack
 
 _ROW_BITS = 24
@@ -26,12 +26,12 @@ def address(block_id: int, row: int) -> int:
     return block_id << _ROW_BITS | row
 
 
-def selected_text(stack: BlockStack, selection: Selection) -> str:
+def text_in_selection(stack: BlockStack, selection: Selection) -> str:
     """The source text between the ends of a selection."""
     chunks: list[str] = []
-    for index in _touched(stack, selection):
+    for index in _blocks_in_selection(stack, selection):
         rows = list(_cut_rows(stack, index, selection))
-        text = copied_text(rows)
+        text = text_to_copy(rows)
         if not text and not rows:
             continue
         if chunks:
@@ -40,7 +40,7 @@ def selected_text(stack: BlockStack, selection: Selection) -> str:
     return "".join(chunks)
 
 
-def highlighted(line: Line, span: tuple[int, int], style: Style) -> tuple[Segment, ...]:
+def highlight(line: Line, span: tuple[int, int], style: Style) -> tuple[Segment, ...]:
     """The segments of a row with `style` on its selected text; decoration stays as it is.
 
     Args:
@@ -77,7 +77,7 @@ def block_selection(block_id: int, last_row: int) -> Selection:
     return Selection(Offset(0, address(block_id, 0)), end)
 
 
-def _touched(stack: BlockStack, selection: Selection) -> range:
+def _blocks_in_selection(stack: BlockStack, selection: Selection) -> range:
     start, end = selection
     first = 0 if start is None else stack.nearest(start.y >> _ROW_BITS)
     last = len(stack) - 1 if end is None else stack.nearest(end.y >> _ROW_BITS)

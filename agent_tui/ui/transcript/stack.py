@@ -48,7 +48,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RowAnchor:
     """A row that stays findable: `row` counts from the blank rows above the block `id`.
 
     `offset` is the source text before the row, for when the block wraps differently later.
@@ -260,16 +260,16 @@ class BlockStack:
             return range(0)
         return range(self.at(y)[0], self.at(y + height - 1)[0] + 1)
 
-    def place(self, y: int) -> Place | None:
+    def place(self, y: int) -> RowAnchor | None:
         """The row at `y` so that it can be found again after changes."""
         if not self._items:
             return None
         index, row = self.at(y)
         item, gap = self._items[index], self._gaps[index]
         offset = text_offset(item.rows, row - gap) if item.rows and row > gap else 0
-        return Place(item.id, row, gap, offset)
+        return RowAnchor(item.id, row, gap, offset)
 
-    def find(self, place: Place, *, is_rewrapped: bool) -> int:
+    def find(self, place: RowAnchor, *, is_rewrapped: bool) -> int:
         """Where the row of `place` is now. With `is_rewrapped` its text decides."""
         if not self._items:
             return 0

@@ -25,8 +25,8 @@ from agent_tui.ui.theme.themes import CONTENT_WIDTH
 from agent_tui.ui.transcript.finder import Finder
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
-from agent_tui.ui.transcript.selection import address, highlighted, selected_text
-from agent_tui.ui.transcript.stack import BlockStack, Place
+from agent_tui.ui.transcript.selection import address, highlight, text_in_selection
+from agent_tui.ui.transcript.stack import BlockStack, RowAnchor
 
 _IDLE_INTERVAL_S = 0.03
 _IDLE_SLICE_S = 0.008
@@ -97,7 +97,7 @@ class StackView(ScrollView, can_focus=False):
         self._finder: Finder | None = None
         self._base_style: Style | None = None
         self._strips: dict[tuple[int, int], tuple[Line, Strip]] = {}
-        self._place: Place | None = None
+        self._place: RowAnchor | None = None
         self._is_following = True
         self._new_count = 0
         self._is_settling = False
@@ -171,15 +171,15 @@ class StackView(ScrollView, can_focus=False):
         item_id = self._stack[index].id
         drawn = line = rows[row] if 0 <= row < len(rows) else BLANK
         if self._finder is not None:
-            line = self._finder.marked(index, row, line)
+            line = self._finder.mark_line(index, row, line)
         selection = self.text_selection
         if selection is not None and (span := selection.get_span(address(item_id, max(0, row)))):
             style = self.screen.get_component_rich_style("screen--selection")
-            selected = Line(highlighted(line, span, style))
+            selected = Line(highlight(line, span, style))
             return _strip(selected, item_id, max(0, row), width, base)
         if line is not drawn:
             return _strip(line, item_id, row, width, base)
-        return self._cached_strip(line, item_id, max(0, row), width, base)
+        return self._strip_from_cache(line, item_id, max(0, row), width, base)
 
     @property
     def _inset(self) -> int:
@@ -198,7 +198,9 @@ class StackView(ScrollView, can_focus=False):
         super().notify_style_update()
         self._base_style = None
 
-    def _cached_strip(self, line: Line, block_id: int, row: int, width: int, base: Style) -> Strip:
+    def _strip_from_cache(
+        self, line: Line, block_id: int, row: int, width: int, base: Style
+    ) -> Strip:
         cached = self._strips.get((block_id, row))
         if cached is not None and cached[0] is line and cached[1].cell_length == width:
             return cached[1]
@@ -257,7 +259,7 @@ class StackView(ScrollView, can_focus=False):
             self._put(y)
             self.refresh()
 
-    def _put(self, y: int, text_of: Place | None = None) -> None:
+    def _put(self, y: int, text_of: RowAnchor | None = None) -> None:
         """Scroll to `y` and remember the place, by the text of `text_of` where given."""
         self._is_settling = True
         try:
@@ -395,7 +397,7 @@ class StackView(ScrollView, can_focus=False):
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The selected text, wrapped rows joined again, without bars and gutters."""
-        return selected_text(self._stack, selection), "\n"
+        return text_in_selection(self._stack, selection), "\n"
 
     def _row_at(self, offset: Offset | None) -> tuple[int, Line] | None:
         """The block index and the row under a mouse position of this widget."""

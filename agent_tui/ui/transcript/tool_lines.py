@@ -8,7 +8,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from agent_tui.commands.command_output import SHOWN_LINES, excerpt
-from agent_tui.commands.core.short_words import counted, short_time
+from agent_tui.commands.core.short_words import count_text, short_time
 from agent_tui.key_actions import keys_in_force
 from agent_tui.messages import Todo
 from agent_tui.safe_text import safe_output, safe_text
@@ -17,7 +17,7 @@ from agent_tui.ui.styled_lines import (
     MAX_LINE_CHARS,
     Line,
     clip,
-    prefixed,
+    prefix_lines,
     wrap,
     wrap_text,
 )
@@ -63,13 +63,13 @@ def tool_lines(
     if block.diff:
         body += _diff(block.diff, palette, inks, measures, is_expanded=is_expanded)
     if is_expanded:
-        body += _unfolded_output(block, palette, width)
-        body += prefixed(picture_lines(block.images, measures.column, palette), [_BODY])
+        body += _whole_output(block, palette, width)
+        body += prefix_lines(picture_lines(block.images, measures.column, palette), [_BODY])
     elif block.status == "running":
         limit = _LIVE_HELPER_LINES if block.name == "explore" else SHOWN_LINES
-        body += _folded_output(block, palette, width, limit)
+        body += _output_excerpt(block, palette, width, limit)
     elif block.status in ("error", "denied") or block.printed_lines is not None:
-        body += _folded_output(block, palette, width, SHOWN_LINES)
+        body += _output_excerpt(block, palette, width, SHOWN_LINES)
     if block.todos and (is_expanded or block.is_new_plan):
         body += _plan(block.todos, palette, measures, is_expanded=is_expanded)
     return [_tool_head(block, palette, width), *body]
@@ -79,7 +79,7 @@ def bash_lines(block: BashBlock, palette: Palette, width: int, *, is_expanded: b
     """A command of the user's: the command, then the end of its output."""
     style = palette.error if block.status == "error" else palette.accent
     command = safe_text(block.command)
-    head = prefixed(
+    head = prefix_lines(
         wrap_text(command, palette.strong, max(10, width - 5)),
         [Segment(" $ ", style)],
         [_BODY],
@@ -94,12 +94,12 @@ def bash_lines(block: BashBlock, palette: Palette, width: int, *, is_expanded: b
     if not block.in_context:
         notes.append("not in the model's context")
     if is_expanded:
-        rows = [*head, *_unfolded_output(block, palette, width)]
+        rows = [*head, *_whole_output(block, palette, width)]
     else:
-        rows = [*head, *_folded_output(block, palette, width, limit)]
+        rows = [*head, *_output_excerpt(block, palette, width, limit)]
     if notes:
         note = wrap_text(" · ".join(notes), palette.muted, max(10, width - 5))
-        rows += prefixed(note, [_BODY])
+        rows += prefix_lines(note, [_BODY])
     return rows
 
 
@@ -160,13 +160,13 @@ def _diff(
     limit = _UNFOLDED_LINES if is_expanded else _FOLDED_DIFF_LINES
     shown = rows if len(rows) <= limit + 1 else rows[:limit]
     width = max(10, measures.width - 4)
-    lines = prefixed(diff_lines(shown, width, palette, inks), [_BODY])
+    lines = prefix_lines(diff_lines(shown, width, palette, inks), [_BODY])
     if len(shown) < len(rows):
         lines.append(_fold(len(rows) - len(shown), palette, is_expanded=is_expanded))
     return lines
 
 
-def _unfolded_output(block: ToolBlock | BashBlock, palette: Palette, width: int) -> list[Line]:
+def _whole_output(block: ToolBlock | BashBlock, palette: Palette, width: int) -> list[Line]:
     """As much of the end of an output as may be drawn, below how many lines are not."""
     output = block.output.rstrip()
     if not output:
@@ -176,16 +176,16 @@ def _unfolded_output(block: ToolBlock | BashBlock, palette: Palette, width: int)
         output = "\n".join(output.rsplit("\n", _UNFOLDED_LINES)[1:])
     text = safe_output(clip(output, MAX_LINE_CHARS))
     rows = wrap_text(text, palette.muted, max(10, width - 7), words=_is_prose(block))
-    lines = prefixed(rows, _edge(palette))
+    lines = prefix_lines(rows, _edge(palette))
     if hidden := max(hidden, 0) + block.lines_before:
         lines.insert(0, _fold(hidden, palette, is_expanded=True))
     if block.kept_at:
         where = safe_text(f"full output: {block.kept_at}", keep_newlines=False)
-        lines += prefixed(wrap_text(where, palette.muted, max(10, width - 5)), [_BODY])
+        lines += prefix_lines(wrap_text(where, palette.muted, max(10, width - 5)), [_BODY])
     return lines
 
 
-def _folded_output(
+def _output_excerpt(
     block: ToolBlock | BashBlock, palette: Palette, width: int, limit: int
 ) -> list[Line]:
     """A few lines of an output, with a line that says how many are folded where they would be."""
@@ -200,7 +200,7 @@ def _folded_output(
     lines = [wrap_text(text, palette.muted, room, words=words) for text in texts]
     if sum(map(len, lines)) > limit + 1:
         lines = [[_cut(rows[0], palette)] if len(rows) > 1 else rows for rows in lines]
-    rows = [prefixed(each, _edge(palette)) for each in lines]
+    rows = [prefix_lines(each, _edge(palette)) for each in lines]
     if found.hidden:
         rows.insert(len(found.first), [_fold(found.hidden, palette, is_expanded=False)])
     return [row for each in rows for row in each]
@@ -238,7 +238,7 @@ def _plan(
         sign, sign_style, style = signs[todo.status]
         text = safe_text(clip(todo.text), keep_newlines=False)
         rows = wrap_text(text, style, max(10, measures.column - 2))
-        lines += prefixed(rows, [_BODY, Segment(sign, sign_style)], [_BODY, Segment("  ")])
+        lines += prefix_lines(rows, [_BODY, Segment(sign, sign_style)], [_BODY, Segment("  ")])
     if hidden := len(todos) - len(shown):
         lines.append(_fold(hidden, palette, is_expanded=is_expanded, what="step"))
     return lines
@@ -246,7 +246,7 @@ def _plan(
 
 def _fold(hidden: int, palette: Palette, *, is_expanded: bool, what: str = "line") -> Line:
     """What is not drawn; where it can be had by unfolding, by which key."""
-    text = f"… +{counted(hidden, what)}" + ("" if is_expanded else unfold_hint())
+    text = f"… +{count_text(hidden, what)}" + ("" if is_expanded else unfold_hint())
     segments = (_BODY, Segment(text, palette.muted))
     return Line(segments, is_decoration=True, toggles=not is_expanded)
 

@@ -25,7 +25,7 @@ from agent_tui.ui.transcript.blocks import (
     WelcomeBlock,
 )
 from agent_tui.ui.transcript.finding_view import FindingView
-from agent_tui.ui.transcript.live_reply import LiveReply, PieceKind, merged
+from agent_tui.ui.transcript.live_reply import LiveReply, PieceKind, merge_pieces
 from agent_tui.ui.transcript.painter import BlockPainter
 from agent_tui.ui.transcript.plain import plain_texts
 from agent_tui.ui.transcript.selection import block_selection, word_at
@@ -325,7 +325,7 @@ class Transcript(FindingView):
         """Show everything that arrived; the next flush waits the longer this one takes."""
         started_s = perf_counter()
         arrived, self._arrived = self._arrived, []
-        for kind, text in merged(arrived):
+        for kind, text in merge_pieces(arrived):
             if (index := self._reply.extend(kind, text)) is not None:
                 self._redraw(index)
         outputs, self._live_output = self._live_output, {}

@@ -1,7 +1,7 @@
 import json
 
 from agent_tui.cli.doctor import settings
-from agent_tui.cli.folders import kept_trust
+from agent_tui.cli.folders import load_trust
 
 
 def test_each_hook_is_looked_for_and_none_is_run(environment, find, config, programs, tmp_path):
@@ -32,7 +32,7 @@ def test_what_cannot_be_used_is_named(environment, find, config):
 
 
 def test_a_projects_hook_is_named_once_it_is_trusted(environment, find, home):
-    kept_trust().decide(home / "work", "trusted")
+    load_trust().decide(home / "work", "trusted")
     hooks = {"Stop": [{"hooks": [{"command": "nowhere"}]}]}
     (home / "work" / ".codex").mkdir()
     (home / "work" / ".codex" / "hooks.json").write_text(json.dumps({"hooks": hooks}))

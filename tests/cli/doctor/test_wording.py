@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.doctor.check import shown_path
+from agent_tui.cli.doctor.check import path_text
 from agent_tui.local_models.addresses import shown_address
 
 
@@ -19,7 +19,7 @@ from agent_tui.local_models.addresses import shown_address
 )
 def test_the_home_folder_is_a_tilde(environment, path, home, shown):
     env = replace(environment(), environ={"HOME": home})
-    assert shown_path(Path(path), env) == shown
+    assert path_text(Path(path), env) == shown
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 from agent_tui.cli.doctor import folders
-from agent_tui.cli.folders import kept_trust
+from agent_tui.cli.folders import load_trust
 from tests.cli.doctor.conftest import skip_if_rights_do_not_bind
 
 
@@ -34,7 +34,7 @@ def test_the_repository_and_the_instructions_in_force_are_named(
     assert withheld.found == "~/work/AGENTS.md, ~/work/src/CLAUDE.md: the folder is not trusted"
     assert "agent-tui trust add" in withheld.advice
 
-    kept_trust().decide(home / "work", "trusted")
+    load_trust().decide(home / "work", "trusted")
     checks = list(folders.check_workspace(environment()))
     expected = "~/config/AGENTS.md, ~/work/AGENTS.md, ~/work/src/CLAUDE.md"
     assert find(checks)["AGENTS.md"].found == expected

@@ -18,7 +18,7 @@ def typed(vim: Vim, buffer: Buffer, keys: str) -> Buffer:
         made = vim.press(name, buffer)
         if made is None and vim.mode == "insert" and len(key) == 1:
             at = buffer.cursor
-            made = buffer.replaced(at, at, key, at + 1)
+            made = buffer.replace_range(at, at, key, at + 1)
         buffer = made if made is not None else buffer
     return buffer
 
@@ -257,7 +257,7 @@ def test_no_keys_break_it_and_everything_can_be_undone(text: str, at: int, group
     for key in [*keys, "escape", "escape"]:
         made = vim.press(key, buffer)
         if made is None and vim.mode == "insert" and len(key) == 1:
-            made = buffer.replaced(buffer.cursor, buffer.cursor, key, buffer.cursor + 1)
+            made = buffer.replace_range(buffer.cursor, buffer.cursor, key, buffer.cursor + 1)
         buffer = made if made is not None else buffer
         assert 0 <= buffer.cursor <= len(buffer.text)
         if vim.mode.startswith("visual"):

@@ -6,7 +6,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from agent_tui.commands.core.registry import built_in_commands
+from agent_tui.commands.core.registry import load_commands
 from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.ui.prompt.completer import PromptSources
@@ -31,7 +31,7 @@ class PromptApp(App[None]):
         self.refused: list[str] = []
         self.history = history
         sources = PromptSources(
-            registry=built_in_commands(),
+            registry=load_commands(),
             completions=lambda name: ("off", "low", "high") if name == "thinking" else (),
             files=FileIndex(
                 lambda: self.folder, lambda _root, _limit: self.file_names, lambda: 0.0

@@ -1,7 +1,7 @@
 import pytest
 
 from agent_tui.commands.core.command import Completion
-from agent_tui.commands.core.registry import built_in_commands
+from agent_tui.commands.core.registry import load_commands
 from agent_tui.ui.prompt.completion import (
     ArgumentQuery,
     MentionQuery,
@@ -57,18 +57,18 @@ def test_a_slash_on_a_later_line_is_text():
     ],
 )
 def test_the_command_that_is_meant_comes_first(typed: str, best: str):
-    items = command_items(built_in_commands().commands, typed)
+    items = command_items(load_commands().commands, typed)
     assert items[0].label == best
 
 
 def test_without_a_letter_every_command_is_offered_in_order():
-    commands = built_in_commands().commands
+    commands = load_commands().commands
     items = command_items(commands, "")
     assert [item.label for item in items] == ["/" + entry.name for entry in commands]
 
 
 def test_a_command_that_needs_an_argument_does_not_run_from_the_menu():
-    by_label = {item.label: item for item in command_items(built_in_commands().commands, "")}
+    by_label = {item.label: item for item in command_items(load_commands().commands, "")}
     assert not by_label["/name"].runs
     assert by_label["/compact"].runs
     assert by_label["/compact"].insert == "/compact "

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.errors import UsageError
-from agent_tui.ui.prompt.attachments import may_be_images, pasted_paths, read_pasted
+from agent_tui.ui.prompt.attachments import may_be_images, paths_in_paste, read_pasted
 from tests.support.images import jpeg, png
 
 
@@ -25,7 +25,7 @@ from tests.support.images import jpeg, png
     ],
 )
 def test_paths_are_read_as_terminals_write_them(pasted: str, paths: tuple[str, ...]):
-    assert pasted_paths(pasted) == paths
+    assert paths_in_paste(pasted) == paths
     assert may_be_images(pasted) or not paths
 
 

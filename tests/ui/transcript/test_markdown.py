@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from textual.theme import BUILTIN_THEMES
 
-from agent_tui.ui.styled_lines import Line, copied_text
+from agent_tui.ui.styled_lines import Line, text_to_copy
 from agent_tui.ui.theme.palette import Palette, make_palette
 from agent_tui.ui.transcript.code import CodePainter
 from agent_tui.ui.transcript.markdown import MarkdownPainter, fit_columns, markdown_parser
@@ -147,7 +147,7 @@ def test_code_is_on_its_own_surface_with_its_language_and_copies_as_it_is():
         "▏ def f():" + " " * 13 + "python ",
         "▏     return 1" + " " * 16,
     ]
-    assert copied_text(lines) == "def f():\n    return 1"
+    assert text_to_copy(lines) == "def f():\n    return 1"
     keyword = next(segment for segment in lines[0].segments if segment.text == "def")
     assert keyword.style is not None
     assert keyword.style.color == DARK.keyword.color
@@ -213,7 +213,7 @@ def test_an_overlong_line_is_cut_and_the_next_one_is_not():
         growing.feed("y" * 1_000)
         assert len(growing.rows()) < 200
     growing.feed("\n\nnext")
-    text = copied_text(growing.rows(is_end=True))
+    text = text_to_copy(growing.rows(is_end=True))
     assert text == "y" * 10_000 + " … +20,000 characters\n\nnext"
 
 
