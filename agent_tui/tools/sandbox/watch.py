@@ -577,17 +577,6 @@ def _told() -> Generator[None]:
         raise ToolError(f"Commands cannot be watched in the sandbox: {error}") from error
 
 
-def read_only_paths(roots: Sequence[Path]) -> list[Path]:
-    """What exists in `roots` that outside programs follow, as far as a walk finds it. Blocking.
-
-    For a wall without an `ObeyedWatch`, whose `read_only` omits what is protected otherwise.
-    """
-    walk = ProjectWalk(roots)
-    found = walk.look()
-    covers = (path for entry in found.gits for path in covers_of(entry))
-    return sorted({*_inside(found.obeyed, walk.roots), *_inside(covers, walk.roots)})
-
-
 def _entries_above(roots: Sequence[Path]) -> Iterator[Path]:
     """The ``.git`` of each root that is in a repository without being its top."""
     for root in roots:
