@@ -20,19 +20,21 @@ from typing import Final
 from agent_tui.config import SandboxMode, Settings
 from agent_tui.errors import ToolError
 from agent_tui.program_lookup import distrust_programs_in, find_program
-from agent_tui.tools.jobs.table import JobTable
+from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.processes.environment import with_git_settings
 from agent_tui.tools.processes.keeper import Child, Confinement, ProcessKeeper
-from agent_tui.tools.sandbox.backends import backend_here
-from agent_tui.tools.sandbox.bubblewrap import bwrap_argv
-from agent_tui.tools.sandbox.folders import StandIns
+from agent_tui.tools.sandbox.backends import backend_here, bwrap_argv, landlock_argv, link_home
+from agent_tui.tools.sandbox.folders import Scratch, StandIns
 from agent_tui.tools.sandbox.hints import WallView
-from agent_tui.tools.sandbox.home import HomeView, furnish, own_program, tool_settings, what_runs
-from agent_tui.tools.sandbox.landlock import landlock_argv, link_home
-from agent_tui.tools.sandbox.machine import (
+from agent_tui.tools.sandbox.home import (
+    HomeView,
+    furnish,
     hidden_of_machine,
     home_of_account,
+    own_program,
     sockets_of_others,
+    tool_settings,
+    what_runs,
     without_sockets,
 )
 from agent_tui.tools.sandbox.mounts import (
@@ -45,7 +47,6 @@ from agent_tui.tools.sandbox.mounts import (
 from agent_tui.tools.sandbox.plan import Backend, Border, SandboxPlan, WallFolders, plan_for
 from agent_tui.tools.sandbox.ports import WallPorts
 from agent_tui.tools.sandbox.proxy import NetworkGate
-from agent_tui.tools.sandbox.scratch import Scratch
 from agent_tui.tools.sandbox.seccomp import filter_program
 from agent_tui.tools.sandbox.watch import Covers, ObeyedWatch, Settled
 

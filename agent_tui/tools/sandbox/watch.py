@@ -31,7 +31,6 @@ from agent_tui.safe_paths import git_entry
 from agent_tui.tools.git.command import object_id
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import MOST_BYTES, folder_of, make_folders, write_at
-from agent_tui.tools.sandbox.busy_marker import BusyMarker
 from agent_tui.tools.sandbox.git_controls import (
     covers_of,
     plain_settings,
@@ -44,6 +43,7 @@ from agent_tui.tools.sandbox.known_versions import KnownVersions, RefsStamp
 from agent_tui.tools.sandbox.obeyed_state import (
     LINK,
     OTHER,
+    BusyMarker,
     Contents,
     KeptState,
     Look,
