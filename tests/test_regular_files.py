@@ -19,7 +19,7 @@ from agent_tui.agent.server_files import read_server_file
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.gguf import read_gguf
-from agent_tui.permissions.trust_file import TrustFile
+from agent_tui.permissions.trust import TrustFile
 from agent_tui.regular_files import NotRegularFileError, open_regular_file, read_regular_file
 from agent_tui.sessions.file.chunks import newest_entries
 from agent_tui.sessions.file.lock import session_status
@@ -133,9 +133,9 @@ _ELSEWHERE = {
     "agent_tui/text_editor.py": "in a folder of its own",
     "agent_tui/tools/processes/keeper_process.py": "/proc",
     "agent_tui/tools/processes/output.py": "made by the program",
-    "agent_tui/tools/sandbox/busy_marker.py": "made by the program",
+    "agent_tui/tools/sandbox/obeyed_state.py": "made by the program",
     "agent_tui/tools/sandbox/landlock_launcher.py": "/proc",
-    "agent_tui/tools/sandbox/machine.py": "/proc",
+    "agent_tui/tools/sandbox/home.py": "/proc",
     "agent_tui/tools/sandbox/mounts.py": "/proc",
     "agent_tui/tools/sandbox/obeyed_state.py": "made by the program, where no command writes",
     "agent_tui/tools/sandbox/ports.py": "/proc",

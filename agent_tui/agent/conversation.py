@@ -66,8 +66,8 @@ from agent_tui.sessions.replay.notes import (
 from agent_tui.sessions.replay.pins import pin_of, pinned_entries
 from agent_tui.tokens import ContextUsage, RoughCounter, TokenCounter, TokenRatios
 from agent_tui.tools.base import FileMemory
-from agent_tui.tools.jobs.table import JobTable
-from agent_tui.tools.limits import OutputLimits, output_limits
+from agent_tui.tools.job_table import JobTable
+from agent_tui.tools.shorten import OutputLimits, output_limits
 
 
 @dataclass(slots=True)

@@ -40,10 +40,9 @@ from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, Sess
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.notes import AgentRun, run_of
 from agent_tui.tools.base import ToolOutput
-from agent_tui.tools.jobs.table import JobTable
-from agent_tui.tools.limits import OutputLimits
+from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.registry import ToolSubset
-from agent_tui.tools.shorten import keep_ends
+from agent_tui.tools.shorten import OutputLimits, keep_ends
 
 MOST_REPLIES = 40
 """Most replies of one helper. Questions about a project take 5 to 20."""

@@ -23,7 +23,7 @@ from agent_tui.providers.retry import Sleep
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.base import Toolbox
-from agent_tui.tools.files.open_texts import NoOpenTexts, OpenTexts
+from agent_tui.tools.files.memory import NoOpenTexts, OpenTexts
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.mcp.finding import ServerOffer
 from agent_tui.tools.processes.environment import model_environ, person_environ

@@ -37,8 +37,7 @@ from agent_tui.events import (
     TurnFinished,
 )
 from agent_tui.permissions.engine import PermissionEngine
-from agent_tui.permissions.trust import FolderTrust
-from agent_tui.permissions.trust_file import TrustFile
+from agent_tui.permissions.trust import FolderTrust, TrustFile
 from agent_tui.providers.access import first_model, open_models
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.processes.keeper import ProcessKeeper

@@ -42,7 +42,7 @@ from agent_tui.commands.core.plugin_kinds import HOOKS, IMPORTERS, PROVIDERS, ST
 from agent_tui.commands.core.plugins import Plugins
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import LoadedSettings, PermissionMode, Settings
-from agent_tui.config.editor import SettingsEditor
+from agent_tui.config.user_file import SettingsEditor
 from agent_tui.errors import IN_CHAT, IN_SHELL, ConfigError, ToolError, UsageError
 from agent_tui.installation import foreign_program
 from agent_tui.permissions.engine import PermissionEngine

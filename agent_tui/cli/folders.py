@@ -8,8 +8,7 @@ from agent_tui.cli.arguments import Arguments
 from agent_tui.errors import UsageError
 from agent_tui.permissions.project_files import context_candidates
 from agent_tui.permissions.protected_paths import ProtectedPaths
-from agent_tui.permissions.trust import FolderTrust, WithheldFile
-from agent_tui.permissions.trust_file import TrustFile
+from agent_tui.permissions.trust import FolderTrust, TrustFile, WithheldFile
 from agent_tui.safe_paths import path_from
 
 _NAME_ANOTHER = "Name an existing folder."

@@ -10,9 +10,8 @@ from pydantic import JsonValue
 from agent_tui import paths
 from agent_tui.cli.folders import present_folder
 from agent_tui.config import LoadedSettings, SettingProblem, Settings, load_settings
-from agent_tui.config.editor import SettingsEditor
 from agent_tui.config.specs import SettingSpec
-from agent_tui.config.user_file import UserConfigFile
+from agent_tui.config.user_file import SettingsEditor, UserConfigFile
 from agent_tui.errors import ConfigError, UsageError
 from agent_tui.key_actions import KeyMap
 from agent_tui.local_models.library import ModelLibrary

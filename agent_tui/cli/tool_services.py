@@ -13,7 +13,7 @@ from agent_tui.config import Settings
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.keys import key_values
 from agent_tui.tools.mcp.hub import McpHub
-from agent_tui.tools.mcp.launch import ServerContext
+from agent_tui.tools.mcp.server import ServerContext
 from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.processes.environment import model_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper

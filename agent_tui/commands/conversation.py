@@ -21,8 +21,8 @@ from agent_tui.events import Notice, NoticeSubject
 from agent_tui.messages import BashExecutionMessage, ToolResultMessage, ToolSpec
 from agent_tui.safe_text import safe_output, strip_control_characters
 from agent_tui.sessions.entries import MessageEntry
-from agent_tui.tools.jobs.table import BackgroundCommand
-from agent_tui.tools.suited import suited_tools
+from agent_tui.tools.job_table import BackgroundCommand
+from agent_tui.tools.registry import suited_tools
 
 
 @command()

@@ -8,9 +8,9 @@ from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front, Page, PageSection, ScreenControls
 from agent_tui.commands.model import mark_present
 from agent_tui.config import Origin, Settings
-from agent_tui.config.editor import SettingsEditor
+from agent_tui.config.json_schema import toml_text
 from agent_tui.config.specs import SettingSpec, masked, setting_specs, value_at
-from agent_tui.config.template import toml_text
+from agent_tui.config.user_file import SettingsEditor
 from agent_tui.key_actions import keys_in_force
 from agent_tui.safe_text import safe_text
 

@@ -1,11 +1,15 @@
 """The JSON Schema of ``config.toml``, which text editors use to complete and check it."""
 
+import textwrap
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Final, cast
 
 from pydantic import JsonValue
 
+from agent_tui.config.keys import dotted
 from agent_tui.config.schema import Settings
+from agent_tui.config.specs import section_description, setting_specs
 from agent_tui.messages import JsonObject
 
 SCHEMA_URL: Final = "https://agent-tui.github.io/agent-tui/reference/config.schema.json"
@@ -16,6 +20,22 @@ SCHEMA_KEY: Final = "$schema"
 
 _DIALECT: Final = "http://json-schema.org/draft-07/schema#"
 """The newest dialect that the common TOML editors know."""
+
+_HEAD = f"""\
+#:schema {SCHEMA_URL}
+# Settings of agent-tui, each with its default. To change one, remove its # and edit the value.
+# "agent-tui config show" shows the values in use and where each comes from.
+"""
+_MODELS = """\
+#[models."openai/qwen3"]
+#window = 32768
+"""
+_HOOKS = """\
+#[[hooks.PostToolUse]]
+#matcher = "Edit|Write"
+#command = "ruff check --quiet >&2 || exit 2"
+"""
+_COLUMNS = 96
 
 
 def settings_schema() -> JsonObject:
@@ -68,3 +88,53 @@ def _plain(schema: JsonValue, definitions: Mapping[str, JsonObject]) -> JsonValu
     if isinstance(properties, dict):  # their names are not words of the schema
         plain["properties"] = {name: _plain(one, definitions) for name, one in properties.items()}
     return plain
+
+
+def commented_settings() -> str:
+    """A file that changes nothing and lists all settings."""
+    pieces = [_HEAD]
+    for section, specs in groupby(setting_specs(Settings()), key=lambda spec: spec.section):
+        if section:
+            about = section_description(section)
+            pieces.append(f"{_comment(about)}[{dotted(section)}]\n")
+        for spec in specs:
+            shown = toml_text(spec.default)
+            about = _comment(spec.description)
+            choices = _comment(f"One of: {spec.allowed}") if spec.kind == "choice" else ""
+            pieces.append(f"{about}{choices}#{spec.key[-1]} = {shown}\n")
+    for name, example in (("models", _MODELS), ("hooks", _HOOKS)):
+        pieces.append(_comment(section_description((name,))) + example)
+    return "\n".join(pieces)
+
+
+def toml_text(value: JsonValue) -> str:
+    """A value in TOML syntax; empty for None."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case list():
+            return f"[{', '.join(map(toml_text, value))}]"
+        case dict():
+            inner = ", ".join(f"{dotted((key,))} = {toml_text(one)}" for key, one in value.items())
+            return f"{{ {inner} }}" if inner else "{}"
+        case str():
+            return _basic_string(value)
+        case _:
+            return str(value)
+
+
+def _basic_string(text: str) -> str:
+    """A TOML string on one line; control characters are escaped."""
+    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+    letters = (
+        escapes.get(letter) or (letter if letter.isprintable() else f"\\U{ord(letter):08X}")
+        for letter in text
+    )
+    return f'"{"".join(letters)}"'
+
+
+def _comment(text: str) -> str:
+    lines = textwrap.wrap(text, _COLUMNS - 2, break_long_words=False)
+    return "".join(f"# {line}\n" for line in lines)

@@ -4,6 +4,7 @@ A wrong key or value never stops the program: it is left out and reported as a
 `SettingProblem` naming file, line, key and what is allowed.
 """
 
+import difflib
 import json
 import os
 import re
@@ -14,17 +15,71 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
+from agent_tui.config.json_schema import SCHEMA_KEY
 from agent_tui.config.keys import SettingKey, dotted, key_lines, line_of, parse_key
 from agent_tui.config.project import refusals
 from agent_tui.config.schema import Settings
-from agent_tui.config.specs import setting_specs, setting_variables, unknown_variables
-from agent_tui.config.validation import InvalidSetting, keep_valid, without
+from agent_tui.config.specs import section_of, setting_specs, setting_variables, unknown_variables
 from agent_tui.messages import JsonObject
 from agent_tui.regular_files import read_regular_file
 
 Layer: TypeAlias = Literal["default", "own file", "project file", "environment", "command line"]
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidSetting:
+    """A setting that cannot be used, and what is allowed instead.
+
+    `by_rule`: its type is right, but its value is refused.
+    """
+
+    key: SettingKey
+    why: str
+    by_rule: bool = False
+
+
+def keep_valid(values: JsonObject) -> tuple[JsonObject, tuple[InvalidSetting, ...]]:
+    """`values` without the invalid ones, and the invalid ones with reasons."""
+    invalid: list[InvalidSetting] = []
+    remaining = without(values, (SCHEMA_KEY,))
+    while True:
+        try:
+            Settings.model_validate(remaining)
+        except ValidationError as error:
+            for detail in error.errors():
+                key = tuple(str(part) for part in detail["loc"])
+                kind = detail["type"]
+                why = _explain(kind, detail["msg"], key)
+                invalid.append(InvalidSetting(key, why, by_rule=kind == "value_error"))
+                remaining = without(remaining, key)
+            continue
+        return remaining, tuple(invalid)
+
+
+def without(values: JsonObject, key: SettingKey) -> JsonObject:
+    """A copy of `values` without the deepest table entry that `key` names."""
+    head, rest = key[0], key[1:]
+    inner = values.get(head)
+    if rest and isinstance(inner, dict):
+        return {**values, head: without(inner, rest)}
+    return {name: value for name, value in values.items() if name != head}
+
+
+def unknown_setting(key: SettingKey) -> str:
+    """The message about an unknown key: the likely setting, or all that exist."""
+    allowed = list(section_of(key).model_fields)
+    near = difflib.get_close_matches(key[-1], allowed, n=1)
+    if near:
+        return f"no such setting; did you mean {near[0]}?"
+    return "no such setting; allowed: " + ", ".join(allowed)
+
+
+def _explain(kind: str, message: str, key: SettingKey) -> str:
+    return (
+        unknown_setting(key) if kind == "extra_forbidden" else message.removeprefix("Value error, ")
+    )
 
 
 @dataclass(frozen=True, slots=True)

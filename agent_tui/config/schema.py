@@ -8,12 +8,21 @@ import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import Annotated, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from agent_tui.config.addresses import check_address
-from agent_tui.config.key_settings import KeySettings
+from agent_tui.key_actions import KEY_ACTIONS, KeyMap, normal_key
 from agent_tui.messages import ThinkingLevel
 
 PermissionMode: TypeAlias = Literal["ask", "accept-edits", "plan", "full"]
@@ -61,7 +70,6 @@ PLUGIN_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]*"
 STRATEGY_NAMES: tuple[BuiltInStrategy, ...] = get_args(BuiltInStrategy)
 """The built-in strategies. ``tiered`` is what the others fall back on; plugins bring more."""
 
-
 _TARGET = 0.20
 """One deep cut costs less than several shallow ones: `tests.benchmarks.compaction_price`."""
 
@@ -71,6 +79,45 @@ _LEAST_TARGET_TOKENS = 16_000
 _LARGEST_TARGET = 0.40
 _HYBRID_THRESHOLDS: Mapping[str, float] = MappingProxyType({"warn_at": 0.60, "trigger_at": 0.70})
 """``hybrid`` needs more room than the tiers, as it leaves every message in its place."""
+
+
+class _Keys(BaseModel):
+    """A key is a text, several are a list; ``""`` leaves an action without one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _normal(cls, value: object, info: ValidationInfo) -> object:
+        if not isinstance(value, str | list | tuple):
+            return value
+        keys = [value] if isinstance(value, str) else [*cast("list[object]", value)]
+        action = KEY_ACTIONS[info.field_name or ""]
+        return tuple(
+            normal_key(key, action) if isinstance(key, str) else key for key in keys if key != ""
+        )
+
+    @property
+    def key_map(self) -> KeyMap:
+        """The keys in force, by what the user chose."""
+        chosen = {name for name in self.model_fields_set if self._choice(name)}
+        return KeyMap({name: getattr(self, name) for name in KEY_ACTIONS if name in chosen})
+
+    def _choice(self, name: str) -> bool:
+        return getattr(self, name) != KEY_ACTIONS[name].keys
+
+
+if TYPE_CHECKING:
+
+    class KeySettings(_Keys):
+        """``[keys]``."""
+
+else:
+    _fields: dict[str, Any] = {
+        name: (tuple[str, ...], Field(default=action.keys, description=action.description))
+        for name, action in KEY_ACTIONS.items()
+    }
+    KeySettings = create_model("KeySettings", __base__=_Keys, **_fields)
 
 
 def _address_or_empty(text: str) -> str:

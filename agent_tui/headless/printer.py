@@ -2,12 +2,14 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from enum import IntEnum
+from pathlib import Path
 from shutil import get_terminal_size
 from time import monotonic
-from typing import Literal, TextIO, TypeAlias
+from typing import Literal, Protocol, TextIO, TypeAlias
 
 from pydantic import JsonValue
 from pydantic_core import to_jsonable_python
@@ -15,10 +17,16 @@ from pydantic_core import to_jsonable_python
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.network_questions import NETWORK
 from agent_tui.commands.command_output import command_output, excerpt, excerpt_lines
-from agent_tui.commands.core.front import CommandServices, Level
+from agent_tui.commands.core.front import CommandServices, FrontHelp, Level, UnansweredFront
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
-from agent_tui.commands.core.registry import CalledCommand, UnknownCommand, load_commands
+from agent_tui.commands.core.registry import (
+    CalledCommand,
+    CommandRegistry,
+    UnknownCommand,
+    load_commands,
+)
 from agent_tui.commands.event_lines import RetryLines, event_line, plan_steps, retry_line
+from agent_tui.commands.program import command_sections
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.events import (
     AgentEvent,
@@ -54,7 +62,6 @@ from agent_tui.headless.answer_schema import (
     AnswerSchema,
     RunTerms,
 )
-from agent_tui.headless.front import HeadlessFront
 from agent_tui.headless.result import (
     ContextResult,
     RefusedCall,
@@ -229,7 +236,6 @@ def _print_json(value: JsonObject, secrets: Sequence[str], out: TextIO) -> None:
 _PIPED = "Piped input not used: this command takes none. Put it into a file and name the file."
 _GONE_ON_FROM = ("length", "error")
 """Stop reasons after which the next reply continues the same text."""
-
 
 _PROGRESS_EVERY_S = 60.0
 _SHOWN_REFUSALS = 3
@@ -519,3 +525,90 @@ _WATCHERS: dict[OutputFormat, Callable[[AgentRuntime, TextIO, TextIO, RunTerms],
     "json": _JsonWatcher,
     "stream-json": _StreamJsonWatcher,
 }
+
+
+class Printer(Protocol):
+    """Prints events and texts."""
+
+    def see(self, event: AgentEvent) -> None:
+        """Handle an event."""
+        ...
+
+    def tell(self, text: str, level: Level) -> None:
+        """Handle a text of a command."""
+        ...
+
+
+@dataclass(slots=True)
+class HeadlessFront(UnansweredFront):
+    """Runs one command; nobody can answer questions.
+
+    `attached` is added to the first message sent, like piped input. `problem` is the last error, or
+    empty.
+    """
+
+    nobody_answers = "-p cannot ask questions."
+    instead = "Add your choice to the command, or start agent-tui without -p."
+
+    runtime: AgentRuntime
+    services: CommandServices
+    registry: CommandRegistry
+    printer: Printer
+    attached: str = ""
+    problem: str = field(default="", init=False)
+    name: str = field(default="-p", init=False)
+    screen: None = field(default=None, init=False)
+    can_ask: bool = field(default=False, init=False)
+    can_pick: bool = field(default=False, init=False)
+    is_working: bool = field(default=False, init=False)
+
+    def help(self) -> FrontHelp:
+        """The commands that work here."""
+        return FrontHelp((), command_sections(self.registry, self))
+
+    def say(self, text: str, level: Level = "info") -> None:
+        """Print a text; a warning or an error counts as a failure."""
+        if level != "info":
+            self.problem = text
+        self.printer.tell(text, level)
+
+    def show_events(self, events: Iterable[AgentEvent]) -> None:
+        """Print the events that a quick change of the runtime returned."""
+        for event in events:
+            self.printer.see(event)
+
+    def show_thinking(self, is_shown: bool) -> None:
+        """Say that thinking is never printed."""
+        self.say("-p does not print thinking.", "warning" if is_shown else "info")
+
+    async def edit_file(self, path: Path) -> bool:
+        """Refuse: an editor needs a terminal."""
+        raise UsageError(f"-p cannot open an editor for {path}.", "Start agent-tui without -p.")
+
+    def warm_up(self) -> None:
+        """Does nothing: the first request prepares the model."""
+
+    async def run(self, events: AsyncGenerator[AgentEvent, None]) -> None:
+        """Run an activity to its end and print its events."""
+        async with aclosing(events) as stream:
+            async for event in stream:
+                self.printer.see(event)
+                match event:
+                    case CompactionFailed(message):
+                        self.problem = message
+                    case TurnFinished():
+                        self.problem = event.error
+                    case _:
+                        pass
+
+    async def send(self, text: str) -> None:
+        """Run a turn to its end."""
+        parts, self.attached = (text, self.attached), ""
+        await self.run(self.runtime.submit("\n\n".join(filter(None, parts))))
+
+    def interrupt(self) -> bool:
+        """Returns false: nothing runs beside a command."""
+        return False
+
+    def leave(self) -> None:
+        """Does nothing: the program ends after the command anyway."""

@@ -6,13 +6,13 @@ through the files.
 * `engine` decides: a tool's `Intent` goes in, a `Verdict` (allow, ask, deny) comes out.
 * `command_judge` examines each part of a shell command.
 * `shell/` splits the text: `parts` (the commands of a script), `words` (what each word is
-  known to be), `wrappers` (``env``, ``xargs``, ``bash -c``), `scripts` (``sed``, ``find``) and
-  `checks` (refuses text that bash could read differently).
-* `programs/` knows single programs: which only read (`read_only`, `git`), which lose work or change
-  the machine (`destruction`, `dangers`).
+  known to be), `wrappers` (``env``, ``xargs``, ``bash -c``) and `checks` (refuses text that bash
+  could read differently).
+* `programs/` knows single programs: which only read (`read_only`), which lose work or change the
+  machine (`destruction`, `dangers`).
 * `rules` reads and matches rules, and stores those of a project in a file.
 * `protected_paths` knows the files that always ask, `named_paths` the files a word may mean.
-* `trust` and `trust_file`: which folders may give instructions, `project_files` what those are,
-  and `git_settings` whether a repository could make git run something.
+* `trust`: which folders may give instructions; `project_files`: what those are, and whether the
+  repository could make git run something.
 * `decision_log` stores what was decided, for ``/permissions``.
 """

@@ -13,13 +13,13 @@ from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.permissions.command_judge import (
     CommandFacts,
     CommandJudge,
+    meets,
     named_part,
     path_deniers,
 )
 from agent_tui.permissions.decision_log import DecidedBy, DecisionLog, DecisionRecord
-from agent_tui.permissions.gate import meets
-from agent_tui.permissions.git_settings import git_risk
 from agent_tui.permissions.programs.offered_rules import rules_for_part
+from agent_tui.permissions.project_files import git_risk
 from agent_tui.permissions.protected_paths import ProtectedPaths, is_inside_git
 from agent_tui.permissions.rule_book import RuleBook
 from agent_tui.permissions.rules import (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from agent_tui.permissions.git_settings import git_risk
+from agent_tui.permissions.project_files import git_risk
 from agent_tui.safe_paths import is_file, path_exists
 from agent_tui.tools.files.protected import folded, is_secret_name
 

@@ -15,14 +15,13 @@ from agent_tui.messages import FileTouches, ImageContent, JsonObject, Todo, Tool
 from agent_tui.safe_paths import path_from, resolve_path
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.chain import KnownSession
-from agent_tui.tools.files.memory import FileMemory
-from agent_tui.tools.files.open_texts import NoOpenTexts, OpenTexts
+from agent_tui.tools.files.memory import FileMemory, NoOpenTexts, OpenTexts
 from agent_tui.tools.foreign_calls import UnderstoodCall
-from agent_tui.tools.jobs.table import JobTable
-from agent_tui.tools.limits import OutputLimits
+from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.processes.output import EmitOutput
+from agent_tui.tools.sandbox.folders import Scratch
 from agent_tui.tools.sandbox.held import HeldFile
-from agent_tui.tools.sandbox.scratch import Scratch
+from agent_tui.tools.shorten import OutputLimits
 
 Access: TypeAlias = Literal["none", "read", "write", "execute", "network", "outside"]
 """What a call can do: nothing outside the program, read files, change files, run commands, call a

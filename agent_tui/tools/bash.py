@@ -13,7 +13,7 @@ from pydantic import Field
 from agent_tui.messages import Job, ToolDetails
 from agent_tui.tools.base import Intent, Place, ToolArguments, ToolContext, ToolError, ToolOutput
 from agent_tui.tools.git.changes import GitChanges, Snapshot
-from agent_tui.tools.jobs.table import MAX_RUNNING
+from agent_tui.tools.job_table import MAX_RUNNING
 from agent_tui.tools.processes.environment import outside_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.shell import ShellCommand, ShellOrder, ShellResult

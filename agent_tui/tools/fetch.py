@@ -20,10 +20,9 @@ from agent_tui.tools.base import (
     ToolOutput,
     in_thread,
 )
-from agent_tui.tools.output_files import keep_output
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.sandbox import Sandbox
-from agent_tui.tools.shorten import keep_head, plain_text
+from agent_tui.tools.shorten import keep_head, keep_output, plain_text
 from agent_tui.tools.web.addresses import web_url
 from agent_tui.tools.web.exchange import Fetched, FetchRequest, answer_of
 

@@ -21,9 +21,8 @@ from agent_tui.tools.base import (
 from agent_tui.tools.files.protected import PLAIN_SECRET_GLOBS, SECRET_GLOBS
 from agent_tui.tools.files.ripgrep import RipgrepOutput, run_ripgrep
 from agent_tui.tools.files.text_files import missing_file_error
-from agent_tui.tools.limits import MAX_OUTPUT_BYTES
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.shorten import cut_line, keep_head
+from agent_tui.tools.shorten import MAX_OUTPUT_BYTES, cut_line, keep_head
 
 _SEARCH_TIME_S = 30.0
 _MAX_READ_BYTES = 20 * MAX_OUTPUT_BYTES

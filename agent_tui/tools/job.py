@@ -7,7 +7,7 @@ from pydantic import Field
 
 from agent_tui.messages import ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, ToolOutput
-from agent_tui.tools.jobs.table import BackgroundCommand
+from agent_tui.tools.job_table import BackgroundCommand
 
 _LONGEST_WAIT_S = 3_600
 

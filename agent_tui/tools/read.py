@@ -21,17 +21,17 @@ from agent_tui.tools.base import (
 )
 from agent_tui.tools.files.documents import document_text
 from agent_tui.tools.files.images import fit_image, image_size, image_type
-from agent_tui.tools.files.text_files import missing_file_error, read_bytes
-from agent_tui.tools.files.text_window import (
+from agent_tui.tools.files.text_files import (
     Window,
     WindowedText,
     is_large_text,
+    missing_file_error,
     opened_text,
+    read_bytes,
     read_window,
     windowed_text,
 )
-from agent_tui.tools.limits import MAX_OUTPUT_LINES, OutputLimits
-from agent_tui.tools.shorten import Shortened, keep_head, size_bytes
+from agent_tui.tools.shorten import MAX_OUTPUT_LINES, OutputLimits, Shortened, keep_head, size_bytes
 
 _KNOWN_BINARIES = (
     (b"PK\x03\x04", "zip archive"),

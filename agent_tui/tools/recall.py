@@ -22,7 +22,6 @@ from agent_tui.tools.base import (
     in_thread,
 )
 from agent_tui.tools.history_search import Found, Hit, search_history, terms_of
-from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.originals import (
     RecallableEntry,
     call_answered_by,
@@ -35,7 +34,7 @@ from agent_tui.tools.originals import (
     rows_of,
     whole_output_path,
 )
-from agent_tui.tools.shorten import keep_head, size_bytes
+from agent_tui.tools.shorten import OutputLimits, keep_head, size_bytes
 
 _MOST_IMAGES = 3
 _MOST_NAMED = 5

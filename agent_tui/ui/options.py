@@ -11,7 +11,7 @@ from agent_tui.commands.core.front import ModelSource
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.commands.core.plugins import Plugins
 from agent_tui.config import SettingProblem, Settings
-from agent_tui.config.editor import SettingsEditor
+from agent_tui.config.user_file import SettingsEditor
 from agent_tui.local_models.model import Offer, PullProgress
 from agent_tui.providers.accounts.account import Account
 from agent_tui.providers.accounts.device import DeviceCode

@@ -10,8 +10,7 @@ from pydantic import ValidationError
 from agent_tui.agent.consent import ConsentFile
 from agent_tui.agent.server_files import ServerFiles, read_server_file
 from agent_tui.config import McpServerSettings
-from agent_tui.permissions.trust import FolderTrust
-from agent_tui.permissions.trust_file import TrustFile
+from agent_tui.permissions.trust import FolderTrust, TrustFile
 from agent_tui.tools.mcp.spec import FoundServers
 
 

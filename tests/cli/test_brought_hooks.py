@@ -18,8 +18,7 @@ from agent_tui.commands.core.plugin_kinds import HOOKS
 from agent_tui.commands.hooks import hook_page
 from agent_tui.events import Notice, ToolFinished, TurnFinished
 from agent_tui.messages import JsonObject
-from agent_tui.permissions.trust import FolderTrust
-from agent_tui.permissions.trust_file import TrustFile
+from agent_tui.permissions.trust import FolderTrust, TrustFile
 from agent_tui.providers.scripted.provider import Reply, call
 from tests.support.packages import documented_plugin, make_package, run_with_packages
 from tests.support.runtime import Stage, collect, of_kind, only

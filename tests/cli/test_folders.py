@@ -11,8 +11,7 @@ import pytest
 from agent_tui.cli.arguments import Arguments, parse_arguments
 from agent_tui.cli.folders import folder_trust, folders_to_add, instructions_not_obeyed
 from agent_tui.errors import UsageError
-from agent_tui.permissions.trust import FolderTrust
-from agent_tui.permissions.trust_file import TrustFile
+from agent_tui.permissions.trust import FolderTrust, TrustFile
 from tests.support.openai_script import Call, Reply
 from tests.support.openai_server import OpenAiServer
 

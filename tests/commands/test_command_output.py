@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from agent_tui.commands.command_output import OutputExcerpt, command_output, excerpt, excerpt_lines
 from agent_tui.messages import Job, TextContent, ToolDetails, ToolResultMessage
-from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.processes.output import CommandOutput
 from agent_tui.tools.processes.shell import ShellResult, printed_part
+from agent_tui.tools.shorten import OutputLimits
 
 
 def result(text: str, details: ToolDetails, name: str = "bash") -> ToolResultMessage:

@@ -9,8 +9,7 @@ from jsonschema import Draft7Validator
 
 from agent_tui.cli.main import run
 from agent_tui.config import Settings, load_settings
-from agent_tui.config.json_schema import SCHEMA_URL, settings_schema
-from agent_tui.config.template import commented_settings
+from agent_tui.config.json_schema import SCHEMA_URL, commented_settings, settings_schema
 from agent_tui.key_actions import KEY_ACTIONS
 
 ROOT = Path(__file__).parents[2]

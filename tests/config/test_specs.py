@@ -4,9 +4,9 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agent_tui.config import Settings, load_settings, setting_variables
+from agent_tui.config.json_schema import commented_settings, toml_text
 from agent_tui.config.keys import parse_key
 from agent_tui.config.specs import setting_specs, spec_of, value_at
-from agent_tui.config.template import commented_settings, toml_text
 
 
 def test_every_setting_says_in_one_line_what_it_is():

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.config import load_settings
-from agent_tui.config.template import commented_settings
+from agent_tui.config.json_schema import commented_settings
 from agent_tui.config.user_file import UserConfigFile, setting_named
 from agent_tui.errors import ConfigError
 

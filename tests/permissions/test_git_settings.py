@@ -5,7 +5,7 @@ import pytest
 
 from agent_tui.config import PermissionSettings
 from agent_tui.permissions.engine import PermissionEngine
-from agent_tui.permissions.git_settings import git_risk
+from agent_tui.permissions.project_files import git_risk
 from agent_tui.tools.base import Intent
 
 PLAIN = """\

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from agent_tui.agent.prompt.context_files import load_context_files
 from agent_tui.errors import ConfigError
-from agent_tui.permissions.trust import NOT_TRUSTED, FolderTrust
-from agent_tui.permissions.trust_file import TrustFile
+from agent_tui.permissions.trust import NOT_TRUSTED, FolderTrust, TrustFile
 
 
 @pytest.fixture

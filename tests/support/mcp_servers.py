@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.tools.base import FileMemory, ToolContext
-from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.mcp.hub import McpHub
-from agent_tui.tools.mcp.launch import ServerContext
+from agent_tui.tools.mcp.server import ServerContext
 from agent_tui.tools.mcp.spec import FoundServer, FoundServers, ServerSpec
 from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.shorten import OutputLimits
 from tests.support import mcp_server
 
 PROGRAM = (sys.executable, "-I", "-S", mcp_server.__file__)

@@ -18,9 +18,8 @@ from agent_tui.cli.subcommands import SUBCOMMANDS
 from agent_tui.commands.core.command import Need
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.config import Settings
-from agent_tui.config.json_schema import settings_schema
+from agent_tui.config.json_schema import settings_schema, toml_text
 from agent_tui.config.specs import section_description, setting_specs
-from agent_tui.config.template import toml_text
 from agent_tui.key_actions import KEY_ACTIONS
 from agent_tui.tools.registry import default_toolbox
 from tests.support.event_reference import event_reference

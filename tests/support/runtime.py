@@ -25,8 +25,7 @@ from agent_tui.config import (
 )
 from agent_tui.events import AgentEvent
 from agent_tui.permissions.engine import PermissionEngine
-from agent_tui.permissions.trust import FolderTrust
-from agent_tui.permissions.trust_file import TrustFile
+from agent_tui.permissions.trust import FolderTrust, TrustFile
 from agent_tui.providers.adapting import AdaptingProvider
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.host import ProviderHost

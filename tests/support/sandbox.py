@@ -12,6 +12,7 @@ import pytest
 
 from agent_tui.config import SandboxMode
 from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings, WallParts
+from agent_tui.tools.sandbox.watch import Covers, ObeyedWatch
 
 _LANDLOCK_CREATE_RULESET = 444
 _LANDLOCK_CREATE_RULESET_VERSION = 1
@@ -43,6 +44,22 @@ def has_landlock() -> bool:
 
 needs_bwrap = pytest.mark.skipif(not has_bwrap(), reason="bubblewrap does not work here")
 needs_landlock = pytest.mark.skipif(not has_landlock(), reason="the kernel has no Landlock")
+
+
+class FixedWatch(ObeyedWatch):
+    """A watch that looks at nothing, and has covered what the test says."""
+
+    def __init__(self, covers: Covers) -> None:
+        self.covers = covers
+
+    def close(self) -> None:
+        """Nothing was begun."""
+
+
+def covering(*, hidden: tuple[Path, ...] = (), read_only: tuple[Path, ...] = ()) -> WallParts:
+    """Parts of a wall that hides and protects these paths in working folders."""
+    watch = FixedWatch(Covers(read_only, hidden=hidden))
+    return WallParts(watch=lambda _folders, _has_mounts: watch)
 
 
 def make_sandbox(

@@ -5,8 +5,7 @@ import pytest
 from agent_tui.errors import ToolError
 from agent_tui.omissions import omission_mark
 from agent_tui.tools.base import ToolContext, ToolOutput
-from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.suited import suited_tools
+from agent_tui.tools.registry import default_toolbox, suited_tools
 from tests.support.tool_calls import call_tool, intent_of
 
 _SOURCE = """class A:

@@ -7,7 +7,7 @@ import pytest
 
 from agent_tui.errors import ToolError
 from agent_tui.tools.base import ToolContext
-from agent_tui.tools.limits import OutputLimits
+from agent_tui.tools.shorten import OutputLimits
 from tests.support.processes import alive, nap
 from tests.support.tool_calls import call_tool, intent_of
 

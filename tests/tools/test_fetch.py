@@ -9,8 +9,8 @@ from pypdf import PdfWriter
 
 from agent_tui.errors import ToolError
 from agent_tui.tools.base import ToolContext, ToolOutput
-from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.shorten import OutputLimits
 from tests.support.tool_calls import KEEPER, call_tool, intent_of
 from tests.support.web_site import Answer, WebSite, html, redirect
 

@@ -13,8 +13,8 @@ from agent_tui.errors import ToolError
 from agent_tui.messages import Job
 from agent_tui.tools import bash
 from agent_tui.tools.base import ToolContext
-from agent_tui.tools.jobs.table import MAX_RUNNING
-from agent_tui.tools.limits import OutputLimits
+from agent_tui.tools.job_table import MAX_RUNNING
+from agent_tui.tools.shorten import OutputLimits
 from tests.support.processes import alive, gone, nap
 from tests.support.tool_calls import call_tool, intent_of
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.tools.base import ToolContext
-from agent_tui.tools.limits import MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES, OutputLimits, output_limits
+from agent_tui.tools.shorten import MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES, OutputLimits, output_limits
 from tests.support.tool_calls import call_tool
 
 _windows = st.integers(1, 2_000_000)

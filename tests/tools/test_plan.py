@@ -2,8 +2,7 @@
 
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.plan import plan_steps, plan_title
-from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.suited import suited_tools
+from agent_tui.tools.registry import default_toolbox, suited_tools
 from tests.support.tool_calls import call_tool
 
 PLAN = """\

@@ -29,8 +29,8 @@ from agent_tui.sessions.entries import (
 from agent_tui.sessions.lineage.chain import PastSessions, SessionChain
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
-from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.originals import ROW_CHARS, rows_of
+from agent_tui.tools.shorten import OutputLimits
 from tests.support.recalling import body, hits, look_in, recall, small_talk
 from tests.support.talk import Talk
 from tests.support.tool_calls import call_tool, intent_of

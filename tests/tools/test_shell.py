@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.shell import ShellCommand, ShellOrder, ShellResult
+from agent_tui.tools.shorten import OutputLimits
 from tests.support.processes import nap
 
 EVERYTHING = OutputLimits(max_bytes=100_000_000)

@@ -14,7 +14,7 @@ from agent_tui.agent.prompt.mentions import attach
 from agent_tui.messages import JsonObject
 from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.tools.base import ToolContext
-from agent_tui.tools.files.text_window import Window, read_window, windowed_text
+from agent_tui.tools.files.text_files import Window, read_window, windowed_text
 from tests.support.tool_calls import call_tool
 
 _TEXTS = st.text(alphabet=st.sampled_from("abé\n\n\r"), max_size=60)

@@ -12,7 +12,7 @@ from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.drafts.draft import Draft
 from agent_tui.events import AgentEvent, SessionChanged, TurnFinished
-from agent_tui.headless.front import HeadlessFront
+from agent_tui.headless.printer import HeadlessFront
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Header

@@ -4,9 +4,8 @@ import pytest
 from textual.widgets import Input, Static
 
 from agent_tui.config import LoadedSettings, load_settings
-from agent_tui.config.editor import SettingsEditor
 from agent_tui.config.specs import SettingSpec, setting_specs
-from agent_tui.config.user_file import UserConfigFile, setting_named
+from agent_tui.config.user_file import SettingsEditor, UserConfigFile, setting_named
 from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.listing import ThemePicker

@@ -14,9 +14,8 @@ from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_file, is_folder, resolve_path
 from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.files.images import ImageFile, read_image
-from agent_tui.tools.files.text_window import Window, read_window
-from agent_tui.tools.limits import OutputLimits, output_limits
-from agent_tui.tools.shorten import keep_head
+from agent_tui.tools.files.text_files import Window, read_window
+from agent_tui.tools.shorten import OutputLimits, keep_head, output_limits
 
 ResourceReader: TypeAlias = Callable[[str, str, OutputLimits], Awaitable[ToolOutput | None]]
 """Reads a URI of a server; None if there is no such server. Raises `ToolError`."""

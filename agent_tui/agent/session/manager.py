@@ -60,7 +60,7 @@ from agent_tui.sessions.lineage.joined import JoinedTree, Place, joined_trees
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import is_file_changes
 from agent_tui.sessions.replay.notes import ended_line
-from agent_tui.tools.jobs.table import JobTable
+from agent_tui.tools.job_table import JobTable
 
 OpenMode: TypeAlias = Literal["write", "read-only", "fork"]
 """How to open a session: to continue it, to read it, or to continue in a copy."""

@@ -38,9 +38,9 @@ from agent_tui.sessions.replay.file_changes import unfinished_restore
 from agent_tui.sessions.replay.notes import known_jobs, own_usage
 from agent_tui.text import repair_text
 from agent_tui.tools.files.versions import version_of
-from agent_tui.tools.jobs.table import JobTable
+from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.mcp.remote_tools import is_remote
-from agent_tui.tools.suited import suited_tools
+from agent_tui.tools.registry import suited_tools
 
 PERMISSION_MODE: Final = "permission_mode"
 """Custom type of the entry that records the permission mode in which the user left the session."""

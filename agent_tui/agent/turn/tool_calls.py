@@ -59,8 +59,7 @@ from agent_tui.tools.base import (
     ToolOutput,
     TurnEnding,
 )
-from agent_tui.tools.limits import OutputLimits
-from agent_tui.tools.shorten import keep_head, size_bytes
+from agent_tui.tools.shorten import OutputLimits, keep_head, size_bytes
 
 _INTERRUPTED = "Interrupted by the user before it finished. It may have taken partial effect."
 _NOT_RUN = "Not run: the user interrupted before this call."

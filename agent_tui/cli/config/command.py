@@ -18,12 +18,10 @@ from agent_tui.cli.config.show import (
 from agent_tui.cli.folders import present_folder_or_none, load_trust
 from agent_tui.cli.output import ask, complain, write_json, write_text
 from agent_tui.cli.settings import settings_editor
-from agent_tui.config.editor import SettingsEditor
-from agent_tui.config.json_schema import SCHEMA_URL, settings_schema
+from agent_tui.config.json_schema import SCHEMA_URL, commented_settings, settings_schema, toml_text
 from agent_tui.config.keys import SettingKey, parse_key
 from agent_tui.config.specs import SettingSpec
-from agent_tui.config.template import commented_settings, toml_text
-from agent_tui.config.user_file import setting_named
+from agent_tui.config.user_file import SettingsEditor, setting_named
 from agent_tui.errors import ConfigError, UsageError
 from agent_tui.permissions.project_files import config_files
 from agent_tui.permissions.trust import FolderTrust

@@ -8,9 +8,9 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agent_tui.config import LoadedSettings, Origin, Settings
+from agent_tui.config.json_schema import toml_text
 from agent_tui.config.keys import SettingKey, dotted
 from agent_tui.config.specs import SettingSpec, masked, setting_specs, value_at
-from agent_tui.config.template import toml_text
 from agent_tui.messages import JsonObject
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import safe_text

@@ -157,7 +157,7 @@ class Pickable(Protocol[ValueT_co]):
 if TYPE_CHECKING:  # pydantic and the conversation load after the first paint
     from agent_tui.agent.runtime import AgentRuntime
     from agent_tui.commands.core.known_models import KnownModels
-    from agent_tui.config.editor import SettingsEditor
+    from agent_tui.config.user_file import SettingsEditor
     from agent_tui.events import AgentEvent
     from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
     from agent_tui.tools.mcp.hub import McpHub

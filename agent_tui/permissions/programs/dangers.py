@@ -1,4 +1,8 @@
-"""Commands that destroy more than a project or change the machine: these ask in every mode."""
+"""Commands that destroy more than a project or change the machine, and those that lose work.
+
+Without a sandbox, the first ask in every mode. In one, only the second matter: it must let commands
+write in the folder, and work there may be lost.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,10 +10,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from agent_tui.permissions.programs.destruction import destruction_of
-from agent_tui.permissions.protected_paths import ProtectedPaths
+from agent_tui.permissions.programs.destruction import destruction_of, git_loss, known_loss
+from agent_tui.permissions.programs.read_only import find_roots_start
+from agent_tui.permissions.protected_paths import ProtectedPaths, is_inside_git
 from agent_tui.permissions.shell.parts import split_command
-from agent_tui.permissions.shell.scripts import find_roots_start
 from agent_tui.permissions.shell.words import CommandPart, Word
 from agent_tui.safe_paths import follow_links
 
@@ -23,13 +27,12 @@ _ALWAYS_NAMES = """
 """
 _ALWAYS = frozenset(_ALWAYS_NAMES.split())
 """Programs that need an administrator, or act after the command has ended."""
+
 _SETS_USER = re.compile(r"[ugoa]*[+=][rwxX]*s\w*|0?[2-7]\d{3}")
 _OWN_LOOSENING = re.compile(r"full|accept-edits|--permission-mode=.*|--trust|--sandbox=?(?:off)?")
 _OWN_RULES = frozenset({"config", "trust", "permissions", "mcp"})
 _LOOKING_VERBS = frozenset({"path", "show", "list", "check", "-h", "--help"})
-
 OURSELVES = frozenset({"agent-tui", "agent_tui"})
-
 _RECURSIVE = frozenset({"rm", "chmod", "chown", "chgrp", "setfacl"})
 """Programs that act on whole folders if an option says so."""
 
@@ -60,6 +63,21 @@ _OWN_VERBS = frozenset(_OWN_VERB_NAMES.split())
 
 _HIDDEN = frozenset({"rm", "dd", "shred", "find", "mkfs", *OURSELVES})
 _MAX_HIDDEN_WORDS = 12
+_HISTORY_VERBS = frozenset(
+    {"stash", "branch", "reflog", "gc", "prune", "filter-branch", "filter-repo", "worktree"}
+)
+"""Git verbs that lose what no file of the work tree holds."""
+
+_FILE_VERBS = frozenset(
+    {
+        *("reset", "clean", "checkout", "switch", "restore", "rm", "checkout-index", "read-tree"),
+        *("merge", "rebase", "cherry-pick", "am", "revert"),
+    }
+)
+"""Git verbs that lose changes to files."""
+
+_OTHER_SYSTEMS = frozenset({"hg", "svn", "jj"})
+_ELSEWHERE = ("--git-dir", "--work-tree", "--recurse-submodules")
 
 
 def danger_of(
@@ -333,3 +351,66 @@ def _is_told_otherwise(values: Sequence[str]) -> bool:
     if any(map(_OWN_LOOSENING.fullmatch, values)):
         return True
     return values[0] in _OWN_RULES and (len(values) < 2 or values[1] not in _LOOKING_VERBS)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkLoss:
+    """What a command would lose. `is_kept`: undo keeps such files and can restore them."""
+
+    what: str
+    is_kept: bool = False
+
+
+def work_loss(part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths) -> WorkLoss | None:
+    """The work that `part` would lose in the folders it may run in; None if none.
+
+    Args:
+        part: One part of a command.
+        bases: Folders it may run in.
+        guard: Knows the working folders.
+    """
+    name = part.name.rpartition("/")[2].casefold()
+    words = [word.value or "" for word in part.arguments]
+    if name == "git":
+        return _loss_by_git(words, bases, guard)
+    if name in _OTHER_SYSTEMS:
+        lost = known_loss(name, words)
+        return WorkLoss(lost) if lost else None
+    change = folder_change(name, part)
+    return _loss_by_removal(change, bases, guard) if change is not None else None
+
+
+def _loss_by_git(
+    words: Sequence[str], bases: Sequence[Path], guard: ProtectedPaths
+) -> WorkLoss | None:
+    verb, others = git_loss(words)
+    if verb in _HISTORY_VERBS:
+        return WorkLoss(_shown(verb, others))
+    if verb not in _FILE_VERBS:
+        return None
+    letters = "".join(word for word in others if word[:1] == "-" and word[:2] != "--")
+    takes_ignored = verb == "clean" and bool({"x", "X", "e"} & set(letters))
+    takes_repositories = verb == "clean" and (
+        letters.count("f") + sum(word.startswith("--f") for word in others) > 1
+    )
+    is_elsewhere = any(word.startswith(_ELSEWHERE) for word in words) or any(
+        guard.why_git_asks(base) or not base.is_relative_to(guard.workspace) for base in bases
+    )
+    is_kept = not (takes_ignored or takes_repositories or is_elsewhere)
+    return WorkLoss(_shown(verb, others), is_kept)
+
+
+def _shown(verb: str, others: Sequence[str]) -> str:
+    what = "history" if verb in _HISTORY_VERBS - {"stash"} else "uncommitted work"
+    return f"git {' '.join([verb, *others])[:60]} discards {what}"
+
+
+def _loss_by_removal(
+    change: FolderChange, bases: Sequence[Path], guard: ProtectedPaths
+) -> WorkLoss | None:
+    for path in change.paths(bases):
+        if any(root.is_relative_to(path) for root in guard.roots):
+            return WorkLoss(f"{change.action} removes all of {path}")
+        if guard.is_inside(path) and is_inside_git(path):
+            return WorkLoss(f"{change.action} removes {path}")
+    return None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from agent_tui.regular_files import open_regular_file, read_regular_file
 from agent_tui.safe_paths import is_folder
@@ -19,6 +19,38 @@ _MOST_NAMES = 40
 
 _WORD = re.compile(r"""[^\s'"`|&;<>()$=]+""")
 _LINE_NUMBER = re.compile(r"^[ \t]*\d+(?:\t|:)", re.MULTILINE)
+
+
+class OpenTexts(Protocol):
+    """Files that are open in an editor. Called only off the event loop."""
+
+    def present(self, path: Path, on_disk: bytes) -> bytes:
+        """The current content of `path`: `on_disk`, or what the editor would save now.
+
+        Raises:
+            OSError: It cannot be determined.
+        """
+        ...
+
+    def take(self, path: Path, content: bytes) -> bool:
+        """Have the editor write `content`; false if the file must be written to disk instead.
+
+        Raises:
+            OSError: The editor failed; `strerror` says why.
+        """
+        ...
+
+
+class NoOpenTexts:
+    """No editor: every file is only on disk."""
+
+    def present(self, path: Path, on_disk: bytes) -> bytes:
+        """Return `on_disk`."""
+        return on_disk
+
+    def take(self, path: Path, content: bytes) -> bool:
+        """Return false: the caller writes to disk."""
+        return False
 
 
 @dataclass(slots=True)

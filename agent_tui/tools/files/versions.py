@@ -12,7 +12,7 @@ from agent_tui.regular_files import open_regular_file, read_regular_file
 from agent_tui.safe_paths import follow_links
 from agent_tui.sessions.file.kept_files import MOST_FILE_BYTES, KeptFiles, digest_of
 from agent_tui.sessions.replay.file_changes import FileVersion
-from agent_tui.tools.files.open_texts import NoOpenTexts, OpenTexts
+from agent_tui.tools.files.memory import NoOpenTexts, OpenTexts
 
 FILE, PROGRAM, LINK = 0o100644, 0o100755, 0o120000
 """The file modes that are distinguished, as in git."""

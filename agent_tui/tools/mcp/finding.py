@@ -18,9 +18,8 @@ from pydantic import Field, JsonValue
 from agent_tui.messages import JsonObject, ToolDetails, ToolSpec
 from agent_tui.text_search import fold
 from agent_tui.tools.base import ToolArguments, ToolOutput
-from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.mcp.remote_tools import RemoteTool, is_remote
-from agent_tui.tools.shorten import cut_line, size_bytes
+from agent_tui.tools.shorten import OutputLimits, cut_line, size_bytes
 
 FIND_TOOLS: Final = "find_tools"
 CALL_TOOL: Final = "call_tool"

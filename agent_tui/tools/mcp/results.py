@@ -12,10 +12,8 @@ from pydantic import JsonValue
 from agent_tui.messages import ImageContent, JsonObject, ToolDetails
 from agent_tui.secret_text import mask_values
 from agent_tui.tools.base import ToolOutput
-from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.mcp.json_rpc import items_in
-from agent_tui.tools.output_files import keep_output
-from agent_tui.tools.shorten import keep_ends, plain_text
+from agent_tui.tools.shorten import OutputLimits, keep_ends, keep_output, plain_text
 
 _MAX_IMAGES: Final = 4
 _MAX_IMAGE_CHARS: Final = 5_000_000

@@ -11,9 +11,7 @@ from typing import BinaryIO, Protocol
 
 from agent_tui.omissions import omission_mark
 from agent_tui.secret_text import REMOVED, mask_values
-from agent_tui.tools.limits import OutputLimits
-from agent_tui.tools.output_files import new_output_file
-from agent_tui.tools.shorten import Shortened, keep_ends, plain_text
+from agent_tui.tools.shorten import OutputLimits, Shortened, keep_ends, new_output_file, plain_text
 
 MAX_KEPT_BYTES = 50_000_000
 """Bytes; output beyond this is not stored on disk."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.program_lookup import find_program
-from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.processes.environment import shell_environ
 from agent_tui.tools.processes.keeper import READ_BYTES, Child, ProcessKeeper
 from agent_tui.tools.processes.output import MAX_KEPT_BYTES, CommandOutput, EmitOutput
+from agent_tui.tools.shorten import OutputLimits
 
 _GATHER_S = 0.03
 """Seconds to pause after a read, so that many small writes are shown together."""

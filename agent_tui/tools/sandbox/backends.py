@@ -1,9 +1,46 @@
 """Which kind of wall a machine supports."""
 
-from collections.abc import Callable
+import base64
+import ctypes
+import json
+import os
+import platform
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, assert_never
 
-from agent_tui.tools.sandbox.plan import Backend
-from agent_tui.tools.sandbox.seccomp import MACHINES
+from agent_tui.tools.sandbox import landlock_launcher
+from agent_tui.tools.sandbox.landlock_launcher import Order
+from agent_tui.tools.sandbox.mounts import ISLANDS, Mount, mounts_of
+from agent_tui.tools.sandbox.plan import Backend, SandboxPlan
+from agent_tui.tools.sandbox.seccomp import MACHINES, filter_program
+
+Access: TypeAlias = Literal["read", "write", "use"]
+
+_CREATE_RULESET, _ASK_VERSION = 444, 1
+_DEVICES: Final = ("null", "zero", "full", "random", "urandom")
+_SHARED: Final = Path("/dev/shm")
+"""Where ``multiprocessing`` creates semaphores."""
+
+_NOT_THERE: Final = ("/dev", "/tmp", "/var/tmp", "/run", "/var/run", "/lost+found")
+"""Devices, and where other programs have their sockets and files."""
+
+_NEEDED_OF_RUN: Final = Path("/run/current-system")
+"""Where NixOS has its programs."""
+
+_READ_ONLY_OF_PROC: Final = tuple(
+    f"/proc/{name}" for name in ("sys", "sysrq-trigger", "irq", "bus", "fs")
+)
+_HIDDEN_OF_PROC: Final = tuple(Path(f"/proc/{name}") for name in ("kcore", "keys", "timer_list"))
+"""What container runtimes protect in /proc (OCI runtime-spec, ``readonlyPaths``, ``maskedPaths``).
+
+The kernel lets its uid 0 write there, also in a user namespace.
+"""
+
+_MOST_ISLANDS: Final = 500
 
 
 def backend_here(
@@ -29,3 +66,124 @@ def backend_here(
     if not (no_landlock := landlock_problem()):
         return "landlock", ""
     return "none", f"{no_bubblewrap}; {no_landlock}"
+
+
+def landlock_abi() -> int:
+    """This kernel's version of Landlock; 0 for none."""
+    if sys.platform != "linux":
+        return 0
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    return max(0, int(call(_CREATE_RULESET, None, 0, _ASK_VERSION)))
+
+
+def landlock_argv(plan: SandboxPlan, *, python: str = sys.executable) -> tuple[str, ...]:
+    """The arguments to put before a program so that it runs as `plan` says."""
+    filter_ = filter_program(platform.machine(), has_own_spaces=False)
+    order = Order(
+        rules=[(str(path), access) for path, access in granted(plan)],
+        filter=base64.b64encode(filter_).decode(),
+    )
+    packed = base64.b64encode(zlib.compress(json.dumps(order).encode()))  # it may be long
+    return (python, "-I", "-S", landlock_launcher.__file__, packed.decode(), "--")
+
+
+def link_home(plan: SandboxPlan) -> None:
+    """Fill `plan.home_stand_in`, which is ``HOME`` inside, with links to what exists of home.
+
+    The real one cannot be replaced, and programs do not treat a file that cannot be opened as
+    missing: cargo then creates no package, and git reads no settings.
+    """
+    for path in sorted({*plan.readable, *plan.writable}):
+        if plan.home in path.parents:
+            place = plan.home_stand_in / path.relative_to(plan.home)
+            with suppress(OSError):  # something is there, or a link to a folder around it
+                if not place.exists():
+                    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    place.symlink_to(path)
+
+
+def granted(plan: SandboxPlan) -> list[tuple[Path, Access]]:
+    """The access granted to each path; what lies below a granted folder is granted too."""
+    left_out = {plan.home, *plan.hidden, *map(Path, _NOT_THERE)}
+    readable = [Path(os.sep), *plan.readable, _NEEDED_OF_RUN]
+    working: Access = "read" if plan.is_read_only else "write"
+    return [
+        *((path, "read") for folder in readable for path in _without(folder, left_out - {folder})),
+        *((Path("/dev") / name, "use") for name in _DEVICES),
+        (_SHARED, "write"),
+        *((folder, working) for folder in plan.writable),
+        *((folder, "write") for folder in (plan.home_stand_in, plan.scratch, plan.gate)),
+    ]
+
+
+def _without(folder: Path, left_out: Iterable[Path]) -> Iterator[Path]:
+    """`folder`, or its entries except `left_out`; no links, as they grant nothing."""
+    within = {path for path in left_out if path.is_relative_to(folder)}
+    if folder in within:
+        return
+    if not within:
+        yield folder
+        return
+    try:
+        entries = [Path(entry) for entry in os.scandir(folder) if not entry.is_symlink()]
+    except OSError:
+        return
+    for entry in sorted(entries):
+        yield from _without(entry, within)
+
+
+def bwrap_argv(
+    bwrap: str, plan: SandboxPlan, *, info: int | None = None, seccomp: int | None = None
+) -> tuple[str, ...]:
+    """The arguments to put before a command so that it runs as `plan` says.
+
+    Args:
+        bwrap: The program.
+        plan: What exists inside.
+        info: A descriptor that receives the id of the first process inside.
+        seccomp: A descriptor that the system call filter is read from.
+    """
+    words = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    words += [] if info is None else ["--info-fd", str(info)]
+    words += [] if seccomp is None else ["--seccomp", str(seccomp)]
+    words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    for name in _READ_ONLY_OF_PROC:
+        words += ["--ro-bind-try", name, name]
+    for path in _HIDDEN_OF_PROC:
+        words += ["--ro-bind", "/dev/null", str(path)] if path.exists() else []
+    for mount in _at_first(mounts_of(plan)):
+        words += _words(mount, is_read_only=plan.is_read_only and mount.path != plan.gate)
+        if mount.path == _NEEDED_OF_RUN.parent:
+            words += ["--ro-bind-try", str(_NEEDED_OF_RUN), str(_NEEDED_OF_RUN)]
+    return (*words, "--chdir", str(plan.workspace), "--")
+
+
+def _at_first(mounts: Iterable[Mount]) -> Iterator[Mount]:
+    """`mounts` without islands beyond the 500th, which are mounted once the wall is up.
+
+    bubblewrap takes 9,000 arguments, and a command may create any number of repositories.
+    """
+    islands = 0
+    for mount in mounts:
+        islands += mount.kind in ISLANDS
+        if islands <= _MOST_ISLANDS or mount.kind not in ISLANDS:
+            yield mount
+
+
+def _words(mount: Mount, *, is_read_only: bool) -> Iterator[str]:
+    path = os.fspath(mount.path)
+    match mount.kind:
+        case "stand-in":
+            yield from ("--bind", os.fspath(mount.source or path), path)
+        case "readable" | "read-only":
+            yield from ("--ro-bind", path, path)
+        case "writable":
+            yield from ("--ro-bind" if is_read_only else "--bind", path, path)
+        case "pinned":
+            yield from ("--bind", path, path)
+        case "hidden" if mount.path.is_dir():
+            yield from ("--tmpfs", path)
+        case "hidden":
+            yield from ("--ro-bind", "/dev/null", path)
+        case _:
+            assert_never(mount.kind)

@@ -14,7 +14,6 @@ from agent_tui.tools.git.command import git_argv, object_id
 from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.sandbox.beneath import MOST_BYTES
 from agent_tui.tools.sandbox.git_controls import index_stamp
-from agent_tui.tools.sandbox.project_walk import ProjectWalk
 
 _PATIENCE_S: Final = 5.0
 _MOST_HIDDEN: Final = 500
@@ -23,10 +22,11 @@ _Stamp: TypeAlias = tuple[int, int]
 
 
 class HiddenFiles:
-    """Which files of a conversation's folders are hidden: see `hidden_paths`.
+    """Which files of a conversation's folders are hidden: ``.env`` and key files, 500 at most.
 
-    What a command created itself stays visible: ``cp .env.example .env``, then ``npm start``. Once
-    the user changes such a file, it is hidden.
+    Files that git has with the same content are not hidden: commands can read them anyway, and
+    commits would fail. What a command created itself stays visible (``cp .env.example .env``, then
+    ``npm start``). Once the user changes such a file, it is hidden.
 
     Args:
         may_show: Whether a rule of the user shows a file.
@@ -87,26 +87,6 @@ class HiddenFiles:
         if self._tracked[0] != key:
             self._tracked = key, frozenset(_tracked(paths, tops, self._environ))
         return self._tracked[1]
-
-
-def hidden_paths(
-    roots: Sequence[Path],
-    may_show: Callable[[Path], bool],
-    environ: Mapping[str, str] | None = None,
-) -> list[Path]:
-    """The ``.env`` and key files in `roots` to hide from commands. Blocking.
-
-    Found by one limited walk (see `project_walk`), 500 at most. Files that git has with the same
-    content are not hidden: commands can read them anyway, and commits would fail.
-
-    Args:
-        roots: The working folders.
-        may_show: Whether a rule of the user shows a file.
-        environ: For git; None for ours.
-    """
-    files = HiddenFiles(may_show, os.environ if environ is None else environ)
-    files.take(ProjectWalk(roots).look().secrets, by_commands=False)
-    return list(files.paths)
 
 
 def _stamp(path: Path) -> _Stamp | None:

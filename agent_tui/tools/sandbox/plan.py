@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from agent_tui.tools.sandbox.git_places import git_place
+from agent_tui.tools.sandbox.git_controls import git_place
 
 Backend: TypeAlias = Literal["bubblewrap", "landlock", "none"]
 

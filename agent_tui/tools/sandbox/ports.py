@@ -8,7 +8,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
-from agent_tui.tools.jobs.table import JobTable
+from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.sandbox.proxy import Relays, both_ways, pump
 
 _LOOK_EVERY_S = 1.0

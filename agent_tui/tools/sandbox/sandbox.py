@@ -20,19 +20,21 @@ from typing import Final
 from agent_tui.config import SandboxMode, Settings
 from agent_tui.errors import ToolError
 from agent_tui.program_lookup import distrust_programs_in, find_program
-from agent_tui.tools.jobs.table import JobTable
+from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.processes.environment import with_git_settings
 from agent_tui.tools.processes.keeper import Child, Confinement, ProcessKeeper
-from agent_tui.tools.sandbox.backends import backend_here
-from agent_tui.tools.sandbox.bubblewrap import bwrap_argv
-from agent_tui.tools.sandbox.folders import StandIns
+from agent_tui.tools.sandbox.backends import backend_here, bwrap_argv, landlock_argv, link_home
+from agent_tui.tools.sandbox.folders import Scratch, StandIns
 from agent_tui.tools.sandbox.hints import WallView
-from agent_tui.tools.sandbox.home import HomeView, furnish, own_program, tool_settings, what_runs
-from agent_tui.tools.sandbox.landlock import landlock_argv, link_home
-from agent_tui.tools.sandbox.machine import (
+from agent_tui.tools.sandbox.home import (
+    HomeView,
+    furnish,
     hidden_of_machine,
     home_of_account,
+    own_program,
     sockets_of_others,
+    tool_settings,
+    what_runs,
     without_sockets,
 )
 from agent_tui.tools.sandbox.mounts import (
@@ -45,7 +47,6 @@ from agent_tui.tools.sandbox.mounts import (
 from agent_tui.tools.sandbox.plan import Backend, Border, SandboxPlan, WallFolders, plan_for
 from agent_tui.tools.sandbox.ports import WallPorts
 from agent_tui.tools.sandbox.proxy import NetworkGate
-from agent_tui.tools.sandbox.scratch import Scratch
 from agent_tui.tools.sandbox.seccomp import filter_program
 from agent_tui.tools.sandbox.watch import Covers, ObeyedWatch, Settled
 
@@ -76,28 +77,21 @@ _OTHER_HOMES: Final = ("XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
 _NEEDS: Final = "Install bubblewrap, or set sandbox to off."
 
 
-def _nothing(_folders: Sequence[Path]) -> Sequence[Path]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class WallParts:
     """What a wall consists of besides mounts.
 
     Args:
-        hidden_paths: What is hidden in working folders: files with keys.
-        read_only_paths: What cannot be changed in them, besides what git follows.
         gate: The way to the network; None for no network.
         gate_program: What listens inside for it: a script that gets the gate's folder and port, and
             prints something once it accepts connections.
-        watch: Creates the watch on what commands leave in folders; its flag says whether the wall
-            can protect files in writable folders. None for no watch.
+        watch: Creates the watch on what commands leave in folders, which also says what is covered
+            there; its flag says whether the wall can protect files in writable folders. None for no
+            watch.
         filter_program: The system call filter for a machine, as bubblewrap reads it.
         landlock_argv: The arguments that set up a wall if bubblewrap cannot.
     """
 
-    hidden_paths: Callable[[Sequence[Path]], Sequence[Path]] = _nothing
-    read_only_paths: Callable[[Sequence[Path]], Sequence[Path]] = _nothing
     gate: NetworkGate | None = None
     gate_program: Path | None = None
     watch: Callable[[Sequence[Path], bool], ObeyedWatch] | None = None
@@ -429,7 +423,7 @@ class Sandbox:
         found = backend_here(sys.platform, platform.machine(), bubblewrap_problem, landlock_problem)
         return SandboxState(*found)
 
-    def _run_in(self, argv: Sequence[str], handles: Sequence[int] = ()) -> str:
+    def _run_in(self, argv: Sequence[str]) -> str:
         """Why nothing runs after `argv`; empty if it does."""
         try:
             tried = subprocess.run(
@@ -438,7 +432,6 @@ class Sandbox:
                 capture_output=True,
                 timeout=_PROBE_S,
                 env={"PATH": self._around.environ.get("PATH", os.defpath)},
-                pass_fds=handles,
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
@@ -584,8 +577,8 @@ class Sandbox:
             self._border_here(),
             own,
             readable=self._runs(view),
-            hidden=(*self.parts.hidden_paths(folders), *covers.hidden),
-            read_only=(*self.parts.read_only_paths(folders), *covers.read_only),
+            hidden=covers.hidden,
+            read_only=covers.read_only,
             copies=covers.copies,
             is_read_only=is_read_only,
         )
@@ -599,7 +592,6 @@ class Sandbox:
 
         No copy can be mounted in it: such folders are read-only.
         """
-        folders = self._folders(cwd)
         covers = self._covers(cwd)
         hidden = frozenset(before.hidden)
         laid = {path for path, _ in before.copies} & mounted
@@ -609,18 +601,18 @@ class Sandbox:
             path for path in sockets_of_others(before.gate) if hidden.isdisjoint(path.parents)
         ]
         return plan_for(
-            folders,
+            self._folders(cwd),
             Border(self.home),
             WallFolders(before.home_stand_in, before.scratch, before.gate),
-            hidden=(*self.parts.hidden_paths(folders), *covers.hidden, *sockets),
-            read_only=(*self.parts.read_only_paths(folders), *covers.read_only, *bare),
+            hidden=(*covers.hidden, *sockets),
+            read_only=(*covers.read_only, *bare),
             copies=[(path, copy) for path, copy in before.copies if path in mounted],
             is_read_only=before.is_read_only,
         )
 
     def _covers(self, cwd: Path) -> Covers:
         """What is covered in working folders, given this program's own environment."""
-        watch = self._watches.get(cwd)
+        watch = self.watch(cwd)
         covers = Covers() if watch is None else watch.covers
         ours = Path(sys.prefix).resolve()
         if sys.prefix == sys.base_prefix or not any(f in ours.parents for f in self._folders(cwd)):

@@ -31,7 +31,6 @@ from agent_tui.safe_paths import git_entry
 from agent_tui.tools.git.command import object_id
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import MOST_BYTES, folder_of, make_folders, write_at
-from agent_tui.tools.sandbox.busy_marker import BusyMarker
 from agent_tui.tools.sandbox.git_controls import (
     covers_of,
     plain_settings,
@@ -44,6 +43,7 @@ from agent_tui.tools.sandbox.known_versions import KnownVersions, RefsStamp
 from agent_tui.tools.sandbox.obeyed_state import (
     LINK,
     OTHER,
+    BusyMarker,
     Contents,
     KeptState,
     Look,
@@ -575,17 +575,6 @@ def _told() -> Generator[None]:
         yield
     except OSError as error:
         raise ToolError(f"Commands cannot be watched in the sandbox: {error}") from error
-
-
-def read_only_paths(roots: Sequence[Path]) -> list[Path]:
-    """What exists in `roots` that outside programs follow, as far as a walk finds it. Blocking.
-
-    For a wall without an `ObeyedWatch`, whose `read_only` omits what is protected otherwise.
-    """
-    walk = ProjectWalk(roots)
-    found = walk.look()
-    covers = (path for entry in found.gits for path in covers_of(entry))
-    return sorted({*_inside(found.obeyed, walk.roots), *_inside(covers, walk.roots)})
 
 
 def _entries_above(roots: Sequence[Path]) -> Iterator[Path]:

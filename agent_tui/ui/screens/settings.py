@@ -14,10 +14,10 @@ from textual.widgets import Input, Static
 from agent_tui.commands.core.front import Choice, Listing
 from agent_tui.commands.settings import short_origin, value_text
 from agent_tui.config import LoadedSettings
-from agent_tui.config.editor import SettingsEditor
+from agent_tui.config.json_schema import commented_settings, toml_text
 from agent_tui.config.keys import dotted
 from agent_tui.config.specs import SettingSpec, setting_specs, value_at
-from agent_tui.config.template import commented_settings, toml_text
+from agent_tui.config.user_file import SettingsEditor
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
 from agent_tui.secret_text import has_password_in_address

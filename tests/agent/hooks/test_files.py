@@ -8,8 +8,7 @@ import pytest
 from agent_tui.agent.consent import ConsentFile
 from agent_tui.agent.hooks.files import HookFiles
 from agent_tui.config import HookSettings
-from agent_tui.permissions.trust import FolderTrust
-from agent_tui.permissions.trust_file import TrustFile
+from agent_tui.permissions.trust import FolderTrust, TrustFile
 
 PLACES = (
     ".agent-tui/hooks.json",

@@ -15,8 +15,7 @@ from agent_tui.agent.prompt.fitted_prompt import (
     full_prompt,
 )
 from agent_tui.tokens import TokenCounter
-from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.suited import suited_tools
+from agent_tui.tools.registry import default_toolbox, suited_tools
 
 COUNTER = TokenCounter()
 TOOLS = suited_tools(default_toolbox().specs, "any")

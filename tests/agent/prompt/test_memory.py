@@ -15,8 +15,7 @@ from agent_tui.agent.prompt.context_files import (
     with_line,
 )
 from agent_tui.errors import ConfigError
-from agent_tui.permissions.trust import FolderTrust
-from agent_tui.permissions.trust_file import TrustFile
+from agent_tui.permissions.trust import FolderTrust, TrustFile
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ import pytest
 from agent_tui.agent.prompt.prompt_files import MAX_FILE_BYTES
 from agent_tui.agent.prompt.prompt_library import MAX_DEPTH, MAX_FILES, FoundPrompts, PromptLibrary
 from agent_tui.errors import ConfigError
-from agent_tui.permissions.trust import FolderTrust
-from agent_tui.permissions.trust_file import TrustFile
+from agent_tui.permissions.trust import FolderTrust, TrustFile
 
 
 class Place:

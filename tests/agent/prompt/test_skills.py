@@ -12,8 +12,7 @@ from agent_tui.agent.prompt.prompt_files import (
 )
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.errors import ConfigError
-from agent_tui.permissions.trust import FolderTrust
-from agent_tui.permissions.trust_file import TrustFile
+from agent_tui.permissions.trust import FolderTrust, TrustFile
 
 
 class Place:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_tui.permissions.programs.git import git_folders, git_only_reads
+from agent_tui.permissions.programs.read_only import git_folders, git_only_reads
 
 
 @pytest.mark.parametrize(

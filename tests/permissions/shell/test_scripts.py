@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_tui.permissions.shell.scripts import (
+from agent_tui.permissions.programs.read_only import (
     condition_only_looks,
     find_only_lists,
     find_roots_start,

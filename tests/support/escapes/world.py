@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from agent_tui.tools.sandbox.plan import Backend
-from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings, WallParts
+from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings
 from tests.support.escapes import probes
+from tests.support.sandbox import covering
 
 _DECOY = "decoy-"
 _ENDING = ("end_process", "end_process_by_handle", "stop_process", "limit_process", "slow_process")
@@ -251,10 +252,8 @@ async def _run_inside(decoys: Decoys, backend: Backend) -> tuple[dict[str, str],
     """What the probes tell, run by a `Sandbox`, and how long its wall took to stand."""
     gits = [probes.repository_of(decoys.work, name) / ".git" for name in probes.GIT]
     obeyed = [git / name for git in gits for name in ("hooks", "config")]
-    parts = WallParts(
-        hidden_paths=lambda _: [decoys.work / ".env"],
-        read_only_paths=lambda _: [*obeyed, decoys.work / "tree/.git"],
-    )
+    read_only = (*obeyed, decoys.work / "tree/.git")
+    parts = covering(hidden=(decoys.work / ".env",), read_only=read_only)
     around = Surroundings(
         home=decoys.home,
         own_folders=(decoys.home / ".config/agent-tui",),

@@ -6,7 +6,6 @@ import pytest
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import ToolSpec
-from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.mcp.finding import (
     ServerLine,
     finder_specs,
@@ -18,6 +17,7 @@ from agent_tui.tools.mcp.remote_tools import RemoteTool
 from agent_tui.tools.mcp.spec import ToolPicks
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.shorten import OutputLimits
 
 
 def remote(own_name: str, description: str, server: str = "srv") -> RemoteTool:

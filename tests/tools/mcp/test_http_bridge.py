@@ -12,7 +12,7 @@ from agent_tui.installation import install_command
 from agent_tui.messages import JsonObject
 from agent_tui.tools.mcp.elicitation import Elicitation, accepted
 from agent_tui.tools.mcp.http_bridge import Bridge
-from agent_tui.tools.mcp.launch import bridge_environ
+from agent_tui.tools.mcp.server import bridge_environ
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.registry import default_toolbox
 from tests.support.mcp_http_server import McpHttpServer

@@ -4,11 +4,11 @@ import pytest
 from pydantic import JsonValue
 
 from agent_tui.errors import ToolError
-from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.mcp.library import PromptArgument, RemotePrompt, prompt_text
 from agent_tui.tools.mcp.spec import ToolPicks
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.shorten import OutputLimits
 
 PROMPT = RemotePrompt("srv", "p", "", (PromptArgument("what", True), PromptArgument("whom", False)))
 

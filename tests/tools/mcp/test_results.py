@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from agent_tui.messages import JsonObject
-from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.mcp.results import call_output
+from agent_tui.tools.shorten import OutputLimits
 
 
 def shown(result: JsonObject) -> str:

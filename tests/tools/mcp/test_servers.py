@@ -12,11 +12,11 @@ from subprocess import PIPE
 import pytest
 
 from agent_tui.errors import AgentTuiError, ToolError
-from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.mcp.spec import FoundServer
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.shorten import OutputLimits
 from tests.support.mcp_servers import KEY, Stage
 from tests.support.processes import alive, gone
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.tools.sandbox.landlock import landlock_abi
+from agent_tui.tools.sandbox.backends import landlock_abi
 from agent_tui.tools.sandbox.plan import Backend
 from tests.support.escapes import probes, promises
 from tests.support.sandbox import make_sandbox, needs_bwrap, needs_landlock, run_inside

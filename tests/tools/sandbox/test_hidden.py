@@ -1,9 +1,11 @@
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
-from agent_tui.tools.sandbox.hidden import hidden_paths
+from agent_tui.tools.sandbox.hidden import HiddenFiles
+from agent_tui.tools.sandbox.project_walk import ProjectWalk
 from tests.support.watched_folder import WatchedFolder
 
 
@@ -27,8 +29,9 @@ def test_files_with_keys_are_found_wherever_they_are(tmp_path: Path):
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    found = hidden_paths([tmp_path], lambda path: path.name == "server.key")
-    assert {str(path.relative_to(tmp_path)) for path in found} == {
+    files = HiddenFiles(lambda path: path.name == "server.key", dict(os.environ))
+    files.take(ProjectWalk([tmp_path]).look().secrets, by_commands=False)
+    assert {str(path.relative_to(tmp_path)) for path in files.paths} == {
         *(".env", ".env.local", "deep/er/.env", "id_rsa", "terraform.tfstate"),
     }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.tools.sandbox.landlock import granted, landlock_argv, link_home
+from agent_tui.tools.sandbox.backends import granted, landlock_argv, link_home
 from agent_tui.tools.sandbox.plan import SandboxPlan
 from tests.support.sandbox import needs_landlock
 

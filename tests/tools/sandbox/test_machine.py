@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.tools.sandbox.machine import sockets_of_others
+from agent_tui.tools.sandbox.home import sockets_of_others
 from tests.support.sandbox import make_sandbox, needs_bwrap, run_inside
 
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.tools.sandbox.bubblewrap import bwrap_argv
-from agent_tui.tools.sandbox.git_places import git_place
+from agent_tui.tools.sandbox.backends import bwrap_argv
+from agent_tui.tools.sandbox.git_controls import git_place
 from agent_tui.tools.sandbox.mounts import Mount, mounts_of
 from agent_tui.tools.sandbox.plan import Border, SandboxPlan, WallFolders, plan_for
 

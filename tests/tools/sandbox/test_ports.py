@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent_tui.tools.jobs.table import BackgroundCommand, JobTable
+from agent_tui.tools.job_table import BackgroundCommand, JobTable
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.shell import ShellCommand, ShellOrder
 from agent_tui.tools.sandbox import gate_process

@@ -10,8 +10,8 @@ import pytest
 from agent_tui.errors import ToolError
 from agent_tui.tools.base import PreparedCall, ToolContext, ToolOutput
 from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.sandbox.folders import Scratch
 from agent_tui.tools.sandbox.sandbox import Sandbox
-from agent_tui.tools.sandbox.scratch import Scratch
 from tests.support.sandbox import make_sandbox, needs_bwrap
 from tests.support.tool_calls import KEEPER
 

@@ -9,9 +9,10 @@ import pytest
 
 from agent_tui.config import SandboxMode
 from agent_tui.errors import ToolError
-from agent_tui.tools.sandbox.sandbox import WallParts
+from agent_tui.tools.sandbox.sandbox import Sandbox
+from agent_tui.tools.sandbox.watch import Covers
 from tests.support.processes import alive, nap
-from tests.support.sandbox import make_sandbox, needs_bwrap, run_inside
+from tests.support.sandbox import covering, make_sandbox, needs_bwrap, run_inside
 
 pytestmark = needs_bwrap
 
@@ -179,14 +180,16 @@ async def test_the_rest_of_a_monorepo_is_not_taken_for_deleted(tmp_path: Path, r
     assert git(repository, "show", "--stat", "--format=").splitlines()[0].strip().startswith("a/x")
 
 
-def hiding(*paths: Path) -> WallParts:
-    return WallParts(hidden_paths=lambda _folders: paths)
+def hide(sandbox: Sandbox, work: Path, *paths: Path) -> None:
+    watch = sandbox.watch(work)
+    assert watch is not None
+    watch.covers = Covers(hidden=paths)
 
 
 async def test_a_hidden_file_stays_hidden_when_an_editor_replaces_it(tmp_path: Path, work: Path):
     secret = work / ".env"
     secret.write_text("canary")
-    sandbox = make_sandbox(tmp_path, parts=hiding(secret))
+    sandbox = make_sandbox(tmp_path, parts=covering(hidden=(secret,)))
     assert "canary" not in (await run_inside(sandbox, work, "cat .env"))[1]
     assert sandbox.view(work).hidden == [".env"]
     (work / "saved").write_text("canary again")
@@ -198,11 +201,11 @@ async def test_a_hidden_file_stays_hidden_when_an_editor_replaces_it(tmp_path: P
 async def test_what_comes_to_be_hidden_is_and_what_may_be_shown_is_shown(
     tmp_path: Path, work: Path
 ):
-    sandbox = make_sandbox(tmp_path)
+    sandbox = make_sandbox(tmp_path, parts=covering())
     await run_inside(sandbox, work, "mkdir keys; echo canary | tee .env > keys/k")
-    sandbox.parts = hiding(work / ".env", work / "keys")
+    hide(sandbox, work, work / ".env", work / "keys")
     assert "canary" not in (await run_inside(sandbox, work, "cat .env keys/k"))[1]
-    sandbox.parts = hiding(work / "keys")
+    hide(sandbox, work, work / "keys")
     assert (await run_inside(sandbox, work, "cat .env; ls keys"))[1] == "canary\n"
 
 
@@ -219,9 +222,9 @@ async def test_a_repository_that_a_command_makes_is_covered_for_the_next(
 async def test_what_cannot_be_covered_stops_the_command(
     tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    sandbox = make_sandbox(tmp_path)
+    sandbox = make_sandbox(tmp_path, parts=covering())
     await run_inside(sandbox, work, "touch .env")
-    sandbox.parts = hiding(work / ".env")
+    hide(sandbox, work, work / ".env")
     monkeypatch.setattr(sys, "executable", "/bin/true")
     with pytest.raises(ToolError, match=r"\.env cannot be covered\. Nothing was run"):
         await run_inside(sandbox, work, "cat .env")

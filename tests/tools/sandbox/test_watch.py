@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from agent_tui.errors import ToolError
-from agent_tui.tools.sandbox.watch import read_only_paths
+from agent_tui.tools.sandbox.git_controls import covers_of
+from agent_tui.tools.sandbox.project_walk import ProjectWalk
 from tests.support.sandbox import needs_bwrap
 from tests.support.watched_folder import WatchedFolder
 
@@ -391,14 +392,15 @@ async def test_a_yes_takes_nothing_back_that_the_person_did_meanwhile(open_place
     assert open_place.text("AGENTS.md") == "mine\n"
 
 
-def test_read_only_paths_are_what_is_there(tmp_path: Path):
+def test_a_walk_finds_what_outside_programs_follow(tmp_path: Path):
     for name in (".vscode/x", ".git/hooks/x", ".git/config", "sub/.claude/y", "sub/.git/config"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
     (tmp_path / "node_modules" / "a" / ".vscode").mkdir(parents=True)
     (tmp_path / "CLAUDE.md").symlink_to("sub/.claude/y")
-    found = {str(path.relative_to(tmp_path)) for path in read_only_paths([tmp_path])}
-    assert found == {
+    found = ProjectWalk([tmp_path]).look()
+    covers = [path for entry in found.gits for path in covers_of(entry)]
+    assert {str(path.relative_to(tmp_path)) for path in (*found.obeyed, *covers)} == {
         *(".vscode", ".git/hooks", ".git/config", "sub/.claude", "sub/.git/config"),
-        "sub/.claude/y",
+        "CLAUDE.md",
     }
