@@ -1,4 +1,4 @@
-"""The marks for text left out of the context: create and recognize them."""
+"""Text left out of the context: cut it, mark where, and recognize the marks."""
 
 import re
 

@@ -1,18 +1,14 @@
-"""Repair text that cannot be stored or sent: lone surrogates, numbers that JSON lacks."""
+"""Text made fit to store or send, and the text of Markdown without its markup."""
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import cache
+from operator import is_not
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
-
-import math
-from operator import is_not
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:  # pydantic would double the time of --version
     from pydantic import JsonValue
 
 

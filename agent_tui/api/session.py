@@ -1,4 +1,4 @@
-"""Conversations that are kept in files, for programs of one's own."""
+"""Conversations that are kept in files, and the settings of programs that use the library."""
 
 import re
 from collections.abc import Generator

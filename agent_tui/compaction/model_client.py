@@ -1,4 +1,4 @@
-"""The client for asking models in compactions: one request, one complete reply."""
+"""Which models to ask in a compaction, and the client: one request, one complete reply."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""One provider for all models: adapts each request to its model, within the budget."""
+"""One provider for all models: adapts each request and its images to its model, in the budget."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""Which models exist, how large they are, and which one a name means."""
+"""Which models exist, how large they are, their order in lists, and which one a name means."""
 
 import asyncio
 import dataclasses

@@ -1,26 +1,16 @@
 """Remote models: each is called over its wire, in this process or in litellm's."""
 
 import asyncio
+import functools
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
-from agent_tui.providers.keys import secret_values
-from agent_tui.providers.silence import SilenceLimits
-from agent_tui.providers.transport.serving import Listener, ServedEvent, serve
-from agent_tui.providers.wires.base import Address, Link, Stream, Way
-
-if TYPE_CHECKING:
-    from agent_tui.providers.transport.http_client import HttpClient
-
-import functools
-from pathlib import Path
-from typing import Final
-
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
@@ -31,10 +21,16 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.faults.classify import provider_error
 from agent_tui.providers.faults.fault import Fault
+from agent_tui.providers.keys import secret_values
 from agent_tui.providers.litellm.process import LiteLlmProcess
 from agent_tui.providers.refusals import Refusals
-from agent_tui.providers.silence import Wait
+from agent_tui.providers.silence import SilenceLimits, Wait
 from agent_tui.providers.table import bundled_table
+from agent_tui.providers.transport.serving import Listener, ServedEvent, serve
+from agent_tui.providers.wires.base import Address, Link, Stream, Way
+
+if TYPE_CHECKING:
+    from agent_tui.providers.transport.http_client import HttpClient
 
 
 class Speaker:

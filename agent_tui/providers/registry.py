@@ -1,4 +1,4 @@
-"""The providers that answer without litellm: each is one file and one line here."""
+"""The providers that answer without litellm: a file and a line here each, or a plugin's."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing

@@ -1,4 +1,4 @@
-"""Judges whether a goal is met: a model with a fresh context sees only the goal and the results."""
+"""Judges whether a goal is met: a model with a fresh context sees the goal, results and diffs."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Waits until a model's limit resets or an outage ends, within the bound of the settings."""
+"""Waits until a model's limit resets or an outage ends, and records the wait in the session."""
 
 import math
 import platform

@@ -1,4 +1,4 @@
-"""Read the list of what a model wants to keep: lenient about its form, and checked."""
+"""Read the list of what a model wants to keep: lenient about its form, and proven."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Check whether a model's text can replace a conversation."""
+"""Check whether a model's text can replace a conversation or single messages of it."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

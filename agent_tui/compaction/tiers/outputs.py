@@ -1,4 +1,4 @@
-"""Find the messages that are results of an action, and the action of each."""
+"""Find the messages that are results of an action, the action of each, and what it says."""
 
 import os
 import re

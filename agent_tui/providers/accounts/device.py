@@ -1,4 +1,4 @@
-"""Signs in with a code that the user enters on a page, in any browser."""
+"""Accounts that the user signs in to with a code on a page, in any browser."""
 
 import asyncio
 from collections.abc import Callable, Mapping

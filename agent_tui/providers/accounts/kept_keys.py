@@ -1,4 +1,4 @@
-"""Provider keys that the user has stored, for when the environment has none."""
+"""Provider keys that the user has stored, in a file or the system keyring."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""What the catalog knows about models at servers: running ones, and those in the settings."""
+"""What the catalog knows about models at servers: found ones, and those in the settings."""
 
 import asyncio
 import dataclasses

@@ -1,4 +1,4 @@
-"""Tools for models that do not accept them in a request, or write their calls as text."""
+"""Tools for models that accept none in a request: in the prompt, and as a grammar for calls."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What Amazon's services need and send: signed requests, and framed event streams.
+"""Credentials of Amazon and Google: signed requests, framed event streams, and tokens.
 
 botocore comes with litellm and has no types; its import takes 0.4 s.
 """

@@ -1,4 +1,4 @@
-"""Our messages in OpenAI's chat format, which most services read."""
+"""OpenAI's chat format, which most services read: messages in it, and common parts of replies."""
 
 import hashlib
 import json

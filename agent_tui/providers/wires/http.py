@@ -1,4 +1,4 @@
-"""A wire over HTTP: posts a body, and reads the stream that answers event by event."""
+"""A wire over HTTP: posts a body, and reads the stream that answers; addresses at Azure."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What the protocols share: placeholder texts, images, ids, names, how much to think."""
+"""What the protocols share: JSON fields, placeholder texts, images, ids, prices of token counts."""
 
 import hashlib
 import math

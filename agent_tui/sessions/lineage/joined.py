@@ -1,4 +1,4 @@
-"""A session and those it was compacted from as one tree, and the places to continue in it."""
+"""A session and those it was compacted from as one tree; continue or copy it at any place."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Apply the calls of the compression agent to a plan, and answer them."""
+"""The tools of the compression agent: apply its calls to a plan, and answer them."""
 
 import json
 import re
