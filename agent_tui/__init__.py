@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from agent_tui.api.session import Session
     from agent_tui.api.tools import tool
     from agent_tui.commands.core.command import command
-    from agent_tui.compaction.strategies.brought import (
+    from agent_tui.compaction.strategies.registry import (
         CompactionStrategy,
         Shortening,
         StrategyMessage,
         StrategyRequest,
     )
-    from agent_tui.providers.brought import ModelProvider
-    from agent_tui.sessions.export.form import ExportedSession, ExportFormat
+    from agent_tui.providers.registry import ModelProvider
+    from agent_tui.sessions.export.formats import ExportedSession, ExportFormat
     from agent_tui.sessions.importers.builder import (
         ForeignSession,
         ImportFormat,
@@ -56,19 +56,19 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Agent": "api.agent",
-    "CompactionStrategy": "compaction.strategies.brought",
-    "ExportFormat": "sessions.export.form",
-    "ExportedSession": "sessions.export.form",
+    "CompactionStrategy": "compaction.strategies.registry",
+    "ExportFormat": "sessions.export.formats",
+    "ExportedSession": "sessions.export.formats",
     "ForeignSession": "sessions.importers.builder",
     "ImportFormat": "sessions.importers.builder",
-    "ModelProvider": "providers.brought",
+    "ModelProvider": "providers.registry",
     "Session": "api.session",
     "SessionBuilder": "sessions.importers.builder",
     "SessionFinder": "sessions.importers.builder",
     "SessionHead": "sessions.importers.builder",
-    "Shortening": "compaction.strategies.brought",
-    "StrategyMessage": "compaction.strategies.brought",
-    "StrategyRequest": "compaction.strategies.brought",
+    "Shortening": "compaction.strategies.registry",
+    "StrategyMessage": "compaction.strategies.registry",
+    "StrategyRequest": "compaction.strategies.registry",
     "acompact": "api.compacting",
     "command": "commands.core.command",
     "compact": "api.compacting",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.markdown_text import markdown_sections, markdown_words
+from agent_tui.text import markdown_sections, markdown_words
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from agent_tui.regular_files import NotRegularFileError, open_regular_file, read
 from agent_tui.sessions.file.chunks import newest_entries
 from agent_tui.sessions.file.lock import session_status
 from agent_tui.sessions.importers.formats import detect_format
-from agent_tui.sessions.listing.summary import read_summary
+from agent_tui.sessions.listing import read_summary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.tools.files.images import read_image
 
@@ -127,7 +127,7 @@ _ELSEWHERE = {
     "agent_tui/headless/answer_schema.py": "named by the person: <(command) is a pipe",
     "agent_tui/installation.py": "a file of a package",
     "agent_tui/local_models/pull.py": "what was just fetched",
-    "agent_tui/providers/transport/google_account.py": "named by the person",
+    "agent_tui/providers/transport/cloud_auth.py": "named by the person",
     "agent_tui/providers/table.py": "a file of a package",
     "agent_tui/sessions/export/formats.py": "a file of the package",
     "agent_tui/text_editor.py": "in a folder of its own",

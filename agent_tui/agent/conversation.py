@@ -54,7 +54,7 @@ from agent_tui.sessions.context import (
 )
 from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles
-from agent_tui.sessions.listing.summary import SessionSummary
+from agent_tui.sessions.listing import SessionSummary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.notes import (
     WITH_ITS_PROGRAM,

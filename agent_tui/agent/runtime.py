@@ -25,7 +25,7 @@ from agent_tui.agent.session.opening import (
     learn_model,
 )
 from agent_tui.agent.session.restoring import FileRestorer
-from agent_tui.agent.turn.limit_wait import stop_wait, wait_to_continue
+from agent_tui.agent.turn.limit_wait import LimitWait, stop_wait, wait_to_continue
 from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.pending_approvals import PendingApprovals
 from agent_tui.agent.turn.pins import PinKeeper
@@ -52,7 +52,6 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
 from agent_tui.sessions.replay.goals import Goal
-from agent_tui.sessions.replay.limit_waits import LimitWait
 from agent_tui.sessions.replay.notes import AgentRun
 from agent_tui.sessions.replay.pins import pin_of, unpin_entry
 

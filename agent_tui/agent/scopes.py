@@ -10,7 +10,7 @@ from agent_tui.agent.activity import Emit
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.compaction.scopes.summariser import ScopeRequest, ScopeSummariser
+from agent_tui.compaction.scope_summary import ScopeRequest, ScopeSummariser
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.events import AgentEvent, Notice, ScopeEntered, ScopeLeft, ScopeProgress
 from agent_tui.messages import AssistantMessage, ToolDetails, ToolResultMessage

@@ -13,8 +13,7 @@ from agent_tui import paths
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices, conversation_services
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.api.session import Session, session_or_folder
-from agent_tui.api.settings import errors_for_programs, library_settings
+from agent_tui.api.session import Session, errors_for_programs, library_settings, session_or_folder
 from agent_tui.api.tools import FunctionTool
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import IN_PROGRAM, AgentTuiError, CompactionError, SessionError, UsageError

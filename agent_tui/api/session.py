@@ -1,20 +1,65 @@
-"""Conversations that are kept in files, for programs of one's own."""
+"""Conversations that are kept in files, and the settings of programs that use the library."""
 
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Self
 
+from pydantic import ValidationError
+
 from agent_tui import paths
-from agent_tui.api.settings import errors_for_programs
-from agent_tui.errors import SessionError
+from agent_tui.config import Settings
+from agent_tui.errors import IN_PROGRAM, AgentTuiError, SessionError, UsageError
 from agent_tui.messages import JsonObject
-from agent_tui.providers.wires.chat.messages import openai_messages
+from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.context import build_context, sent_messages
-from agent_tui.sessions.listing.summary import SessionSummary, read_summary
+from agent_tui.sessions.listing import SessionSummary, read_summary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
+
+
+@contextmanager
+def errors_for_programs() -> Generator[None]:
+    """Errors from inside the block advise what a program can do."""
+    try:
+        yield
+    except AgentTuiError as error:
+        error.ways = IN_PROGRAM
+        raise
+
+
+def library_settings(
+    model: str,
+    base_url: str | None,
+    window: int | None,
+    api_key_env: str | None = None,
+    **more: object,
+) -> Settings:
+    """The built-in settings, with what a program gave.
+
+    Args:
+        model: Name of the model; empty for none.
+        base_url: Address of its server; None for the provider's own.
+        window: Its context window in tokens; None for what is known of it.
+        api_key_env: The variable with its key; None for the provider's own.
+        more: Settings by name.
+
+    Raises:
+        UsageError: The address or the window cannot be used.
+    """
+    given: dict[str, object] = {"model": model, "base_url": base_url, "api_key_env": api_key_env}
+    if window is not None:
+        given["models"] = {model: {"window": window}}
+    try:
+        return Settings.model_validate({**{k: v for k, v in given.items() if v}, **more})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = "window" if "window" in first["loc"] else ".".join(map(str, first["loc"]))
+        raise UsageError(f"{where}: {first['msg'].removeprefix('Value error, ')}.") from error
+
 
 _ID = re.compile(r"[0-9a-f]{8}[0-9a-f-]*")
 """A session's id or its beginning, rather than the name of a folder."""

@@ -17,7 +17,7 @@ from agent_tui.config import Settings
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef, model_name
 from agent_tui.providers.wires.anthropic import anthropic_payload
-from agent_tui.providers.wires.chat.messages import openai_messages
+from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.safe_text import strip_control_characters
 from agent_tui.sessions.context import Context, build_context, sent_messages, wrap_summary
 from agent_tui.sessions.log import SessionLog

@@ -9,8 +9,7 @@ from agent_tui.cli.compose import Program, compose, editor_of
 from agent_tui.cli.models.pull import BuiltInModel
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.permissions.trust import FolderTrust
-from agent_tui.providers.accounts.account import Account
-from agent_tui.providers.accounts.device import DeviceCode
+from agent_tui.providers.accounts.device import Account, DeviceCode
 from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.base import ModelRef
 from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions

@@ -146,8 +146,8 @@ def _why_no_model(name: str) -> str:
     from agent_tui.cli.login.keys import use_stored_keys
     from agent_tui.cli.plugins import plugins_in_shell
     from agent_tui.commands.core.plugin_kinds import PROVIDERS
-    from agent_tui.providers.brought import providers_with
     from agent_tui.providers.catalog import ModelCatalog  # heavy and seldom needed
+    from agent_tui.providers.registry import providers_with
 
     settings = load_settings(user_config_path(), os.environ).settings
     wanted = settings.model_copy(update={"model": name})

@@ -24,7 +24,7 @@ from agent_tui.sessions.export.formats import export_target, write_export
 from agent_tui.sessions.file.lock import SessionStatus
 from agent_tui.sessions.importers.discovery import foreign_agents, foreign_sessions
 from agent_tui.sessions.importers.import_session import import_session
-from agent_tui.sessions.listing.summary import SessionSummary
+from agent_tui.sessions.listing import SessionSummary
 from agent_tui.sessions.store import SessionStore
 
 OpenChoice: TypeAlias = Literal["write", "read-only", "fork", "here", "take over"]

@@ -5,7 +5,7 @@ The data flow, in reading order; nothing here writes to a session file:
 1. `policy` decides when to compact, from the context that `usage` measured.
 2. `planner` is what the rest of the program calls: it takes a `CompactionRequest` and returns an
 `outcome`, a preview of one, a `proposal` for the user, or the summary of a `branch`.
-3. `strategies/tiered` shortens messages in place (`in_place`, no model): `message_plan` decides the
+3. `strategies/tiered` shortens messages in place (no model): `message_plan` decides the
 form of each, from those in `tiers/`. If that is not enough:
 4. `draft` fits a summary and the newest messages into the target. `sections/` writes what a reader
 needs, `ledger/` the rules and file lists, all by code; `plan` makes the cut.

@@ -7,23 +7,23 @@ from pathlib import Path
 
 from agent_tui.compaction.ledger.build import build_ledger, known_so_far, unrecorded_entries
 from agent_tui.compaction.model_client import (
+    Candidates,
     OnProgress,
     OnUsage,
     RequestTracker,
+    SummaryModel,
     failure_of,
 )
-from agent_tui.compaction.shorten import one_line, shorten_middle
-from agent_tui.compaction.summary.candidates import Candidates, SummaryModel
 from agent_tui.compaction.summary.degeneration import NOTHING
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
-from agent_tui.compaction.summary.source import summary_source
 from agent_tui.compaction.summary.templates import template_named
-from agent_tui.compaction.summary.validate import Judgement, SummaryJudge
+from agent_tui.compaction.summary.validate import Judgement, SummaryJudge, summary_source
 from agent_tui.compaction.summary.writer import SYSTEM_PROMPT, Writer, WritingJob, written_note
-from agent_tui.compaction.transcript.text import escape_tags, fit_texts, message_texts
+from agent_tui.compaction.transcript import escape_tags, fit_texts, message_texts
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import AssistantMessage, Usage
+from agent_tui.omissions import one_line, shorten_middle
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry, Ledger

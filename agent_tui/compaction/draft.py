@@ -6,11 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from agent_tui.compaction.curation.answer import Choice, NoChoice, Pick
+from agent_tui.compaction.curation.answer import Choice, NoChoice, Pick, Proof, prove
 from agent_tui.compaction.curation.ask import Ask, Budget
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
 from agent_tui.compaction.curation.pieces import Piece, read_pieces
-from agent_tui.compaction.curation.proof import Proof, prove
 from agent_tui.compaction.ledger.build import build_ledger, known_so_far, unrecorded_entries
 from agent_tui.compaction.plan import (
     CompactionPlan,
@@ -41,7 +40,7 @@ from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.summary.templates import earlier_notes, template_named
 from agent_tui.compaction.tiers.units import batch_id, read_units
-from agent_tui.compaction.transcript.text import UNLIMITED, message_texts
+from agent_tui.compaction.transcript import UNLIMITED, message_texts
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import UserMessage

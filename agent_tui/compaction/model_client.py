@@ -1,19 +1,21 @@
-"""The client for asking models in compactions: one request, one complete reply."""
+"""Which models to ask in a compaction, and the client: one request, one complete reply."""
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal, TypeAlias, assert_never
+from typing import Literal, Protocol, TypeAlias, assert_never
 
+from agent_tui.config import CompactionSettings
 from agent_tui.durations import elapsed, rounded
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import Cost, JsonObject, Usage, UserMessage
 from agent_tui.providers.base import (
     FaultKind,
     FinishChunk,
+    ModelInfo,
     ModelRef,
     ModelRequest,
     NoticeChunk,
@@ -27,6 +29,56 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.retry import Sleep, retry_delay_s
 from agent_tui.providers.silence import WaitTeller
+
+
+class ModelLookup(Protocol):
+    """Looks up models; the model catalog implements it."""
+
+    def info(self, ref: ModelRef) -> ModelInfo:
+        """The facts about a model."""
+        ...
+
+    def resolve(self, name: str) -> ModelRef:
+        """The model that a setting names; raises `AgentTuiError` if it is unknown."""
+        ...
+
+    def cheap_model(self, ref: ModelRef) -> ModelRef | None:
+        """The cheap model of the same provider, if it has one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryModel:
+    """A model that may be asked."""
+
+    ref: ModelRef
+    info: ModelInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Models to try, in order and without duplicates, and what is wrong with the setting."""
+
+    models: Sequence[SummaryModel]
+    problems: tuple[str, ...] = ()
+
+
+def candidates(lookup: ModelLookup, settings: CompactionSettings, model: ModelRef) -> Candidates:
+    """The model in the settings, the cheap one of the same provider, and `model` itself."""
+    problems: tuple[str, ...] = ()
+    refs: list[ModelRef] = []
+    if settings.model:
+        try:
+            refs.append(lookup.resolve(settings.model))
+        except AgentTuiError as error:
+            problems = (
+                f"compaction.model = {settings.model!r}: {error.message.removesuffix('.')}",
+            )
+    cheap = lookup.cheap_model(model)
+    refs.extend([cheap, model] if cheap is not None else [model])
+    found = [SummaryModel(ref, lookup.info(ref)) for ref in dict.fromkeys(refs)]
+    return Candidates(found, problems)
+
 
 FinishReason: TypeAlias = Literal["stop", "length", "toolUse", "contentFilter"]
 """Why a reply ended, as the provider states it."""

@@ -11,9 +11,11 @@ from agent_tui.compaction.curation.curator import Curator
 from agent_tui.compaction.draft import CompactionRequest, ledger_of, make_ask, make_draft
 from agent_tui.compaction.model_client import (
     ModelClient,
+    ModelLookup,
     OnProgress,
     OnUsage,
     RequestTracker,
+    candidates,
     uncounted,
     unseen,
 )
@@ -26,16 +28,14 @@ from agent_tui.compaction.strategies.base import (
     StrategyServices,
     target_when_asked,
 )
-from agent_tui.compaction.strategies.brought import CompactionStrategy
-from agent_tui.compaction.strategies.in_place import shorten_in_place, shortening_does
 from agent_tui.compaction.strategies.message_plan import Conversation
 from agent_tui.compaction.strategies.registry import (
+    CompactionStrategy,
     build_strategies,
     strategy_named,
     unknown_strategy,
 )
-from agent_tui.compaction.strategies.tiered import TieredStrategy
-from agent_tui.compaction.summary.candidates import ModelLookup, candidates
+from agent_tui.compaction.strategies.tiered import TieredStrategy, shorten_in_place, shortening_does
 from agent_tui.compaction.summary.writer import Writer
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError, NothingToCompactError

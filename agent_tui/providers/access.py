@@ -13,12 +13,12 @@ from agent_tui.errors import IN_CHAT, ConfigError, UsageError, Ways
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.providers.adapting import AdaptingProvider
 from agent_tui.providers.base import Chunk, ModelRef, ModelRequest, Provider
-from agent_tui.providers.brought import ModelProvider, providers_with
 from agent_tui.providers.budget import Budget
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.local.pool import LocalServers
 from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
+from agent_tui.providers.registry import ModelProvider, providers_with
 from agent_tui.providers.silence import SilenceLimits
 
 NO_MODEL = ModelRef("")

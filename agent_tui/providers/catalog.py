@@ -1,4 +1,4 @@
-"""Which models exist, how large they are, and which one a name means."""
+"""Which models exist, how large they are, their order in lists, and which one a name means."""
 
 import asyncio
 import dataclasses
@@ -12,19 +12,66 @@ from agent_tui.config import ModelSettings, Settings
 from agent_tui.errors import ConfigError
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.messages import JsonObject
-from agent_tui.providers.accounts.account import Account
+from agent_tui.providers.accounts.device import Account
 from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, reply_limit
-from agent_tui.providers.families import FAMILIES
 from agent_tui.providers.keys import KEY_VARIABLES, secret_variables
 from agent_tui.providers.local.local_catalog import LOCAL, LocalCatalog, Serve
-from agent_tui.providers.model_order import is_aside, newest_first
 from agent_tui.providers.registry import OWN_PROVIDERS, OwnProvider
 from agent_tui.providers.servers.client import PATIENCE_S
 from agent_tui.providers.servers.kinds import PORTS
 from agent_tui.providers.servers.models import GUESSED_WINDOW
 from agent_tui.providers.servers.server_catalog import ServerCatalog
-from agent_tui.providers.table import ModelTable, bundled_table
+from agent_tui.providers.table import FAMILIES, ModelTable, bundled_table
+
+_DATE: Final = re.compile(
+    r"[-@.](?:20\d\d-?[01]\d-?[0-3]\d|[01]\d-20\d\d|\d{4})(?=$|[-:@.])"  # 20251101, 10-2025, 0613
+)
+_VERSION: Final = re.compile(
+    r"(?:^|[^\d.])(\d{1,3}(?:\.\d{1,3})*)(?![\d.]|[bm](?:$|\W)|x\d)((?:-\d{1,2}(?![\w.]))*)"
+)
+"""A version number, not a size as in ``27b`` or ``8x7b``; including parts after dashes."""
+
+
+def newest_first(names: Iterable[str]) -> list[str]:
+    """`names` (``provider/model``) by version, the highest first; those without one at the end.
+
+    Names of one version stay together: the plain name, then its variants.
+    """
+    return sorted(names, key=_age)
+
+
+def is_aside(name: str, names: Collection[str]) -> bool:
+    """Whether `name` is rarely wanted: a fine-tune, or the snapshot of a model in `names`."""
+    model_id = name.partition("/")[2] or name
+    undated = undated_name(name)
+    return model_id.startswith("ft:") or (undated != name and undated in names)
+
+
+def undated_name(name: str) -> str:
+    """A model's name without a snapshot date; unchanged if it has none."""
+    return _DATE.sub("", name)
+
+
+def version_of(name: str) -> tuple[int, ...]:
+    """The first version in a model's name: (4, 5) for ``claude-opus-4-5``; empty without one.
+
+    Digits after a point are a fraction: ``grok-4.20`` came before ``grok-4.3``.
+    """
+    found = _VERSION.search(undated_name(name.rpartition("/")[2]).lower())
+    numbers = re.findall(r"[.-]?\d+", "".join(found.groups())) if found else ()
+    return tuple(_number(text) for text in numbers)
+
+
+def _number(text: str) -> int:
+    digits = text.lstrip(".-")
+    return int((digits.rstrip("0") or "0") if text.startswith(".") else digits)
+
+
+def _age(name: str) -> tuple[bool, Sequence[int], str]:
+    version = version_of(name)
+    return not version, [*(-number for number in version), 1], name  # the 1 sorts 5 after 5.5
+
 
 UNKNOWN_WINDOW = 128_000
 _UNKNOWN_MAX_OUTPUT = 8_192

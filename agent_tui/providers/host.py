@@ -4,11 +4,13 @@ import asyncio
 import functools
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue
 
+from agent_tui.messages import JsonObject
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
@@ -19,13 +21,95 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.faults.classify import provider_error
 from agent_tui.providers.faults.fault import Fault
+from agent_tui.providers.keys import secret_values
 from agent_tui.providers.litellm.process import LiteLlmProcess
 from agent_tui.providers.refusals import Refusals
 from agent_tui.providers.silence import SilenceLimits, Wait
 from agent_tui.providers.table import bundled_table
-from agent_tui.providers.transport.serving import ServedEvent
-from agent_tui.providers.transport.speaker import Speaker
-from agent_tui.providers.wires.base import Way
+from agent_tui.providers.transport.serving import Listener, ServedEvent, serve
+from agent_tui.providers.wires.base import Address, Link, Stream, Way
+
+if TYPE_CHECKING:
+    from agent_tui.providers.transport.http_client import HttpClient
+
+
+class Speaker:
+    """Sends requests over one HTTP client, created when first needed.
+
+    Args:
+        environ: Holds the keys, read again for each request.
+        known: Returns what litellm's table says of a model; may read files.
+    """
+
+    def __init__(
+        self, environ: Mapping[str, str], known: Callable[[str], Mapping[str, JsonValue]]
+    ) -> None:
+        self._environ = environ
+        self._known = known
+        self._opening: asyncio.Future[HttpClient] | None = None
+        self._serving: set[asyncio.Task[None]] = set()
+
+    async def client(self) -> "HttpClient":
+        """The HTTP client; importing it and its certificates takes 0.2 s, in a thread.
+
+        Raises:
+            Exception: What the client says about the environment's certificates and proxies.
+        """
+        opening = self._opening
+        if opening is None or (opening.done() and opening.exception()):  # it may work now
+            loop = asyncio.get_running_loop()
+            opening = loop.run_in_executor(None, _new_client, self._environ)
+            self._opening = opening
+        return await asyncio.shield(opening)
+
+    async def events(
+        self, stream: Stream, way: Way, silence: SilenceLimits
+    ) -> AsyncGenerator[ServedEvent, None]:
+        """Send a request over the wire of `stream`, and yield the events of its answer.
+
+        Closing the generator closes the connection.
+        """
+        events: asyncio.Queue[ServedEvent | None] = asyncio.Queue()
+        listener = Listener(silence)
+        secrets = secret_values(self._environ, (way.request.model.api_key_env,))
+        link = Link(self._environ, self._known, partial(self._post, listener))
+        chunks = stream(way, link)
+        serving = asyncio.create_task(serve(chunks, listener, events.put_nowait, secrets))
+        self._serving.add(serving)
+        serving.add_done_callback(self._serving.discard)
+        serving.add_done_callback(lambda _: events.put_nowait(None))
+        try:
+            while (event := await events.get()) is not None:
+                yield event
+        finally:
+            serving.cancel()
+
+    async def aclose(self) -> None:
+        """Stop the requests in progress and close their connections."""
+        for serving in self._serving:
+            serving.cancel()
+        if self._serving:
+            await asyncio.wait(self._serving)
+        if self._opening is not None:
+            with suppress(Exception):  # it was never opened
+                await (await self._opening).aclose()
+            self._opening = None
+
+    async def _post(
+        self, listener: Listener, address: Address, content: bytes
+    ) -> AsyncGenerator[JsonObject, None]:
+        client = await self.client()
+        listener.asking(address.url)
+        async with aclosing(client.events(address, content, listener.in_time)) as events:
+            async for event in events:
+                yield event
+
+
+def _new_client(environ: Mapping[str, str]) -> "HttpClient":
+    from agent_tui.providers.transport.http_client import HttpClient
+
+    return HttpClient(environ)
+
 
 _MAX_LESSONS: Final = 6
 """How often one request is resent: by another wire or name, without a field or old thinking."""

@@ -1,11 +1,20 @@
-"""The providers that answer without litellm: each is one file and one line here."""
+"""The providers that answer without litellm: a file and a line here each, or a plugin's."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeAlias, cast, get_args
 
-from agent_tui.providers.base import ModelInfo, Provider
+from agent_tui.providers.base import (
+    Chunk,
+    FinishChunk,
+    ModelInfo,
+    ModelRef,
+    ModelRequest,
+    Provider,
+    ProviderError,
+)
 from agent_tui.providers.scripted.demo import DEMO_MODEL, DEMO_WINDOW, demo_reply
 from agent_tui.providers.scripted.provider import ScriptedProvider
 
@@ -33,3 +42,87 @@ OWN_PROVIDERS: Final[Mapping[str, OwnProvider]] = MappingProxyType(
     }
 )
 """By the name before the slash in their models."""
+
+
+Stream: TypeAlias = Callable[[ModelRequest], AsyncGenerator[Chunk, None]]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProvider:
+    """A provider: ``NAME/...`` are its models.
+
+    Attributes:
+        name: The part of its models' names before the slash.
+        models: What it offers; sizes in tokens, prices in US dollars per million tokens.
+        stream: Answers a request in chunks, a `FinishChunk` last; an async generator, which is
+            closed if the user stops it. What it raises should be a `ProviderError`.
+        via: Where its models are, in a few words, as the list of models shows it.
+
+    Raises:
+        ValueError: A model's name does not begin with that of the provider, or has no window.
+    """
+
+    name: str
+    models: tuple[ModelInfo, ...]
+    stream: Stream
+    via: str
+
+    def __post_init__(self) -> None:
+        """Check the models, which are found by their names."""
+        for model in self.models:
+            if not model.name.removeprefix(f"{self.name}/").strip() or not (
+                model.name.startswith(f"{self.name}/")
+            ):
+                raise ValueError(f"the model {model.name!r} is not named {self.name}/...")
+            if model.window <= 0 or model.max_output <= 0:
+                raise ValueError(f"the model {model.name!r} needs a window and a max_output")
+
+
+def providers_with(brought: Sequence[ModelProvider]) -> Mapping[str, OwnProvider]:
+    """The program's own providers and those of plugins, by name."""
+    made = {
+        one.name: OwnProvider(lambda _environ, known=one: _Guarded(known), one.models, one.via)
+        for one in brought
+    }
+    return {**OWN_PROVIDERS, **made}
+
+
+@dataclass(frozen=True, slots=True)
+class _Guarded:
+    """A plugin's provider: whatever it does wrong is a `ProviderError`."""
+
+    known: ModelProvider
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        """See `Provider.stream`.
+
+        Raises:
+            ProviderError: It failed, or ended without a `FinishChunk`.
+        """
+        has_finished = False
+        try:
+            async with aclosing(self.known.stream(request)) as chunks:
+                async for chunk in chunks:
+                    if not isinstance(cast(object, chunk), get_args(Chunk)):
+                        raise TypeError(f"{chunk!r} is no chunk")
+                    has_finished |= isinstance(chunk, FinishChunk)
+                    yield chunk
+        except ProviderError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise self._fault(f"{type(error).__name__}: {error}") from error
+        if not has_finished:
+            raise self._fault("its reply has no FinishChunk")
+
+    async def warm(self, model: ModelRef) -> None:
+        """It prepares with its first request."""
+
+    async def aclose(self) -> None:
+        """Its requests are closed one by one."""
+
+    def _fault(self, what: str) -> ProviderError:
+        return ProviderError(
+            "bad_request",
+            f"The provider {self.known.name} failed: {what}.",
+            "It comes from a plugin; tell its author, or choose another model.",
+        )

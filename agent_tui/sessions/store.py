@@ -29,7 +29,7 @@ from agent_tui.sessions.file.lock import SessionLock
 from agent_tui.sessions.format.parse import id_in_name
 from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.formats import FORMATS
-from agent_tui.sessions.listing.summary import (
+from agent_tui.sessions.listing import (
     SessionFile,
     SessionIndex,
     SessionSummary,

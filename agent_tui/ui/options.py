@@ -13,8 +13,7 @@ from agent_tui.commands.core.plugins import Plugins
 from agent_tui.config import SettingProblem, Settings
 from agent_tui.config.user_file import SettingsEditor
 from agent_tui.local_models.model import Offer, PullProgress
-from agent_tui.providers.accounts.account import Account
-from agent_tui.providers.accounts.device import DeviceCode
+from agent_tui.providers.accounts.device import Account, DeviceCode
 from agent_tui.providers.base import FoundModel, ModelRef
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.ui.questions import QUIET_S

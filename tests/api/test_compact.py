@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import agent_tui
-from agent_tui.api.messages import read_messages, written_messages
+from agent_tui.api.compacting import read_messages, written_messages
 from agent_tui.tokens import TokenCounter
 from tests.support.openai_server import OpenAiServer, Reply
 from tests.support.runtime import GOOD_SUMMARY

@@ -12,7 +12,7 @@ from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.strategies.agent.strategy import CompressionAgent
 from agent_tui.compaction.strategies.base import Strategy, StrategyServices
 from agent_tui.compaction.strategies.hybrid import HybridStrategy
-from agent_tui.compaction.strategies.in_place import shorten_in_place
+from agent_tui.compaction.strategies.tiered import shorten_in_place
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import Message, TextContent, ToolResultMessage, UserMessage

@@ -24,7 +24,7 @@ from agent_tui.providers.base import (
     TextChunk,
     ToolCallChunk,
 )
-from agent_tui.providers.brought import ModelProvider
+from agent_tui.providers.registry import ModelProvider
 from agent_tui.tools.processes.environment import model_environ
 from tests.support.packages import documented_plugin, make_package, run_with_packages
 

@@ -12,7 +12,7 @@ from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import uncounted, unseen
 from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.planner import CompactionPlanner
-from agent_tui.compaction.strategies.brought import CompactionStrategy, StrategyRequest
+from agent_tui.compaction.strategies.registry import CompactionStrategy, StrategyRequest
 from agent_tui.config import CompactionSettings
 from agent_tui.providers.base import ModelRef, Provider
 from agent_tui.sessions.entries import Entry, Header

@@ -10,7 +10,7 @@ from agent_tui.cli.context_command import run_command
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import SessionError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
-from agent_tui.providers.wires.chat.messages import openai_messages
+from agent_tui.providers.wires.chat import openai_messages
 from tests.support.runtime import Stage, collect, summary_or
 from tests.support.trajectories import trajectory
 from tests.support.wire_rules import anthropic_problems, openai_problems

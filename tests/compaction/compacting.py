@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.result import CompactionResult
+from agent_tui.compaction.outcome import CompactionResult
 from agent_tui.compaction.strategies.base import StrategyPlan
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError

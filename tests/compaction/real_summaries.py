@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent_tui.compaction.summary.source import SummarySource, summary_source
+from agent_tui.compaction.summary.validate import SummarySource, summary_source
 from agent_tui.messages import (
     AssistantMessage,
     Message,

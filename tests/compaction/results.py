@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agent_tui.compaction.result import CompactionResult
+from agent_tui.compaction.outcome import CompactionResult
 from agent_tui.sessions.entries import Carryover, Entry
 
 

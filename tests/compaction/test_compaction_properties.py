@@ -6,9 +6,9 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from agent_tui.compaction.draft import make_draft
+from agent_tui.compaction.outcome import CompactionResult, child_entries
 from agent_tui.compaction.plan import CompactionPlan, live_entries
-from agent_tui.compaction.result import CompactionResult, child_entries
-from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.compaction.transcript import escape_tags
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import ToolCall, UserMessage

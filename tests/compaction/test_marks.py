@@ -1,7 +1,7 @@
 """A compaction honours what the user marked."""
 
+from agent_tui.compaction.outcome import child_entries
 from agent_tui.compaction.plan import read_live
-from agent_tui.compaction.result import child_entries
 from agent_tui.config import CompactionSettings
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.replay.marks import Mark, mark_entry, read_marks

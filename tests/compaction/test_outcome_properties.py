@@ -22,7 +22,7 @@ from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.sections import compose
 from agent_tui.compaction.sections.files import FileReader, plain_lines
 from agent_tui.compaction.sections.history import read_history
-from agent_tui.compaction.transcript.text import FACT_TAGS
+from agent_tui.compaction.transcript import FACT_TAGS
 from agent_tui.config import STRATEGY_NAMES, CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.events import AgentEvent, CompactionFinished

@@ -8,10 +8,10 @@ import pytest
 from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.ledger.pinned import pinned_sentences
 from agent_tui.compaction.ledger.shell_files import shell_changes
+from agent_tui.compaction.outcome import CompactionResult, child_entries
 from agent_tui.compaction.plan import live_entries
-from agent_tui.compaction.result import CompactionResult, child_entries
 from agent_tui.compaction.sections.history import Done, read_history
-from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.compaction.transcript import escape_tags
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import UserMessage

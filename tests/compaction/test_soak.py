@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from agent_tui.compaction.outcome import child_entries
 from agent_tui.compaction.policy import context_limits, output_reserve_tokens
-from agent_tui.compaction.result import child_entries
 from agent_tui.compaction.sections.compose import LISTS_SHARE
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings

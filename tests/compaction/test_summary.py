@@ -12,7 +12,7 @@ from hypothesis import settings as hypothesis_settings
 from agent_tui.compaction.curation.curator import Curator
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import uncounted
-from agent_tui.compaction.result import child_entries
+from agent_tui.compaction.outcome import child_entries
 from agent_tui.compaction.strategies.tiered import TieredStrategy
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings

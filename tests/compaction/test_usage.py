@@ -1,6 +1,6 @@
 import pytest
 
-from agent_tui.compaction.result import child_entries
+from agent_tui.compaction.outcome import child_entries
 from agent_tui.compaction.usage import learn_ratio, measure_context
 from agent_tui.messages import ToolCall
 from agent_tui.sessions.context import build_context

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from agent_tui.compaction.curation.curator import Curator
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import ModelClient, uncounted
-from agent_tui.compaction.result import CompactionResult
+from agent_tui.compaction.outcome import CompactionResult
 from agent_tui.compaction.strategies.tiered import TieredStrategy
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import ConfigError

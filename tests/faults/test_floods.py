@@ -6,7 +6,7 @@ import json
 import pytest
 
 from agent_tui.events import RetryScheduled, TextDelta, ToolFinished
-from agent_tui.providers.transport.coalesce import MAX_REPLY_CHARS
+from agent_tui.providers.transport.serving import MAX_REPLY_CHARS
 from tests.faults.conversation import FINE, Conversation, failed, shown_text, succeeded
 from tests.faults.table import NOTE, WIRES, Wire
 from tests.support.openai_server import Call, OpenAiServer, Reply

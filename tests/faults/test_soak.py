@@ -16,7 +16,7 @@ from agent_tui.events import AgentEvent, TextDelta, TurnFinished
 from agent_tui.providers.base import FaultKind, ModelRequest, ProviderError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.providers.wires.anthropic import anthropic_payload
-from agent_tui.providers.wires.chat.messages import openai_messages
+from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.log import SessionLog
 from tests.faults.conversation import Waits
 from tests.support.compaction_ways import HALF, SUMMARY

@@ -9,10 +9,10 @@ import pytest
 
 from agent_tui.config import Settings
 from agent_tui.messages import JsonObject, UserMessage
-from agent_tui.providers.accounts.account import Account
 from agent_tui.providers.accounts.chatgpt import CHATGPT, ChatGptService
 from agent_tui.providers.accounts.copilot import COPILOT
 from agent_tui.providers.accounts.device import (
+    Account,
     DeviceCode,
     Pending,
     SignInError,

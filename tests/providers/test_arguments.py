@@ -7,7 +7,7 @@ import pytest
 
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ThinkingEffort
-from agent_tui.providers.litellm.arguments import DUMMY_KEY, request_arguments
+from agent_tui.providers.litellm.requests import DUMMY_KEY, request_arguments
 from agent_tui.providers.wires.base import WireRequest
 
 PROVIDERS = ("openai", "anthropic", "ollama_chat")

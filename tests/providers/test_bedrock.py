@@ -24,7 +24,7 @@ from agent_tui.providers.base import (
     ToolCallChunk,
 )
 from agent_tui.providers.host import ProviderHost
-from agent_tui.providers.transport.aws import AwsAccount
+from agent_tui.providers.transport.cloud_auth import AwsAccount
 from agent_tui.providers.wires.base import MissingKeyError
 from agent_tui.providers.wires.table import wires_to
 from tests.providers.requests import READ, arguments_by_index, collect, failing, text_of

@@ -6,14 +6,18 @@ from agent_tui.config import ModelSettings, Settings
 from agent_tui.errors import ConfigError
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
-from agent_tui.providers.catalog import UNKNOWN_WINDOW, ModelCatalog
-from agent_tui.providers.families import FAMILIES
+from agent_tui.providers.catalog import (
+    UNKNOWN_WINDOW,
+    ModelCatalog,
+    is_aside,
+    newest_first,
+    version_of,
+)
 from agent_tui.providers.keys import KEY_VARIABLES
-from agent_tui.providers.model_order import is_aside, newest_first, version_of
 from agent_tui.providers.scripted.demo import DEMO_MODEL, DEMO_WINDOW
 from agent_tui.providers.servers.kinds import PORTS
 from agent_tui.providers.servers.models import GUESSED_WINDOW
-from agent_tui.providers.table import ModelTable, bundled_table
+from agent_tui.providers.table import FAMILIES, ModelTable, bundled_table
 from tests.support.model_servers import models_of
 from tests.support.openai_server import OpenAiServer
 

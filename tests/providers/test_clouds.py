@@ -8,9 +8,9 @@ import pytest
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.providers.host import ProviderHost
-from agent_tui.providers.transport.google_account import GoogleAccount
-from agent_tui.providers.wires import azure
+from agent_tui.providers.transport.cloud_auth import GoogleAccount
 from agent_tui.providers.wires.base import MissingKeyError, WireRequest
+from agent_tui.providers.wires.http import azure_openai_address
 from agent_tui.providers.wires.table import wires_to
 from tests.providers.native_stream_forms import (
     ANTHROPIC_FORMS,
@@ -114,7 +114,7 @@ async def test_what_has_no_wire_of_its_own_stays_with_litellm(name: str, wires: 
 )
 async def test_a_resource_may_be_named_with_or_without_its_path(base: str) -> None:
     environ = {"AZURE_API_BASE": base, "AZURE_AD_TOKEN": "token"}
-    address = azure.openai_address(WireRequest("azure/gpt-5", []), environ, "responses")
+    address = azure_openai_address(WireRequest("azure/gpt-5", []), environ, "responses")
     assert address.url == "https://x.openai.azure.com/openai/v1/responses"
     assert address.headers == {"authorization": "Bearer token"}
 
@@ -122,7 +122,7 @@ async def test_a_resource_may_be_named_with_or_without_its_path(base: str) -> No
 async def test_a_resource_that_is_not_set_is_named() -> None:
     request = WireRequest("azure/gpt-5", [])
     with pytest.raises(MissingKeyError, match="AZURE_API_BASE"):
-        azure.openai_address(request, {"AZURE_API_KEY": "key"}, "responses")
+        azure_openai_address(request, {"AZURE_API_KEY": "key"}, "responses")
 
 
 @pytest.mark.parametrize("given", ["/nowhere/credentials.json", '{"type": "none"}'])

@@ -9,10 +9,8 @@ import pytest
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import Chunk, TextChunk, ThinkingChunk, ToolCallChunk
 from agent_tui.providers.silence import NO_LIMIT, SilenceLimits, Wait, WaitTeller
-from agent_tui.providers.transport.coalesce import is_part_of_reply
 from agent_tui.providers.transport.http_client import HttpClient
-from agent_tui.providers.transport.listening import Listener
-from agent_tui.providers.transport.serving import serve
+from agent_tui.providers.transport.serving import Listener, is_part_of_reply, serve
 from agent_tui.providers.wires.anthropic import AnthropicReading
 from agent_tui.providers.wires.base import Address, IdleTimeoutError
 from agent_tui.providers.wires.bedrock import _Reading as Bedrock

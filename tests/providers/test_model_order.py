@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_tui.providers.model_order import is_aside, newest_first, undated_name, version_of
+from agent_tui.providers.catalog import is_aside, newest_first, undated_name, version_of
 
 
 @pytest.mark.parametrize(

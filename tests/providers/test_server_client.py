@@ -6,7 +6,6 @@ import pytest
 
 from agent_tui.config import Settings
 from agent_tui.providers.catalog import ModelCatalog
-from agent_tui.providers.servers.find import find_servers, server_at
 from agent_tui.providers.servers.kinds import (
     PORTS,
     ServerAddress,
@@ -15,6 +14,7 @@ from agent_tui.providers.servers.kinds import (
     start_command,
     usual_addresses,
 )
+from agent_tui.providers.servers.server_catalog import find_servers, server_at
 from agent_tui.providers.table import ModelTable
 from tests.support.model_servers import (
     Answering,

@@ -8,11 +8,11 @@ from agent_tui.config import ModelSettings, Settings
 from agent_tui.errors import ConfigError
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.catalog import ModelCatalog
-from agent_tui.providers.servers.find import RunningServer, find_servers, server_at
 from agent_tui.providers.servers.kinds import (
     ServerAddress,
 )
 from agent_tui.providers.servers.models import GUESSED_WINDOW, UNLOADED_WINDOW
+from agent_tui.providers.servers.server_catalog import RunningServer, find_servers, server_at
 from agent_tui.providers.table import ModelTable
 from tests.support.model_servers import (
     LLAMA_CPP,

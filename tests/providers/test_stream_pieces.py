@@ -33,10 +33,10 @@ from agent_tui.providers.litellm.protocol import (
     parse_event,
 )
 from agent_tui.providers.silence import NO_LIMIT, SilenceLimit, SilenceLimits, Wait
-from agent_tui.providers.transport.coalesce import MAX_PIECE_CHARS, Coalescer
+from agent_tui.providers.transport.serving import MAX_PIECE_CHARS, Coalescer
 from agent_tui.providers.wires import http
 from agent_tui.providers.wires.base import WireRequest
-from agent_tui.providers.wires.chat.replies import CallSplitter
+from agent_tui.providers.wires.chat import CallSplitter
 from agent_tui.providers.wires.http import encode_body
 from agent_tui.providers.wires.parts import as_value
 from agent_tui.text import repair_text

@@ -10,7 +10,7 @@ from agent_tui.providers.base import TriggeredGrammar
 from agent_tui.providers.litellm.protocol import Start, command_line, parse_command
 from agent_tui.providers.silence import SilenceLimits
 from agent_tui.providers.wires.base import WireRequest
-from agent_tui.providers.wires.chat.grammar import waiting_grammar
+from agent_tui.providers.wires.chat import waiting_grammar
 
 TRIGGERS = ("<tool_call>", "aab", "abab", "[[", "^-]")
 

@@ -24,7 +24,7 @@ from agent_tui.messages import (
 )
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.wires.anthropic import anthropic_payload
-from agent_tui.providers.wires.chat.messages import messages_to_send, model_family, openai_messages
+from agent_tui.providers.wires.chat import messages_to_send, model_family, openai_messages
 from agent_tui.providers.wires.parts import CONTINUE, GO_ON, NO_OUTPUT
 from tests.support.wire_rules import anthropic_problems, openai_problems
 

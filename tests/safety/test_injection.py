@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.cli.main import run
-from agent_tui.compaction.transcript.text import OWN_TAGS, escape_tags
+from agent_tui.compaction.transcript import OWN_TAGS, escape_tags
 from agent_tui.events import ApprovalRequested, ToolFinished
 from agent_tui.headless.printer import print_turn
 from agent_tui.providers.scripted.provider import Reply, call

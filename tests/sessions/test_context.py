@@ -10,7 +10,7 @@ from agent_tui.messages import (
     ToolResultMessage,
 )
 from agent_tui.providers.wires.anthropic import anthropic_payload
-from agent_tui.providers.wires.chat.messages import openai_messages
+from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.context import (
     OMITTED_RESULT_TEXT,
     build_context,

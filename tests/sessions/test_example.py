@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.messages import UserMessage
-from agent_tui.providers.wires.chat.messages import openai_messages
+from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.format.codec import encode_entry, encode_header

@@ -25,7 +25,7 @@ from agent_tui.sessions.entries import (
     SessionInfoEntry,
 )
 from agent_tui.sessions.file.lock import session_status
-from agent_tui.sessions.lineage.forking import fork_session, labels_of, path_to
+from agent_tui.sessions.lineage.joined import fork_session, labels_of, path_to
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.notes import was_copied
 from agent_tui.sessions.store import SessionStore

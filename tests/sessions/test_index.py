@@ -7,8 +7,8 @@ from threading import Thread
 
 import pytest
 
-from agent_tui.sessions.listing import summary as index
-from agent_tui.sessions.listing.summary import SessionIndex, SessionSummary, session_files
+from agent_tui.sessions import listing
+from agent_tui.sessions.listing import SessionIndex, SessionSummary, session_files
 from agent_tui.sessions.store import SessionStore
 from tests.support.session_files import append_to, make_older, write_session
 from tests.support.session_values import reply, user
@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> SessionStore:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Which files were read, and how: "whole" or "end"."""
     seen: list[str] = []
-    read_summary, extend_summary = index.read_summary, index.extend_summary
+    read_summary, extend_summary = listing.read_summary, listing.extend_summary
 
     def note_whole(path: Path) -> SessionSummary | None:
         seen.append("whole")
@@ -33,8 +33,8 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append("end")
         return extend_summary(known)
 
-    monkeypatch.setattr(index, "read_summary", note_whole)
-    monkeypatch.setattr(index, "extend_summary", note_end)
+    monkeypatch.setattr(listing, "read_summary", note_whole)
+    monkeypatch.setattr(listing, "extend_summary", note_end)
     return seen
 
 

@@ -13,7 +13,7 @@ from agent_tui.sessions.file.chunks import (
     read_chunks,
     read_lines,
 )
-from agent_tui.sessions.listing.summary import SessionSummary, extend_summary, read_summary
+from agent_tui.sessions.listing import SessionSummary, extend_summary, read_summary
 from tests.support.session_values import chain, entry, header, reply, session_bytes, user
 
 

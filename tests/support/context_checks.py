@@ -12,7 +12,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.providers.wires.anthropic import anthropic_payload
-from agent_tui.providers.wires.chat.messages import openai_messages
+from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.context import Context, build_context
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.replay.normalise import ContextMessage

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from agent_tui.providers.servers.find import server_at
 from agent_tui.providers.servers.models import ServedModel
+from agent_tui.providers.servers.server_catalog import server_at
 from tests.support.openai_script import Failure
 
 LLAMA_CPP: dict[str, Any] = {

@@ -13,7 +13,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.sessions.entries import Entry, Header, SessionInfoEntry
-from agent_tui.sessions.listing.summary import SessionSummary
+from agent_tui.sessions.listing import SessionSummary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from tests.support.session_values import entry

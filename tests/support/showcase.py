@@ -34,10 +34,10 @@ _READS = (
     ("Who opens a log?", ("store.py", "file/disk.py", "file/chunks.py", "file/status.py")),
     ("The entries and how they are written.", ("entries.py", "format/codec.py")),
     ("What happens to a damaged line.", ("format/parse.py", "format/repair.py")),
-    ("Forks and chains write headers, too.", ("lineage/chain.py", "lineage/forking.py")),
+    ("Forks and chains write headers, too.", ("lineage/chain.py", "lineage/joined.py")),
     ("The context is replayed from the same entries.", ("context.py", "replay/normalise.py")),
     ("Search and lists only read.", ("search/session_search.py", "search/word_index.py")),
-    ("So do the lists.", ("listing/index.py", "listing/summary.py", "lineage/message_tree.py")),
+    ("So do the lists.", ("listing.py", "lineage/message_tree.py")),
     ("Importers write through the same log; I only read them.", ("importers/builder.py",)),
     ("Two more of them.", ("importers/claude_code.py", "importers/codex.py")),
 )

@@ -31,7 +31,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.permissions.rules import Rule
-from agent_tui.providers.accounts.account import Account
+from agent_tui.providers.accounts.device import Account
 from agent_tui.providers.base import FoundModel, ModelRef
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Header, MessageEntry

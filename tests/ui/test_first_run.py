@@ -8,8 +8,7 @@ import pytest
 from textual.widgets import Input, OptionList, Static
 
 from agent_tui.errors import ConfigError
-from agent_tui.providers.accounts.account import Account
-from agent_tui.providers.accounts.device import DeviceCode, SignInError
+from agent_tui.providers.accounts.device import Account, DeviceCode, SignInError
 from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from agent_tui.ui.first_run.chooser import FirstRunScreen

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from agent_tui.agent.turn.limit_wait import open_wait
 from agent_tui.providers.base import ProviderError
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.limit_waits import open_wait
 from tests.support.runtime import Stage
 from tests.support.waiting_session import leave_waiting
 from tests.support.wall_clock import SleptClock

@@ -14,7 +14,7 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.messages import AssistantMessage, ImageContent, TextContent, UserMessage
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import MessageEntry
-from agent_tui.sessions.lineage.forking import labels_of
+from agent_tui.sessions.lineage.joined import labels_of
 from agent_tui.sessions.lineage.message_tree import MessageTree, TreeRow
 from agent_tui.ui.controller import GO_BACK_WITHIN_S
 from agent_tui.ui.screens.choice import ChoiceScreen

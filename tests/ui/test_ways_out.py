@@ -11,7 +11,7 @@ from textual.widgets._toast import Toast
 
 from agent_tui.events import ApprovalRequest
 from agent_tui.messages import Todo
-from agent_tui.sessions.listing.summary import SessionSummary
+from agent_tui.sessions.listing import SessionSummary
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.approval.panel import approval_lines
 from agent_tui.ui.chat.lines_above_prompt import plan_lines, queue_lines

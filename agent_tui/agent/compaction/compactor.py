@@ -26,7 +26,6 @@ from agent_tui.compaction.model_client import OnProgress
 from agent_tui.compaction.outcome import TIERED, CompactionPreview, Outcome
 from agent_tui.compaction.policy import should_compact
 from agent_tui.compaction.proposal import Decision, Proposal
-from agent_tui.compaction.shorten import shorten_middle
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.usage import largest_sources
 from agent_tui.errors import CompactionError, NothingToCompactError, SessionError
@@ -39,6 +38,7 @@ from agent_tui.events import (
     Notice,
 )
 from agent_tui.messages import ToolDetails, Usage
+from agent_tui.omissions import shorten_middle
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.providers.prompt_cache import cache_lifetime
 from agent_tui.providers.retry import Sleep

@@ -9,13 +9,15 @@ from typing import Final, Protocol
 
 from agent_tui.agent.activity import Emit, LastTurn
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.goal.changes import (
+from agent_tui.agent.goal.judge import (
+    PHASE,
     FileDifference,
+    Judgement,
     changes_since,
     digest_of_changes,
+    judge_goal,
     named_in_checks,
 )
-from agent_tui.agent.goal.judge import PHASE, Judgement, judge_goal
 from agent_tui.agent.turn.limit_wait import LimitWaits
 from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.user_command import Check, check_intent, run_user_command

@@ -55,8 +55,7 @@ from agent_tui.sessions.lineage.chain import (
     known_session,
     read_known,
 )
-from agent_tui.sessions.lineage.forking import fork_session
-from agent_tui.sessions.lineage.joined import JoinedTree, Place, joined_trees
+from agent_tui.sessions.lineage.joined import JoinedTree, Place, fork_session, joined_trees
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import is_file_changes
 from agent_tui.sessions.replay.notes import ended_line

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from agent_tui.compaction.result import CompactionResult
+from agent_tui.compaction.outcome import CompactionResult
 from agent_tui.messages import AssistantMessage, Cost, Usage, UserMessage
 from agent_tui.providers.base import model_name
 from agent_tui.sessions.entries import (

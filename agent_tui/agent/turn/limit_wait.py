@@ -1,20 +1,80 @@
-"""Waits until a model's limit resets or an outage ends, within the bound of the settings."""
+"""Waits until a model's limit resets or an outage ends, and records the wait in the session."""
 
 import math
+import platform
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Final, Literal
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.durations import clock_time
 from agent_tui.errors import SessionError
 from agent_tui.events import LimitWaitEnded, LimitWaitStarted
+from agent_tui.messages import Stored
 from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
 from agent_tui.providers.budget import BudgetSpent
 from agent_tui.providers.retry import LONGEST_DELAY_S, RETRIED_S, Sleep
-from agent_tui.sessions.replay.limit_waits import LimitWait, open_wait, replaced_model, wait_entry
+from agent_tui.sessions.entries import (
+    CustomEntry,
+    Entry,
+    MessageEntry,
+    ModelChangeEntry,
+    custom_entry,
+    custom_value,
+)
+
+LIMIT_WAIT: Final = "limit_wait"
+"""The custom type of the entries."""
+
+
+class LimitWait(Stored):
+    """A wait, or its end: ``over`` when the turn continues, ``stopped`` if the user stopped it.
+
+    ``replaced``: nothing waits, as another model works in place of ``model`` until then.
+    ``until_s`` is in seconds since 1970. ``is_reset``: a limit resets then; otherwise the request
+    is only tried again. ``host`` is the machine that waits.
+    """
+
+    state: Literal["waiting", "over", "stopped", "replaced"] = "waiting"
+    model: str = ""
+    reason: str = ""
+    until_s: float = 0.0
+    is_reset: bool = True
+    host: str = ""
+
+
+def wait_entry(wait: LimitWait) -> CustomEntry:
+    """The entry that records `wait`, on this machine."""
+    return custom_entry(LIMIT_WAIT, wait.model_copy(update={"host": platform.node()}))
+
+
+def replaced_model(path: Sequence[Entry]) -> LimitWait | None:
+    """The limit because of which the newest model on `path` replaces another; None without one."""
+    for entry in reversed(path):
+        if isinstance(entry, ModelChangeEntry):
+            return None
+        wait = custom_value(entry, LIMIT_WAIT, LimitWait)
+        if wait is not None and wait.state == "replaced":
+            return wait
+    return None
+
+
+def open_wait(path: Sequence[Entry]) -> LimitWait | None:
+    """The wait of this machine that the branch `path` ends in; None if it ends in none.
+
+    A session that was copied here from another machine does not continue automatically.
+    """
+    for entry in reversed(path):
+        if isinstance(entry, MessageEntry):
+            return None
+        if (wait := custom_value(entry, LIMIT_WAIT, LimitWait)) is not None:
+            is_open = wait.state == "waiting" and wait.host == platform.node()
+            return wait if is_open else None
+    return None
+
 
 _POLL_S = 30.0
 """Longest sleep at once: the wall clock goes on while a laptop is suspended, timers do not."""

@@ -11,7 +11,7 @@ from agent_tui.errors import IN_CHAT, Ways
 from agent_tui.messages import ImageContent, TextContent, UserContent, UserMessage
 from agent_tui.providers.base import ModelInfo
 from agent_tui.safe_text import printable_line
-from agent_tui.sessions.listing.summary import SessionSummary
+from agent_tui.sessions.listing import SessionSummary
 from agent_tui.text_search import fold
 
 _MOST_SESSIONS = 2

@@ -14,8 +14,8 @@ from agent_tui.local_models.addresses import is_loopback, shown_address
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.providers.local.local_catalog import LOCAL
-from agent_tui.providers.servers.find import RunningServer, find_servers, server_at
 from agent_tui.providers.servers.kinds import start_command
+from agent_tui.providers.servers.server_catalog import RunningServer, find_servers, server_at
 
 _KEYLESS_WAYS = ("azure", "bedrock")
 """Providers that also accept a user's or machine's login instead of a key."""

@@ -12,10 +12,8 @@ from agent_tui.cli.login.keys import keep, read_key, key_store
 from agent_tui.cli.login.openrouter import OpenRouterSignIn, openrouter_key
 from agent_tui.cli.output import complain, write_text
 from agent_tui.errors import AgentTuiError, UsageError
-from agent_tui.providers.accounts.account import Account
-from agent_tui.providers.accounts.device import DeviceCode, how_to_enter, sign_in
-from agent_tui.providers.accounts.kept_keys import KEEPABLE
-from agent_tui.providers.accounts.keyring import SystemKeyring
+from agent_tui.providers.accounts.device import Account, DeviceCode, how_to_enter, sign_in
+from agent_tui.providers.accounts.kept_keys import KEEPABLE, SystemKeyring
 from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.safe_text import safe_text

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from agent_tui.cli.browser import WAIT_S, listening_callback
 from agent_tui.errors import AgentTuiError
 from agent_tui.providers.accounts.device import SignInError, answered, unreachable
-from agent_tui.providers.wires.fields import text_at
+from agent_tui.providers.wires.parts import text_at
 
 _HOME: Final = "https://openrouter.ai"
 _REQUEST_TIMEOUT_S: Final = 30.0

@@ -80,8 +80,8 @@ def run_command(argv: Sequence[str]) -> int:
 def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
     from agent_tui.cli.plugins import plugins_in_shell
     from agent_tui.commands.core.plugin_kinds import PROVIDERS
-    from agent_tui.providers.brought import providers_with
     from agent_tui.providers.catalog import ModelCatalog
+    from agent_tui.providers.registry import providers_with
 
     wanted = cast(str, arguments.filter)
     listing = library.listing()

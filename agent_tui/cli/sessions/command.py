@@ -17,8 +17,7 @@ from agent_tui.commands.core.plugins import Plugins
 from agent_tui.errors import SessionError, UsageError
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
-from agent_tui.sessions.export.form import ExportFormat
-from agent_tui.sessions.export.formats import JSONL, MARKDOWN, exported, form_of
+from agent_tui.sessions.export.formats import JSONL, MARKDOWN, ExportFormat, exported, form_of
 from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.discovery import foreign_agents
 from agent_tui.sessions.importers.import_session import import_session

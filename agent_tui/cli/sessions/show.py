@@ -6,7 +6,6 @@ from typing import cast
 
 from agent_tui.cli.output import write_json
 from agent_tui.commands.event_lines import turn_facts_line
-from agent_tui.markdown_text import markdown_words
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -33,6 +32,7 @@ from agent_tui.sessions.lineage.message_tree import row_text
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import UNDONE, describe_edits, is_undo_mark, report_of
 from agent_tui.sessions.replay.notes import turn_facts_in
+from agent_tui.text import markdown_words
 
 _LINE_CHARS = 100
 _READ_CHARS = 400

@@ -13,9 +13,9 @@ from agent_tui.sessions.importers.guard import guarded_import
 if TYPE_CHECKING:
     from agent_tui.agent.hooks.function import Hook
     from agent_tui.api.tools import FunctionTool
-    from agent_tui.compaction.strategies.brought import CompactionStrategy
-    from agent_tui.providers.brought import ModelProvider
-    from agent_tui.sessions.export.form import ExportFormat
+    from agent_tui.compaction.strategies.registry import CompactionStrategy
+    from agent_tui.providers.registry import ModelProvider
+    from agent_tui.sessions.export.formats import ExportFormat
 
 
 def _tool_type() -> "type[FunctionTool[..., object]]":
@@ -37,7 +37,7 @@ def _command_names() -> Iterable[str]:
 
 
 def _export_type() -> "type[ExportFormat]":
-    from agent_tui.sessions.export.form import ExportFormat
+    from agent_tui.sessions.export.formats import ExportFormat
 
     return ExportFormat
 
@@ -49,13 +49,13 @@ def _own_exports() -> "Sequence[ExportFormat]":
 
 
 def _guard_export(known: "ExportFormat") -> "ExportFormat":
-    from agent_tui.sessions.export.form import guarded_export
+    from agent_tui.sessions.export.formats import guarded_export
 
     return guarded_export(known)
 
 
 def _strategy_type() -> "type[CompactionStrategy]":
-    from agent_tui.compaction.strategies.brought import CompactionStrategy
+    from agent_tui.compaction.strategies.registry import CompactionStrategy
 
     return CompactionStrategy
 
@@ -67,18 +67,17 @@ def _hook_type() -> "type[Hook]":
 
 
 def _provider_type() -> "type[ModelProvider]":
-    from agent_tui.providers.brought import ModelProvider
+    from agent_tui.providers.registry import ModelProvider
 
     return ModelProvider
 
 
 def _provider_names() -> Iterable[str]:
     from agent_tui.providers.accounts.table import ACCOUNTS
-    from agent_tui.providers.families import FAMILIES
     from agent_tui.providers.keys import KEY_VARIABLES
     from agent_tui.providers.local.local_catalog import LOCAL
     from agent_tui.providers.registry import OWN_PROVIDERS
-    from agent_tui.providers.table import bundled_table
+    from agent_tui.providers.table import FAMILIES, bundled_table
 
     listed = (name.partition("/")[0] for name in bundled_table().names)
     return {LOCAL, *OWN_PROVIDERS, *KEY_VARIABLES, *FAMILIES, *ACCOUNTS, *listed}

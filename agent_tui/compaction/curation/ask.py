@@ -7,7 +7,7 @@ from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.summary.degeneration import NOTHING
 from agent_tui.compaction.summary.templates import Template
 from agent_tui.compaction.tiers.model import Unit
-from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.compaction.transcript import escape_tags
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,18 +11,18 @@ from agent_tui.compaction.curation.pieces import Kind, Piece
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import (
     ModelClient,
+    ModelLookup,
     ModelReply,
     RequestTracker,
+    candidates,
     failure_of,
     text_request,
 )
-from agent_tui.compaction.shorten import shorten_middle
-from agent_tui.compaction.summary.candidates import ModelLookup, candidates
-from agent_tui.compaction.summary.source import summary_source
-from agent_tui.compaction.summary.validate import SummaryJudge
+from agent_tui.compaction.summary.validate import SummaryJudge, summary_source
 from agent_tui.compaction.tiers.model import Unit
-from agent_tui.compaction.transcript.text import call_text, escape_tags
+from agent_tui.compaction.transcript import call_text, escape_tags
 from agent_tui.messages import AssistantMessage, BashExecutionMessage, UserMessage
+from agent_tui.omissions import shorten_middle
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
 from agent_tui.sessions.context import build_context
 from agent_tui.tokens import TokenCounter

@@ -13,7 +13,7 @@ from agent_tui.compaction.sections.files import (
     ShownFile,
     complete_file,
 )
-from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.compaction.transcript import escape_tags
 from agent_tui.omissions import recall_mark
 from agent_tui.tokens import TokenCounter
 

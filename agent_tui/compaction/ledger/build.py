@@ -7,8 +7,8 @@ from agent_tui.compaction.ledger.pinned import bounded_pins, pinned_sentences
 from agent_tui.compaction.plan import newest_compaction
 from agent_tui.compaction.sections.errors import open_errors
 from agent_tui.compaction.sections.history import Done, Said, read_history
-from agent_tui.compaction.shorten import one_line, shorten_middle
 from agent_tui.messages import Todo, ToolResultMessage
+from agent_tui.omissions import one_line, shorten_middle
 from agent_tui.sessions.entries import Carryover, CompactionEntry, Entry, Ledger, MessageEntry
 
 MAX_USER_MESSAGE_CHARS = 40_000

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from agent_tui.compaction.shorten import SENTENCE_END
+from agent_tui.omissions import SENTENCE_END
 
 MAX_SENTENCE_CHARS = 500
 """A longer sentence is pasted text rather than a rule."""

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from agent_tui.compaction.ledger.shell_files import programs_run, shell_changes
 from agent_tui.compaction.sections.history import Done, Event
-from agent_tui.compaction.shorten import one_line
+from agent_tui.omissions import one_line
 
 _COMMAND_CHARS = 200
 _PREPARING = frozenset({"cd", "set", "export", "source", ".", "true", "unset", "pushd", "popd"})

@@ -32,7 +32,7 @@ from agent_tui.compaction.sections.state import (
 )
 from agent_tui.compaction.sections.task import items_of, task_blocks, task_texts
 from agent_tui.compaction.sections.way import way_so_far
-from agent_tui.compaction.transcript.text import tagged_blocks
+from agent_tui.compaction.transcript import tagged_blocks
 from agent_tui.messages import Job
 from agent_tui.sessions.entries import Entry, Handover, Ledger, TaskText, WorkState
 from agent_tui.sessions.replay.notes import known_jobs

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from agent_tui.compaction.ledger.call_facts import error_text, last_line, looks_like_error
 from agent_tui.compaction.sections.commands import (
     Run,
     covers_all,
@@ -13,6 +12,7 @@ from agent_tui.compaction.sections.commands import (
 )
 from agent_tui.compaction.sections.history import Done, Event
 from agent_tui.compaction.tiers.model import Output
+from agent_tui.compaction.tiers.outputs import error_text, last_line, looks_like_error
 
 _MOST = 12
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from agent_tui.compaction.ledger.pinned import sentences_of
 from agent_tui.compaction.sections.history import Done, Event, Replied
 from agent_tui.compaction.sections.task import plan_in
-from agent_tui.compaction.shorten import SENTENCE_END, one_line
+from agent_tui.omissions import SENTENCE_END, one_line
 from agent_tui.tokens import TokenCounter
 
 _REASON = re.compile(

@@ -8,9 +8,8 @@ from itertools import pairwise
 
 from agent_tui.compaction.ledger.pinned import pinned_sentences, sentences_of
 from agent_tui.compaction.sections.history import Event, Replied, Said
-from agent_tui.compaction.shorten import one_line
-from agent_tui.compaction.tiers.cut import cut_middle
-from agent_tui.omissions import recall_mark
+from agent_tui.compaction.tiers.forms import cut_middle
+from agent_tui.omissions import one_line, recall_mark
 from agent_tui.tokens import TokenCounter
 
 _LEAST_TOKENS = 60

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from agent_tui.compaction.ledger.call_facts import counted_tests, is_test
 from agent_tui.compaction.sections.commands import without_folder
 from agent_tui.compaction.sections.history import Done, Event
 from agent_tui.compaction.sections.task import tracker_orders
-from agent_tui.compaction.shorten import one_line
 from agent_tui.compaction.tiers.model import Action, Output
+from agent_tui.compaction.tiers.outputs import counted_tests, is_test
 from agent_tui.messages import Job
+from agent_tui.omissions import one_line
 from agent_tui.sessions.entries import WorkState
 
 _COMMIT = re.compile(

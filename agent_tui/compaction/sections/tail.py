@@ -16,17 +16,16 @@ from agent_tui.compaction.sections.files import (
     plain_lines,
     written_by_command,
 )
-from agent_tui.compaction.shorten import shorten_middle
-from agent_tui.compaction.tiers.cut import (
+from agent_tui.compaction.tiers.forms import (
     SLACK,
     cut_middle,
     left_out_mark,
     left_out_whole,
+    pointers_to_newer,
     without_thinking,
 )
 from agent_tui.compaction.tiers.model import UNEDITED, Content, Output, Unit
 from agent_tui.compaction.tiers.outputs import action_of
-from agent_tui.compaction.tiers.repeats import pointers_to_newer
 from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
@@ -35,7 +34,7 @@ from agent_tui.messages import (
     ToolCall,
     ToolResultMessage,
 )
-from agent_tui.omissions import recall_mark
+from agent_tui.omissions import recall_mark, shorten_middle
 from agent_tui.sessions.context import edited_message
 from agent_tui.sessions.entries import ContextEditEntry, timestamp_now
 from agent_tui.tokens import TokenCounter

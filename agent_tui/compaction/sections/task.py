@@ -10,9 +10,9 @@ from agent_tui.compaction.ledger.shell_files import programs_run
 from agent_tui.compaction.sections.files import changes_files, file_view, is_commit
 from agent_tui.compaction.sections.history import Done, Event, Said
 from agent_tui.compaction.tiers.model import Action, Output
-from agent_tui.markdown_text import markdown_sections
 from agent_tui.omissions import recall_mark
 from agent_tui.sessions.entries import TaskText
+from agent_tui.text import markdown_sections
 from agent_tui.tokens import TokenCounter
 
 _ITEM = re.compile(r"#?\d{1,6}|[A-Za-z]\w*(?:-[\w.]+)+|https?://\S+/(?:issues|pull)/\d+")

@@ -4,14 +4,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent_tui.compaction.ledger.call_facts import error_text
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.sections.commands import is_looking_around, without_folder
 from agent_tui.compaction.sections.findings import first_sentence
 from agent_tui.compaction.sections.history import Done, Event, Replied, Said
-from agent_tui.compaction.shorten import one_line, shorten_middle
 from agent_tui.compaction.tiers.describe import outcome_line
-from agent_tui.omissions import IMAGE_MARK
+from agent_tui.compaction.tiers.outputs import error_text
+from agent_tui.omissions import IMAGE_MARK, one_line, shorten_middle
 from agent_tui.tokens import TokenCounter
 
 _FENCED = re.compile(r"^```[^\n`]*\n.*?^```\s*$", re.MULTILINE | re.DOTALL)

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.model_client import ModelClient, OnProgress, OnUsage
-from agent_tui.compaction.result import CompactionResult
-from agent_tui.compaction.summary.candidates import ModelLookup
+from agent_tui.compaction.model_client import ModelClient, ModelLookup, OnProgress, OnUsage
+from agent_tui.compaction.outcome import CompactionResult
 from agent_tui.config import CompactionSettings
 from agent_tui.sessions.entries import ContextEditEntry
 from agent_tui.tokens import TokenCounter

@@ -11,10 +11,11 @@ from agent_tui.compaction.model_client import (
     OnProgress,
     OnUsage,
     RequestTracker,
+    SummaryModel,
+    candidates,
     failure_of,
     text_request,
 )
-from agent_tui.compaction.shorten import shorten_middle
 from agent_tui.compaction.strategies.base import (
     SHORTEN_ALL,
     Strategy,
@@ -29,13 +30,11 @@ from agent_tui.compaction.strategies.message_plan import (
     Words,
     is_spoken,
 )
-from agent_tui.compaction.strategies.words import words_problem
-from agent_tui.compaction.summary.candidates import SummaryModel, candidates
-from agent_tui.compaction.summary.validate import plain_text
+from agent_tui.compaction.summary.validate import plain_text, words_problem
 from agent_tui.compaction.tiers.model import Unit
-from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.compaction.transcript import escape_tags
 from agent_tui.messages import AssistantMessage, UserMessage
-from agent_tui.omissions import recall_mark
+from agent_tui.omissions import recall_mark, shorten_middle
 from agent_tui.providers.base import ProviderError
 from agent_tui.sessions.entries import CustomMessageEntry
 from agent_tui.tokens import MESSAGE_OVERHEAD_TOKENS, TokenCounter

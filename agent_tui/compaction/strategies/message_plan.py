@@ -13,14 +13,19 @@ from agent_tui.compaction.ledger.pinned import pinned_sentences
 from agent_tui.compaction.plan import previous_summary
 from agent_tui.compaction.sections.files import file_view, shown_paths
 from agent_tui.compaction.strategies.base import OnDecisions, StrategyPlan
-from agent_tui.compaction.tiers.cut import left_out_whole
 from agent_tui.compaction.tiers.describe import line_count, outdated_positions
-from agent_tui.compaction.tiers.forms import one_line_of, two_ends, with_images, without_repetition
+from agent_tui.compaction.tiers.forms import (
+    left_out_whole,
+    one_line_of,
+    pointers_to_newer,
+    two_ends,
+    with_images,
+    without_repetition,
+)
 from agent_tui.compaction.tiers.model import Content, EditTier, Output, Unit
 from agent_tui.compaction.tiers.outputs import action_of
-from agent_tui.compaction.tiers.repeats import pointers_to_newer
 from agent_tui.compaction.tiers.units import batch_id, read_units
-from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.compaction.transcript import escape_tags
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.messages import AssistantMessage, TextContent, ToolResultMessage, UserMessage
 from agent_tui.omissions import omission_mark, recall_mark

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from agent_tui.compaction.ledger.files import FileOperations, capped_lists
 from agent_tui.compaction.ledger.pinned import bounded_pins
-from agent_tui.compaction.transcript.text import FACT_TAGS, tagged_blocks
+from agent_tui.compaction.transcript import FACT_TAGS, tagged_blocks
 from agent_tui.sessions.entries import Ledger
 
 MAX_FILE_CHARS = 6_000

@@ -4,8 +4,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agent_tui.compaction.model_client import ModelClient, ModelReply, RequestTracker, text_request
-from agent_tui.compaction.summary.candidates import SummaryModel
+from agent_tui.compaction.model_client import (
+    ModelClient,
+    ModelReply,
+    RequestTracker,
+    SummaryModel,
+    text_request,
+)
 from agent_tui.compaction.summary.validate import Judgement
 from agent_tui.tokens import TokenCounter
 

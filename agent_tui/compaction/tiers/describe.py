@@ -3,19 +3,18 @@
 import re
 from collections.abc import Sequence
 
-from agent_tui.compaction.ledger.call_facts import (
+from agent_tui.compaction.ledger.files import normalise_path
+from agent_tui.compaction.sections.commands import without_folder
+from agent_tui.compaction.tiers.model import Action, Output, Unit
+from agent_tui.compaction.tiers.outputs import (
+    action_of,
     counted_tests,
     error_text,
     is_test,
     looks_like_error,
 )
-from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.sections.commands import without_folder
-from agent_tui.compaction.shorten import one_line
-from agent_tui.compaction.tiers.model import Action, Output, Unit
-from agent_tui.compaction.tiers.outputs import action_of
 from agent_tui.messages import ToolCall, ToolResultMessage
-from agent_tui.omissions import recall_mark
+from agent_tui.omissions import one_line, recall_mark
 
 _LOOKED_AT_CHARS = 8_000
 _SUBJECT_CHARS = 80

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.messages import JsonObject
-from agent_tui.providers.accounts.account import Account
 from agent_tui.providers.accounts.device import (
+    Account,
     DeviceCode,
     Pending,
     SignInError,
     answered,
 )
-from agent_tui.providers.wires.fields import count_at, text_at
+from agent_tui.providers.wires.parts import count_at, text_at
 from agent_tui.regular_files import read_regular_file
 
 if TYPE_CHECKING:

@@ -1,9 +1,10 @@
-"""Signs in with a code that the user enters on a page, in any browser."""
+"""Accounts that the user signs in to with a code on a page, in any browser."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from agent_tui.errors import AgentTuiError
@@ -12,6 +13,7 @@ from agent_tui.safe_text import safe_text
 
 if TYPE_CHECKING:  # takes a tenth of a second, and only signing in needs it
     import httpx
+
 
 _REQUEST_TIMEOUT_S = 30.0
 _MORE_SLOWLY_S = 5.0
@@ -146,3 +148,35 @@ def answered(response: "httpx.Response") -> JsonObject:
 def as_object(value: object) -> JsonObject:
     """`value`, parsed from JSON, if it is an object; else an empty one."""
     return cast(JsonObject, value) if isinstance(value, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account whose tokens litellm renews.
+
+    Attributes:
+        name: Its name for ``agent-tui login``.
+        provider: The prefix before the slash in the names of its models.
+        title: Its usual name.
+        files: The files that hold its tokens, given the environment.
+        has_token: Whether the first of these files holds a token; it may have been revoked.
+        service: The service to sign in with, given the environment.
+    """
+
+    name: str
+    provider: str
+    title: str
+    files: Callable[[Mapping[str, str]], tuple[Path, ...]]
+    has_token: Callable[[Path], bool]
+    service: Callable[[Mapping[str, str]], DeviceService]
+
+    def is_signed_in(self, environ: Mapping[str, str]) -> bool:
+        """Whether a token is stored; only a request shows whether it is still valid."""
+        return self.has_token(self.files(environ)[0])
+
+    def sign_out(self, environ: Mapping[str, str]) -> bool:
+        """Remove the stored tokens; returns whether there were any."""
+        was_in = self.is_signed_in(environ)
+        for file in self.files(environ):
+            file.unlink(missing_ok=True)
+        return was_in

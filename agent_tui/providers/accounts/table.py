@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from agent_tui.providers.accounts.account import Account
 from agent_tui.providers.accounts.chatgpt import CHATGPT
 from agent_tui.providers.accounts.copilot import COPILOT
+from agent_tui.providers.accounts.device import Account
 
 ACCOUNTS: Final[Mapping[str, Account]] = MappingProxyType(
     {account.provider: account for account in (COPILOT, CHATGPT)}

@@ -9,8 +9,8 @@ from contextvars import ContextVar
 from typing import Any, Final, Never, Protocol, cast
 
 from agent_tui.messages import JsonObject
-from agent_tui.providers.accounts.account import Account
-from agent_tui.providers.transport.listening import Listener
+from agent_tui.providers.accounts.device import Account
+from agent_tui.providers.transport.serving import Listener
 from agent_tui.providers.wires.base import NotSignedInError
 
 _QUIET_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "httpx", "openai", "asyncio")

@@ -25,8 +25,7 @@ from agent_tui.providers.litellm.protocol import (
     parse_command,
 )
 from agent_tui.providers.litellm.requests import litellm_chunks, rehearse
-from agent_tui.providers.transport.listening import Listener
-from agent_tui.providers.transport.serving import serve
+from agent_tui.providers.transport.serving import Listener, serve
 
 _EXIT_GRACE_S = 2.0
 

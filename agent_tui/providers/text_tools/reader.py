@@ -19,8 +19,7 @@ from agent_tui.providers.text_tools.offered import (
     WrittenCall,
 )
 from agent_tui.providers.text_tools.provenance import SentTexts
-from agent_tui.providers.text_tools.quoting import explains_call
-from agent_tui.providers.text_tools.scan import Candidate, scan
+from agent_tui.providers.text_tools.scan import Candidate, explains_call, scan
 
 MAX_CALLS = 16
 """The most calls in one reply; a model that writes more is repeating itself."""

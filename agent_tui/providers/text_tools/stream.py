@@ -17,8 +17,8 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.text_tools.forms import CALL_OBJECT, CALL_PLACE, TAG_OPENER
 from agent_tui.providers.text_tools.provenance import SentTexts
-from agent_tui.providers.text_tools.quoting import CALL_FENCES
 from agent_tui.providers.text_tools.reader import WrittenReply, read_calls
+from agent_tui.providers.text_tools.scan import CALL_FENCES
 
 _LOOK_BACK_CHARS = 4
 """How many characters before a place decide whether a call may begin there."""

@@ -15,8 +15,7 @@ import httpx
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
-from agent_tui.providers.transport.aws import AwsAccount, framed_events
-from agent_tui.providers.transport.google_account import GoogleAccount
+from agent_tui.providers.transport.cloud_auth import AwsAccount, GoogleAccount, framed_events
 from agent_tui.providers.wires.base import (
     STREAM_END,
     Address,

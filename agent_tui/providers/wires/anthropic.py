@@ -29,7 +29,6 @@ from agent_tui.providers.base import (
     ThinkingChunk,
     ToolCallChunk,
 )
-from agent_tui.providers.wires import azure
 from agent_tui.providers.wires.base import (
     Address,
     Fit,
@@ -38,28 +37,30 @@ from agent_tui.providers.wires.base import (
     is_own,
     key_of,
 )
-from agent_tui.providers.wires.fields import (
-    count_at,
-    counts_at,
-    object_at,
-    objects_at,
-    text_at,
+from agent_tui.providers.wires.http import (
+    Known,
+    azure_claude_address,
+    http_wire,
 )
-from agent_tui.providers.wires.http import Known, http_wire
 from agent_tui.providers.wires.parts import (
     BUDGET_TOKENS,
     CONTINUE,
     GO_ON,
     NO_OUTPUT,
     CallIds,
+    TokenCounts,
     as_value,
+    count_at,
+    counts_at,
     effort,
     is_sendable,
+    object_at,
+    objects_at,
+    text_at,
     text_of,
     user_parts,
     wire_name,
 )
-from agent_tui.providers.wires.usage import TokenCounts
 from agent_tui.text import repair_json, repair_text
 
 _HOME = "https://api.anthropic.com"
@@ -220,7 +221,7 @@ def _ask(
 ) -> tuple[Address, JsonObject]:
     body = request_body(request, known)
     at_azure = request.model.startswith("azure_ai/")
-    address = azure.claude_address(request, environ) if at_azure else _address(request, environ)
+    address = azure_claude_address(request, environ) if at_azure else _address(request, environ)
     return replace(address, headers={**address.headers, **protocol_headers(body)}), body
 
 

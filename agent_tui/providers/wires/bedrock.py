@@ -20,16 +20,17 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.wires import anthropic
 from agent_tui.providers.wires.base import Address, Fit, MalformedReplyError, WireRequest, key_of
-from agent_tui.providers.wires.fields import (
+from agent_tui.providers.wires.http import Known, http_wire
+from agent_tui.providers.wires.parts import (
+    TokenCounts,
+    as_value,
     count_at,
     counts_at,
+    effort,
     object_at,
     objects_at,
     text_at,
 )
-from agent_tui.providers.wires.http import Known, http_wire
-from agent_tui.providers.wires.parts import as_value, effort
-from agent_tui.providers.wires.usage import TokenCounts
 
 _REGION = re.compile(r"(?P<region>[a-z]{2}(?:-gov|-iso[a-z]?)?-[a-z]+-\d)/")
 """litellm's notation for the region of one model, before its id."""

@@ -17,7 +17,6 @@ from agent_tui.providers.base import (
     ThinkingChunk,
 )
 from agent_tui.providers.keys import KEY_VARIABLES, key_variable
-from agent_tui.providers.wires import azure
 from agent_tui.providers.wires.anthropic import is_claude
 from agent_tui.providers.wires.base import (
     DUMMY_KEY,
@@ -29,19 +28,30 @@ from agent_tui.providers.wires.base import (
     WireRequest,
     key_of,
 )
-from agent_tui.providers.wires.chat.grammar import waiting_grammar
-from agent_tui.providers.wires.chat.messages import messages_to_send
-from agent_tui.providers.wires.chat.replies import CallSplitter, finish_reason, sealed_details
-from agent_tui.providers.wires.fields import (
+from agent_tui.providers.wires.chat import (
+    CallSplitter,
+    finish_reason,
+    messages_to_send,
+    sealed_details,
+    waiting_grammar,
+)
+from agent_tui.providers.wires.http import (
+    Known,
+    ReplyIds,
+    azure_openai_address,
+    error_in,
+    http_wire,
+)
+from agent_tui.providers.wires.parts import (
+    TokenCounts,
+    as_value,
     count_at,
     counts_at,
+    effort,
     object_at,
     objects_at,
     text_at,
 )
-from agent_tui.providers.wires.http import Known, ReplyIds, error_in, http_wire
-from agent_tui.providers.wires.parts import as_value, effort
-from agent_tui.providers.wires.usage import TokenCounts
 
 _Asking = Literal["effort", "reasoning", "switch", "never"]
 """How to request thinking: ``reasoning_effort``, OpenRouter's ``reasoning``, on/off, or not."""
@@ -126,7 +136,7 @@ def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
     """
     provider = request.model.partition("/")[0]
     if provider == "azure":
-        return azure.openai_address(request, environ, "chat/completions")
+        return azure_openai_address(request, environ, "chat/completions")
     home = request.base_url
     if not home and provider == "openai":
         home = environ.get("OPENAI_BASE_URL") or environ.get("OPENAI_API_BASE") or ""

@@ -36,26 +36,24 @@ from agent_tui.providers.wires.base import (
     is_own,
     key_of,
 )
-from agent_tui.providers.wires.fields import (
-    count_at,
-    counts_at,
-    object_at,
-    objects_at,
-    text_at,
-)
 from agent_tui.providers.wires.http import Known, ReplyIds, http_wire
 from agent_tui.providers.wires.parts import (
     BUDGET_TOKENS,
     CONTINUE,
     GO_ON,
+    TokenCounts,
     as_value,
+    count_at,
+    counts_at,
     is_sendable,
     joined_text,
+    object_at,
+    objects_at,
+    text_at,
     text_of,
     user_parts,
     wire_name,
 )
-from agent_tui.providers.wires.usage import TokenCounts
 from agent_tui.text import repair_json, repair_text
 
 _HOME = "https://generativelanguage.googleapis.com/v1beta"

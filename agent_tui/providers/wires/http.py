@@ -1,7 +1,8 @@
-"""A wire over HTTP: posts a body, and reads the stream that answers event by event."""
+"""A wire over HTTP: posts a body, and reads the stream that answers; addresses at Azure."""
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from typing import Protocol, TypeAlias
@@ -14,15 +15,58 @@ from agent_tui.providers.wires.base import (
     Address,
     Fit,
     Link,
+    MissingKeyError,
     RefusedError,
     StreamError,
     Way,
     Wire,
     WireRequest,
     Write,
+    key_of,
 )
-from agent_tui.providers.wires.fields import text_at
-from agent_tui.providers.wires.usage import TokenCounts
+from agent_tui.providers.wires.parts import TokenCounts, text_at
+
+_AZURE_KEYS = ("AZURE_API_KEY", "AZURE_OPENAI_API_KEY")
+_AZURE_AI_KEYS = ("AZURE_AI_API_KEY", "AZURE_API_KEY")
+
+
+def azure_openai_address(request: WireRequest, environ: Mapping[str, str], path: str) -> Address:
+    """The address `path` of the v1 API, which needs no version; deployments are its models.
+
+    Raises:
+        MissingKeyError: The resource or its key is not set.
+    """
+    home = re.sub(r"/(?:openai(?:/v1)?/?)?$", "", _azure_home(request, environ, "AZURE_API_BASE"))
+    headers: dict[str, str] = {}
+    if key := key_of(request, environ, *_AZURE_KEYS):
+        headers["api-key"] = key
+    elif (token := environ.get("AZURE_AD_TOKEN")) and not request.base_url:
+        headers["authorization"] = f"Bearer {token}"
+    elif not request.base_url:
+        raise MissingKeyError(_AZURE_KEYS[0])
+    return Address(f"{home}/openai/v1/{path}", headers)
+
+
+def azure_claude_address(request: WireRequest, environ: Mapping[str, str]) -> Address:
+    """The address at which the resource speaks Anthropic's protocol.
+
+    Raises:
+        MissingKeyError: The resource or its key is not set.
+    """
+    home = _azure_home(request, environ, "AZURE_AI_API_BASE", "AZURE_API_BASE")
+    home = re.sub(r"(?:/anthropic)?(?:/v1)?(?:/messages)?/?$", "", home)
+    key = key_of(request, environ, *_AZURE_AI_KEYS)
+    if not key and not request.base_url:
+        raise MissingKeyError(_AZURE_AI_KEYS[0])
+    return Address(f"{home}/anthropic/v1/messages", {"x-api-key": key} if key else {})
+
+
+def _azure_home(request: WireRequest, environ: Mapping[str, str], *names: str) -> str:
+    home = request.base_url or next(filter(None, map(environ.get, names)), "")
+    if not home:
+        raise MissingKeyError(names[0])
+    return home
+
 
 Known: TypeAlias = Mapping[str, JsonValue]
 """What litellm's table says of a model; empty if it is not listed."""

@@ -1,8 +1,10 @@
-"""What the protocols share: placeholder texts, images, ids, names, how much to think."""
+"""What the protocols share: JSON fields, placeholder texts, images, ids, prices of token counts."""
 
 import hashlib
+import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
@@ -10,15 +12,120 @@ from pydantic import JsonValue
 
 from agent_tui.messages import (
     BashExecutionMessage,
+    Cost,
     ImageContent,
     JsonObject,
     TextContent,
     ToolCall,
+    Usage,
     UserContent,
     UserMessage,
 )
 from agent_tui.providers.base import ThinkingEffort
+from agent_tui.providers.wires.base import WireRequest
 from agent_tui.text import repair_text
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCounts:
+    """Tokens of one request; `fresh` excludes those read from or written to the cache.
+
+    `is_estimate`: the provider sent no counts.
+    """
+
+    fresh: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    is_estimate: bool = False
+
+    def priced(self, request: WireRequest, known: Mapping[str, object]) -> Usage:
+        """These counts with their cost.
+
+        The user's own server may reuse a known model name: it has no price. No request has zero
+        tokens: if none were counted, the counts are an estimate.
+
+        Args:
+            request: The request.
+            known: What the table says of its model: prices in dollars per token, 0 if unknown.
+        """
+        prices: Mapping[str, object] = {} if request.base_url else known
+        input_price = _price(prices, "input_cost_per_token", 0.0)
+        cost = Cost(
+            input=self.fresh * input_price,
+            output=self.output * _price(prices, "output_cost_per_token", 0.0),
+            cache_read=self.cache_read * _price(prices, "cache_read_input_token_cost", input_price),
+            cache_write=self.cache_write
+            * _price(prices, "cache_creation_input_token_cost", input_price),
+        )
+        prompt = self.fresh + self.cache_read + self.cache_write
+        total = cost.input + cost.output + cost.cache_read + cost.cache_write
+        return Usage(
+            input=self.fresh,
+            output=self.output,
+            cache_read=self.cache_read,
+            cache_write=self.cache_write,
+            total_tokens=prompt + self.output,
+            cost=cost.model_copy(update={"total": total}),
+            is_estimate=self.is_estimate or not prompt,
+        )
+
+
+def _price(prices: Mapping[str, object], name: str, default: float) -> float:
+    value = prices.get(name)
+    return float(value) if isinstance(value, int | float) else default
+
+
+_MOST: Final = 10**12
+"""The largest plausible token count."""
+
+
+def text_at(holder: Mapping[str, JsonValue], name: str) -> str:
+    """The text at `name`; empty for anything else."""
+    value = holder.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def object_at(holder: Mapping[str, JsonValue], name: str) -> JsonObject:
+    """The object at `name`; an empty one for anything else."""
+    value = holder.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def objects_at(holder: Mapping[str, JsonValue], name: str) -> Sequence[JsonObject]:
+    """The objects in the list at `name`; none for anything else."""
+    value = holder.get(name)
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def count_at(holder: Mapping[str, JsonValue], name: str) -> int:
+    """The count at `name`, which some servers write as text; 0 for anything else."""
+    return _count(holder.get(name)) or 0
+
+
+def counts_at(holder: Mapping[str, JsonValue], name: str) -> JsonObject:
+    """The counts in the object at `name` and in objects within it; anything else is left out.
+
+    Implausible values (NaN, infinite, negative, huge) count as not sent.
+    """
+    given = object_at(holder, name)
+    counted: JsonObject = {}
+    for inner, value in given.items():
+        kept = counts_at(given, inner) if isinstance(value, dict) else _count(value)
+        if kept is not None and kept != {}:
+            counted[inner] = kept
+    return counted
+
+
+def _count(value: JsonValue) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return int(number) if math.isfinite(number) and 0 <= number <= _MOST else None
+
 
 NO_OUTPUT: Final = "(no output)"
 CONTINUE: Final = "(The conversation continues.)"

@@ -29,7 +29,6 @@ from agent_tui.providers.base import (
     ThinkingChunk,
     ToolCallChunk,
 )
-from agent_tui.providers.wires import azure
 from agent_tui.providers.wires.base import (
     Address,
     Fit,
@@ -39,27 +38,29 @@ from agent_tui.providers.wires.base import (
     is_own,
     key_of,
 )
-from agent_tui.providers.wires.fields import (
-    count_at,
-    counts_at,
-    object_at,
-    objects_at,
-    text_at,
+from agent_tui.providers.wires.http import (
+    Known,
+    azure_openai_address,
+    http_wire,
 )
-from agent_tui.providers.wires.http import Known, http_wire
 from agent_tui.providers.wires.parts import (
     CONTINUE,
     GO_ON,
     NO_OUTPUT,
     CallIds,
+    TokenCounts,
     as_value,
+    count_at,
+    counts_at,
     effort,
     is_sendable,
+    object_at,
+    objects_at,
+    text_at,
     text_of,
     user_parts,
     wire_name,
 )
-from agent_tui.providers.wires.usage import TokenCounts
 from agent_tui.text import repair_json, repair_text
 
 _HOME = "https://api.openai.com/v1"
@@ -204,7 +205,7 @@ def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
         MissingKeyError: No key is set.
     """
     if request.model.startswith("azure/"):
-        return azure.openai_address(request, environ, "responses")
+        return azure_openai_address(request, environ, "responses")
     home = request.base_url or environ.get("OPENAI_BASE_URL") or environ.get("OPENAI_API_BASE")
     home = re.sub(r"/(?:responses/?)?$", "", home or _HOME)
     headers: dict[str, str] = {}

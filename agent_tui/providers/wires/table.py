@@ -6,7 +6,7 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.providers.wires.anthropic import ANTHROPIC
 from agent_tui.providers.wires.base import Wire
 from agent_tui.providers.wires.bedrock import BEDROCK
-from agent_tui.providers.wires.chat.messages import messages_to_send
+from agent_tui.providers.wires.chat import messages_to_send
 from agent_tui.providers.wires.completions import COMPLETIONS
 from agent_tui.providers.wires.gemini import GEMINI
 from agent_tui.providers.wires.responses import RESPONSES

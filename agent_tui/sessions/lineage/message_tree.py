@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never
 
 from agent_tui.attachments import without_attachments
-from agent_tui.markdown_text import markdown_words
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -22,9 +21,10 @@ from agent_tui.sessions.entries import (
     Entry,
     MessageEntry,
 )
-from agent_tui.sessions.lineage.forking import labels_of
+from agent_tui.sessions.lineage.joined import labels_of
 from agent_tui.sessions.replay.changes import in_force
 from agent_tui.sessions.replay.marks import Mark, read_marks
+from agent_tui.text import markdown_words
 
 TreeEntry: TypeAlias = MessageEntry | CompactionEntry | BranchSummaryEntry | CustomMessageEntry
 """Entries shown in the tree; all others are hidden."""

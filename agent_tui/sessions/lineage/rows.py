@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import PurePath
 
 from agent_tui.sessions.format.parse import id_in_name
-from agent_tui.sessions.listing.summary import SessionSummary
+from agent_tui.sessions.listing import SessionSummary
 
 MOST_GUIDES = 6
 """Deeper sessions are shown at this depth, as the width is limited."""

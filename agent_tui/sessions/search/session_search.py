@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from agent_tui.sessions.listing.summary import SessionFile, discard_if_broken
+from agent_tui.sessions.listing import SessionFile, discard_if_broken
 from agent_tui.sessions.search.word_index import SearchHit, WordIndex, search_terms
 
 _MOST_BYTES_AT_ONCE = 64_000_000

@@ -13,13 +13,12 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from agent_tui.attachments import without_tags
-from agent_tui.markdown_text import markdown_words
 from agent_tui.messages import JsonObject, texts_in
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_text import printable_line, strip_escape_sequences
 from agent_tui.sessions.file.chunks import Chunk, checksum, read_chunks, read_lines
-from agent_tui.sessions.listing.summary import SessionFile, open_database
-from agent_tui.text import repair_text
+from agent_tui.sessions.listing import SessionFile, open_database
+from agent_tui.text import markdown_words, repair_text
 from agent_tui.text_search import fold, split_query
 
 _MOST_MARKDOWN = 20_000

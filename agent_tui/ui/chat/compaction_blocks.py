@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from agent_tui.compaction.curation.excerpts import Excerpt, excerpts_in
 from agent_tui.compaction.summary.fact_blocks import without_index
-from agent_tui.compaction.transcript.text import OWN_TAGS
+from agent_tui.compaction.transcript import OWN_TAGS
 from agent_tui.events import CompactionFinished, ScopeLeft
 from agent_tui.sessions.entries import CompactionEntry, CustomEntry, Entry
 from agent_tui.sessions.replay.changes import (

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from agent_tui.sessions.lineage.chain import KnownSession, PastSessions, known_session
-from agent_tui.sessions.lineage.forking import path_to
-from agent_tui.sessions.lineage.joined import copies, left_at, unread_line
+from agent_tui.sessions.lineage.joined import copies, left_at, path_to, unread_line
 from agent_tui.sessions.log import SessionLog
 from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.transcript.blocks import Block, BlockId, NoticeBlock

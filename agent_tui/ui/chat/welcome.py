@@ -12,7 +12,7 @@ from agent_tui.commands.core.short_words import count_text, short_path
 from agent_tui.commands.permissions import MODES
 from agent_tui.commands.sessions import age, session_title
 from agent_tui.key_actions import keys_in_force
-from agent_tui.sessions.listing.summary import SessionSummary
+from agent_tui.sessions.listing import SessionSummary
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.transcript.blocks import Block, SpokenBlock, StartRow, WelcomeBlock
 

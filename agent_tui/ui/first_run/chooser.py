@@ -18,8 +18,7 @@ from textual.worker import Worker
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.model import Offer
-from agent_tui.providers.accounts.account import Account
-from agent_tui.providers.accounts.device import how_to_enter
+from agent_tui.providers.accounts.device import Account, how_to_enter
 from agent_tui.providers.accounts.kept_keys import KEEPABLE
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from agent_tui.providers.keys import key_variable

@@ -8,7 +8,7 @@ from textual.content import Content
 
 from agent_tui.commands.core.short_words import short_count, short_via
 from agent_tui.local_models.model import Offer, size_text
-from agent_tui.providers.accounts.account import Account
+from agent_tui.providers.accounts.device import Account
 from agent_tui.providers.base import FoundModel
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.options import FirstRun, KeyChoice

@@ -4,8 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.goal.changes import FileDifference, changes_text, named_in_checks
-from agent_tui.agent.goal.judge import Judgement, read_judgement
+from agent_tui.agent.goal.judge import (
+    FileDifference,
+    Judgement,
+    changes_text,
+    named_in_checks,
+    read_judgement,
+)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from agent_tui.events import (
     TurnFinished,
 )
 from agent_tui.providers.scripted.provider import Reply, call
-from agent_tui.providers.wires.chat.messages import openai_messages
+from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.entries import CustomMessageEntry
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind, only, roles, summary_or
 from tests.support.wire_rules import openai_problems

@@ -9,7 +9,7 @@ from agent_tui.agent.turn.user_message import hint_line, resembling
 from agent_tui.attachments import without_attachments
 from agent_tui.events import Notice, UserMessageAdded
 from agent_tui.providers.scripted.provider import Reply
-from agent_tui.sessions.listing.summary import SessionSummary
+from agent_tui.sessions.listing import SessionSummary
 from tests.support.runtime import Stage, collect, of_kind, only
 
 EARLIER = "The flaky test in tests/test_sync.py fails on Mondays"

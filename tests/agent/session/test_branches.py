@@ -23,7 +23,7 @@ from agent_tui.messages import ImageContent, TextContent, Usage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import BranchSummaryEntry, MessageEntry
-from agent_tui.sessions.lineage.forking import labels_of
+from agent_tui.sessions.lineage.joined import labels_of
 from agent_tui.sessions.log import SessionLog
 from tests.support.compaction_ways import SUMMARY, talk
 from tests.support.context_checks import assert_sendable

@@ -6,6 +6,7 @@ import platform
 import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.turn.limit_wait import LIMIT_WAIT, LimitWait
 from agent_tui.events import (
     AgentEvent,
     LimitWaitEnded,
@@ -17,7 +18,6 @@ from agent_tui.events import (
 from agent_tui.providers.base import FaultKind, ProviderError
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import custom_value
-from agent_tui.sessions.replay.limit_waits import LIMIT_WAIT, LimitWait
 from tests.support.runtime import MODEL, Script, Stage, collect, of_kind, only
 from tests.support.wall_clock import START_S, SleptClock
 

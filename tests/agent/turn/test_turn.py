@@ -27,7 +27,7 @@ from agent_tui.messages import AssistantMessage, ToolResultMessage, Usage
 from agent_tui.providers.base import NoticeChunk, ProviderError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.providers.silence import Wait
-from agent_tui.providers.wires.chat.messages import openai_messages
+from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog
 from tests.support.runtime import collect, of_kind, only, roles

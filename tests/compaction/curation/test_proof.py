@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_tui.compaction.curation.proof import Proof, prove
+from agent_tui.compaction.curation.answer import Proof, prove
 from agent_tui.messages import JsonObject
 from tests.compaction.sections.scene import FOLDERS, numbered
 from tests.support.talk import Talk

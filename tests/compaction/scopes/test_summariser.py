@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from agent_tui.compaction.model_client import ModelClient
-from agent_tui.compaction.scopes.summariser import (
+from agent_tui.compaction.scope_summary import (
     ScopeRequest,
     ScopeSummariser,
     scope_text,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_tui.compaction.strategies.words import words_problem
+from agent_tui.compaction.summary.validate import words_problem
 
 ORIGINAL = (
     "Look at src/parse.py and /srv/data/in.csv, then at https://example.org/docs.html\n"

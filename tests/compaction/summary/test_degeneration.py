@@ -1,11 +1,6 @@
 import pytest
 
-from agent_tui.compaction.summary.degeneration import (
-    is_echo,
-    is_noise,
-    is_repetitive,
-    says_nothing,
-)
+from agent_tui.compaction.summary.degeneration import is_echo, is_noise, is_repetitive, says_nothing
 from agent_tui.compaction.summary.templates import SEVEN_SECTION, STRUCTURED, Template
 
 

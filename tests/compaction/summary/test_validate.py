@@ -1,7 +1,6 @@
 import pytest
 
 from agent_tui.compaction.model_client import FinishReason, ModelReply, RawToolCall
-from agent_tui.compaction.summary.source import SummarySource
 from agent_tui.compaction.summary.templates import (
     SEVEN_SECTION,
     STRUCTURED,
@@ -9,7 +8,7 @@ from agent_tui.compaction.summary.templates import (
     earlier_notes,
     fit_to_tokens,
 )
-from agent_tui.compaction.summary.validate import Judgement, SummaryJudge
+from agent_tui.compaction.summary.validate import Judgement, SummaryJudge, SummarySource
 from agent_tui.tokens import TokenCounter
 
 GOOD = "## Goal\nShip it.\n\n## Next Steps\n1. Test."

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from agent_tui.compaction.strategies.base import StrategyPlan
-from agent_tui.compaction.strategies.in_place import shorten_in_place, worthiest
 from agent_tui.compaction.strategies.message_plan import Conversation, Lines
+from agent_tui.compaction.strategies.tiered import shorten_in_place, worthiest
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import Message

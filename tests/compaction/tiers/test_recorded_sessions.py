@@ -4,7 +4,7 @@ import pytest
 
 from agent_tui.config import CompactionSettings
 from agent_tui.providers.wires.anthropic import anthropic_payload
-from agent_tui.providers.wires.chat.messages import openai_messages
+from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, Entry
 from agent_tui.tokens import TokenCounter

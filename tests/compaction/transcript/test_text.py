@@ -3,8 +3,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.compaction.shorten import one_line, shorten_middle
-from agent_tui.compaction.transcript.text import (
+from agent_tui.compaction.transcript import (
     LIMITS,
     OWN_TAGS,
     escape_tags,
@@ -22,6 +21,7 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
+from agent_tui.omissions import one_line, shorten_middle
 from agent_tui.tokens import TokenCounter
 
 

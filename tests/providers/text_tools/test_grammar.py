@@ -16,7 +16,7 @@ from hypothesis.strategies import SearchStrategy
 
 from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.providers.base import TriggeredGrammar
-from agent_tui.providers.text_tools.grammar import call_grammar
+from agent_tui.providers.text_tools.adapter import call_grammar
 from agent_tui.providers.text_tools.provenance import SentTexts
 from agent_tui.providers.text_tools.reader import read_calls
 from agent_tui.tools.registry import default_toolbox

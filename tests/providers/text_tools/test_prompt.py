@@ -18,7 +18,7 @@ from agent_tui.messages import (
 from agent_tui.providers.text_tools.prompt import as_text, tool_prompt
 from agent_tui.providers.text_tools.provenance import SentTexts
 from agent_tui.providers.text_tools.reader import read_calls
-from agent_tui.providers.wires.chat.messages import openai_messages
+from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.registry import default_toolbox, suited_tools
 

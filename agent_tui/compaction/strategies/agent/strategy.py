@@ -5,22 +5,30 @@ from dataclasses import dataclass
 
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import (
+    Candidates,
     ModelClient,
     ModelReply,
     OnProgress,
     OnUsage,
     RequestTracker,
+    SummaryModel,
+    candidates,
     failure_of,
 )
-from agent_tui.compaction.shorten import shorten_middle
-from agent_tui.compaction.strategies.agent.actions import AgentActions, Room
-from agent_tui.compaction.strategies.agent.tools import REMINDER, SYSTEM_PROMPT, TOOLS, VERIFY
+from agent_tui.compaction.strategies.agent.actions import (
+    REMINDER,
+    SYSTEM_PROMPT,
+    TOOLS,
+    VERIFY,
+    AgentActions,
+    Room,
+)
 from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
 from agent_tui.compaction.strategies.message_plan import Conversation
-from agent_tui.compaction.summary.candidates import Candidates, SummaryModel, candidates
-from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.compaction.transcript import escape_tags
 from agent_tui.errors import CompactionError
 from agent_tui.messages import Message, UserMessage
+from agent_tui.omissions import shorten_middle
 from agent_tui.providers.base import ModelInfo, ModelRequest, ProviderError
 from agent_tui.tokens import TokenCounter
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.strategies.agent.actions import METADATA, RESULT, SEGMENT, VERIFY
 from agent_tui.compaction.strategies.agent.strategy import TIME_LIMIT_S, CompressionAgent
-from agent_tui.compaction.strategies.agent.tools import METADATA, RESULT, SEGMENT, VERIFY
 from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import ToolCall, Usage, UserMessage

@@ -7,18 +7,18 @@ from dataclasses import replace
 import pytest
 
 from agent_tui.compaction.model_client import ModelReply, RawToolCall
-from agent_tui.compaction.strategies.agent.actions import AgentActions
-from agent_tui.compaction.strategies.agent.strategy import room_for
-from agent_tui.compaction.strategies.agent.tools import (
+from agent_tui.compaction.strategies.agent.actions import (
     METADATA,
     RESULT,
     SEGMENT,
     TOOLS,
     VERIFY,
+    AgentActions,
     BadCallError,
     number_in,
     ranges_in,
 )
+from agent_tui.compaction.strategies.agent.strategy import room_for
 from agent_tui.compaction.strategies.message_plan import Conversation
 from agent_tui.messages import ToolCall
 from agent_tui.providers.base import ModelInfo

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field, replace
 from hypothesis import strategies as st
 
 from agent_tui.compaction.draft import ledger_of
+from agent_tui.compaction.strategies.agent.actions import METADATA, RESULT, SEGMENT, VERIFY
 from agent_tui.compaction.strategies.agent.strategy import MOST_ROUNDS
-from agent_tui.compaction.strategies.agent.tools import METADATA, RESULT, SEGMENT, VERIFY
 from agent_tui.compaction.strategies.base import StrategyPlan
-from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.compaction.transcript import escape_tags
 from agent_tui.errors import CompactionError
 from agent_tui.messages import JsonObject, ToolCall
 from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.providers.wires.anthropic import anthropic_payload
-from agent_tui.providers.wires.chat.messages import openai_messages
+from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.replay.changes import newest_change, undo_mark

@@ -7,7 +7,7 @@ import pytest
 from agent_tui.compaction.draft import ledger_of
 from agent_tui.config import CompactionSettings
 from agent_tui.providers.wires.anthropic import anthropic_payload
-from agent_tui.providers.wires.chat.messages import openai_messages
+from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.tokens import TokenCounter

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from agent_tui.compaction.strategies.agent.tools import REMINDER, RESULT, SEGMENT, TOOLS, VERIFY
+from agent_tui.compaction.strategies.agent.actions import REMINDER, RESULT, SEGMENT, TOOLS, VERIFY
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import ToolResultMessage
 from agent_tui.providers.adapting import AdaptingProvider
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.providers.wires.anthropic import anthropic_payload
-from agent_tui.providers.wires.chat.messages import openai_messages
+from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.replay.changes import newest_change, undo_mark

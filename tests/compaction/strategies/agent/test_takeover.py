@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.compaction.strategies.agent.tools import TOOLS
+from agent_tui.compaction.strategies.agent.actions import TOOLS
 from agent_tui.config import CompactionSettings
 from agent_tui.events import (
     AgentEvent,

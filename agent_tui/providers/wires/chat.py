@@ -1,9 +1,10 @@
-"""Our messages in OpenAI's chat format, which most services read."""
+"""OpenAI's chat format, which most services read: messages in it, and common parts of replies."""
 
 import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, assert_never, cast
 
@@ -21,7 +22,7 @@ from agent_tui.messages import (
     UserContent,
     UserMessage,
 )
-from agent_tui.providers.base import ModelRef
+from agent_tui.providers.base import ModelRef, ThinkingChunk, ToolCallChunk, TriggeredGrammar
 from agent_tui.providers.wires.anthropic import gave_claudes_thinking, is_claude, sealed_thinking
 from agent_tui.providers.wires.base import is_own
 from agent_tui.providers.wires.parts import (
@@ -37,6 +38,134 @@ from agent_tui.providers.wires.parts import (
     wire_name,
 )
 from agent_tui.text import repair_json, repair_text
+
+
+@dataclass(slots=True)
+class _OpenCall:
+    index: int
+    id: str
+    pieces: list[str] = field(default_factory=list[str])
+
+
+class CallSplitter:
+    """Gives every call a separate index.
+
+    Some servers send several calls under one index (Gemini's compatible endpoint, old llama.cpp);
+    taken as one, their arguments would run together. A new id with a name marks a new call or, if
+    no ids are sent, a name after complete arguments; a piece with an earlier call's id belongs to
+    that call.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[int, _OpenCall] = {}
+        self._by_id: dict[tuple[int, str], _OpenCall] = {}
+        self._count = 0
+
+    def piece(self, server_index: int, call_id: str, name: str, arguments: str) -> ToolCallChunk:
+        """The chunk for one piece of a call as the server sent it; missing parts are empty."""
+        call = self._open.get(server_index)
+        if call_id and not name:
+            call = self._by_id.get((server_index, call_id), call)
+        if call is None or _starts_another(call, call_id, name):
+            call = _OpenCall(self._count, call_id)
+            self._open[server_index] = self._by_id[server_index, call_id] = call
+            self._count += 1
+            first = ToolCallChunk(call.index, call_id, name, arguments)
+        else:
+            first = ToolCallChunk(call.index, "", "" if call.pieces else name, arguments)
+        if arguments:
+            call.pieces.append(arguments)
+        return first
+
+
+def _starts_another(call: _OpenCall, call_id: str, name: str) -> bool:
+    if not name:
+        return False
+    if call_id:
+        return call_id != call.id
+    return _is_complete("".join(call.pieces))
+
+
+def _is_complete(arguments: str) -> bool:
+    try:
+        json.loads(arguments)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def sealed_details(pieces: Iterable[Mapping[str, object]]) -> ThinkingChunk:
+    """The ``reasoning_details`` of a reply, joined into the signature to send back."""
+    return ThinkingChunk("", json.dumps(_joined_details(pieces), separators=(",", ":")))
+
+
+def _joined_details(details: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
+    """Join pieces of one detail (same type and index): text concatenated, the rest newest."""
+    joined: list[dict[str, object]] = []
+    for piece in details:
+        last = joined[-1] if joined else {}
+        is_next = all(last.get(name) == piece.get(name) for name in ("type", "index"))
+        if not joined or not is_next or piece.get("type") == "reasoning.encrypted":
+            joined.append(dict(piece))
+            continue
+        for name, value in piece.items():
+            before = last.get(name)
+            if name in ("text", "summary") and isinstance(before, str) and isinstance(value, str):
+                last[name] = before + value
+            elif value is not None:
+                last[name] = value
+    return joined
+
+
+def finish_reason(reason: str) -> Literal["stop", "length", "toolUse", "contentFilter"]:
+    """OpenAI's finish reason as ours, including the variants of Mistral and z.ai."""
+    match reason:
+        case "length" | "max_tokens" | "model_length" | "model_context_window_exceeded":
+            return "length"
+        case "tool_calls" | "function_call":
+            return "toolUse"
+        case "content_filter" | "sensitive":
+            return "contentFilter"
+        case _:
+            return "stop"
+
+
+_ROOT = re.compile(r"^root(?=\s*::=)", re.M)
+
+
+def waiting_grammar(grammar: TriggeredGrammar) -> str:
+    """A grammar that allows any text, and what `grammar` describes from its trigger on.
+
+    The root of `grammar` begins with the trigger. llama.cpp can wait for a trigger itself, but
+    drops ``grammar_lazy`` from chat requests, so every reply would be held to the grammar from its
+    first word. Here the automaton that searches for the trigger (Knuth, Morris and Pratt) reads the
+    free text, one rule per state, without the step that completes it.
+    """
+    trigger = grammar.trigger
+    letters = sorted(set(trigger))
+    others = f"[^{''.join(map(_escaped, letters))}]"
+    rules = ["root ::= free-0"]
+    for matched in range(len(trigger)):
+        choices = ['""', f"{others} free-0"]
+        for letter in letters:
+            following = _matched_after(trigger, trigger[:matched] + letter)
+            if following < len(trigger):
+                choices.append(f"[{_escaped(letter)}] free-{following}")
+        if not matched:
+            choices.append("triggered")
+        rules.append(f"free-{matched} ::= {' | '.join(choices)}")
+    return "\n".join((*rules, _ROOT.sub("triggered", grammar.text)))
+
+
+def _matched_after(trigger: str, text: str) -> int:
+    """How many characters of `trigger` the end of `text` may begin."""
+    return next(n for n in range(len(text), -1, -1) if text.endswith(trigger[:n]))
+
+
+def _escaped(letter: str) -> str:
+    """`letter`, escaped for a character class."""
+    return letter if letter.isalnum() else f"\\U{ord(letter):08X}"
+
 
 ModelFamily: TypeAlias = Literal["anthropic", "gemini", "mistral", "other"]
 """What a model accepts in its own form: signed thinking, long call ids, short ones, nothing."""

@@ -8,7 +8,6 @@ from typing import assert_never
 
 from pydantic import JsonValue
 
-from agent_tui.compaction.shorten import shorten_middle
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -19,7 +18,7 @@ from agent_tui.messages import (
     UserContent,
     UserMessage,
 )
-from agent_tui.omissions import omission_mark
+from agent_tui.omissions import omission_mark, shorten_middle
 from agent_tui.tokens import TokenCounter
 
 FACT_TAGS = (

@@ -11,8 +11,8 @@ from agent_tui.compaction.model_client import (
     OnProgress,
     OnUsage,
     RequestTracker,
+    SummaryModel,
 )
-from agent_tui.compaction.summary.candidates import SummaryModel
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
 from agent_tui.compaction.summary.validate import (
     Judgement,
@@ -22,7 +22,7 @@ from agent_tui.compaction.summary.validate import (
     why_unusable,
 )
 from agent_tui.compaction.summary.writer import Writer, WritingJob
-from agent_tui.compaction.transcript.text import escape_tags, fit_texts, message_texts
+from agent_tui.compaction.transcript import escape_tags, fit_texts, message_texts
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.messages import (
     AssistantContent,

@@ -1,1 +1,0 @@
-"""A conversation as labelled text for a model that describes it."""

@@ -1,1 +1,0 @@
-"""OpenAI's chat format: its messages, and what its replies have in common."""

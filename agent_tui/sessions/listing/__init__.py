@@ -1,1 +1,0 @@
-"""The facts that a list of sessions shows, read quickly and cached."""
