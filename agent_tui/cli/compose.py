@@ -14,17 +14,17 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import conversation_services
 from agent_tui.atomic_files import remove_leftovers
 from agent_tui.cli.arguments import Arguments
-from agent_tui.cli.compact.debug_log import context_debug_log
 from agent_tui.cli.folders import (
     folder_trust,
     folders_to_add,
     instructions_not_obeyed,
     launch_folder,
 )
-from agent_tui.cli.login.keys import use_stored_keys
+from agent_tui.cli.key_store import use_stored_keys
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.cli.settings import (
     config_files_in_effect,
+    context_debug_log,
     session_root,
     settings_editor,
     usable_settings,

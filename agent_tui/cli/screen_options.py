@@ -95,7 +95,7 @@ def _wants_chooser(program: Program) -> bool:
 
 def _first_run(program: Program) -> FirstRun:
     async def sign_in(account: Account, show: Callable[[DeviceCode], object]) -> None:
-        from agent_tui.cli.login.login import sign_in_to
+        from agent_tui.cli.login_command import sign_in_to
 
         await sign_in_to(account, show)
 

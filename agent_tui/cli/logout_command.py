@@ -5,8 +5,8 @@ import os
 from collections.abc import Sequence
 
 from agent_tui.cli.command_parser import subcommand_parser
-from agent_tui.cli.login.keys import key_store
-from agent_tui.cli.login.login import NAMES, account_called
+from agent_tui.cli.key_store import key_store
+from agent_tui.cli.login_command import NAMES, account_called
 from agent_tui.cli.output import write_text
 from agent_tui.errors import AgentTuiError
 from agent_tui.providers.accounts.keyring import KeyringError
