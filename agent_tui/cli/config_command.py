@@ -1,4 +1,4 @@
-"""``agent-tui config``: shows the settings in force and their origins, and changes the user's own."""
+"""``agent-tui config``: shows the settings, where each is set, and changes the user's own."""
 
 import argparse
 import os

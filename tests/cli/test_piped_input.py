@@ -11,7 +11,7 @@ import pytest
 
 PROBE = """
 import dataclasses, json, sys
-from agent_tui.cli.print_command import given_prompt
+from agent_tui.cli.piped_input import given_prompt
 given = given_prompt(sys.argv[2:], first_byte_s=float(sys.argv[1]))
 print(json.dumps(dataclasses.asdict(given)))
 """
