@@ -16,9 +16,7 @@ _DESCRIPTION = "Sign out of an account or delete a stored key, on this machine o
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of ``agent-tui logout``."""
-    parser = subcommand_parser(
-        "logout", "Sign out of an account or delete a stored key, on this machine only."
-    )
+    parser = subcommand_parser("logout", _DESCRIPTION)
     parser.add_argument("name", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
     return parser
 

@@ -35,27 +35,21 @@ class ChatView(EventSink, Protocol):
 
     def say(self, text: str, level: Level = "info") -> None:
         """Put one line into the chat."""
-        ...
 
     def redraw(self) -> None:
         """Rebuild the chat from the session."""
-        ...
 
     def refresh_status(self) -> None:
         """Update what is around the chat."""
-        ...
 
     def follow_end(self) -> None:
         """Go to the newest message."""
-        ...
 
     def message_sent(self, draft: Draft) -> None:
         """Keep what the user sent in the prompt's history."""
-        ...
 
     def give_back(self, drafts: Sequence[Draft]) -> None:
         """Return undelivered drafts to the prompt."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +120,12 @@ class Controller:
         options = self.options
         self.front.warm_up()
         self.runtime.listen_to_jobs(lambda event: self.front.show_events((event,)))
-        if options.servers is not None:
+        if (servers := options.services.servers) is not None:
             from agent_tui.commands.core.forms import form_filler
 
-            options.servers.let_answer(form_filler(self.front))
-            options.servers.listen(lambda text: self._view.say(text, "warning"))
-            options.servers.start(self.runtime.conversation.cwd)
+            servers.let_answer(form_filler(self.front))
+            servers.listen(lambda text: self._view.say(text, "warning"))
+            servers.start(self.runtime.conversation.cwd)
         opens_another = bool(options.resume) or options.opens_picker
         if not options.resume:
             self._view.redraw()

@@ -11,7 +11,6 @@ class Named(Protocol):
     @property
     def name(self) -> str:
         """What a person or a model calls it by."""
-        ...
 
 
 ValueT = TypeVar("ValueT", bound=Named)

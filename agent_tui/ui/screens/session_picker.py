@@ -157,7 +157,6 @@ class Ask(Protocol):
 
     async def __call__(self, screen: Screen[AnswerT], /) -> AnswerT | None:
         """See the class."""
-        ...
 
 
 class SessionPicker(PickerScreen[PickedSession]):
@@ -349,10 +348,6 @@ class SessionPicker(PickerScreen[PickedSession]):
             snippet = hit.snippet if hit is not None else ""
             end.show(partial(preview_lines, blocks, self.wanted, snippet=snippet))
             self.query_one("#picker-preview-text", Static).update(self.preview_of(row))
-
-    def nothing_highlighted(self) -> None:
-        """Clear the preview."""
-        self.query_one("#picker-preview-end", PaintedLines).show()
 
     # Keys
 
