@@ -31,6 +31,7 @@ class Chooser(Protocol):
 
     def __call__(self, question: Question[AnswerT], /) -> Awaitable[AnswerT | None]:
         """Returns the value of the answer."""
+        ...
 
 
 @dataclass(slots=True)

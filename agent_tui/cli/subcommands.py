@@ -15,9 +15,11 @@ class SubcommandModule(Protocol):
 
     def build_parser(self) -> argparse.ArgumentParser:
         """The parser of its command line."""
+        ...
 
     def run_command(self, argv: Sequence[str], /) -> int:
         """Run it with the arguments after its name; returns the exit code."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,9 +76,11 @@ class LineSource(Protocol):
             EOFError: There are no more.
             KeyboardInterrupt: Ctrl+C was pressed.
         """
+        ...
 
     def remember(self, line: str) -> None:
         """Let the user recall `line` with a key, if that is possible."""
+        ...
 
 
 class TypedInput(Protocol):
@@ -86,9 +88,11 @@ class TypedInput(Protocol):
 
     def take(self) -> str:
         """Remove and return its complete lines, joined by newlines; empty if there are none."""
+        ...
 
     def drop_rest(self) -> None:
         """Discard the line that is being typed."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,21 +35,27 @@ class ChatView(EventSink, Protocol):
 
     def say(self, text: str, level: Level = "info") -> None:
         """Put one line into the chat."""
+        ...
 
     def redraw(self) -> None:
         """Rebuild the chat from the session."""
+        ...
 
     def refresh_status(self) -> None:
         """Update what is around the chat."""
+        ...
 
     def follow_end(self) -> None:
         """Go to the newest message."""
+        ...
 
     def message_sent(self, draft: Draft) -> None:
         """Keep what the user sent in the prompt's history."""
+        ...
 
     def give_back(self, drafts: Sequence[Draft]) -> None:
         """Return undelivered drafts to the prompt."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ class LocalModels(Protocol):
     @property
     def offer(self) -> Offer:
         """What can be pulled."""
+        ...
 
     @property
     def problem(self) -> str:
@@ -30,10 +31,12 @@ class LocalModels(Protocol):
 
         Says what is missing and, on a separate line, the command that fixes it.
         """
+        ...
 
     @property
     def folder(self) -> Path:
         """Where the model's file is put."""
+        ...
 
     async def pull(self, on_progress: Callable[[PullProgress], None]) -> ModelRef:
         """Fetch the model and return its reference; on cancellation, the part fetched is kept.
@@ -43,6 +46,7 @@ class LocalModels(Protocol):
         Raises:
             AgentTuiError: It could not be fetched; the message says what to do.
         """
+        ...
 
 
 @dataclass(frozen=True, slots=True)

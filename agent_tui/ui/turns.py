@@ -22,15 +22,19 @@ class EventSink(Protocol):
     @property
     def last_outcome(self) -> str:
         """How the last turn of the present activity ended; empty before."""
+        ...
 
     def begin(self) -> None:
         """An activity is about to run."""
+        ...
 
     def show(self, event: AgentEvent) -> None:
         """Show an event."""
+        ...
 
     def idle(self) -> None:
         """Nothing runs any more, however it ended."""
+        ...
 
 
 class TurnRunner:

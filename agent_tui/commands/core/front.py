@@ -47,6 +47,7 @@ class Showable(Protocol):
         Raises:
             AgentTuiError: It could not be computed.
         """
+        ...
 
 
 def page_lines(page: Page) -> list[str]:
@@ -150,6 +151,7 @@ class Pickable(Protocol[ValueT_co]):
 
     async def listing(self) -> Listing[ValueT_co]:
         """The items as a plain list."""
+        ...
 
 
 if TYPE_CHECKING:  # pydantic and the conversation load after the first paint
@@ -169,12 +171,15 @@ class ModelSource(Protocol):
 
     def resolve(self, name: str) -> "ModelRef":
         """The model called `name`; raises an `AgentTuiError` that names near matches."""
+        ...
 
     def info(self, ref: "ModelRef") -> "ModelInfo":
         """The facts about a model."""
+        ...
 
     async def found(self) -> "tuple[FoundModel, ...]":
         """Models that can be used now: keys that are set, servers that answer."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,42 +220,54 @@ class ScreenControls(Protocol):
     @property
     def theme_names(self) -> tuple[str, ...]:
         """Themes that can be chosen."""
+        ...
 
     @property
     def theme_in_use(self) -> str:
         """The theme that is shown."""
+        ...
 
     def set_theme(self, name: str) -> None:
         """Use another theme."""
+        ...
 
     async def pick_theme(self) -> str | None:
         """Let the user try themes; None, with the old theme restored, if they cancel."""
+        ...
 
     def show_tour(self, is_shown: bool | None) -> bool:
         """Show or hide the tour's steps (None: toggle); false if there is no tour."""
+        ...
 
     def start_tour(self) -> None:
         """Leave this conversation for the tour."""
+        ...
 
     @property
     def is_mouse_on(self) -> bool:
         """Whether the program receives clicks and drags."""
+        ...
 
     def set_mouse(self, on: bool) -> None:
         """Capture the mouse, or leave it to the terminal."""
+        ...
 
     async def find(self, text: str) -> None:
         """Search the chat for `text`, or ask for a text."""
+        ...
 
     def show_scrollback(self) -> None:
         """Write the whole conversation into the terminal's scrollback, and wait there."""
+        ...
 
     @property
     def last_reply(self) -> str:
         """The text of the model's last reply; empty if there is none."""
+        ...
 
     def copy(self, text: str) -> str:
         """Copy to the clipboard; returns how it was done, for the user."""
+        ...
 
 
 class Front(Protocol):
@@ -259,78 +276,100 @@ class Front(Protocol):
     @property
     def name(self) -> str:
         """The name of the front for users: ``--plain``."""
+        ...
 
     @property
     def runtime(self) -> "AgentRuntime":
         """The conversation."""
+        ...
 
     @property
     def services(self) -> CommandServices:
         """The other services that commands use."""
+        ...
 
     @property
     def screen(self) -> ScreenControls | None:
         """The screen's controls; None if nothing is drawn."""
+        ...
 
     @property
     def can_ask(self) -> bool:
         """Whether somebody can answer `ask`."""
+        ...
 
     @property
     def can_pick(self) -> bool:
         """Whether they can also answer `pick` and `ask_text`."""
+        ...
 
     @property
     def is_working(self) -> bool:
         """Whether an activity was running when the command was called."""
+        ...
 
     def help(self) -> FrontHelp:
         """The help for this front."""
+        ...
 
     def say(self, text: str, level: Level = "info") -> None:
         """Show a text of one or a few lines."""
+        ...
 
     def show_events(self, events: "Iterable[AgentEvent]") -> None:
         """Show the events that a quick change of the runtime returned."""
+        ...
 
     def show_thinking(self, is_shown: bool) -> None:
         """Show or hide the model's thinking from now on."""
+        ...
 
     async def show(self, shown: Showable) -> None:
         """Show a page; if it covers others, returns when the user has read it."""
+        ...
 
     async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
         """Ask a question with a few answers; None if it is left unanswered."""
+        ...
 
     async def ask_text(self, question: TextQuestion) -> str | None:
         """Ask for a line of text; None if it is left unanswered."""
+        ...
 
     async def pick(self, wanted: Pickable[AnswerT]) -> AnswerT | str | None:
         """Let the user pick an item; returns typed text instead, or None for nothing."""
+        ...
 
     async def edit_file(self, path: Path) -> bool:
         """Open a file in the user's editor; if that fails, says why and returns false."""
+        ...
 
     async def set_up_model(self) -> bool:
         """Offer ways to get a first model; false if there is none but ``/model``."""
+        ...
 
     def warm_up(self) -> None:
         """Prepare the model in use in the background."""
+        ...
 
     async def run(self, events: "AsyncGenerator[AgentEvent, None]") -> None:
         """Run an activity of the runtime and show its events.
 
         Returns at once if the user can continue meanwhile, else at its end.
         """
+        ...
 
     async def send(self, text: str) -> None:
         """Deliver `text` to the running turn, or send it if none runs; returns like `run`."""
+        ...
 
     def interrupt(self) -> bool:
         """Stop the running activity; false if none runs."""
+        ...
 
     def leave(self) -> None:
         """End the program."""
+        ...
 
 
 async def has_model(front: Front) -> bool:

@@ -11,6 +11,7 @@ class Named(Protocol):
     @property
     def name(self) -> str:
         """What a person or a model calls it by."""
+        ...
 
 
 ValueT = TypeVar("ValueT", bound=Named)
