@@ -7,41 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias
 
-from acp import PROTOCOL_VERSION, Client, RequestError
-from acp.schema import (
-    AcpMcpServer,
-    AgentCapabilities,
-    AudioContentBlock,
-    AuthenticateResponse,
-    ClientCapabilities,
-    CloseSessionResponse,
-    EmbeddedResourceContentBlock,
-    ForkSessionResponse,
-    HttpMcpServer,
-    ImageContentBlock,
-    Implementation,
-    InitializeResponse,
-    ListSessionsResponse,
-    LoadSessionResponse,
-    McpCapabilities,
-    McpServerStdio,
-    NewSessionResponse,
-    PromptCapabilities,
-    PromptResponse,
-    ResourceContentBlock,
-    ResumeSessionResponse,
-    SessionCapabilities,
-    SessionCloseCapabilities,
-    SessionForkCapabilities,
-    SessionInfo,
-    SessionListCapabilities,
-    SessionResumeCapabilities,
-    SetSessionConfigOptionResponse,
-    SetSessionModeResponse,
-    SseMcpServer,
-    TerminalAuthMethod,
-    TextContentBlock,
-)
+from acp import PROTOCOL_VERSION, Client, RequestError, schema
 
 from agent_tui import __version__
 from agent_tui.acp.editor import EditorTraits, traits_of
@@ -53,7 +19,9 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.mcp.spec import ServerSpec, name_problem
 
-GivenServer: TypeAlias = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
+GivenServer: TypeAlias = (
+    schema.HttpMcpServer | schema.SseMcpServer | schema.AcpMcpServer | schema.McpServerStdio
+)
 
 _SOURCE = "the editor"
 _MOST_NAME_CHARS = 24
@@ -83,10 +51,10 @@ def _spec(given: GivenServer) -> ServerSpec:
     if why := name_problem(name):
         raise ValueError(why)
     match given:
-        case McpServerStdio(command=command, args=args, env=env):
+        case schema.McpServerStdio(command=command, args=args, env=env):
             variables = {each.name: each.value for each in env}
             spec = ServerSpec(name, _SOURCE, argv=(command, *args), env=variables, origin="editor")
-        case HttpMcpServer(url=url, headers=headers):
+        case schema.HttpMcpServer(url=url, headers=headers):
             named = {each.name: each.value for each in headers}
             spec = ServerSpec(name, _SOURCE, url=url, headers=named, origin="editor")
         case _:
@@ -135,7 +103,7 @@ class AcpAgent:
         self._open_program = open_program
         self._store = store
         self._sign_ins = [
-            TerminalAuthMethod(id=name, name=title, type="terminal", args=["--login", name])
+            schema.TerminalAuthMethod(id=name, name=title, type="terminal", args=["--login", name])
             for name, title in sign_ins.items()
         ]
         self._client: Client | None = None
@@ -149,32 +117,36 @@ class AcpAgent:
     async def initialize(
         self,
         protocol_version: int,
-        client_capabilities: ClientCapabilities | None = None,
-        client_info: Implementation | None = None,
+        client_capabilities: schema.ClientCapabilities | None = None,
+        client_info: schema.Implementation | None = None,
         **_more: object,
-    ) -> InitializeResponse:
+    ) -> schema.InitializeResponse:
         """The agent's capabilities."""
         self._editor = traits_of(client_capabilities, client_info)
-        return InitializeResponse(
+        return schema.InitializeResponse(
             protocol_version=min(protocol_version, PROTOCOL_VERSION),
             auth_methods=list(self._sign_ins) if self._editor.signs_in else [],
-            agent_info=Implementation(name="agent-tui", title="agent-tui", version=__version__),
-            agent_capabilities=AgentCapabilities(
+            agent_info=schema.Implementation(
+                name="agent-tui", title="agent-tui", version=__version__
+            ),
+            agent_capabilities=schema.AgentCapabilities(
                 load_session=True,
-                mcp_capabilities=McpCapabilities(http=speaks_http()),
-                prompt_capabilities=PromptCapabilities(image=True, embedded_context=True),
-                session_capabilities=SessionCapabilities(
-                    list=SessionListCapabilities(),
-                    fork=SessionForkCapabilities(),
-                    resume=SessionResumeCapabilities(),
-                    close=SessionCloseCapabilities(),
+                mcp_capabilities=schema.McpCapabilities(http=speaks_http()),
+                prompt_capabilities=schema.PromptCapabilities(image=True, embedded_context=True),
+                session_capabilities=schema.SessionCapabilities(
+                    list=schema.SessionListCapabilities(),
+                    fork=schema.SessionForkCapabilities(),
+                    resume=schema.SessionResumeCapabilities(),
+                    close=schema.SessionCloseCapabilities(),
                 ),
             ),
         )
 
-    async def authenticate(self, method_id: str, **_more: object) -> AuthenticateResponse | None:
+    async def authenticate(
+        self, method_id: str, **_more: object
+    ) -> schema.AuthenticateResponse | None:
         """Does nothing: keys are in the environment, or stored by signing in."""
-        return AuthenticateResponse()
+        return schema.AuthenticateResponse()
 
     async def new_session(
         self,
@@ -182,13 +154,13 @@ class AcpAgent:
         additional_directories: list[str] | None = None,
         mcp_servers: list[GivenServer] | None = None,
         **_more: object,
-    ) -> NewSessionResponse:
+    ) -> schema.NewSessionResponse:
         """Begin a session."""
         opened = await self._program(cwd, mcp_servers)
         session = self._add(opened.runtime.conversation.log.header.id, opened)
         options = await session.options()
         session.begin(opened.notices)
-        return NewSessionResponse(
+        return schema.NewSessionResponse(
             session_id=session.id, modes=session.modes, config_options=options
         )
 
@@ -199,14 +171,14 @@ class AcpAgent:
         mcp_servers: list[GivenServer] | None = None,
         additional_directories: list[str] | None = None,
         **_more: object,
-    ) -> LoadSessionResponse | None:
+    ) -> schema.LoadSessionResponse | None:
         """Open an earlier session, and send its messages."""
         session, notices = await self._open(cwd, session_id, mcp_servers)
         await session.replay()
         await session.flush()
         options = await session.options()
         session.begin(notices)
-        return LoadSessionResponse(modes=session.modes, config_options=options)
+        return schema.LoadSessionResponse(modes=session.modes, config_options=options)
 
     async def resume_session(
         self,
@@ -215,12 +187,12 @@ class AcpAgent:
         additional_directories: list[str] | None = None,
         mcp_servers: list[GivenServer] | None = None,
         **_more: object,
-    ) -> ResumeSessionResponse:
+    ) -> schema.ResumeSessionResponse:
         """Open an earlier session that the editor knows already."""
         session, notices = await self._open(cwd, session_id, mcp_servers)
         options = await session.options()
         session.begin(notices)
-        return ResumeSessionResponse(modes=session.modes, config_options=options)
+        return schema.ResumeSessionResponse(modes=session.modes, config_options=options)
 
     async def fork_session(
         self,
@@ -229,7 +201,7 @@ class AcpAgent:
         additional_directories: list[str] | None = None,
         mcp_servers: list[GivenServer] | None = None,
         **_more: object,
-    ) -> ForkSessionResponse:
+    ) -> schema.ForkSessionResponse:
         """Begin a session as a copy of a stored one."""
         opened = await self._program(cwd, mcp_servers)
         try:
@@ -240,21 +212,21 @@ class AcpAgent:
         session = self._add(opened.runtime.conversation.log.header.id, opened)
         options = await session.options()
         session.begin(opened.notices)
-        return ForkSessionResponse(
+        return schema.ForkSessionResponse(
             session_id=session.id, modes=session.modes, config_options=options
         )
 
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_more: object
-    ) -> ListSessionsResponse:
+    ) -> schema.ListSessionsResponse:
         """The stored sessions, newest first, of one folder or all."""
         found = self._store.list(Path(cwd) if cwd else None)
         start = int(cursor) if cursor and cursor.isdecimal() else 0
         page = found[start : start + _PAGE]
         more = str(start + _PAGE) if len(found) > start + _PAGE else None
-        return ListSessionsResponse(
+        return schema.ListSessionsResponse(
             sessions=[
-                SessionInfo(
+                schema.SessionInfo(
                     session_id=each.id,
                     cwd=str(each.cwd),
                     title=each.name or each.first_prompt or None,
@@ -269,16 +241,16 @@ class AcpAgent:
         self,
         session_id: str,
         prompt: list[
-            TextContentBlock
-            | ImageContentBlock
-            | AudioContentBlock
-            | ResourceContentBlock
-            | EmbeddedResourceContentBlock
+            schema.TextContentBlock
+            | schema.ImageContentBlock
+            | schema.AudioContentBlock
+            | schema.ResourceContentBlock
+            | schema.EmbeddedResourceContentBlock
         ],
         **_more: object,
-    ) -> PromptResponse:
+    ) -> schema.PromptResponse:
         """Run a message, or a slash command, to its end."""
-        return PromptResponse(stop_reason=await self._session(session_id).prompt(prompt))
+        return schema.PromptResponse(stop_reason=await self._session(session_id).prompt(prompt))
 
     async def cancel(self, session_id: str, **_more: object) -> None:
         """Stop the running work of a session."""
@@ -287,15 +259,15 @@ class AcpAgent:
 
     async def set_session_mode(
         self, session_id: str, mode_id: str, **_more: object
-    ) -> SetSessionModeResponse | None:
+    ) -> schema.SetSessionModeResponse | None:
         """Set the permission mode."""
         if not self._session(session_id).set_mode(mode_id):
             raise RequestError.invalid_params({"modeId": mode_id})
-        return SetSessionModeResponse()
+        return schema.SetSessionModeResponse()
 
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **_more: object
-    ) -> SetSessionConfigOptionResponse | None:
+    ) -> schema.SetSessionConfigOptionResponse | None:
         """Set the model or the thinking level."""
         session = self._session(session_id)
         try:
@@ -303,15 +275,17 @@ class AcpAgent:
                 raise RequestError.invalid_params({config_id: value})
         except AgentTuiError as error:
             raise _request_error(error) from error
-        return SetSessionConfigOptionResponse(config_options=await session.options())
+        return schema.SetSessionConfigOptionResponse(config_options=await session.options())
 
-    async def close_session(self, session_id: str, **_more: object) -> CloseSessionResponse | None:
+    async def close_session(
+        self, session_id: str, **_more: object
+    ) -> schema.CloseSessionResponse | None:
         """Stop a session's work and close it; its file stays."""
         session, opened = self._sessions.pop(session_id, (None, None))
         if session is not None and opened is not None:
             await session.aclose()
             await opened.close()
-        return CloseSessionResponse()
+        return schema.CloseSessionResponse()
 
     async def ext_method(self, method: str, params: dict[str, object]) -> dict[str, object]:
         """There are no extensions."""

@@ -7,17 +7,8 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
 
+from acp import schema
 from acp.helpers import text_block, tool_content, tool_diff_content
-from acp.schema import (
-    AudioContentBlock,
-    ContentToolCallContent,
-    EmbeddedResourceContentBlock,
-    FileEditToolCallContent,
-    ImageContentBlock,
-    ResourceContentBlock,
-    TextContentBlock,
-    TextResourceContents,
-)
 
 from agent_tui.events import ApprovalRequest
 from agent_tui.messages import ImageContent
@@ -26,13 +17,13 @@ from agent_tui.safe_paths import path_exists
 from agent_tui.safe_text import safe_text
 from agent_tui.tools.files.diffs import after_diff, before_diff, diffs_by_file
 
-CallContent: TypeAlias = ContentToolCallContent | FileEditToolCallContent
+CallContent: TypeAlias = schema.ContentToolCallContent | schema.FileEditToolCallContent
 PromptBlock: TypeAlias = (
-    TextContentBlock
-    | ImageContentBlock
-    | AudioContentBlock
-    | ResourceContentBlock
-    | EmbeddedResourceContentBlock
+    schema.TextContentBlock
+    | schema.ImageContentBlock
+    | schema.AudioContentBlock
+    | schema.ResourceContentBlock
+    | schema.EmbeddedResourceContentBlock
 )
 
 _MOST_FILE_BYTES = 1_000_000
@@ -52,7 +43,7 @@ def in_lines(text: str) -> str:
     return safe_text(text).replace("\n", "  \n")
 
 
-def output_of(text: str) -> ContentToolCallContent:
+def output_of(text: str) -> schema.ContentToolCallContent:
     """The output of a call."""
     return tool_content(text_block(fence(text)))
 
@@ -90,7 +81,7 @@ def title_of(request: ApprovalRequest) -> str:
 
 def _both(
     diff: str, cwd: Path, other_side: Callable[[str, str], str | None], *, is_made: bool
-) -> Iterator[FileEditToolCallContent]:
+) -> Iterator[schema.FileEditToolCallContent]:
     """Both sides of each file in `diff`; the side that is not on disk is computed."""
     for part in diffs_by_file(diff):
         path = cwd / part.name
@@ -119,14 +110,16 @@ def read_prompt(blocks: Sequence[PromptBlock]) -> tuple[str, tuple[ImageContent,
     images: list[ImageContent] = []
     for block in blocks:
         match block:
-            case TextContentBlock(text=text):
+            case schema.TextContentBlock(text=text):
                 parts.append(text)
-            case ImageContentBlock(data=data, mime_type=mime_type):
+            case schema.ImageContentBlock(data=data, mime_type=mime_type):
                 base64.b64decode(data, validate=True)
                 images.append(ImageContent(data=data, mime_type=mime_type))
-            case ResourceContentBlock(uri=uri, name=name):
+            case schema.ResourceContentBlock(uri=uri, name=name):
                 parts.append(_mention(uri, name))
-            case EmbeddedResourceContentBlock(resource=TextResourceContents(uri=uri, text=text)):
+            case schema.EmbeddedResourceContentBlock(
+                resource=schema.TextResourceContents(uri=uri, text=text)
+            ):
                 parts.append(f'<file path="{_path_of(uri) or uri}">\n{text}\n</file>')
             case _:
                 pass

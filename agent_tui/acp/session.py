@@ -4,21 +4,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias, TypeVar, get_args
 
-from acp import Client
-from acp.schema import (
-    AvailableCommand,
-    AvailableCommandInput,
-    AvailableCommandsUpdate,
-    ConfigOptionUpdate,
-    CurrentModeUpdate,
-    SessionConfigOptionBoolean,
-    SessionConfigOptionSelect,
-    SessionConfigSelectOption,
-    SessionMode,
-    SessionModeState,
-    StopReason,
-    UnstructuredCommandInput,
-)
+from acp import Client, schema
 
 from agent_tui.acp.contents import PromptBlock, read_prompt
 from agent_tui.acp.editor import EditorTexts, EditorTraits, Outbox
@@ -39,15 +25,17 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, ApprovalRequest, ApprovalRequested, TurnFinished
 from agent_tui.messages import ImageContent, ThinkingLevel
 
-ConfigOptions: TypeAlias = list[SessionConfigOptionSelect | SessionConfigOptionBoolean]
+ConfigOptions: TypeAlias = list[
+    schema.SessionConfigOptionSelect | schema.SessionConfigOptionBoolean
+]
 
 MODEL, THINKING = "model", "thinking"
 
 
-def modes_of(present: PermissionMode) -> SessionModeState:
+def modes_of(present: PermissionMode) -> schema.SessionModeState:
     """The permission modes and the present one."""
-    modes = [SessionMode(id=mode, name=mode, description=text) for mode, text in MODES]
-    return SessionModeState(current_mode_id=present, available_modes=modes)
+    modes = [schema.SessionMode(id=mode, name=mode, description=text) for mode, text in MODES]
+    return schema.SessionModeState(current_mode_id=present, available_modes=modes)
 
 
 def options_of(model: str, models: Iterable[str], thinking: ThinkingLevel) -> ConfigOptions:
@@ -60,34 +48,36 @@ def options_of(model: str, models: Iterable[str], thinking: ThinkingLevel) -> Co
     ]
 
 
-def commands_of(commands: Iterable[Command]) -> AvailableCommandsUpdate:
+def commands_of(commands: Iterable[Command]) -> schema.AvailableCommandsUpdate:
     """The slash commands."""
     told = [
-        AvailableCommand(
+        schema.AvailableCommand(
             name=each.name,
             description=each.description,
-            input=AvailableCommandInput(UnstructuredCommandInput(hint=each.argument_hint))
+            input=schema.AvailableCommandInput(
+                schema.UnstructuredCommandInput(hint=each.argument_hint)
+            )
             if each.argument_hint
             else None,
         )
         for each in commands
     ]
-    return AvailableCommandsUpdate(
+    return schema.AvailableCommandsUpdate(
         session_update="available_commands_update", available_commands=told
     )
 
 
 def _select(
     id: str, name: str, category: str, present: str, values: Sequence[str]
-) -> SessionConfigOptionSelect:
-    return SessionConfigOptionSelect.model_validate(
+) -> schema.SessionConfigOptionSelect:
+    return schema.SessionConfigOptionSelect.model_validate(
         {
             "id": id,
             "name": name,
             "category": category,
             "type": "select",
             "currentValue": present,
-            "options": [SessionConfigSelectOption(value=each, name=each) for each in values],
+            "options": [schema.SessionConfigSelectOption(value=each, name=each) for each in values],
         }
     )
 
@@ -165,7 +155,7 @@ class AcpSession:
         if conversation.todos:
             self._outbox.put(plan_of(conversation.todos))
 
-    async def prompt(self, blocks: Sequence[PromptBlock]) -> StopReason:
+    async def prompt(self, blocks: Sequence[PromptBlock]) -> schema.StopReason:
         """Run a message or a command; returns after all updates, errors included, are queued."""
         text, images = read_prompt(blocks)
         front = self._front
@@ -249,7 +239,7 @@ class AcpSession:
         return True
 
     @property
-    def modes(self) -> SessionModeState:
+    def modes(self) -> schema.SessionModeState:
         """The permission modes and the present one."""
         return modes_of(self.runtime.conversation.permissions.mode)
 
@@ -272,12 +262,14 @@ class AcpSession:
         self._told_choices = self._choices
         if mode != told_mode:
             self._outbox.put(
-                CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode)
+                schema.CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode)
             )
         if rest != told_rest:
             options = await self.options()
             self._outbox.put(
-                ConfigOptionUpdate(session_update="config_option_update", config_options=options)
+                schema.ConfigOptionUpdate(
+                    session_update="config_option_update", config_options=options
+                )
             )
 
     async def tell_commands(self) -> None:
@@ -335,7 +327,7 @@ class AcpSession:
             await ask_about_started(self._front)
 
 
-def _stop_reason(finished: TurnFinished | None) -> StopReason:
+def _stop_reason(finished: TurnFinished | None) -> schema.StopReason:
     match finished.outcome if finished is not None else "done":
         case "aborted":
             return "cancelled"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, cast, get_args
 
 from agent_tui.cli.arguments import Arguments, parse_arguments
 from agent_tui.cli.command_parser import subcommand_parser
-from agent_tui.cli.login.login import NAMES
-from agent_tui.cli.login.login import run_command as log_in
+from agent_tui.cli.login_command import NAMES
+from agent_tui.cli.login_command import run_command as log_in
 from agent_tui.errors import AgentTuiError
 from agent_tui.providers.accounts.table import ACCOUNTS
 

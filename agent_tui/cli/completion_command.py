@@ -1,14 +1,26 @@
-"""``agent-tui completion``: prints the script with which a shell completes the command line."""
+"""``agent-tui completion``: prints the script for a shell, and answers Tab in that shell.
+
+The script starts this program at each Tab, with the command line in the environment. argcomplete
+reads it and the parsers; `answer_shell` adds the other values.
+"""
 
 import argparse
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import cast
 
+import argcomplete
+from argcomplete.completers import BaseCompleter, DirectoriesCompleter, FilesCompleter
+from argcomplete.lexers import split_line
 from argcomplete.shell_integration import shellcode
 
+from agent_tui.cli.arguments import build_parser as build_main_parser
 from agent_tui.cli.command_parser import subcommand_parser
 from agent_tui.cli.output import write_text
+from agent_tui.cli.subcommands import SUBCOMMANDS
 from agent_tui.installation import COMMAND
+from agent_tui.safe_text import safe_text
 
 _SHELLS = ("bash", "zsh", "fish")
 _DESCRIPTION = "Print the completion script for your shell."
@@ -35,3 +47,146 @@ def run_command(argv: Sequence[str]) -> int:
     shell = cast(str, build_parser().parse_args(list(argv)).shell)
     write_text(shellcode([COMMAND], shell=shell))
     return 0
+
+
+_MOST_SESSIONS = 100
+_OF_LOCAL_MODELS = ("agent-tui models remove", "agent-tui models path")
+
+
+def answer_shell() -> None:
+    """Write the completions of the command line in ``COMP_LINE``, and end the process.
+
+    Asks nothing outside this machine.
+    """
+    line = os.environ["COMP_LINE"]
+    words = split_line(line, int(os.environ["COMP_POINT"]))[3]
+    # zsh sends the whole line, which may begin with other commands.
+    start = next((at for at, word in enumerate(words) if Path(word).name == COMMAND), 0)
+    parser = build_main_parser()
+    if subcommand := SUBCOMMANDS.get("".join(words[start + 1 : start + 2])):
+        parser = subcommand.load().build_parser()
+        start += 1
+    os.environ["_ARGCOMPLETE"] = str(start + 1)  # the word argcomplete takes for the program
+    argcomplete.autocomplete(
+        parser,
+        always_complete_options=False,
+        default_completer=_Values(is_first_word=len(words) == start + 1),
+    )
+
+
+class _Values(BaseCompleter):
+    """The values of an option or positional word whose parser lists no choices."""
+
+    def __init__(self, *, is_first_word: bool) -> None:
+        self._is_first_word = is_first_word
+
+    def __call__(
+        self,
+        *,
+        prefix: str,
+        action: argparse.Action,
+        parser: argparse.ArgumentParser,
+        parsed_args: argparse.Namespace,
+    ) -> Mapping[str, str]:
+        """The possible values, each with its meaning."""
+        found: Iterable[tuple[str, str]] = ()
+        match action.dest:
+            case "prompt":
+                if self._is_first_word:
+                    found = ((name, row.summary) for name, row in SUBCOMMANDS.items())
+            case "model" | "fallback_model":
+                found = _models()
+            case "name" if parser.prog in _OF_LOCAL_MODELS:
+                found = ((name.removeprefix("local/"), about) for name, about in _local_models())
+            case "session" | "resume":
+                found = (*_sessions(), *_files(prefix))
+            case "key":
+                found = _settings()
+            case "value":
+                found = _values(cast("str | None", parsed_args.key) or "")
+            case "cwd" | "session_dir" | "folder":
+                found = ((path, "") for path in DirectoriesCompleter()(prefix=prefix))
+            case _ if action.type is Path:
+                found = _files(prefix)
+            case _:
+                pass
+        return {
+            safe_text(value, keep_newlines=False): safe_text(about, keep_newlines=False)
+            for value, about in found
+        }
+
+
+def _files(prefix: str) -> Iterator[tuple[str, str]]:
+    yield from ((path, "") for path in FilesCompleter()(prefix=prefix))
+
+
+def _models() -> Iterator[tuple[str, str]]:
+    """Models on this machine and in the settings, then those of providers with a key."""
+    from agent_tui.cli.key_store import key_store
+    from agent_tui.cli.settings import read_settings
+    from agent_tui.providers.accounts.table import ACCOUNTS
+    from agent_tui.providers.keys import KEY_VARIABLES
+    from agent_tui.providers.table import FAMILIES, bundled_table
+
+    yield from _local_models()
+    yield from ((name, "in your settings") for name in read_settings(None).models)
+    table = bundled_table()
+    kept = key_store().places()
+    with_key = [
+        provider
+        for provider, variables in KEY_VARIABLES.items()
+        if provider in kept or any(os.environ.get(variable) for variable in variables)
+    ]
+    with_key += [one.provider for one in ACCOUNTS.values() if one.is_signed_in(os.environ)]
+    for provider in with_key or FAMILIES:
+        about = "" if with_key else "needs a key"
+        for name in sorted(filter(table.calls_tools, table.of_provider(provider))):
+            yield name, about
+
+
+def _local_models() -> Iterator[tuple[str, str]]:
+    from agent_tui import paths
+    from agent_tui.local_models.library import ModelLibrary
+
+    for model in ModelLibrary(paths.models_dir()).models():
+        yield f"local/{model.name}", "on this machine"
+
+
+def _sessions() -> Iterator[tuple[str, str]]:
+    from agent_tui.cli.folders import present_folder
+    from agent_tui.cli.settings import read_settings, session_root
+    from agent_tui.safe_text import printable_line
+    from agent_tui.sessions.store import SessionStore
+
+    store = SessionStore(session_root(read_settings(None)))
+    for found in store.list(present_folder())[:_MOST_SESSIONS]:
+        yield printable_line(found.id)[:8], printable_line(found.name or found.first_prompt, 60)
+
+
+def _settings() -> Iterator[tuple[str, str]]:
+    from agent_tui.cli.settings import read_settings
+    from agent_tui.config.specs import setting_specs
+
+    for spec in setting_specs(read_settings(None)):
+        yield spec.name, spec.description
+
+
+def _values(key: str) -> Iterator[tuple[str, str]]:
+    """The possible values of the setting `key`."""
+    from agent_tui.config.user_file import setting_named
+    from agent_tui.errors import ConfigError
+
+    try:
+        spec = setting_named(key)
+    except ConfigError:
+        return
+    if spec.kind == "switch":
+        yield from (("true", ""), ("false", ""))
+    elif spec.key == ("theme",):
+        from agent_tui.ui.theme.themes import theme_names
+
+        yield from ((name, "") for name in theme_names())
+    elif spec.key[-1] == "model":
+        yield from _models()
+    else:
+        yield from ((choice, "") for choice in spec.choices)

@@ -10,28 +10,29 @@ from pathlib import Path
 
 from agent_tui import paths
 from agent_tui.agent.consent import ConsentFile
+from agent_tui.agent.hooks.dispatcher import Hooks
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import conversation_services
 from agent_tui.atomic_files import remove_leftovers
 from agent_tui.cli.arguments import Arguments
-from agent_tui.cli.compact.debug_log import context_debug_log
 from agent_tui.cli.folders import (
     folder_trust,
     folders_to_add,
     instructions_not_obeyed,
     launch_folder,
 )
-from agent_tui.cli.login.keys import use_stored_keys
+from agent_tui.cli.key_store import use_stored_keys
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.cli.settings import (
     config_files_in_effect,
+    context_debug_log,
     session_root,
     settings_editor,
     usable_settings,
 )
 from agent_tui.cli.tool_services import (
     command_sandbox,
-    conversation_hooks,
+    hook_sources,
     tool_servers,
     unseen_by_commands,
     was_killed_in,
@@ -165,6 +166,7 @@ def compose(
 
     loaded = settings_in(None if arguments.is_demo else launch_cwd)
     settings = usable_settings(loaded)
+    own_settings = Settings() if arguments.is_demo else settings
     root = session_root(settings)
     # If the user named the folder of sessions, failing to write there is an error.
     may_go_without = arguments.keeps_session and not settings.session_dir
@@ -194,7 +196,7 @@ def compose(
         settings, os.environ, added, keeper=(keeper := ProcessKeeper(settings.max_processes))
     )
     servers = tool_servers(
-        Settings() if arguments.is_demo else settings,
+        own_settings,
         trust,
         keeper,
         environ=os.environ,
@@ -245,13 +247,11 @@ def compose(
     )
     services = replace(
         shared,
-        hooks=conversation_hooks(
-            Settings() if arguments.is_demo else settings,
-            trust,
+        hooks=Hooks(
+            hook_sources(own_settings, trust, [one.spec for one in plugins.of(HOOKS)]),
             keeper,
-            environ=shared.environ,
-            secrets=shared.secrets,
-            brought=[one.spec for one in plugins.of(HOOKS)],
+            shared.environ,
+            shared.secrets,
         ),
         allowed_checks=ConsentFile(paths.user_data_dir() / "goal-checks.json", "checks"),
         keeps_sessions=arguments.keeps_session and not unkept,

@@ -19,7 +19,7 @@ def run(argv: Sequence[str]) -> int:
     ensure_home()
     try:
         if "_ARGCOMPLETE" in os.environ:  # a shell requests completions
-            from agent_tui.cli.completions import answer_shell
+            from agent_tui.cli.completion_command import answer_shell
 
             answer_shell()
         if argv and (subcommand := SUBCOMMANDS.get(argv[0])) is not None:

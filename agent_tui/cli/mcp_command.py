@@ -1,17 +1,18 @@
-"""``agent-tui mcp``: lists MCP servers, and adds them to the user's settings."""
+"""``agent-tui mcp``: lists MCP servers, adds them to the user's settings, and logs in to them."""
 
 import argparse
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
-from typing import cast
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+from urllib.parse import urlsplit
 
 from pydantic import JsonValue, ValidationError
 
-from agent_tui.cli.browser import show_page
+from agent_tui.cli.browser import WAIT_S, Callback, listening_callback, show_page
 from agent_tui.cli.command_parser import subcommand_parser
-from agent_tui.cli.folders import present_folder, load_trust
-from agent_tui.cli.mcp_login import log_in
+from agent_tui.cli.folders import load_trust, present_folder
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import user_config_path
 from agent_tui.cli.tool_services import server_files, tokens_folder
@@ -19,11 +20,16 @@ from agent_tui.config import McpServerSettings, load_settings
 from agent_tui.config.specs import SettingSpec
 from agent_tui.config.user_file import UserConfigFile
 from agent_tui.errors import ConfigError, UsageError
+from agent_tui.installation import install_command
 from agent_tui.messages import JsonObject
 from agent_tui.safe_text import safe_text
 from agent_tui.secret_text import has_key
-from agent_tui.tools.mcp.oauth import token_file
+from agent_tui.tools.mcp.oauth import innermost_reason, oauth_provider, token_file
 from agent_tui.tools.mcp.spec import FoundServer, FoundServers, expand_variables, name_problem
+
+if TYPE_CHECKING:  # takes a second to import, and the extra may be missing
+    from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+
 
 _DESCRIPTION = """\
 Manage MCP servers: programs and URLs whose tools the model can call. Your
@@ -226,3 +232,58 @@ def _table(name: str) -> SettingSpec:
     """The settings table of the server `name`, for `UserConfigFile`."""
     key = ("mcp", "servers", name)
     return SettingSpec(key, "table", "", (), "", default=None, variable="")
+
+
+async def log_in(url: str, tokens: Path, show: Callable[[str], object]) -> None:
+    """Have the user grant access, and store the tokens.
+
+    Args:
+        url: The server's address.
+        tokens: The file to store them in. It must not exist: it could name a client with the port
+            of another login.
+        show: Opens a page for the user.
+
+    Raises:
+        UsageError: The login failed; says why.
+    """
+
+    async def redirect(page: str) -> None:
+        if urlsplit(page).scheme not in ("https", "http"):
+            raise UsageError(f"The server gave no login page that can be opened: {page[:100]}")
+        show(page)
+
+    try:
+        async with listening_callback() as callback, asyncio.timeout(WAIT_S):
+            await _connect(url, _provider(url, tokens, redirect, callback))
+    except ModuleNotFoundError as error:
+        raise UsageError("Logging in requires the package mcp.", install_command("mcp")) from error
+    except TimeoutError as error:
+        raise UsageError(f"The browser did not answer within {WAIT_S:g} s.") from error
+    except Exception as error:
+        raise UsageError(f"Login failed: {innermost_reason(error)}") from error
+
+
+def _provider(
+    url: str, tokens: Path, redirect: Callable[[str], Awaitable[None]], callback: Callback
+) -> "OAuthClientProvider":
+    from mcp.client.auth import AuthorizationCodeResult
+
+    async def code() -> "AuthorizationCodeResult":
+        brought = await callback.wait_for_values()
+        return AuthorizationCodeResult(
+            code=brought.get("code", ""), state=brought.get("state"), iss=brought.get("iss")
+        )
+
+    return oauth_provider(url, tokens, f"http://127.0.0.1:{callback.port}/callback", redirect, code)
+
+
+async def _connect(url: str, provider: "OAuthClientProvider") -> None:
+    import httpx2
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    async with (
+        httpx2.AsyncClient(auth=provider) as client,
+        Client(streamable_http_client(url, http_client=client)),
+    ):
+        pass

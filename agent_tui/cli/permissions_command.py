@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from agent_tui import paths
 from agent_tui.cli.command_parser import CommandParser, subcommand_parser
-from agent_tui.cli.folders import existing_folder, present_folder, load_trust
+from agent_tui.cli.folders import existing_folder, load_trust, present_folder
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import read_settings, session_root
 from agent_tui.cli.tool_services import command_sandbox, unseen_by_commands

@@ -5,9 +5,8 @@ from collections.abc import Callable
 
 from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
-from agent_tui.cli.compose import Program, compose, editor_of
+from agent_tui.cli.compose import Program, command_services, compose
 from agent_tui.cli.models.pull import BuiltInModel
-from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.accounts.device import Account, DeviceCode
 from agent_tui.providers.accounts.table import ACCOUNTS
@@ -46,18 +45,11 @@ def load_options(arguments: Arguments, trust: FolderTrust | None = None) -> UiOp
     runtime = program.runtime
     return UiOptions(
         runtime=runtime,
-        models=program.models.catalog,
+        services=command_services(arguments, program),
         keeps_model=program.keeps_model,
         warm=program.warm,
         close=program.aclose,
-        servers=program.servers,
-        plugins=program.plugins,
         settings=program.loaded.settings,
-        settings_editor=editor_of(
-            arguments,
-            runtime.services.trust,
-            lambda: None if arguments.is_demo else runtime.conversation.cwd,
-        ),
         problems=program.loaded.problems,
         notices=tuple(filter(None, (*program.notices, runtime.services.trust.problem))),
         first_prompt=arguments.prompt,
@@ -68,7 +60,6 @@ def load_options(arguments: Arguments, trust: FolderTrust | None = None) -> UiOp
         pull_first=arguments.is_local and not program.has_model,
         history_file=paths.project_dir(runtime.conversation.cwd) / "history.jsonl",
         onboarding_file=paths.user_data_dir() / "newcomer.json",
-        known_models=KnownModels(paths.user_data_dir() / "chosen_models.json"),
         session_dir=arguments.session_dir or "",
         welcome=_DEMO_WELCOME if arguments.is_demo else "",
         is_demo=arguments.is_demo,
@@ -94,7 +85,7 @@ def _wants_chooser(program: Program) -> bool:
 
 def _first_run(program: Program) -> FirstRun:
     async def sign_in(account: Account, show: Callable[[DeviceCode], object]) -> None:
-        from agent_tui.cli.login.login import sign_in_to
+        from agent_tui.cli.login_command import sign_in_to
 
         await sign_in_to(account, show)
 

@@ -1,6 +1,7 @@
 """Reads and changes the settings in force, for the command line and its subcommands."""
 
 import argparse
+import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from agent_tui.local_models.library import ModelLibrary
 from agent_tui.permissions.project_files import config_files
 from agent_tui.permissions.rules import parse_rule
 from agent_tui.permissions.trust import FolderTrust
+from agent_tui.providers.log_file import append_to_log
 
 _RULES = frozenset({"allow", "ask", "deny"})
 
@@ -143,7 +145,7 @@ def _why_no_theme(name: str) -> str:
 
 def _why_no_model(name: str) -> str:
     """What the program would say about the model at its next start; empty if it is fine."""
-    from agent_tui.cli.login.keys import use_stored_keys
+    from agent_tui.cli.key_store import use_stored_keys
     from agent_tui.cli.plugins import plugins_in_shell
     from agent_tui.commands.core.plugin_kinds import PROVIDERS
     from agent_tui.providers.catalog import ModelCatalog  # heavy and seldom needed
@@ -162,3 +164,28 @@ def _why_no_model(name: str) -> str:
     except ConfigError as error:
         return str(error)
     return ""
+
+
+_DEBUG_VARIABLE = "AGENT_TUI_DEBUG_CONTEXT"
+
+_LINES_AT_ONCE = 500
+"""Lines per log entry; an entry's size is limited, and a long session has more lines."""
+
+
+def context_debug_log(
+    environ: Mapping[str, str], log_path: Path
+) -> Callable[[Sequence[str]], None] | None:
+    """A function that writes decisions to `log_path`; None unless the variable is 1.
+
+    A log that cannot be written stops nothing.
+    """
+    if environ.get(_DEBUG_VARIABLE) != "1":
+        return None
+
+    def write(decisions: Sequence[str]) -> None:
+        with contextlib.suppress(OSError):
+            for start in range(0, len(decisions), _LINES_AT_ONCE):
+                some = decisions[start : start + _LINES_AT_ONCE]
+                append_to_log(log_path, "\n".join(f"context: {line}" for line in some))
+
+    return write

@@ -49,9 +49,9 @@ _ROWS = (
     Subcommand(
         "context", "print the messages a session would send to the model", "context_command"
     ),
-    Subcommand("compact", "compact a session into a new one", "compact.command"),
+    Subcommand("compact", "compact a session into a new one", "compact_command"),
     Subcommand("why", "explain why a line of a file is there", "why_command"),
-    Subcommand("config", "show and change settings", "config.command"),
+    Subcommand("config", "show and change settings", "config_command"),
     Subcommand(
         "permissions",
         "check what may run without asking; list or remove rules",
@@ -59,8 +59,8 @@ _ROWS = (
     ),
     Subcommand("trust", "list, add or remove trusted folders", "trust_command"),
     Subcommand("mcp", "list, add, remove or log in to MCP servers", "mcp_command"),
-    Subcommand("login", "sign in to an account or store a provider's key", "login.login"),
-    Subcommand("logout", "sign out of an account or delete a stored key", "login.logout"),
+    Subcommand("login", "sign in to an account or store a provider's key", "login_command"),
+    Subcommand("logout", "sign out of an account or delete a stored key", "logout_command"),
     Subcommand("acp", "run as an agent for an editor (Zed, JetBrains, Neovim ...)", "acp_command"),
     Subcommand("completion", "print the completion script for your shell", "completion_command"),
     Subcommand("events", "print the JSON Schema of stream-json", "events_command"),

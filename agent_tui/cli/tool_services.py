@@ -5,7 +5,6 @@ from pathlib import Path
 
 from agent_tui import paths
 from agent_tui.agent.consent import ConsentFile
-from agent_tui.agent.hooks.dispatcher import Hooks
 from agent_tui.agent.hooks.files import HookFiles, HookSpec
 from agent_tui.agent.server_files import ServerFiles
 from agent_tui.cli.settings import session_root, user_config_path
@@ -117,28 +116,6 @@ def tool_servers(
         ),
         wait_s=settings.mcp.wait_s,
     )
-
-
-def conversation_hooks(
-    settings: Settings,
-    trust: FolderTrust,
-    keeper: ProcessKeeper,
-    *,
-    environ: Mapping[str, str],
-    secrets: Sequence[str],
-    brought: Sequence[HookSpec] = (),
-) -> Hooks:
-    """The hooks of a run; nothing is read or started yet.
-
-    Args:
-        settings: Name the user's own hooks.
-        trust: Says whether a project's files may be opened.
-        keeper: Starts the hooks' processes.
-        environ: The environment for hooks: no keys.
-        secrets: Texts masked in what hooks say.
-        brought: The hooks of plugins.
-    """
-    return Hooks(hook_sources(settings, trust, brought), keeper, environ, secrets)
 
 
 def hook_sources(

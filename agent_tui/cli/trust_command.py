@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import cast
 
 from agent_tui.cli.command_parser import subcommand_parser
-from agent_tui.cli.folders import existing_folder, present_folder, load_trust
+from agent_tui.cli.folders import existing_folder, load_trust, present_folder
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.errors import ConfigError
 from agent_tui.permissions.trust import FolderTrust

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from agent_tui.cli.command_parser import subcommand_parser
-from agent_tui.cli.folders import present_folder, load_trust
+from agent_tui.cli.folders import load_trust, present_folder
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.plugins import plugins_in_shell
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root

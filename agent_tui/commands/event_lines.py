@@ -3,57 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
+from agent_tui import events
 from agent_tui.commands.context import warning_text
 from agent_tui.commands.core.short_words import count_text, short_time
 from agent_tui.durations import clock_time, elapsed, rounded
-from agent_tui.events import (
-    AgentEvent,
-    ApprovalRequested,
-    ApprovalResolved,
-    BashFinished,
-    BashStarted,
-    BranchSummaryProgress,
-    CompactionFailed,
-    CompactionFinished,
-    CompactionProgress,
-    CompactionStarted,
-    ContextChanged,
-    ContextWarning,
-    CutReplyDropped,
-    GoalChanged,
-    JobEnded,
-    JobStarted,
-    LimitWaitEnded,
-    LimitWaitStarted,
-    LoopAdvanced,
-    ModelChanged,
-    Notice,
-    PlanHandedOver,
-    QueueChanged,
-    ReplyAwaited,
-    ReplyDiscarded,
-    ReplyFinished,
-    ReplyStarted,
-    RetryScheduled,
-    ScopeEntered,
-    ScopeLeft,
-    ScopeProgress,
-    SessionChanged,
-    TextDelta,
-    TextPinned,
-    ThinkingDelta,
-    TodosChanged,
-    ToolCallDelta,
-    ToolFinished,
-    ToolOutputDelta,
-    ToolStarted,
-    TotalsChanged,
-    TurnFinished,
-    TurnRecorded,
-    TurnStarted,
-    UserMessageAdded,
-    WentBack,
-)
 from agent_tui.messages import Todo, TurnFacts
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.replay.changes import MADE_WITHOUT_MODEL
@@ -65,7 +18,7 @@ _MOST_NAMED = 5
 """Most changed files of a turn that are named."""
 
 
-def event_line(event: AgentEvent) -> str:
+def event_line(event: events.AgentEvent) -> str:
     """A sentence or two about `event` for the user.
 
     Returns:
@@ -74,72 +27,86 @@ def event_line(event: AgentEvent) -> str:
         calls, questions, the end of a turn).
     """
     match event:
-        case Notice(text=text) | CompactionFailed(text):
+        case events.Notice(text=text) | events.CompactionFailed(text):
             return text
-        case RetryScheduled(attempt, most, delay_s, reason):
+        case events.RetryScheduled(attempt, most, delay_s, reason):
             return f"{reason} {_next_try(attempt, most, delay_s)}"
-        case LimitWaitStarted(wait_s=wait_s):
+        case events.LimitWaitStarted(wait_s=wait_s):
             return f"{limit_wait_reason(event)} Continuing in {rounded(wait_s)}."
-        case LimitWaitEnded(reason=reason, waited_s=waited_s):
+        case events.LimitWaitEnded(reason=reason, waited_s=waited_s):
             return f"{reason} Continuing after {rounded(waited_s)}."
-        case ReplyDiscarded(was_shown=True):
+        case events.ReplyDiscarded(was_shown=True):
             return "The reply is starting over; disregard the text so far."
-        case ReplyAwaited(waited_s, is_alive):
+        case events.ReplyAwaited(waited_s, is_alive):
             return waiting_line(waited_s, is_alive=is_alive)
-        case ContextWarning(level=level, compacts_at=compacts_at):
+        case events.ContextWarning(level=level, compacts_at=compacts_at):
             return warning_text(event) if level == "warn" or not compacts_at else ""
-        case CompactionStarted(tokens_before=before):
+        case events.CompactionStarted(tokens_before=before):
             return f"Compacting {before:,} tokens."
-        case CompactionFinished(
+        case events.CompactionFinished(
             tokens_before=before, tokens_after=after, note=note, is_fallback=is_fallback
         ):
             return compaction_line(before, after, note, is_fallback=is_fallback)
-        case TextPinned(pin=pin, is_changed=is_changed):
+        case events.TextPinned(pin=pin, is_changed=is_changed):
             return f"{printable_line(pinned_line(pin, is_changed=is_changed))}."
-        case JobEnded(job):
+        case events.JobEnded(job):
             return printable_line(ended_line(job))
-        case LoopAdvanced(number=number, count=count):
+        case events.LoopAdvanced(number=number, count=count):
             return f"Round {number} of {count}."
-        case GoalChanged(ending="met" | "stopped", reason=reason):
+        case events.GoalChanged(ending="met" | "stopped", reason=reason):
             return reason
-        case GoalChanged(ending=""):
+        case events.GoalChanged(ending=""):
             return f"{goal_line(event)}."
-        case GoalChanged():
+        case events.GoalChanged():
             return ""  # the end of the turn says why
-        case ScopeEntered(label=label):
+        case events.ScopeEntered(label=label):
             return f"Started: {label}."
-        case ScopeLeft(label=label):
+        case events.ScopeLeft(label=label):
             return f"Finished: {label}."
-        case SessionChanged():
+        case events.SessionChanged():
             return _session(event)
-        case TurnRecorded(facts=facts):
+        case events.TurnRecorded(facts=facts):
             took, changed = _turn_facts(facts, _MOST_NAMED)
             told = "; ".join(filter(None, (took and f"took {took}", changed)))
             return f"{told[:1].upper()}{told[1:]}."
-        case WentBack(text=text):
+        case events.WentBack(text=text):
             taken_back = f" Undone: {printable_line(text)}" if text.strip() else ""
             return f"Back at an earlier message.{taken_back}"
-        case TurnStarted() | TurnFinished() | UserMessageAdded() | ApprovalRequested():
-            return ""
-        case ReplyStarted() | ReplyFinished() | ReplyDiscarded() | TextDelta() | ThinkingDelta():
-            return ""
-        case ToolCallDelta() | ToolStarted() | ToolOutputDelta() | ToolFinished():
-            return ""
-        case BashStarted() | BashFinished() | ApprovalResolved() | JobStarted():
-            return ""
-        case CompactionProgress() | ScopeProgress() | BranchSummaryProgress():
-            return ""
-        case QueueChanged() | ContextChanged() | TotalsChanged() | ModelChanged():
-            return ""
-        case CutReplyDropped():
-            return ""
-        case TodosChanged() | PlanHandedOver():
+        case (
+            events.TurnStarted()
+            | events.TurnFinished()
+            | events.UserMessageAdded()
+            | events.ApprovalRequested()
+            | events.ReplyStarted()
+            | events.ReplyFinished()
+            | events.ReplyDiscarded()
+            | events.TextDelta()
+            | events.ThinkingDelta()
+            | events.ToolCallDelta()
+            | events.ToolStarted()
+            | events.ToolOutputDelta()
+            | events.ToolFinished()
+            | events.BashStarted()
+            | events.BashFinished()
+            | events.ApprovalResolved()
+            | events.JobStarted()
+            | events.CompactionProgress()
+            | events.ScopeProgress()
+            | events.BranchSummaryProgress()
+            | events.QueueChanged()
+            | events.ContextChanged()
+            | events.TotalsChanged()
+            | events.ModelChanged()
+            | events.CutReplyDropped()
+            | events.TodosChanged()
+            | events.PlanHandedOver()
+        ):
             return ""
         case _:
             assert_never(event)
 
 
-def limit_wait_reason(event: LimitWaitStarted) -> str:
+def limit_wait_reason(event: events.LimitWaitStarted) -> str:
     """Why the turn waits, and until when by the local clock."""
     ends = "It resets at" if event.is_reset else "Next try at"
     return f"{event.reason} {ends} {clock_time(event.until_s, event.until_s - event.wait_s)}."
@@ -157,7 +124,7 @@ def waiting_line(waited_s: float, *, is_alive: bool) -> str:
     return f"No data from the model's server for {elapsed(waited_s)}. Still waiting."
 
 
-def goal_line(event: GoalChanged) -> str:
+def goal_line(event: events.GoalChanged) -> str:
     """How far a goal is: ``goal 2 of 3 checks · 14 turns · $1.20``."""
     facts = [f"{event.passed} of {count_text(event.checks, 'check')}" if event.checks else ""]
     facts += [count_text(event.turns, "turn") if event.turns else ""]
@@ -171,7 +138,7 @@ class RetryLines:
     def __init__(self) -> None:
         self._reason = ""
 
-    def line(self, event: RetryScheduled) -> str:
+    def line(self, event: events.RetryScheduled) -> str:
         """The line for `event`, given those before it."""
         is_told = event.attempt > 1 and event.reason == self._reason
         self._reason = event.reason
@@ -180,7 +147,7 @@ class RetryLines:
         return event_line(event)
 
 
-def retry_line(event: RetryScheduled) -> str:
+def retry_line(event: events.RetryScheduled) -> str:
     """The same with the reason last, for lines that may be too short for it."""
     next_try = _next_try(event.attempt, event.max_attempts, event.delay_s)
     return f"{next_try} {event.reason}"
@@ -191,7 +158,7 @@ def _next_try(attempt: int, most: int, delay_s: float) -> str:
     return f"Retrying in {rounded(delay_s)} ({attempt + 1} of {most + 1})."
 
 
-def turn_end_line(event: TurnFinished) -> str:
+def turn_end_line(event: events.TurnFinished) -> str:
     """Why a turn ended, and how to continue; empty for a normal end."""
     match event.outcome:
         case "error":
@@ -242,7 +209,7 @@ def compaction_line(before: int, after: int, note: str, *, is_fallback: bool) ->
     return f"Context compacted from {before:,} to {after:,} tokens. {note}".strip()
 
 
-def _session(event: SessionChanged) -> str:
+def _session(event: events.SessionChanged) -> str:
     match event.reason:
         case "new":
             return "New session started. The previous one is kept."
@@ -268,31 +235,31 @@ class RepeatFilter:
         self._held = ""
         self._has_spoken = False
 
-    def of(self, event: AgentEvent) -> Iterator[AgentEvent]:
+    def of(self, event: events.AgentEvent) -> Iterator[events.AgentEvent]:
         """The events to show instead of `event`."""
         match event:
-            case TurnStarted():
+            case events.TurnStarted():
                 self._parts.clear()
                 yield event
-            case ReplyStarted():
+            case events.ReplyStarted():
                 self._held, self._has_spoken = "", False
                 yield event
-            case TextDelta(text):
+            case events.TextDelta(text):
                 if words := self._new_words(text):
-                    yield TextDelta(words)
-            case CutReplyDropped():
+                    yield events.TextDelta(words)
+            case events.CutReplyDropped():
                 pass
-            case ReplyFinished(message=message) if message.stop_reason == "error":
+            case events.ReplyFinished(message=message) if message.stop_reason == "error":
                 self._parts.append(message.text)
                 yield event
-            case ReplyFinished():
+            case events.ReplyFinished():
                 held = "" if self._has_spoken else _without_spaces(self._held)
                 if held and held not in self._said:
-                    yield TextDelta(self._held)
+                    yield events.TextDelta(self._held)
                 self._parts.clear()
                 yield event
-            case ReplyDiscarded(was_shown):
-                yield ReplyDiscarded(was_shown and self._has_spoken)
+            case events.ReplyDiscarded(was_shown):
+                yield events.ReplyDiscarded(was_shown and self._has_spoken)
             case _:
                 yield event
 

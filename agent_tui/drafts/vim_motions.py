@@ -112,7 +112,7 @@ def find_in_line(text: str, at: int, how: str, letter: str, *, again: bool) -> i
 def goal_of(text: str, at: int, motion: str, count: int | None) -> MotionGoal | None:
     """The goal of a motion without a letter; None if it has none.
 
-    ``j`` and ``k``, which keep a column, use `lines_away`; ``f`` and the like `found_in_line`.
+    ``j`` and ``k``, which keep a column, use `lines_away`; ``f`` and the like `find_in_line`.
     """
     times = count or 1
     match motion:

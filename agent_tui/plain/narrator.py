@@ -2,6 +2,7 @@
 
 from typing import TypeAlias, assert_never
 
+from agent_tui import events
 from agent_tui.attachments import without_attachments
 from agent_tui.commands.command_output import CommandOutput, command_output, excerpt, excerpt_lines
 from agent_tui.commands.event_lines import (
@@ -11,42 +12,18 @@ from agent_tui.commands.event_lines import (
     plan_steps,
     turn_end_line,
 )
-from agent_tui.events import (
-    AgentEvent,
-    ApprovalRequested,
-    ApprovalResolved,
-    BashFinished,
-    BashStarted,
-    BranchSummaryProgress,
-    CompactionProgress,
-    ReplyDiscarded,
-    ReplyFinished,
-    ReplyStarted,
-    RetryScheduled,
-    ScopeProgress,
-    TextDelta,
-    ThinkingDelta,
-    TodosChanged,
-    ToolCallDelta,
-    ToolFinished,
-    ToolOutputDelta,
-    ToolStarted,
-    TurnFinished,
-    TurnStarted,
-    UserMessageAdded,
-)
 from agent_tui.messages import Todo, ToolResultMessage
 from agent_tui.plain.voice import WAITING, LineWriter, Progress, Voice, diff_words
 from agent_tui.safe_text import printable_line, safe_output
 
 ToolEvent: TypeAlias = (
-    ToolStarted
-    | ToolOutputDelta
-    | ToolFinished
-    | BashStarted
-    | BashFinished
-    | ApprovalRequested
-    | ApprovalResolved
+    events.ToolStarted
+    | events.ToolOutputDelta
+    | events.ToolFinished
+    | events.BashStarted
+    | events.BashFinished
+    | events.ApprovalRequested
+    | events.ApprovalResolved
 )
 
 _OUTCOME_CHARS = 120
@@ -79,29 +56,29 @@ class ToolNarrator:
     def tell(self, event: ToolEvent) -> None:
         """Write the lines for `event`."""
         match event:
-            case ToolStarted(call_id, name, _, title):
+            case events.ToolStarted(call_id, name, _, title):
                 self._titles[call_id] = title
                 self._output_chars = 0
                 self._progress.doing(f"Running {name}: {printable_line(title)}")
-            case BashStarted(call_id):
+            case events.BashStarted(call_id):
                 self._own_command, self._own_output = call_id, ""
                 self._progress.doing("Running your command.")
-            case ToolOutputDelta():
+            case events.ToolOutputDelta():
                 self._output(event)
-            case ToolFinished():
+            case events.ToolFinished():
                 self._end_tool(event)
-            case BashFinished():
+            case events.BashFinished():
                 self._end_bash(event)
-            case ApprovalRequested(request):
+            case events.ApprovalRequested(request):
                 self._voice.end()
                 if request.body_kind == "diff":
                     self._shown_diffs.add(request.call_id)
-            case ApprovalResolved():
+            case events.ApprovalResolved():
                 pass
             case _:
                 assert_never(event)
 
-    def _output(self, event: ToolOutputDelta) -> None:
+    def _output(self, event: events.ToolOutputDelta) -> None:
         """Write the user's command output as it arrives; of a tool's only count it."""
         if event.call_id == self._own_command:
             *lines, self._own_output = (self._own_output + event.text).split("\n")
@@ -111,7 +88,7 @@ class ToolNarrator:
         title = printable_line(self._titles.get(event.call_id, "a tool"))
         self._progress.doing(f"Running {title}: {self._output_chars:,} characters of output")
 
-    def _end_tool(self, event: ToolFinished) -> None:
+    def _end_tool(self, event: events.ToolFinished) -> None:
         message, details = event.message, event.message.tool_details
         title = self._titles.pop(event.call_id, "")
         self.last_output = message.text
@@ -125,7 +102,7 @@ class ToolNarrator:
             self._voice.say(*(f"    {line}" for line in diff_words(details.diff)))
         self._progress.doing(WAITING)
 
-    def _end_bash(self, event: BashFinished) -> None:
+    def _end_bash(self, event: events.BashFinished) -> None:
         message = event.message
         self.last_output = message.output
         if self._own_output:
@@ -205,50 +182,55 @@ class Narrator:
         if not self._voice.is_speaking and (text := self._progress.due()):
             self._lines.line(text)
 
-    def tell(self, event: AgentEvent) -> None:
+    def tell(self, event: events.AgentEvent) -> None:
         """Write the lines for `event`."""
         for one in self._once.of(event):
             self._tell(one)
 
-    def _tell(self, event: AgentEvent) -> None:
+    def _tell(self, event: events.AgentEvent) -> None:
         match event:
-            case TurnStarted() | ReplyStarted():
+            case events.TurnStarted() | events.ReplyStarted():
                 self._progress.doing(WAITING)
                 self._thought_chars = 0
-            case UserMessageAdded():
+            case events.UserMessageAdded():
                 self._user_message(event)
-            case TextDelta():
+            case events.TextDelta():
                 self._voice.speak(ME, event.text)
-            case ThinkingDelta():
+            case events.ThinkingDelta():
                 self._think(event.text)
-            case ToolCallDelta():
+            case events.ToolCallDelta():
                 self._progress.doing(f"Preparing {event.name}: {event.argument_chars:,} characters")
-            case ReplyFinished():
+            case events.ReplyFinished():
                 self._voice.end()
-            case ReplyDiscarded():
+            case events.ReplyDiscarded():
                 self._voice.end()
                 self._say(event_line(event))
-            case ToolStarted() | ToolOutputDelta() | ToolFinished() | BashStarted():
+            case (
+                events.ToolStarted()
+                | events.ToolOutputDelta()
+                | events.ToolFinished()
+                | events.BashStarted()
+            ):
                 self._tools.tell(event)
-            case BashFinished() | ApprovalRequested() | ApprovalResolved():
+            case events.BashFinished() | events.ApprovalRequested() | events.ApprovalResolved():
                 self._tools.tell(event)
-            case TodosChanged():
+            case events.TodosChanged():
                 self._plan(event.todos)
-            case CompactionProgress():
+            case events.CompactionProgress():
                 self._progress.doing(
                     _progress_text(f"Compacting: {event.phase}", event.summary_chars)
                 )
-            case BranchSummaryProgress():
+            case events.BranchSummaryProgress():
                 self._progress.doing(
                     _progress_text(f"Summarising: {event.phase}", event.summary_chars)
                 )
-            case ScopeProgress():
+            case events.ScopeProgress():
                 self._progress.doing(
                     _progress_text(f"Summarising: {event.phase}", event.summary_chars)
                 )
-            case TurnFinished():
+            case events.TurnFinished():
                 self._say(turn_end_line(event))
-            case RetryScheduled():
+            case events.RetryScheduled():
                 self._say(self._retries.line(event))
             case _:
                 self._say(event_line(event))
@@ -257,7 +239,7 @@ class Narrator:
         if text:
             self._voice.say(text)
 
-    def _user_message(self, event: UserMessageAdded) -> None:
+    def _user_message(self, event: events.UserMessageAdded) -> None:
         text = without_attachments(event.text)
         if text != self._typed:
             self._voice.say(f"You: {text}")

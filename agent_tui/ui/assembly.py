@@ -79,10 +79,10 @@ def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> Loade
     view = EventView(options, widgets, StatusView(window, options, widgets))
     turns = TurnRunner(options.runtime, view, window.start_work, view.give_back)
     setup = ModelSetup(window, options, view)
-    registry = load_commands(options.plugins)
+    registry = load_commands(options.services.plugins)
     front = ScreenFront(window, options, view, turns, registry, setup)
     prompt_files = PromptFileCommands(
-        registry, options.runtime, lambda text: view.say(text, "warning"), options.servers
+        registry, options.runtime, lambda text: view.say(text, "warning"), options.services.servers
     )
     sources = _prompt_sources(options, registry, front, prompt_files)
 
@@ -110,7 +110,7 @@ def _prompt_sources(
     prompt_files: PromptFileCommands,
 ) -> PromptSources:
     """The sources of the prompt's completions, and its history."""
-    runtime = options.runtime
+    runtime, servers = options.runtime, options.services.servers
 
     def completions(name: str) -> Completions | Awaitable[Completions]:
         command = registry.find(name)
@@ -124,6 +124,6 @@ def _prompt_sources(
         FileIndex(lambda: runtime.conversation.cwd, relative_files, options.clock),
         PromptHistory(options.history_file),
         lambda: image_refusal(runtime.conversation.model_info),
-        resources=options.servers.resource_choices if options.servers else no_resources,
+        resources=servers.resource_choices if servers else no_resources,
         look_for_commands=prompt_files.refresh,
     )

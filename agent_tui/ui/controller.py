@@ -126,12 +126,12 @@ class Controller:
         options = self.options
         self.front.warm_up()
         self.runtime.listen_to_jobs(lambda event: self.front.show_events((event,)))
-        if options.servers is not None:
+        if (servers := options.services.servers) is not None:
             from agent_tui.commands.core.forms import form_filler
 
-            options.servers.let_answer(form_filler(self.front))
-            options.servers.listen(lambda text: self._view.say(text, "warning"))
-            options.servers.start(self.runtime.conversation.cwd)
+            servers.let_answer(form_filler(self.front))
+            servers.listen(lambda text: self._view.say(text, "warning"))
+            servers.start(self.runtime.conversation.cwd)
         opens_another = bool(options.resume) or options.opens_picker
         if not options.resume:
             self._view.redraw()

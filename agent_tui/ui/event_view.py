@@ -5,59 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from agent_tui import events
 from agent_tui.attachments import without_attachments
 from agent_tui.commands.context import warning_text
 from agent_tui.commands.core.front import Level
 from agent_tui.commands.event_lines import event_line, limit_wait_reason
 from agent_tui.drafts.draft import Draft
-from agent_tui.events import (
-    AgentEvent,
-    ApprovalRequested,
-    ApprovalResolved,
-    BashFinished,
-    BashStarted,
-    BranchSummaryProgress,
-    CompactionFailed,
-    CompactionFinished,
-    CompactionProgress,
-    CompactionStarted,
-    ContextChanged,
-    ContextWarning,
-    CutReplyDropped,
-    GoalChanged,
-    JobEnded,
-    JobStarted,
-    LimitWaitEnded,
-    LimitWaitStarted,
-    LoopAdvanced,
-    ModelChanged,
-    Notice,
-    PlanHandedOver,
-    QueueChanged,
-    ReplyAwaited,
-    ReplyDiscarded,
-    ReplyFinished,
-    ReplyStarted,
-    RetryScheduled,
-    ScopeEntered,
-    ScopeLeft,
-    ScopeProgress,
-    SessionChanged,
-    TextDelta,
-    TextPinned,
-    ThinkingDelta,
-    TodosChanged,
-    ToolCallDelta,
-    ToolFinished,
-    ToolOutputDelta,
-    ToolStarted,
-    TotalsChanged,
-    TurnFinished,
-    TurnRecorded,
-    TurnStarted,
-    UserMessageAdded,
-    WentBack,
-)
 from agent_tui.messages import Todo, UserMessage
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.lineage.joined import kept_behind
@@ -128,120 +81,120 @@ class EventView:
         self.earlier = EarlierChat(widgets.transcript, options.runtime.past)
         self.last_outcome = ""
 
-    def show(self, event: AgentEvent) -> None:
+    def show(self, event: events.AgentEvent) -> None:
         """Change the screen for `event`."""
         chat = self.widgets.transcript
         match event:
-            case TurnStarted():
+            case events.TurnStarted():
                 self._work("Waiting for the model")
-            case UserMessageAdded():
+            case events.UserMessageAdded():
                 chat.append(self._user_block(event))
-            case ReplyStarted():
+            case events.ReplyStarted():
                 chat.start_reply()
                 self._work("Waiting for the model")
-            case ReplyAwaited():
+            case events.ReplyAwaited():
                 self._await(event)
-            case TextDelta():
+            case events.TextDelta():
                 chat.stream_text(event.text)
                 self._relabel("Writing", len(event.text))
-            case ThinkingDelta():
+            case events.ThinkingDelta():
                 chat.stream_thinking(event.text)
                 self._relabel("Thinking", len(event.text))
-            case ToolCallDelta():
+            case events.ToolCallDelta():
                 self._relabel(f"Preparing {event.name}", 0)
-            case ReplyFinished():
+            case events.ReplyFinished():
                 self._end_reply(event)
-            case CutReplyDropped(entry_ids=entry_ids):
+            case events.CutReplyDropped(entry_ids=entry_ids):
                 for entry_id in entry_ids:
                     for place in self._cut_parts.pop(entry_id, ()):
                         chat.remove_block(place)
-            case ReplyDiscarded():
+            case events.ReplyDiscarded():
                 chat.discard_reply()
-            case ToolStarted():
+            case events.ToolStarted():
                 has_title = event.title != event.name  # a call that is refused immediately has none
                 title = event.title if has_title else call_title(event.name, event.arguments)
                 self._begin(ToolBlock(event.call_id, event.name, title))
                 self._relabel(f"Running {event.name}", 0)
-            case ToolOutputDelta():
+            case events.ToolOutputDelta():
                 chat.append_tool_output(event.call_id, event.text, event.skipped_lines)
-            case ToolFinished():
+            case events.ToolFinished():
                 self._end_tool(event)
-            case BashStarted():
+            case events.BashStarted():
                 self._begin(BashBlock(event.call_id, event.command))
                 self._work("Running your command")
-            case BashFinished():
+            case events.BashFinished():
                 self._end_bash(event)
-            case ApprovalRequested():
+            case events.ApprovalRequested():
                 self._asked[event.request.id] = event.request.call_id
                 self.widgets.plan.make_room("line")
                 self.widgets.approval.open(event.request)
                 self._pause()
-            case ApprovalResolved():
+            case events.ApprovalResolved():
                 self._resolve(event)
-            case RetryScheduled():
+            case events.RetryScheduled():
                 self._retry(event)
-            case LimitWaitStarted():
+            case events.LimitWaitStarted():
                 self._wait_for_limit(event)
-            case LimitWaitEnded():
+            case events.LimitWaitEnded():
                 chat.append(NoticeBlock("info", event_line(event)))
                 self._work("Waiting for the model")
-            case ContextWarning():
+            case events.ContextWarning():
                 self._warn(event)
-            case QueueChanged():
+            case events.QueueChanged():
                 self.widgets.queue.show(event.texts)
-            case TodosChanged():
+            case events.TodosChanged():
                 self._plan = event.todos
                 self.widgets.plan.show(event.todos)
-            case JobStarted() | PlanHandedOver():
+            case events.JobStarted() | events.PlanHandedOver():
                 pass  # the bar counts them, and the plan is asked about
-            case TextPinned(pin=pin, is_changed=is_changed):
+            case events.TextPinned(pin=pin, is_changed=is_changed):
                 line = pinned_line(pin, is_changed=is_changed)
                 chat.append(NoticeBlock("info", line, "file"))
-            case JobEnded():
+            case events.JobEnded():
                 chat.append(NoticeBlock("info", ended_line(event.job), "job"))
-            case CompactionStarted():
+            case events.CompactionStarted():
                 self._work(f"Compacting {event.tokens_before:,} tokens")
-            case CompactionProgress():
+            case events.CompactionProgress():
                 self._progress(f"Compacting: {event.phase}", event.summary_chars)
-            case CompactionFinished():
+            case events.CompactionFinished():
                 chat.append(compaction_block(event))
-            case CompactionFailed():
+            case events.CompactionFailed():
                 chat.tell(NoticeBlock("warning", event.message))
-            case BranchSummaryProgress():
+            case events.BranchSummaryProgress():
                 self._progress(f"Leaving the branch: {event.phase}", event.summary_chars)
-            case LoopAdvanced():
+            case events.LoopAdvanced():
                 self._round = f"loop {event.number}/{event.count}"
                 self._work("Waiting for the model")
-            case GoalChanged(ending=ending):
+            case events.GoalChanged(ending=ending):
                 self.widgets.goal.show(event)
                 if ending in ("met", "stopped"):  # otherwise the end of the turn says why
                     chat.append(NoticeBlock("info", event.reason))
-            case ScopeEntered():
+            case events.ScopeEntered():
                 chat.append(scope_start_block(event.label))
-            case ScopeProgress():
+            case events.ScopeProgress():
                 self._progress(f"Summarising: {event.phase}", event.summary_chars)
-            case ScopeLeft():
+            case events.ScopeLeft():
                 for block in scope_end_blocks(event):
                     chat.append(block)
-            case SessionChanged():
+            case events.SessionChanged():
                 self._session(event)
-            case WentBack():
+            case events.WentBack():
                 self._go_back(event)
-            case Notice():
+            case events.Notice():
                 chat.tell(NoticeBlock(event.level, event.text, event.about))
                 self.status.refresh()  # it may report another mode
-            case TurnRecorded():
+            case events.TurnRecorded():
                 chat.append(TurnBlock(event.facts))
-            case TurnFinished():
+            case events.TurnFinished():
                 self._finish(event)
-            case ContextChanged() | TotalsChanged() | ModelChanged():
+            case events.ContextChanged() | events.TotalsChanged() | events.ModelChanged():
                 self.status.refresh()
             case _:
                 assert_never(event)
         self.status.follow(event)
         self.widgets.tour.follow(event)
 
-    def _user_block(self, event: UserMessageAdded) -> UserBlock:
+    def _user_block(self, event: events.UserMessageAdded) -> UserBlock:
         if event.image_count:
             for entry in reversed(self._runtime.conversation.log.entries):
                 match entry:
@@ -288,7 +241,7 @@ class EventView:
 
     def say(self, text: str, level: Level = "info") -> None:
         """Put one line into the chat."""
-        self.show(Notice(level, text))
+        self.show(events.Notice(level, text))
 
     @contextmanager
     def loading(self, label: str) -> Generator[None]:
@@ -385,7 +338,7 @@ class EventView:
                 )
             )
 
-    def _await(self, event: ReplyAwaited) -> None:
+    def _await(self, event: events.ReplyAwaited) -> None:
         """Show for how long a reply is awaited, and whether the server is working.
 
         Waiting for a helper is shown below its call instead.
@@ -403,7 +356,7 @@ class EventView:
         if (state := self.widgets.activity.state) is not None:
             self.widgets.activity.show(state.with_pause(self._clock()))
 
-    def _end_reply(self, event: ReplyFinished) -> None:
+    def _end_reply(self, event: events.ReplyFinished) -> None:
         """Finish a reply; an error is reported with the retry, or at the end of the turn."""
         stop = event.message.stop_reason
         places = self.widgets.transcript.finish_reply("" if stop == "error" else REPLY_MARKS[stop])
@@ -416,7 +369,7 @@ class EventView:
         place = self.widgets.transcript.append(block)
         self._running[block.call_id] = _Running(place, block)
 
-    def _end_tool(self, event: ToolFinished) -> None:
+    def _end_tool(self, event: events.ToolFinished) -> None:
         running = self._running.pop(event.call_id, None)
         if running is None or not isinstance(running.block, ToolBlock):
             return
@@ -430,12 +383,12 @@ class EventView:
             ]
             self._work(f"Running {others[-1]}" if others else "Waiting for the model")
 
-    def _end_bash(self, event: BashFinished) -> None:
+    def _end_bash(self, event: events.BashFinished) -> None:
         running = self._running.pop(event.call_id, None)
         if running is not None:
             self.widgets.transcript.replace(running.place, bash_block(event.call_id, event.message))
 
-    def _resolve(self, event: ApprovalResolved) -> None:
+    def _resolve(self, event: events.ApprovalResolved) -> None:
         running = self._running.get(self._asked.pop(event.request_id, ""))
         if running is not None and isinstance(running.block, ToolBlock):
             self._relabel(f"Running {running.block.name}", 0)
@@ -444,21 +397,21 @@ class EventView:
         self.widgets.approval.resolve(event.request_id)
         self.widgets.plan.make_room("line" if self.widgets.approval.request else "steps")
 
-    def _retry(self, event: RetryScheduled) -> None:
+    def _retry(self, event: events.RetryScheduled) -> None:
         self._work(f"Try {event.attempt + 1} of {event.max_attempts + 1}")
         state = self.widgets.activity.state
         if state is not None:
             until = self._clock() + event.delay_s
             self.widgets.activity.show(replace(state, until=until, detail=event.reason))
 
-    def _wait_for_limit(self, event: LimitWaitStarted) -> None:
+    def _wait_for_limit(self, event: events.LimitWaitStarted) -> None:
         self._work("Continuing" if event.is_reset else "Trying again")
         state = self.widgets.activity.state
         if state is not None:
             detail = limit_wait_reason(event)
             self.widgets.activity.show(replace(state, ends_at_s=event.until_s, detail=detail))
 
-    def _warn(self, event: ContextWarning) -> None:
+    def _warn(self, event: events.ContextWarning) -> None:
         """Show a warning each time if the user must act, else once: the status bar shows it too."""
         self.status.refresh()
         if event.compacts_at and (event.level == "trigger" or self._has_warned):
@@ -472,7 +425,7 @@ class EventView:
         if state is not None:
             self.widgets.activity.show(replace(state, output_chars=summary_chars))
 
-    def _session(self, event: SessionChanged) -> None:
+    def _session(self, event: events.SessionChanged) -> None:
         if event.reason == "compacted":  # the chat stays: what is only in the summary is dimmed
             kept = blocks_of(kept_behind(self._runtime.conversation.log.path_entries()))
             spoken = sum(isinstance(block, SpokenBlock) for block in kept)
@@ -483,7 +436,7 @@ class EventView:
             self._has_warned = False
         self.status.refresh()
 
-    def _go_back(self, event: WentBack) -> None:
+    def _go_back(self, event: events.WentBack) -> None:
         self.redraw()
         self._has_warned = False
         if event.text:
@@ -492,7 +445,7 @@ class EventView:
             text = f"The message's images ({event.image_count}) are not put back into the prompt."
             self.widgets.transcript.append(NoticeBlock("warning", text))
 
-    def _finish(self, event: TurnFinished) -> None:
+    def _finish(self, event: events.TurnFinished) -> None:
         self.last_outcome = event.outcome
         again = " /retry continues." if event.can_continue else ""
         match event.outcome:

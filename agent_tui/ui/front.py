@@ -80,14 +80,7 @@ class ScreenFront:
     @property
     def services(self) -> CommandServices:
         """What else commands work on."""
-        options = self._options
-        return CommandServices(
-            options.models,
-            options.known_models,
-            options.servers,
-            options.settings_editor,
-            options.plugins,
-        )
+        return self._options.services
 
     @property
     def screen(self) -> "ScreenFront":

@@ -7,15 +7,11 @@ from pathlib import Path
 from typing import Protocol
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.commands.core.front import ModelSource
-from agent_tui.commands.core.known_models import KnownModels
-from agent_tui.commands.core.plugins import Plugins
+from agent_tui.commands.core.front import CommandServices
 from agent_tui.config import SettingProblem, Settings
-from agent_tui.config.user_file import SettingsEditor
 from agent_tui.local_models.model import Offer, PullProgress
 from agent_tui.providers.accounts.device import Account, DeviceCode
 from agent_tui.providers.base import FoundModel, ModelRef
-from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.ui.questions import QUIET_S
 from agent_tui.ui.status.status_script import StatusScript
 
@@ -71,7 +67,7 @@ class FirstRun:
     Args:
         keys: Providers a key can be pasted for.
         keep_key: Takes the variable's name and the key, for this run only.
-        find_at: The models of the server at an address. `UiOptions.models` lists them from then on.
+        find_at: The models of the server at an address, which are listed from then on.
         accounts: What the user can sign in to.
         sign_in: Signs in to one of them, and shows the code to enter.
         has_tour: Offer the tour.
@@ -99,9 +95,8 @@ class UiOptions:
 
     Args:
         runtime: The conversation; the app closes it when it ends.
-        models: Answers for ``/model`` and the chooser.
+        services: What commands work on besides the conversation: models, servers, plugins.
         settings: Theme, mouse and so on.
-        settings_editor: Where the user sees and changes the settings; None where there is none.
         problems: Settings that were left out, told at the start.
         notices: Other lines to tell at the start.
         first_prompt: Sent at once, as if it had been typed.
@@ -116,12 +111,9 @@ class UiOptions:
             first paint and again once the user has chosen a model at the first run. An
             `AgentTuiError` is shown; a model that loads on this machine is said to load.
         close: Stops the provider and the servers; awaited once the conversation is closed.
-        servers: The MCP servers; None where there can be none.
-        plugins: What other packages bring.
         history_file: Where sent prompts are kept; None keeps them in memory.
         onboarding_file: Where it is counted how often was sent; hints end at a number. None shows
             none.
-        known_models: Which models were chosen before, and which the user marked.
         session_dir: The folder of sessions as the command line named it, empty if it did not;
             the way back names it too.
         welcome: A line under the program's name in an empty chat.
@@ -134,9 +126,8 @@ class UiOptions:
     """
 
     runtime: AgentRuntime
-    models: ModelSource
+    services: CommandServices
     settings: Settings = field(default_factory=Settings)
-    settings_editor: SettingsEditor | None = None
     problems: tuple[SettingProblem, ...] = ()
     notices: tuple[str, ...] = ()
     first_prompt: str = ""
@@ -148,11 +139,8 @@ class UiOptions:
     pull_first: bool = False
     warm: Callable[[], Awaitable[None]] = _nothing
     close: Callable[[], Awaitable[None]] = _nothing
-    servers: McpHub | None = None
-    plugins: Plugins = field(default_factory=Plugins)
     history_file: Path | None = None
     onboarding_file: Path | None = None
-    known_models: KnownModels = field(default_factory=KnownModels)
     session_dir: str = ""
     welcome: str = ""
     is_demo: bool = False

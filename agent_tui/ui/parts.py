@@ -82,12 +82,12 @@ class PaintedLines(Widget):
         return self._lines
 
 
-def keys_line(text: str, key: str = KEY) -> Content:
-    """``esc stops · enter answers`` with the first word of each part in the style `key`."""
+def keys_line(text: str) -> Content:
+    """``esc stops · enter answers`` with the first word of each part, the key, brighter."""
     parts: list[Content] = []
     for part in text.split(" · "):
         name, space, words = part.partition(" ")
-        parts.append(Content.assemble((name, key), (space + words, WORDS)))
+        parts.append(Content.assemble((name, KEY), (space + words, WORDS)))
     return Content.styled(" · ", WORDS).join(parts)
 
 

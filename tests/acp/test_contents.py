@@ -1,7 +1,7 @@
 from pathlib import Path
 from typing import Any
 
-from agent_tui.acp.contents import file_diffs, fence, in_lines, question_contents
+from agent_tui.acp.contents import fence, file_diffs, in_lines, question_contents
 from agent_tui.events import ApprovalRequest
 from agent_tui.tools.files.diffs import unified_diff
 

@@ -30,8 +30,8 @@ from typing import Any
 from compaction_kit.compacted import CompactedContext
 from compaction_kit.session import Turn
 
+from agent_tui.cli import compact_command as compact_command
 from agent_tui.cli import context_command
-from agent_tui.cli.compact import command as compact_command
 from agent_tui.errors import CompactionError
 
 _TIME = "2026-01-01T00:00:00.000Z"

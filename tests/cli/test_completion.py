@@ -12,7 +12,7 @@ from tests.support.pty_program import PtyProgram
 
 ASKED = """
 import os, sys
-from agent_tui.cli.completions import answer_shell
+from agent_tui.cli.completion_command import answer_shell
 from agent_tui.cli.subcommands import SUBCOMMANDS
 
 for subcommand in SUBCOMMANDS.values():

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from agent_tui.cli.mcp_login import log_in
+from agent_tui.cli.mcp_command import log_in
 from agent_tui.errors import UsageError
 from agent_tui.tools.mcp.oauth import token_file
 from tests.support.mcp_http_server import McpHttpServer

@@ -10,7 +10,7 @@ import pytest
 
 from agent_tui.cli.models.command import run_command
 from agent_tui.cli.models.listing import ModelOverview, print_overview
-from agent_tui.cli.models.progress import ProgressLine
+from agent_tui.cli.models.pull import ProgressLine
 from agent_tui.errors import ModelFileError
 from agent_tui.installation import install_command
 from agent_tui.local_models.model import OFFERS, PullProgress

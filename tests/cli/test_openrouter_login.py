@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from agent_tui.cli.login.openrouter import OpenRouterSignIn, openrouter_key
+from agent_tui.cli.login_command import OpenRouterSignIn, openrouter_key
 from agent_tui.errors import AgentTuiError
 from tests.support.account_server import AccountServer
 

@@ -11,8 +11,8 @@ import pytest
 
 PROBE = """
 import dataclasses, json, sys
-from agent_tui.cli.piped_input import given_prompt
-given = given_prompt(sys.argv[2:], first_byte_s=float(sys.argv[1]))
+from agent_tui.cli.piped_input import read_prompt
+given = read_prompt(sys.argv[2:], first_byte_s=float(sys.argv[1]))
 print(json.dumps(dataclasses.asdict(given)))
 """
 
@@ -21,7 +21,7 @@ FOREVER, NOT_AT_ALL = "60", "0"
 
 @pytest.fixture
 def probe(tmp_path: Path) -> Path:
-    """A program that prints what `given_prompt` makes of its arguments and its input."""
+    """A program that prints what `read_prompt` makes of its arguments and its input."""
     script = tmp_path / "probe.py"
     script.write_text(PROBE)
     return script

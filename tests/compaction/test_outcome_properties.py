@@ -15,7 +15,7 @@ import pytest
 from hypothesis import strategies as st
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.cli.compact.file_compaction import FileCompaction
+from agent_tui.cli.file_compaction import FileCompaction
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.planner import CompactionPlanner

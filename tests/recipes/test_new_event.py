@@ -46,12 +46,12 @@ def unread(tmp_path) -> ProgramCopy:
 @pytest.fixture
 def copy(unread) -> ProgramCopy:
     for reader, line, next_case in (
-        (LINES, SAID, "        case WentBack(text=text):\n"),
-        (SCREEN, SHOWN, "            case TurnFinished():\n"),
+        (LINES, SAID, "        case events.WentBack(text=text):\n"),
+        (SCREEN, SHOWN, "            case events.TurnFinished():\n"),
     ):
-        unread.insert_before(reader, "    TextDelta,\n", "    Sighted,\n")
         indent = next_case.partition("case")[0]
-        unread.insert_before(reader, next_case, f"{indent}case Sighted():\n{indent}    {line}\n")
+        case = f"{indent}case events.Sighted():\n{indent}    {line}\n"
+        unread.insert_before(reader, next_case, case)
     unread.add_file("agent_tui/commands/sight.py", SENDER)
     return unread
 

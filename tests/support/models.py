@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from agent_tui.commands.core.front import CommandServices
+from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.errors import SessionError
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 
@@ -50,3 +52,8 @@ class ListedModels:
             FoundModel(MODEL, self.info(MODEL), "ANTHROPIC_API_KEY"),
             FoundModel(LOCAL, LOCAL_INFO, "Ollama at 127.0.0.1:11434"),
         )
+
+
+def listed_services() -> CommandServices:
+    """What commands work on, with `ListedModels` and nothing else."""
+    return CommandServices(ListedModels(), KnownModels())

@@ -16,6 +16,8 @@ from textual.screen import Screen
 
 from agent_tui.agent.prompt.context_files import ContextFile
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.front import CommandServices
+from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.errors import SessionError
 from agent_tui.events import AgentEvent
@@ -404,7 +406,7 @@ async def running_app(
     stage: Stage | None = None,
     runtime: AgentRuntime | None = None,
     models: ListedModels | None = None,
-    **changes: object,
+    **changes: Any,
 ) -> AsyncGenerator[Ui, None]:
     """The app on a terminal of `size` over a model that gives `replies`, one after the other.
 
@@ -415,13 +417,20 @@ async def running_app(
         stage: Folders and sessions that are there already.
         runtime: A conversation that was begun.
         models: What can be chosen.
-        changes: Other fields of `UiOptions`.
+        changes: Other fields of `UiOptions`, and of its services: `known_models`, `servers` and
+            `settings_editor`.
     """
     stage = stage or Stage(root)
     models = models or ListedModels()
     clocks = {name: changes[name] for name in ("clock",) if name in changes}
     runtime = runtime or asking(stage, *replies, models=models, **clocks)
-    options = replace(UiOptions(runtime, models), **changes)
+    services = CommandServices(
+        models,
+        changes.pop("known_models", None) or KnownModels(),
+        changes.pop("servers", None),
+        changes.pop("settings_editor", None),
+    )
+    options = replace(UiOptions(runtime, services), **changes)
     app = AgentApp(lambda: options)
     async with app.run_test(size=size) as pilot:
         ui = Ui(app, runtime, pilot, stage, replies)

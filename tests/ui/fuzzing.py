@@ -16,7 +16,7 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.terminal.run import UiOutcome
-from tests.support.models import ListedModels
+from tests.support.models import listed_services
 from tests.support.runtime import GOOD_SUMMARY, Stage
 from tests.support.terminal_attacks import ATTACKS, MARKUP
 from tests.ui.app_support import wait_until
@@ -122,7 +122,7 @@ async def fuzzed_app(
     runtime = stage.runtime(script, mode="ask", window=WINDOW, compaction=COMPACTION)
     options = UiOptions(
         runtime,
-        ListedModels(),
+        listed_services(),
         approval_quiet_s=0.01,
         clock=clock,
         history_file=stage.folder / "history.jsonl",

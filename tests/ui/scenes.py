@@ -9,6 +9,8 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
+from agent_tui.commands.core.front import CommandServices
+from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.config import PermissionSettings, Settings
 from agent_tui.events import Notice
 from agent_tui.messages import Cost, ToolCall, Usage, UserMessage
@@ -738,11 +740,11 @@ def scene_app(
     if name in TOKENS:
         long_work(runtime, lines=150, tokens=TOKENS[name])
     problem = MISSING_EXTRA if name == "pull_missing" else ""
+    editor = editor_in(home) if name.startswith("setting") else None
     options = UiOptions(
         runtime,
-        models,
+        CommandServices(models, KnownModels(), settings=editor),
         settings=Settings(theme=theme, vim_mode=name == "vim_mode"),
-        settings_editor=editor_in(home) if name.startswith("setting") else None,
         first_run=ways_to_a_model(KEYS, accounts=tuple(ACCOUNTS.values())) if is_first else None,
         local=FakeLocal(home / "data" / "models", problem),
         pull_first=name.startswith("pull"),

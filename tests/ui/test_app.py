@@ -9,6 +9,8 @@ from textual import events
 from textual.widgets import Input
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.commands.core.front import CommandServices
+from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.durations import clock_time
 from agent_tui.events import ReplyAwaited, TextDelta, ToolFinished, ToolStarted
 from agent_tui.messages import ToolCall, ToolResultMessage
@@ -563,7 +565,7 @@ async def test_an_unknown_command_sent_before_the_program_was_ready_comes_back(t
 
     def load() -> UiOptions:
         loaded.wait()
-        return UiOptions(runtime, models)
+        return UiOptions(runtime, CommandServices(models, KnownModels()))
 
     app = AgentApp(load, folder="~/project")
     async with app.run_test() as pilot:

@@ -13,7 +13,7 @@ from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.terminal.run import UiOutcome
 from agent_tui.ui.transcript.blocks import NoticeBlock, SummaryBlock
-from tests.support.models import ListedModels
+from tests.support.models import listed_services
 from tests.support.runtime import GOOD_SUMMARY, Stage
 from tests.ui.app_support import wait_until
 
@@ -88,7 +88,7 @@ async def at_work(folder: Path) -> AsyncGenerator[Screen, None]:
     stage = Stage(folder)
     (stage.workspace / "log.txt").write_text(LOG_LINES, encoding="utf-8")
     runtime = stage.runtime(Work(), window=46_000, compaction=SETTINGS)
-    app = AgentApp(lambda: UiOptions(runtime, ListedModels()))
+    app = AgentApp(lambda: UiOptions(runtime, listed_services()))
     async with app.run_test(size=(80, 24)) as pilot:
         screen = Screen(app, pilot)
         await screen.until(lambda: app.loaded is not None)

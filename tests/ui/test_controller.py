@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.commands.core.front import CommandServices, Level
-from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.commands.core.front import Level
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.drafts.draft import Draft
 from agent_tui.events import AgentEvent, SessionChanged, TurnFinished
@@ -20,7 +19,7 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.ui.controller import GO_BACK_WITHIN_S, Controller, ControllerPorts
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.turns import TurnRunner
-from tests.support.models import ListedModels
+from tests.support.models import ListedModels, listed_services
 from tests.support.runtime import Stage, roles
 from tests.support.session_values import entry, user
 
@@ -82,7 +81,7 @@ class Room:
         registry = load_commands()
         front = HeadlessFront(
             self.runtime,
-            CommandServices(ListedModels(), KnownModels()),
+            listed_services(),
             registry,
             self.seen,
         )
@@ -96,7 +95,7 @@ class Room:
             set_up_model=self._nothing,
             close=self._nothing,
         )
-        options = UiOptions(self.runtime, ListedModels(), clock=lambda: self.now)
+        options = UiOptions(self.runtime, listed_services(), clock=lambda: self.now)
         self.controller = Controller(options, registry, ports)
 
     def _start(self, work: Coroutine[None, None, None]) -> None:

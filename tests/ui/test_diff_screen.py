@@ -6,12 +6,10 @@ from pathlib import Path
 from textual.widgets import Static
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.commands.core.front import CommandServices
-from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.headless.printer import print_command
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.screens.diff import ChangeScreen, DiffScreen
-from tests.support.models import ListedModels
+from tests.support.models import listed_services
 from tests.support.runtime import GOOD_SUMMARY, Stage
 from tests.ui.app_support import Ui, listed, running_app
 
@@ -97,7 +95,7 @@ async def test_a_diff_is_printed_for_scripts(tmp_path: Path):
     runtime, out = working(Stage(tmp_path)), io.StringIO()
     async for _event in runtime.submit("first"):
         pass
-    services = CommandServices(ListedModels(), KnownModels())
+    services = listed_services()
     await print_command(runtime, services, "/diff", "text", out=out)
     lines = [line.strip() for line in out.getvalue().splitlines()]
     assert "a.py (+1 line, -1 line)" in lines

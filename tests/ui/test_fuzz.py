@@ -13,6 +13,8 @@ from textual import events
 from textual.errors import NoWidget
 from textual.geometry import Size
 
+from agent_tui.commands.core.front import CommandServices
+from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.app import AgentApp
@@ -207,7 +209,7 @@ async def test_every_key_is_harmless_before_the_conversation_is_there(tmp_path: 
 
     def load() -> UiOptions:
         may_load.wait()
-        return UiOptions(runtime, models, clock=StillClock())
+        return UiOptions(runtime, CommandServices(models, KnownModels()), clock=StillClock())
 
     app = AgentApp(load)
     async with app.run_test() as pilot:

@@ -18,7 +18,7 @@ from agent_tui.ui.transcript.blocks import (
     UserBlock,
     WelcomeBlock,
 )
-from tests.support.models import ListedModels
+from tests.support.models import listed_services
 from tests.support.runtime import Stage
 from tests.ui.test_compaction_at_work import Screen
 
@@ -47,7 +47,7 @@ class Model:
 @asynccontextmanager
 async def at_work(folder: Path, model: Model) -> AsyncGenerator[Screen, None]:
     runtime = Stage(folder).runtime(ScriptedProvider(model))
-    app = AgentApp(lambda: UiOptions(runtime, ListedModels()))
+    app = AgentApp(lambda: UiOptions(runtime, listed_services()))
     async with app.run_test(size=(90, 30)) as pilot:
         screen = Screen(app, pilot)
         await screen.until(lambda: app.loaded is not None)

@@ -14,7 +14,7 @@ from agent_tui.messages import UserMessage
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.terminal.run import farewell
 from agent_tui.ui.terminal.state import title_sequence
-from tests.support.models import ListedModels
+from tests.support.models import listed_services
 from tests.support.runtime import Stage
 from tests.ui.app_support import asking, said
 
@@ -23,10 +23,10 @@ import sys
 from pathlib import Path
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.terminal.run import run_ui
-from tests.support.models import ListedModels
+from tests.support.models import listed_services
 from tests.support.runtime import Stage
 from tests.ui.app_support import asking
-options = UiOptions(asking(Stage(Path(sys.argv[1]))), ListedModels())
+options = UiOptions(asking(Stage(Path(sys.argv[1]))), listed_services())
 sys.exit(run_ui(lambda: options).exit_code)
 """
 
@@ -38,7 +38,7 @@ def test_a_title_cannot_end_its_own_sequence():
 
 def test_the_way_back_is_told_when_something_was_said(tmp_path: Path):
     runtime = asking(Stage(tmp_path))
-    options = UiOptions(runtime, ListedModels())
+    options = UiOptions(runtime, listed_services())
     assert farewell(options) == ""
     said(runtime, UserMessage(content="hi"))
     runtime.sessions.rename("work")
@@ -50,7 +50,7 @@ def test_the_way_back_is_told_when_something_was_said(tmp_path: Path):
 
 def test_the_way_back_to_a_session_outside_the_folder_of_sessions_is_its_file(tmp_path: Path):
     runtime = asking(Stage(tmp_path))
-    options = UiOptions(runtime, ListedModels())
+    options = UiOptions(runtime, listed_services())
     said(runtime, UserMessage(content="hi"))
     path = runtime.conversation.log.path
     assert path is not None
@@ -60,7 +60,7 @@ def test_the_way_back_to_a_session_outside_the_folder_of_sessions_is_its_file(tm
 
 def test_the_way_back_names_the_folder_of_sessions_that_was_given(tmp_path: Path):
     runtime = said(asking(Stage(tmp_path)), UserMessage(content="hi"))
-    options = UiOptions(runtime, ListedModels(), session_dir="my sessions")
+    options = UiOptions(runtime, listed_services(), session_dir="my sessions")
     short_id = runtime.conversation.log.header.id[:8]
     assert farewell(options).endswith(f"agent-tui --session-dir 'my sessions' -r {short_id}\n")
 

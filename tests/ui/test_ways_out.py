@@ -27,7 +27,7 @@ from agent_tui.ui.transcript.blocks import AssistantBlock, Block, ToolBlock, Use
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
 from agent_tui.ui.transcript.plain import plain_text
-from tests.support.models import ListedModels
+from tests.support.models import listed_services
 from tests.support.runtime import Stage
 from tests.support.terminal_attacks import ATTACKS, hostile_text, what_is_left
 from tests.ui.app_support import asking
@@ -113,7 +113,7 @@ def test_the_title_the_plan_the_queue_and_the_clipboard(text: str):
 
 async def test_a_notification_shows_attacks_as_marks_and_markup_as_text(tmp_path: Path):
     runtime = asking(Stage(tmp_path))
-    app = AgentApp(lambda: UiOptions(runtime, ListedModels()))
+    app = AgentApp(lambda: UiOptions(runtime, listed_services()))
     async with app.run_test(notifications=True) as pilot:
         app.notify("".join(ATTACKS.values()) + "[red]x[/red]", title="\x1b]0;t\x07")
         while not (toasts := app.screen.query(Toast)):

@@ -3,12 +3,10 @@
 import io
 from pathlib import Path
 
-from agent_tui.commands.core.front import CommandServices
-from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.headless.printer import print_command
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.screens.page import PageRow, PageScreen
-from tests.support.models import ListedModels
+from tests.support.models import listed_services
 from tests.support.runtime import Stage, collect
 from tests.ui.app_support import running_app
 
@@ -34,7 +32,7 @@ async def test_it_is_printed_for_scripts(tmp_path: Path):
     change = call("e", "edit", path="a.py", old="two", new="TWO")
     runtime = stage.runtime([Reply(tool_calls=(change,)), Reply("Done.")])
     await collect(runtime.submit("Shout the second line."))
-    services = CommandServices(ListedModels(), KnownModels())
+    services = listed_services()
     await print_command(runtime, services, "/why a.py:2", "text", out=out)
     lines = [line.strip() for line in out.getvalue().splitlines()]
     assert "a.py:2: TWO" in lines

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from agent_tui import paths
 from agent_tui.cli.folders import present_folder_or_none
-from agent_tui.cli.login.keys import key_store
+from agent_tui.cli.key_store import key_store
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.cli.settings import user_config_path
 from agent_tui.commands.core.plugin_kinds import PROVIDERS
@@ -196,8 +196,3 @@ def path_text(path: Path, env: Environment) -> str:
     if home not in ("", "/") and path.is_relative_to(home):
         return str(Path("~", path.relative_to(home)))
     return str(path)
-
-
-def counted(number: int, what: str) -> str:
-    """A number with its noun, such as ``1 rule`` or ``2 rules``."""
-    return f"{number} {what}{'' if number == 1 else 's'}"

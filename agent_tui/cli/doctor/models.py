@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, Literal
 
-from agent_tui.cli.doctor.check import Check, Environment, ask_program, counted
+from agent_tui.cli.doctor.check import Check, Environment, ask_program
+from agent_tui.commands.core.short_words import count_text
 from agent_tui.installation import install_command
 from agent_tui.local_models.addresses import is_loopback, shown_address
 from agent_tui.providers.base import ModelInfo, ModelRef
@@ -178,7 +179,7 @@ def _models(server: RunningServer) -> str:
     """How many models `server` has, and the names of the first few."""
     names = [model.id for model in server.models]
     more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return f"{counted(len(names), 'model')}: {', '.join(names[:_MAX_NAMES])}{more}"
+    return f"{count_text(len(names), 'model')}: {', '.join(names[:_MAX_NAMES])}{more}"
 
 
 def check_server_package(env: Environment) -> Iterator[Check]:

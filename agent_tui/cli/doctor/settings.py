@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agent_tui import paths
-from agent_tui.cli.doctor.check import Check, Environment, ask_program, counted, path_text
+from agent_tui.cli.doctor.check import Check, Environment, ask_program, path_text
 from agent_tui.cli.folders import load_trust
 from agent_tui.cli.settings import is_unusable_address, user_config_path
 from agent_tui.cli.tool_services import hook_sources
+from agent_tui.commands.core.short_words import count_text
 from agent_tui.config import SettingProblem, setting_variables
 from agent_tui.local_models.addresses import is_loopback
 from agent_tui.permissions.engine import PermissionEngine
@@ -30,7 +31,7 @@ def check_settings(env: Environment) -> Iterator[Check]:
     if not path.exists():
         found = f"{path_text(path, env)} does not exist; defaults apply"
     else:
-        count = counted(len(problems), "problem") if problems else "no problems"
+        count = count_text(len(problems), "problem") if problems else "no problems"
         found = f"{path_text(path, env)}, {count}"
     yield Check("file", "ok" if path.exists() and not problems else "info", found)
     known = {*setting_variables(), *paths.FOLDER_VARIABLES}
@@ -52,7 +53,7 @@ def check_rules(env: Environment) -> Iterator[Check]:
         project_rules_file=paths.project_dir(env.cwd) / "permissions.toml",
         is_interactive=False,
     )
-    rules = counted(len(permissions.book.rules), "rule")
+    rules = count_text(len(permissions.book.rules), "rule")
     found = f"{env.loaded.settings.permission_mode} mode, {rules}"
     yield Check("permissions", "ok", found)
     for problem in permissions.book.problems:

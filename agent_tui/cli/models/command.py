@@ -10,7 +10,7 @@ from typing import TypeAlias, cast
 
 from agent_tui import paths
 from agent_tui.cli.command_parser import CommandParser, subcommand_parser
-from agent_tui.cli.login.keys import use_stored_keys
+from agent_tui.cli.key_store import use_stored_keys
 from agent_tui.cli.models.listing import ModelOverview, model_json, print_overview
 from agent_tui.cli.models.pull import fetch
 from agent_tui.cli.output import ask, complain, write_json, write_text

@@ -16,6 +16,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 from textual.worker import Worker
 
+from agent_tui.commands.core.front import ModelSource
 from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.model import Offer
 from agent_tui.providers.accounts.device import Account, how_to_enter
@@ -30,7 +31,7 @@ from agent_tui.ui.first_run.model_options import (
     first_run_options,
     option_lines,
 )
-from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, ModelSource
+from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels
 from agent_tui.ui.parts import FieldRow, KeysLine
 from agent_tui.ui.questions import QUIET_S
 from agent_tui.ui.screens.modal import Modal

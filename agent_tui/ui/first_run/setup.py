@@ -38,7 +38,7 @@ class ModelSetup:
             return False
         chooser = FirstRunScreen(
             options.first_run,
-            options.models,
+            options.services.models,
             options.local,
             self._window.ask,
             options.clock,

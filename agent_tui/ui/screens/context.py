@@ -60,7 +60,6 @@ class PreviewScreen(LeadingScreen):
     Args:
         load: Works the preview out.
         present_label: The context as the status bar shows it; asked when `load` is done.
-        clock: Monotonic seconds, to say for how long it counts.
         can_choose: Whether the user can go on to decide what is kept.
     """
 
@@ -70,27 +69,25 @@ class PreviewScreen(LeadingScreen):
         self,
         load: Callable[[], Awaitable[CompactionPreview]],
         present_label: Callable[[], str],
-        clock: Callable[[], float] = time.monotonic,
         *,
         can_choose: bool = False,
     ) -> None:
         super().__init__(can_choose=can_choose)
         self._load = load
         self._present_label = present_label
-        self._clock = clock
 
     def compose(self) -> ComposeResult:
         """The frame, with a line about the counting."""
         with VerticalScroll(id="page", classes="frame", can_focus=False):
             yield Static(PREVIEW_TITLE, id="page-title", markup=False)
-            yield ActivityLine(self._clock)
+            yield ActivityLine(time.monotonic)
             keys = f"↑↓ scroll · {self.choose_hint}/compact summarises · esc close"
             yield KeysLine(keys, id="page-keys")
 
     def on_mount(self) -> None:
         """Start counting."""
         line = self.query_one(ActivityLine)
-        line.show(ActivityState("Counting", self._clock(), can_stop=False))
+        line.show(ActivityState("Counting", time.monotonic(), can_stop=False))
         self.run_worker(self._count())
 
     async def _count(self) -> None:

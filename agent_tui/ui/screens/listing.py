@@ -12,7 +12,7 @@ from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.front import Listing
 from agent_tui.drafts.draft import Draft
 from agent_tui.key_actions import KeyMap
-from agent_tui.ui.parts import PaintedLines, any_app
+from agent_tui.ui.parts import any_app
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen, search_rows
 from agent_tui.ui.screens.session_preview import preview_lines
 from agent_tui.ui.theme.themes import theme_kind
@@ -139,15 +139,7 @@ class HistoryPicker(PickerScreen[Draft]):
         """Show the whole draft as the chat shows it."""
         blocks = (UserBlock(row.value.text),)
         paint = partial(preview_lines, blocks, self.wanted, most_rows=_MOST_ROWS)
-        self._end.show(paint)
-
-    def nothing_highlighted(self) -> None:
-        """Clear the preview."""
-        self._end.show()
-
-    @property
-    def _end(self) -> PaintedLines:
-        return self.query_one("#picker-preview-end", PaintedLines)
+        self.preview_end.show(paint)
 
 
 def _row(draft: Draft) -> PickerRow[Draft]:

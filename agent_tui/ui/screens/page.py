@@ -63,19 +63,13 @@ class PageScreen(ReadingScreen):
         self.action_leave()
 
 
-def section_widgets(
-    sections: Sequence[PageSection], *, is_after_other: bool = False
-) -> Iterator[Widget]:
-    """Headings and rows, the first column of all sections equally wide.
-
-    The first heading has a blank row above it only if it `is_after_other` content.
-    """
+def section_widgets(sections: Sequence[PageSection]) -> Iterator[Widget]:
+    """Headings and rows, the first column of all sections equally wide."""
     widest = max((len(left) for section in sections for left, _ in section.rows), default=0)
     column = min(widest, _MAX_FIRST_COLUMN)
     for number, section in enumerate(sections):
         if section.heading:
-            is_first = number == 0 and not is_after_other
-            classes = "page-heading -first" if is_first else "page-heading"
+            classes = "page-heading" if number else "page-heading -first"
             yield Static(section.heading, classes=classes, markup=False)
         for left, right in section.rows:
             yield PageRow(safe_text(left), safe_text(right), column)

@@ -256,6 +256,11 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
         self._show_message()
 
     @property
+    def preview_end(self) -> PaintedLines:
+        """What follows the preview of a row, for pickers that have more to show."""
+        return self.query_one("#picker-preview-end", PaintedLines)
+
+    @property
     def _list(self) -> RowList:
         return self.query_one("#picker-list", RowList)
 
@@ -307,9 +312,6 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
     def row_highlighted(self, row: PickerRow[ValueT]) -> None:
         """A row became the current one; for pickers that show its effect."""
 
-    def nothing_highlighted(self) -> None:
-        """No row is left; for pickers that show more than a row's preview."""
-
     @on(RowList.Resized)
     def _fit(self, event: RowList.Resized) -> None:
         event.stop()
@@ -353,7 +355,7 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
         self._list.show(len(found), self._line, place)
         if not found and self.has_preview:
             self.query_one("#picker-preview-text", Static).update("")
-            self.nothing_highlighted()
+            self.preview_end.show()
         self._show_column_titles()
         self._show_message()
 

@@ -169,7 +169,6 @@ class SessionPicker(PickerScreen[PickedSession]):
         present_id: The session in use, left out.
         ask: Shows a screen above this one and returns its answer.
         agents: Begin with the sessions of these other agents; empty: with ours.
-        now: The time ages are counted from; the present if left out.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -192,14 +191,13 @@ class SessionPicker(PickerScreen[PickedSession]):
         ask: Ask,
         *,
         agents: Sequence[str] = (),
-        now: datetime | None = None,
     ) -> None:
         super().__init__()
         self._store = store
         self._cwd = cwd
         self._present_id = present_id
         self._ask = ask
-        self._now = now or datetime.now(UTC)
+        self._now = datetime.now(UTC)
         self._agents = tuple(agents)
         self._sessions: dict[Path, SessionSummary] = {}
         self._foreign: dict[Path, ForeignFile] = {}
@@ -349,10 +347,6 @@ class SessionPicker(PickerScreen[PickedSession]):
             snippet = hit.snippet if hit is not None else ""
             end.show(partial(preview_lines, blocks, self.wanted, snippet=snippet))
             self.query_one("#picker-preview-text", Static).update(self.preview_of(row))
-
-    def nothing_highlighted(self) -> None:
-        """Clear the preview."""
-        self.query_one("#picker-preview-end", PaintedLines).show()
 
     # Keys
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -21,7 +21,7 @@ from agent_tui.sessions.lineage.joined import JoinedTree
 from agent_tui.sessions.lineage.message_tree import MessageTree, RowKind, TreeRow, row_text
 from agent_tui.sessions.replay.marks import Mark
 from agent_tui.ui.chat.history_blocks import blocks_of
-from agent_tui.ui.parts import KeysLine, PaintedLines, any_app
+from agent_tui.ui.parts import KeysLine, any_app
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
@@ -184,11 +184,15 @@ class TreeScreen(PickerScreen[TreeChoice]):
 
     def _label(self, row: TreeRow, text: str | None) -> None:
         if text is not None and text != row.label:
-            self.run_worker(self._set_label(row.entry.id, text), group="tree", exclusive=True)
+            self._change(self._branches.label(row.entry.id, text))
 
-    async def _set_label(self, entry_id: str, text: str) -> None:
+    def _change(self, change: Coroutine[None, None, object]) -> None:
+        """Change an entry, and show the tree as it is then."""
+        self.run_worker(self._load_after(change), group="tree", exclusive=True)
+
+    async def _load_after(self, change: Coroutine[None, None, object]) -> None:
         try:
-            await self._branches.label(entry_id, text)
+            await change
         except AgentTuiError as error:
             self.notify(str(error), severity="error", markup=False)
         await self._load()
@@ -204,14 +208,7 @@ class TreeScreen(PickerScreen[TreeChoice]):
     def _mark(self, row: TreeRow, mark: Mark | Literal["none"] | None) -> None:
         if mark is not None:
             wanted = mark if mark != "none" else None
-            self.run_worker(self._set_mark(row.entry.id, wanted), group="tree", exclusive=True)
-
-    async def _set_mark(self, entry_id: str, mark: Mark | None) -> None:
-        try:
-            await self._branches.mark(entry_id, mark)
-        except AgentTuiError as error:
-            self.notify(str(error), severity="error", markup=False)
-        await self._load()
+            self._change(self._branches.mark(row.entry.id, wanted))
 
     def _show_keys(self) -> None:
         self.query_one("#picker-keys", KeysLine).update(self.keys_hint)
@@ -219,15 +216,9 @@ class TreeScreen(PickerScreen[TreeChoice]):
     def row_highlighted(self, row: PickerRow[TreeChoice]) -> None:
         """Show the message beside the tree, and its answer."""
         if (shown := self._current) is not None and self._tree is not None:
-            self._show_preview(preview_blocks(shown, self._tree))
-
-    def nothing_highlighted(self) -> None:
-        """Clear the preview."""
-        self._show_preview(())
-
-    def _show_preview(self, blocks: Sequence[Block]) -> None:
-        paint = partial(preview_lines, blocks, self.wanted, most_rows=_PREVIEW_ROWS)
-        self.query_one("#picker-preview-end", PaintedLines).show(paint)
+            blocks = preview_blocks(shown, self._tree)
+            paint = partial(preview_lines, blocks, self.wanted, most_rows=_PREVIEW_ROWS)
+            self.preview_end.show(paint)
 
 
 def _row(row: TreeRow) -> PickerRow[TreeChoice]:

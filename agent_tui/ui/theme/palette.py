@@ -148,14 +148,14 @@ def dim_palette(palette: Palette) -> Palette:
     background = Color.from_rich_color(ground)
 
     def nearer(colour: RichColor | None) -> RichColor | None:
-        fade = colour and Color.from_rich_color(colour).blend(background, _FADED)
-        return fade.rich_color if fade else None
+        blended = colour and Color.from_rich_color(colour).blend(background, _FADED)
+        return blended.rich_color if blended else None
 
-    def faded(style: Style) -> Style:
+    def fade(style: Style) -> Style:
         ink = Style(color=nearer(style.color), bgcolor=nearer(style.bgcolor))
         return legible_style(style + ink, background, LINE_CONTRAST)
 
-    return palette.with_styles(faded)
+    return palette.with_styles(fade)
 
 
 def _blend(recipe: _Recipe, variables: Mapping[str, str]) -> Style:

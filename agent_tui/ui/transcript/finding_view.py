@@ -29,8 +29,8 @@ class _Before:
 class FindingView(StackView):
     """A `StackView` that can be searched; while it is, nothing but the search moves it."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self) -> None:
+        super().__init__()
         self._tell: Callable[[FindState], None] = lambda _state: None
         self._before: _Before | None = None
         self._counting: Iterator[None] | None = None

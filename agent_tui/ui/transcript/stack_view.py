@@ -88,8 +88,8 @@ class StackView(ScrollView, can_focus=False):
     class EarlierWanted(Message):
         """The user is near the top, and earlier messages are not loaded yet."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self) -> None:
+        super().__init__()
         self._has_earlier = False
         self._parser = markdown_parser()
         self._palette = Palette()

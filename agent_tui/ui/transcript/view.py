@@ -54,8 +54,8 @@ class Transcript(FindingView):
     show_thinking: var[bool] = var(False, init=False)
     """Whether reasoning is shown in full instead of one line."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self) -> None:
+        super().__init__()
         self._by_call: dict[str, BlockId] = {}
         self._details_expanded = False
         self._reply = LiveReply(self._stack)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from _pytest.mark import ParameterSet
 
-from agent_tui.cli.compact.file_compaction import CompactionReport, FileCompaction
+from agent_tui.cli.file_compaction import CompactionReport, FileCompaction
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks

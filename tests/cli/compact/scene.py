@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_tui.cli.compact.command import run_command
+from agent_tui.cli.compact_command import run_command
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.log import SessionLog

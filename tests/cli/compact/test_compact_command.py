@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.compact.command import run_command
+from agent_tui.cli.compact_command import run_command
 from agent_tui.cli.trust_command import run_command as trust
 from agent_tui.errors import AgentTuiError, CompactionError, SessionError, UsageError
 from agent_tui.providers.keys import secret_variables
@@ -330,7 +330,7 @@ def test_a_trusted_project_names_the_model_and_another_is_not_obeyed(
 
 
 def test_the_command_builds_no_conversation_and_loads_no_network_libraries() -> None:
-    code = "import sys, agent_tui.cli.compact.command; print(*sys.modules)"
+    code = "import sys, agent_tui.cli.compact_command; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules = set(done.stdout.split())
     packages = {name.partition(".")[0] for name in modules}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.compact.command import run_command
+from agent_tui.cli.compact_command import run_command
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import newest_change, undo_mark

@@ -1,17 +1,17 @@
-from agent_tui.cli.doctor import folders
+from agent_tui.cli.doctor import machine
 from agent_tui.cli.folders import load_trust
 from tests.cli.doctor.conftest import skip_if_rights_do_not_bind
 
 
 def test_a_removed_folder_is_bad(environment, home):
     (home / "work").rmdir()
-    (check,) = folders.check_workspace(environment())
+    (check,) = machine.check_workspace(environment())
     assert check.state == "bad"
     assert "--cwd" in check.advice
 
 
 def test_a_folder_without_git_says_what_git_is_good_for(environment, find):
-    found = find(folders.check_workspace(environment()))
+    found = find(machine.check_workspace(environment()))
     assert (found["folder"].state, found["folder"].found) == ("ok", "~/work")
     assert found["repository"].state == "info"
     assert "git init" in found["repository"].advice
@@ -27,7 +27,7 @@ def test_the_repository_and_the_instructions_in_force_are_named(
     (home / "config" / "AGENTS.md").write_text("all")
     (home / "work" / "AGENTS.md").write_text("project")
     (home / "work" / "src" / "CLAUDE.md").write_text("here")
-    checks = list(folders.check_workspace(environment()))
+    checks = list(machine.check_workspace(environment()))
     assert "repository" not in find(checks)
     assert find(checks)["AGENTS.md"].found == "~/config/AGENTS.md"
     withheld = find(checks)["not read"]
@@ -35,7 +35,7 @@ def test_the_repository_and_the_instructions_in_force_are_named(
     assert "agent-tui trust add" in withheld.advice
 
     load_trust().decide(home / "work", "trusted")
-    checks = list(folders.check_workspace(environment()))
+    checks = list(machine.check_workspace(environment()))
     expected = "~/config/AGENTS.md, ~/work/AGENTS.md, ~/work/src/CLAUDE.md"
     assert find(checks)["AGENTS.md"].found == expected
     assert "not read" not in find(checks)
@@ -44,13 +44,13 @@ def test_the_repository_and_the_instructions_in_force_are_named(
 def test_git_is_not_run_in_a_folder_nobody_trusts_yet(environment, home, programs):
     programs("git", f"touch {home}/was-run")
     (home / "work" / ".git").mkdir()
-    list(folders.check_workspace(environment()))
+    list(machine.check_workspace(environment()))
     assert not (home / "was-run").exists()
 
 
 def test_a_folder_that_cannot_be_written_is_a_warning(environment, find, home):
     (home / "work").chmod(0o500)
     skip_if_rights_do_not_bind(home / "work")
-    check = find(folders.check_workspace(environment()))["folder"]
+    check = find(machine.check_workspace(environment()))["folder"]
     (home / "work").chmod(0o700)
     assert check.state == "warning"

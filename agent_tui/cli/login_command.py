@@ -1,21 +1,37 @@
-"""``agent-tui login``: signs in to accounts, stores keys, and lists both."""
+"""``agent-tui login``: signs in to accounts, stores keys, and lists both.
+
+At OpenRouter it signs in in the browser (OAuth with PKCE), here or on another machine; the result
+is a key of the user's account.
+"""
 
 import argparse
 import asyncio
+import base64
+import hashlib
 import os
+import secrets
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Final, cast
+from urllib.parse import urlencode
 
-from agent_tui.cli.browser import show_page
+from agent_tui.cli.browser import WAIT_S, listening_callback, show_page
 from agent_tui.cli.command_parser import subcommand_parser
-from agent_tui.cli.login.keys import keep, read_key, key_store
-from agent_tui.cli.login.openrouter import OpenRouterSignIn, openrouter_key
+from agent_tui.cli.key_store import keep, key_store, read_key
 from agent_tui.cli.output import complain, write_text
 from agent_tui.errors import AgentTuiError, UsageError
-from agent_tui.providers.accounts.device import Account, DeviceCode, how_to_enter, sign_in
+from agent_tui.providers.accounts.device import (
+    Account,
+    DeviceCode,
+    SignInError,
+    answered,
+    how_to_enter,
+    sign_in,
+    unreachable,
+)
 from agent_tui.providers.accounts.kept_keys import KEEPABLE, SystemKeyring
 from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.keys import KEY_VARIABLES
+from agent_tui.providers.wires.parts import text_at
 from agent_tui.safe_text import safe_text
 
 _DESCRIPTION = """\
@@ -138,3 +154,79 @@ def _have_key_kept(provider: str, *, in_keyring: bool, has_key: bool) -> None:
     write_text(safe_text(f"Stored the {provider} key in {place}.") + "\n")
     if variable := next((name for name in KEY_VARIABLES[provider] if name in os.environ), ""):
         complain(f"{variable} is set: it is used instead of the stored key.")
+
+
+_HOME: Final = "https://openrouter.ai"
+_REQUEST_TIMEOUT_S: Final = 30.0
+
+
+class OpenRouterSignIn:
+    """One sign-in. Only the process that began it can exchange the page's code for a key.
+
+    Args:
+        home: The address of OpenRouter.
+    """
+
+    def __init__(self, home: str = _HOME) -> None:
+        self._home = home
+        self._verifier = secrets.token_urlsafe(48)
+
+    def page(self, callback_url: str) -> str:
+        """The page where the user grants access; it then sends the code to `callback_url`."""
+        digest = hashlib.sha256(self._verifier.encode("ascii")).digest()
+        challenge = base64.urlsafe_b64encode(digest).decode("ascii").rstrip("=")
+        asked = {
+            "callback_url": callback_url,
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+        }
+        return f"{self._home}/auth?{urlencode(asked)}"
+
+    async def key(self, code: str) -> str:
+        """Exchange `code` for a key.
+
+        Raises:
+            SignInError: OpenRouter issues none.
+        """
+        import httpx
+
+        asked = {
+            "code": code,
+            "code_verifier": self._verifier,
+            "code_challenge_method": "S256",
+        }
+        async with httpx.AsyncClient(timeout=_REQUEST_TIMEOUT_S) as http:
+            try:
+                response = await http.post(f"{self._home}/api/v1/auth/keys", json=asked)
+            except httpx.HTTPError as error:
+                raise unreachable(error) from error
+        if key := text_at(answered(response), "key"):
+            return key
+        raise SignInError(
+            f"OpenRouter returned no key (status {response.status_code}).", "Try again."
+        )
+
+
+async def openrouter_key(
+    sign_in: OpenRouterSignIn, show: Callable[[str], object], terminal: int = 0
+) -> str:
+    """Get a key of the user's account.
+
+    Args:
+        sign_in: The sign-in.
+        show: Opens a page for the user.
+        terminal: The descriptor the user may paste into.
+
+    Raises:
+        AgentTuiError: The sign-in failed; says why.
+    """
+    async with listening_callback() as callback:
+        show(sign_in.page(f"http://localhost:{callback.port}/callback"))
+        try:
+            async with asyncio.timeout(WAIT_S):
+                brought = await callback.wait_for_values(terminal)
+        except TimeoutError as error:
+            raise AgentTuiError(f"No answer within {WAIT_S:g} s.", "Try again.") from error
+    if not (code := brought.get("code", "")):
+        raise AgentTuiError("Access was not allowed on the page.")
+    return await sign_in.key(code)

@@ -13,15 +13,15 @@ from typing import cast
 from agent_tui import paths
 from agent_tui.agent.session.opening import last_model_name
 from agent_tui.cli.command_parser import subcommand_parser, whole_number
-from agent_tui.cli.compact.debug_log import context_debug_log
-from agent_tui.cli.compact.file_compaction import CompactionReport, FileCompaction
-from agent_tui.cli.folders import present_folder, load_trust
-from agent_tui.cli.login.keys import use_stored_keys
+from agent_tui.cli.file_compaction import CompactionReport, FileCompaction
+from agent_tui.cli.folders import load_trust, present_folder
+from agent_tui.cli.key_store import use_stored_keys
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.plugins import plugins_in_shell
 from agent_tui.cli.settings import (
     add_session_dir,
     config_files_in_effect,
+    context_debug_log,
     read_settings,
     session_root,
     usable_settings,
@@ -146,12 +146,12 @@ def run_command(argv: Sequence[str]) -> int:
 
 
 def _strategy(known: Collection[str]) -> Callable[[str], str]:
-    def checked(text: str) -> str:
+    def check(text: str) -> str:
         if problem := unknown_strategy(text, known):
             raise argparse.ArgumentTypeError(problem.removesuffix("."))
         return text
 
-    return checked
+    return check
 
 
 def _fraction(text: str) -> float:

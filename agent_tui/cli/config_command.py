@@ -1,31 +1,31 @@
-"""``agent-tui config``: shows the settings in force and changes the user's own."""
+"""``agent-tui config``: shows the settings, where each is set, and changes the user's own."""
 
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import cast
 
+from pydantic import JsonValue
+
 from agent_tui.cli.command_parser import CommandParser, subcommand_parser
-from agent_tui.cli.config.show import (
-    SHOW_JSON,
-    setting_text,
-    settings_json,
-    settings_text,
-    settings_under,
-)
-from agent_tui.cli.folders import present_folder_or_none, load_trust
+from agent_tui.cli.folders import load_trust, present_folder_or_none
 from agent_tui.cli.output import ask, complain, write_json, write_text
 from agent_tui.cli.settings import settings_editor
+from agent_tui.config import LoadedSettings, Origin, Settings
 from agent_tui.config.json_schema import SCHEMA_URL, commented_settings, settings_schema, toml_text
-from agent_tui.config.keys import SettingKey, parse_key
-from agent_tui.config.specs import SettingSpec
+from agent_tui.config.keys import SettingKey, dotted, parse_key
+from agent_tui.config.specs import SettingSpec, masked, setting_specs, value_at
 from agent_tui.config.user_file import SettingsEditor, setting_named
 from agent_tui.errors import ConfigError, UsageError
+from agent_tui.messages import JsonObject
 from agent_tui.permissions.project_files import config_files
 from agent_tui.permissions.trust import FolderTrust
+from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import safe_text
+from agent_tui.secret_text import mask_secrets
 from agent_tui.text_editor import editor_command, run_editor
 
 _DESCRIPTION = """\
@@ -191,3 +191,113 @@ def _key(name: str) -> SettingKey:
 
 def _tell(text: str) -> None:
     print(safe_text(text), file=sys.stderr)
+
+
+SHOW_JSON = """\
+With --json:
+  {"settings": [{"key", "value", "default", "origin", "layer", "also",
+    "description", "allowed", "variable"}],
+   "problems": [{"source", "line", "key", "problem"}]}
+"origin" is the file and line, the variable or the option that sets the value.
+"layer" is one of default, own file, project file, environment, command line.
+"also" lists other origins: they add to a list, and are overridden otherwise.
+"""
+
+_WIDEST_VALUE = 44
+
+
+def settings_under(loaded: LoadedSettings, name: SettingKey) -> tuple[SettingSpec, ...]:
+    """The setting called `name`, all settings of that section, or all if `name` is empty."""
+    specs = setting_specs(loaded.settings)
+    return tuple(spec for spec in specs if spec.key[: len(name)] == name)
+
+
+def settings_text(loaded: LoadedSettings, specs: Sequence[SettingSpec], folder: Path | None) -> str:
+    """One TOML line for each of `specs`, followed by where it is set; problems come last."""
+    secrets = secret_values(os.environ)
+    lines: list[str] = []
+    for section, group in groupby(specs, key=lambda spec: spec.section):
+        if section:
+            lines += ["", f"[{dotted(section)}]"] if lines else [f"[{dotted(section)}]"]
+        for spec in group:
+            assignment = f"{dotted(spec.key[-1:])} = {_value_text(loaded.settings, spec)}"
+            origins = _origins_text(loaded, spec, folder)
+            lines.append(f"{assignment.ljust(_WIDEST_VALUE)}  # {origins}")
+    lines += _problem_lines(loaded, folder)
+    return safe_text(mask_secrets("\n".join(lines), secrets)) + "\n"
+
+
+def setting_text(loaded: LoadedSettings, spec: SettingSpec, folder: Path | None) -> str:
+    """Everything about one setting, as text."""
+    rows = [
+        ("value", _value_text(loaded.settings, spec)),
+        ("from", _origins_text(loaded, spec, folder)),
+        ("default", toml_text(spec.default)),
+        ("takes", spec.allowed),
+        ("variable", spec.variable),
+    ]
+    lines = [f"{spec.name}: {spec.description}"]
+    lines += [f"  {label:8}  {text}" for label, text in rows if text]
+    key = spec.name
+    lines += [f"{problem}" for problem in loaded.problems if problem.key == key or not problem.key]
+    return safe_text(mask_secrets("\n".join(lines), secret_values(os.environ))) + "\n"
+
+
+def settings_json(loaded: LoadedSettings, specs: Sequence[SettingSpec]) -> JsonObject:
+    """`specs` as JSON, with a description of each setting."""
+    secrets = secret_values(os.environ)
+
+    def row(spec: SettingSpec) -> JsonObject:
+        origins = loaded.origins_of(spec.key)
+        return {
+            "key": spec.name,
+            "value": masked(value_at(loaded.settings, spec.key), secrets),
+            "default": spec.default,
+            "origin": str(origins[-1]),
+            "layer": origins[-1].layer,
+            "also": [str(origin) for origin in origins[:-1]],
+            "description": spec.description,
+            "allowed": spec.allowed,
+            "variable": spec.variable or None,
+        }
+
+    problems: list[JsonValue] = [
+        {
+            "source": problem.source,
+            "line": problem.line or None,
+            "key": problem.key,
+            "problem": masked(problem.problem, secrets),
+        }
+        for problem in loaded.problems
+    ]
+    return {"settings": [row(spec) for spec in specs], "problems": problems}
+
+
+def _value_text(settings: Settings, spec: SettingSpec) -> str:
+    return toml_text(masked(value_at(settings, spec.key)))
+
+
+def _origins_text(loaded: LoadedSettings, spec: SettingSpec, folder: Path | None) -> str:
+    """Where the value in force is set, and what it overrides, or for lists extends."""
+    *others, last = (_origin_text(origin, folder) for origin in loaded.origins_of(spec.key))
+    if not others:
+        return last
+    if spec.kind == "list":
+        return " and ".join((*others, last))
+    return f"{last}, overrides {', '.join(others)}"
+
+
+def _origin_text(origin: Origin, folder: Path | None) -> str:
+    """An origin in words; files in the current folder are shown relative to it."""
+    text = str(origin)
+    return text.replace(f"{folder}/", "", 1) if folder and text.startswith(f"{folder}/") else text
+
+
+def _problem_lines(loaded: LoadedSettings, folder: Path | None) -> Iterator[str]:
+    if not loaded.problems:
+        return
+    yield ""
+    yield "Ignored:"
+    for problem in loaded.problems:
+        text = str(problem)
+        yield f"  {text.replace(f'{folder}/', '', 1) if folder else text}"

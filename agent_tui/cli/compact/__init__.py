@@ -1,1 +1,0 @@
-"""``agent-tui compact``: compacts a session file."""

@@ -1,1 +1,0 @@
-"""``agent-tui login`` and ``agent-tui logout``: accounts and keys for providers."""
