@@ -1,4 +1,4 @@
-"""One prompt without a screen: text, one JSON object, or JSON lines as events happen."""
+"""One prompt or command without a screen: text, one JSON object, or JSON lines as events happen."""
 
 import json
 import sys

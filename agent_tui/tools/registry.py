@@ -1,4 +1,4 @@
-"""The tools of a conversation. A new tool is a module and one line here."""
+"""The tools of a conversation, and which of them suit a model. A new tool is one line here."""
 
 import difflib
 import re

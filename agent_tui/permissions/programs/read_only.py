@@ -1,4 +1,4 @@
-"""Commands that only read: which ones, with which options, and with which scripts (sed, find, test).
+"""Commands that only read: which ones, with which options and scripts (sed, find, test).
 
 The list is short. It serves machines without a sandbox and mode ask; anything else asks.
 """

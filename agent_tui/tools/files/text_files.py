@@ -1,4 +1,4 @@
-"""Text files on disk: bytes, encoding, line endings; and how to replace one."""
+"""Text files on disk: encoding and line endings, a window of a large one, and replacing one."""
 
 import codecs
 import hashlib

@@ -1,4 +1,6 @@
-"""What git follows in a repository, and whether it could run programs: found without git.
+"""Where git keeps a repository, what it follows there, and whether that could run programs.
+
+All of it is found without running git.
 
 Git runs what ``core.fsmonitor``, filters, aliases, hooks and many more settings name. So this uses
 an allowlist: settings are harmless if they hold only what is known to name no program and no other
