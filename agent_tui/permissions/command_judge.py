@@ -126,6 +126,9 @@ class CommandJudge:
         if self.parts.problem:
             whole = (named_part(self._command),)
             return CommandFacts(changing=whole, unlisted=whole)
+        return self._find_facts()
+
+    def _find_facts(self) -> CommandFacts:
         commands, bases = self._commands, self._bases
         dangers: list[str] = []
         changing: list[str] = []

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, cast
 
 from agent_tui.atomic_files import replace_private_file
@@ -52,13 +51,11 @@ PLUGIN_TOOL: Final = "tool"
 RULED_TOOLS: Final = frozenset((*_TOOL_NAMES.split(), PLUGIN_TOOL))
 """The tools that rules may name, besides those of MCP servers."""
 
-_OTHERS_TOOLS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        **{name.capitalize(): name for name in ("bash", "read", "write", "grep")},
-        **dict.fromkeys(("Edit", "MultiEdit", "NotebookEdit"), "write"),
-        **{"Glob": "find", "LS": "ls", "WebFetch": "fetch", "Shell": "bash", "shell": "bash"},
-    }
-)
+_OTHERS_TOOLS: Final[Mapping[str, str]] = {
+    **{name.capitalize(): name for name in ("bash", "read", "write", "grep")},
+    **dict.fromkeys(("Edit", "MultiEdit", "NotebookEdit"), "write"),
+    **{"Glob": "find", "LS": "ls", "WebFetch": "fetch", "Shell": "bash", "shell": "bash"},
+}
 """The names that other agents give tools in their rules."""
 
 _OTHERS_PREFIX: Final = ":*"

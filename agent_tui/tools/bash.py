@@ -10,8 +10,9 @@ from pathlib import Path
 
 from pydantic import Field
 
+from agent_tui.errors import ToolError
 from agent_tui.messages import Job, ToolDetails
-from agent_tui.tools.base import Intent, Place, ToolArguments, ToolContext, ToolError, ToolOutput
+from agent_tui.tools.base import Intent, Place, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.git.changes import GitChanges, Snapshot
 from agent_tui.tools.job_table import MAX_RUNNING
 from agent_tui.tools.processes.environment import outside_environ

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from agent_tui.atomic_files import scratch_beside, sync_file
+from agent_tui.errors import ToolError
 from agent_tui.omissions import cut_end_mark
 from agent_tui.regular_files import open_in, open_regular_file
 from agent_tui.safe_paths import opened_folder
 from agent_tui.sessions.file.kept_files import digest_of
-from agent_tui.tools.base import ToolContext, ToolError
+from agent_tui.tools.base import ToolContext
 from agent_tui.tools.files.documents import is_document
 from agent_tui.tools.files.images import image_type
 from agent_tui.tools.files.memory import FileMemory
