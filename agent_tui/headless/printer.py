@@ -9,7 +9,7 @@ from enum import IntEnum
 from pathlib import Path
 from shutil import get_terminal_size
 from time import monotonic
-from typing import Literal, Protocol, TextIO, TypeAlias
+from typing import Literal, TextIO, TypeAlias
 
 from pydantic import JsonValue
 from pydantic_core import to_jsonable_python
@@ -506,18 +506,6 @@ _WATCHERS: dict[OutputFormat, Callable[[AgentRuntime, TextIO, TextIO, RunTerms],
 }
 
 
-class Printer(Protocol):
-    """Prints events and texts."""
-
-    def see(self, event: AgentEvent) -> None:
-        """Handle an event."""
-        ...
-
-    def tell(self, text: str, level: Level) -> None:
-        """Handle a text of a command."""
-        ...
-
-
 @dataclass(slots=True)
 class HeadlessFront(UnansweredFront):
     """Runs one command; nobody can answer questions.
@@ -532,7 +520,7 @@ class HeadlessFront(UnansweredFront):
     runtime: AgentRuntime
     services: CommandServices
     registry: CommandRegistry
-    printer: Printer
+    printer: _Watcher
     attached: str = ""
     problem: str = field(default="", init=False)
     name: str = field(default="-p", init=False)

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -22,7 +22,6 @@ from agent_tui.permissions.project_files import git_risk
 from agent_tui.permissions.protected_paths import ProtectedPaths, is_inside_git
 from agent_tui.permissions.rule_book import RuleBook
 from agent_tui.permissions.rules import (
-    FETCH,
     INSIDE_RULE,
     PLUGIN_TOOL,
     Decision,
@@ -31,6 +30,7 @@ from agent_tui.permissions.rules import (
     outside_rule,
     rule_for_command,
     rule_for_host,
+    strongest_rule,
 )
 from agent_tui.permissions.shell.parts import ShellParts, split_command
 from agent_tui.safe_paths import is_folder
@@ -231,7 +231,7 @@ class PermissionEngine:
 
     def may_show(self, path: Path) -> bool:
         """Whether a rule allows reading exactly `path`, so that commands may see it too."""
-        best = _strongest(
+        best = strongest_rule(
             rule
             for rule in self.book.rules
             if rule.pattern != "*"
@@ -394,7 +394,7 @@ class PermissionEngine:
 
     def judge_host(self, host: str, port: int = 443) -> Verdict:
         """Whether a sandboxed command may connect to `host` (lowercase)."""
-        rule = host_rule(FETCH, host, self.book.rules, port)
+        rule = host_rule(host, self.book.rules, port)
         kept = rule_for_host(host, port, may_be_bundle=True)
         verdict = self._by_host_rule(rule, kept) or self._by_gate(
             f"a command in the sandbox wants to connect to {host}", kept
@@ -403,7 +403,7 @@ class PermissionEngine:
 
     def _judge_network(self, intent: Intent) -> Verdict:
         """The verdict on a `fetch` request, which can send data out as well as bring it in."""
-        rule = host_rule(FETCH, intent.host, self.book.rules)
+        rule = host_rule(intent.host, self.book.rules)
         kept = rule_for_host(intent.host)
         if (verdict := self._by_host_rule(rule, kept)) is not None:
             return verdict
@@ -443,7 +443,7 @@ class PermissionEngine:
                 continue
             if any(matched) if rule.decision == "ask" else all(matched):
                 holding.append(rule)
-        best = _strongest(holding)
+        best = strongest_rule(holding)
         if best is None:
             return None
         if best.decision == "allow":
@@ -699,7 +699,7 @@ class PermissionEngine:
 
     def _allows_write(self, path: Path) -> bool:
         workspace = self._guard.workspace
-        best = _strongest(r for r in self._write_rules() if r.matches_path(path, workspace))
+        best = strongest_rule(r for r in self._write_rules() if r.matches_path(path, workspace))
         return best is not None and best.decision == "allow"
 
 
@@ -731,8 +731,3 @@ def _home_folder() -> Path | None:
         return Path.home().resolve()
     except RuntimeError:  # no HOME, and the system does not know this user
         return None
-
-
-def _strongest(rules: Iterable[Rule]) -> Rule | None:
-    """The most specific rule; among equals an ask rule. None if there is no rule."""
-    return max(rules, key=lambda rule: (rule.specificity, rule.decision == "ask"), default=None)
