@@ -133,7 +133,6 @@ _ELSEWHERE = {
     "agent_tui/text_editor.py": "in a folder of its own",
     "agent_tui/tools/processes/keeper_process.py": "/proc",
     "agent_tui/tools/processes/output.py": "made by the program",
-    "agent_tui/tools/sandbox/obeyed_state.py": "made by the program",
     "agent_tui/tools/sandbox/landlock_launcher.py": "/proc",
     "agent_tui/tools/sandbox/home.py": "/proc",
     "agent_tui/tools/sandbox/mounts.py": "/proc",

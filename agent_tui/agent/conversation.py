@@ -65,7 +65,7 @@ from agent_tui.sessions.replay.notes import (
 )
 from agent_tui.sessions.replay.pins import pin_of, pinned_entries
 from agent_tui.tokens import ContextUsage, RoughCounter, TokenCounter, TokenRatios
-from agent_tui.tools.base import FileMemory
+from agent_tui.tools.files.memory import FileMemory
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.shorten import OutputLimits, output_limits
 

@@ -25,7 +25,8 @@ from agent_tui.permissions.project_files import config_files
 from agent_tui.permissions.rule_book import RUN_SOURCE
 from agent_tui.permissions.rules import Decision, Rule, parse_rule
 from agent_tui.safe_text import safe_text
-from agent_tui.tools.base import FileMemory, Intent, Toolbox, ToolContext
+from agent_tui.tools.base import Intent, Toolbox, ToolContext
+from agent_tui.tools.files.memory import FileMemory
 from agent_tui.tools.mcp.remote_tools import is_remote
 from agent_tui.tools.registry import default_toolbox
 

@@ -1,4 +1,8 @@
-"""The JSON Schema of ``config.toml``, which text editors use to complete and check it."""
+"""What is made from the settings: the JSON Schema of ``config.toml``, and a new file's text.
+
+Text editors use the schema to complete and check the file. The text lists every setting with its
+description, commented out.
+"""
 
 import textwrap
 from collections.abc import Mapping

@@ -7,7 +7,6 @@ A new section is a class here and a field of `Settings`; all else follows from t
 import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast, get_args
 
 from pydantic import (
@@ -77,7 +76,7 @@ _LEAST_TARGET_TOKENS = 16_000
 """A smaller context no longer has the task, the newest messages and what is being changed."""
 
 _LARGEST_TARGET = 0.40
-_HYBRID_THRESHOLDS: Mapping[str, float] = MappingProxyType({"warn_at": 0.60, "trigger_at": 0.70})
+_HYBRID_THRESHOLDS: Mapping[str, float] = {"warn_at": 0.60, "trigger_at": 0.70}
 """``hybrid`` needs more room than the tiers, as it leaves every message in its place."""
 
 

@@ -1,4 +1,7 @@
-"""Change the user's own ``config.toml``: one value at a time, with comments and order kept."""
+"""Read the settings in force, and change the user's own ``config.toml``.
+
+One value is changed at a time, with comments and order kept.
+"""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""One prompt without a screen: text, one JSON object, or JSON lines as events happen."""
+"""One prompt or command without a screen: text, one JSON object, or JSON lines as events happen."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ from enum import IntEnum
 from pathlib import Path
 from shutil import get_terminal_size
 from time import monotonic
-from typing import Literal, Protocol, TextIO, TypeAlias
+from typing import Literal, TextIO, TypeAlias
 
 from pydantic import JsonValue
 from pydantic_core import to_jsonable_python
@@ -527,18 +527,6 @@ _WATCHERS: dict[OutputFormat, Callable[[AgentRuntime, TextIO, TextIO, RunTerms],
 }
 
 
-class Printer(Protocol):
-    """Prints events and texts."""
-
-    def see(self, event: AgentEvent) -> None:
-        """Handle an event."""
-        ...
-
-    def tell(self, text: str, level: Level) -> None:
-        """Handle a text of a command."""
-        ...
-
-
 @dataclass(slots=True)
 class HeadlessFront(UnansweredFront):
     """Runs one command; nobody can answer questions.
@@ -553,7 +541,7 @@ class HeadlessFront(UnansweredFront):
     runtime: AgentRuntime
     services: CommandServices
     registry: CommandRegistry
-    printer: Printer
+    printer: _Watcher
     attached: str = ""
     problem: str = field(default="", init=False)
     name: str = field(default="-p", init=False)

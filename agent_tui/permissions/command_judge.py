@@ -1,8 +1,9 @@
 """Judges one shell command: checks each part against the rules and the read-only table."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -91,11 +92,22 @@ class CommandJudge:
     Args:
         guard: Knows the workspace.
         rules: The rules in force.
+        command: The command.
+        parts: Its parts; the facts are few if it could not be split.
         place: Where it would run. In the sandbox a search cannot read files with keys; outside,
             reading what the sandbox does not show needs a rule.
     """
 
-    def __init__(self, guard: ProtectedPaths, rules: Sequence[Rule], place: Place = "open") -> None:
+    def __init__(
+        self,
+        guard: ProtectedPaths,
+        rules: Sequence[Rule],
+        command: str,
+        parts: ShellParts,
+        place: Place = "open",
+    ) -> None:
+        self.parts = parts
+        self._command = command
         self._guard = guard
         self._place: Place = place
         self._rules = [rule for rule in rules if rule.is_for("bash", "execute")]
@@ -105,13 +117,19 @@ class CommandJudge:
         self._touched: dict[Path, None] = {}
         self._known: dict[CommandPart, bool] = {}
         self._names: dict[str, tuple[str, ...]] = {}
-        self._is_compound = False
+        self._commands = tuple(dict.fromkeys(parts.commands))
+        self._bases = self._find_bases()
 
-    def facts(self, parts: ShellParts) -> CommandFacts:
-        """All facts about a command that could be split."""
-        commands = tuple(dict.fromkeys(parts.commands))
-        self._is_compound = parts.is_compound
-        bases = self._bases(commands)
+    @cached_property
+    def facts(self) -> CommandFacts:
+        """All facts about the command."""
+        if self.parts.problem:
+            whole = (named_part(self._command),)
+            return CommandFacts(changing=whole, unlisted=whole)
+        return self._find_facts()
+
+    def _find_facts(self) -> CommandFacts:
+        commands, bases = self._commands, self._bases
         dangers: list[str] = []
         changing: list[str] = []
         unlisted: list[str] = []
@@ -139,14 +157,14 @@ class CommandJudge:
                     unlisted.append(doubt)
                     asking.append(part)
         written: list[Path] = []
-        for redirection in dict.fromkeys(parts.redirections):
+        for redirection in dict.fromkeys(self.parts.redirections):
             danger, paths = self._redirected(redirection, bases)
             dangers += [self._of_part(redirection.source, danger)] if danger else []
             written += paths
         if self._words.is_exhausted:
             dangers.append("its file patterns match too many files to check")
         return CommandFacts(
-            denied=denied or self._denied_inputs(parts.redirections, bases),
+            denied=denied or self._denied_inputs(self.parts.redirections, bases),
             asked=self._ruled(commands, "ask"),
             dangers=tuple(dangers),
             unknown=tuple(f"{p.source}: {p.note}" for p in commands if p.kind == "opaque"),
@@ -157,35 +175,47 @@ class CommandJudge:
             touched=tuple(self._touched),
         )
 
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """Short phrases for the user: what the command needs that the sandbox denies.
+
+        Read from the text of the command; explains, and decides nothing.
+        """
+        facts, guard = self.facts, self._guard
+        services = (_SERVICES.get(_name(part), "") for part in self.parts.commands)
+        written = (f"writes {p}" for p in facts.written if not guard.may_write_freely(p))
+        touched = (_limit_met_at(path, guard, bool(facts.changing)) for path in facts.touched)
+        found = (_network(self.parts), *services, *written, *touched)
+        return tuple(dict.fromkeys(filter(None, found)))
+
     def _of_part(self, source: str, why: str) -> str:
         """`why`, prefixed with the part it is about if the command has other parts."""
         part = named_part(source)
-        return f"{part}: {why}" if why and self._is_compound and part not in why else why
+        return f"{part}: {why}" if why and self.parts.is_compound and part not in why else why
 
     def _unless_told(self, part: CommandPart, why: str, told: Sequence[str]) -> list[str]:
         """The danger of `part`; none if its wrapper already reports the same one."""
         is_told = bool(part.wrapper) and any(each.endswith(why) for each in told)
         return [] if is_told else [self._of_part(part.source, why)]
 
-    def losses(self, parts: ShellParts) -> tuple[WorkLoss, ...]:
+    @property
+    def losses(self) -> tuple[WorkLoss, ...]:
         """What uncommitted work in the folder the command would lose."""
-        commands = tuple(dict.fromkeys(parts.commands))
-        bases = self._bases(commands)[:_MAX_FOLDERS]
-        found = (work_loss(part, bases, self._guard) for part in commands)
+        bases = self._bases[:_MAX_FOLDERS]
+        found = (work_loss(part, bases, self._guard) for part in self._commands)
         return tuple(loss for loss in found if loss is not None)
 
-    def may_be_denied(self, parts: ShellParts) -> str:
+    def may_be_denied(self) -> str:
         """A deny rule that may match once the command's variables are known; empty if none."""
         if self._denied_reads:
-            commands = tuple(dict.fromkeys(parts.commands))
-            bases = self._bases(commands)[:_MAX_FOLDERS]
-            for part in commands:
+            bases = self._bases[:_MAX_FOLDERS]
+            for part in self._commands:
                 if found := self._searched_denied(part, bases):
                     return self._of_part(part.source, found)
         denying = [rule for rule in self._rules if rule.decision == "deny"]
         if not denying:
             return ""
-        for part in dict.fromkeys(parts.commands):
+        for part in self._commands:
             if part.kind == "opaque":
                 return f"the deny rule {denying[0]} may apply to: {_named(part)}"
             hidden = () if self._reads_only(part) else hidden_commands(part)
@@ -227,10 +257,10 @@ class CommandJudge:
             rule.decision == "allow" and rule.matches_part(part) == "yes" for rule in self._rules
         )
 
-    def _bases(self, parts: Iterable[CommandPart]) -> tuple[Path, ...]:
+    def _find_bases(self) -> tuple[Path, ...]:
         """Every folder a part may run in: the workspace and wherever a ``cd`` goes."""
         bases: dict[Path, None] = {self._guard.workspace: None}
-        for part in parts:
+        for part in self._commands:
             if len(bases) > _MAX_FOLDERS:
                 break
             for target in _folder_words(part):
@@ -440,25 +470,7 @@ def _why_not_followed(bases: Sequence[Path]) -> str:
     return ""
 
 
-def meets(parts: ShellParts, facts: CommandFacts, guard: ProtectedPaths) -> tuple[str, ...]:
-    """Short phrases for the user: what the command needs that the sandbox denies."""
-    return tuple(dict.fromkeys(_meets(parts, facts, guard)))
-
-
-def _meets(parts: ShellParts, facts: CommandFacts, guard: ProtectedPaths) -> Iterator[str]:
-    if network := _network(parts):
-        yield network
-    for part in parts.commands:
-        if service := _SERVICES.get(_name(part)):
-            yield service
-    for path in facts.written:
-        if not guard.may_write_freely(path):
-            yield f"writes {path}"
-    may_write = bool(facts.changing)
-    yield from (found for path in facts.touched if (found := _path(path, guard, may_write)))
-
-
-def _path(path: Path, guard: ProtectedPaths, may_write: bool) -> str:
+def _limit_met_at(path: Path, guard: ProtectedPaths, may_write: bool) -> str:
     if guard.why_unseen(path):
         return f"files outside the folder: {path}"
     if guard.why_reading_asks(path):

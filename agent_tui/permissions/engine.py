@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,7 +13,6 @@ from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.permissions.command_judge import (
     CommandFacts,
     CommandJudge,
-    meets,
     named_part,
     path_deniers,
 )
@@ -23,7 +22,6 @@ from agent_tui.permissions.project_files import git_risk
 from agent_tui.permissions.protected_paths import ProtectedPaths, is_inside_git
 from agent_tui.permissions.rule_book import RuleBook
 from agent_tui.permissions.rules import (
-    FETCH,
     INSIDE_RULE,
     PLUGIN_TOOL,
     Decision,
@@ -32,6 +30,7 @@ from agent_tui.permissions.rules import (
     outside_rule,
     rule_for_command,
     rule_for_host,
+    strongest_rule,
 )
 from agent_tui.permissions.shell.parts import ShellParts, split_command
 from agent_tui.safe_paths import is_folder
@@ -232,7 +231,7 @@ class PermissionEngine:
 
     def may_show(self, path: Path) -> bool:
         """Whether a rule allows reading exactly `path`, so that commands may see it too."""
-        best = _strongest(
+        best = strongest_rule(
             rule
             for rule in self.book.rules
             if rule.pattern != "*"
@@ -395,7 +394,7 @@ class PermissionEngine:
 
     def judge_host(self, host: str, port: int = 443) -> Verdict:
         """Whether a sandboxed command may connect to `host` (lowercase)."""
-        rule = host_rule(FETCH, host, self.book.rules, port)
+        rule = host_rule(host, self.book.rules, port)
         kept = rule_for_host(host, port, may_be_bundle=True)
         verdict = self._by_host_rule(rule, kept) or self._by_gate(
             f"a command in the sandbox wants to connect to {host}", kept
@@ -404,7 +403,7 @@ class PermissionEngine:
 
     def _judge_network(self, intent: Intent) -> Verdict:
         """The verdict on a `fetch` request, which can send data out as well as bring it in."""
-        rule = host_rule(FETCH, intent.host, self.book.rules)
+        rule = host_rule(intent.host, self.book.rules)
         kept = rule_for_host(intent.host)
         if (verdict := self._by_host_rule(rule, kept)) is not None:
             return verdict
@@ -444,7 +443,7 @@ class PermissionEngine:
                 continue
             if any(matched) if rule.decision == "ask" else all(matched):
                 holding.append(rule)
-        best = _strongest(holding)
+        best = strongest_rule(holding)
         if best is None:
             return None
         if best.decision == "allow":
@@ -471,12 +470,12 @@ class PermissionEngine:
         parts = split_command(intent.command)
         if parts.problem and (intent.place != "inside" or self._restricts_commands):
             return self._unsplit(intent, parts)
-        judge = CommandJudge(self._guard, self.book.rules, intent.place)
-        facts = _unknown(intent.command) if parts.problem else judge.facts(parts)
+        judge = CommandJudge(self._guard, self.book.rules, intent.command, parts, intent.place)
+        facts = judge.facts
         if denied := facts.denied or self._denied_writes(facts.written):
             verdict = Verdict("deny", denied, by="rule")
         else:
-            verdict = self._weigh(intent, parts, judge, facts, can_undo=can_undo)
+            verdict = self._weigh(intent, judge, can_undo=can_undo)
         texts = tuple(dict.fromkeys(part.source for part in parts.commands))
         return replace(
             verdict,
@@ -484,7 +483,7 @@ class PermissionEngine:
             touched=facts.touched,
             only_reads=facts.is_reading or verdict.runs_read_only,
             is_compound=parts.is_compound and _leaves_some(parts, verdict.why),
-            meets=meets(parts, facts, self._guard),
+            meets=judge.limits,
         )
 
     @property
@@ -505,33 +504,24 @@ class PermissionEngine:
             return Verdict("deny", _GATE_IN_FULL.format(why=why), by="protection")
         return Verdict("ask", why, by="protection", is_compound=is_compound)
 
-    def _weigh(
-        self,
-        intent: Intent,
-        parts: ShellParts,
-        judge: CommandJudge,
-        facts: CommandFacts,
-        *,
-        can_undo: bool,
-    ) -> Verdict:
+    def _weigh(self, intent: Intent, judge: CommandJudge, *, can_undo: bool) -> Verdict:
         """The verdict on a command that no rule denies."""
         match intent.place:
             case "open":
-                return self._weigh_open(intent, parts, judge, facts)
+                return self._weigh_open(intent, judge)
             case "inside":
-                verdict = self._asked_inside(intent, parts, judge, facts)
-                return verdict or self._weigh_inside(intent, parts, judge, facts, can_undo)
+                verdict = self._asked_inside(intent, judge)
+                return verdict or self._weigh_inside(intent, judge, can_undo=can_undo)
             case "outside":
-                return self._weigh_outside(intent, parts, judge, facts)
+                return self._weigh_outside(intent, judge)
             case _:
                 assert_never(intent.place)
 
-    def _asked_inside(
-        self, intent: Intent, parts: ShellParts, judge: CommandJudge, facts: CommandFacts
-    ) -> Verdict | None:
+    def _asked_inside(self, intent: Intent, judge: CommandJudge) -> Verdict | None:
         """An ask from a rule, or for a file that this sandbox does not protect; else None."""
-        if why := judge.may_be_denied(parts):
+        if why := judge.may_be_denied():
             return Verdict("ask", why, by="rule")
+        facts = judge.facts
         if facts.asked and not self._allows_whole(intent.command):
             return Verdict("ask", facts.asked, by="rule")
         for path in facts.touched if intent.is_coarse else ():
@@ -541,18 +531,11 @@ class PermissionEngine:
                 return Verdict("ask", why, by="protection")
         return None
 
-    def _weigh_inside(
-        self,
-        intent: Intent,
-        parts: ShellParts,
-        judge: CommandJudge,
-        facts: CommandFacts,
-        can_undo: bool,
-    ) -> Verdict:
+    def _weigh_inside(self, intent: Intent, judge: CommandJudge, *, can_undo: bool) -> Verdict:
         """The verdict in a sandbox: ask if work would be lost, else the mode decides."""
         if self.mode == "plan":
             return replace(_ALLOWED, runs_read_only=True)
-        losses = judge.losses(parts)
+        losses = judge.losses
         is_kept = all(loss.is_kept for loss in losses)
         lost = _listed([loss.what for loss in losses])
         if losses and not (is_kept and can_undo):
@@ -562,7 +545,7 @@ class PermissionEngine:
                 return Verdict("deny", full, by="protection", may_undo=is_kept, unapproved=why)
             return Verdict("ask", why, by="protection", may_undo=is_kept)
         told = f"{lost}; /undo can restore the files." if losses else ""
-        if why := self._why_asks_inside(intent.command, facts):
+        if why := self._why_asks_inside(intent.command, judge.facts):
             whys = "; ".join(filter(None, (why, told.removesuffix("."))))
             return Verdict("ask", whys, INSIDE_RULE, wanted_rules=(INSIDE_RULE,))
         return replace(_ALLOWED, told=told)
@@ -576,18 +559,16 @@ class PermissionEngine:
             return ""
         return self._why_command_asks(command, replace(facts, written=tuple(written)))
 
-    def _weigh_outside(
-        self, intent: Intent, parts: ShellParts, judge: CommandJudge, facts: CommandFacts
-    ) -> Verdict:
+    def _weigh_outside(self, intent: Intent, judge: CommandJudge) -> Verdict:
         """The verdict on a command that would leave the sandbox: needs approval or a rule."""
         if self.mode == "plan":
             return Verdict("deny", self._only_reading)
         engine = copy(self)
         engine.mode = "accept-edits" if self.mode == "full" else self.mode
-        wanted = meets(parts, facts, self._guard)
+        facts, wanted = judge.facts, judge.limits
         wants = ", ".join(wanted[:_MAX_WHYS])
         network_hint = _NETWORK_HINT if any(map(_is_network, wanted)) else ""
-        dangers = _listed(facts.dangers) or judge.may_be_denied(parts) or facts.asked
+        dangers = _listed(facts.dangers) or judge.may_be_denied() or facts.asked
         why = "; ".join(filter(None, ("runs outside the sandbox", wants, dangers)))
         is_ruled = len(facts.changing) > len(facts.unlisted)
         is_allowed = is_ruled and not engine._why_command_asks(intent.command, facts)
@@ -595,7 +576,7 @@ class PermissionEngine:
             return _ALLOWED_BY_RULE
         rules: tuple[str, ...] = ()
         if not dangers:
-            by_parts = engine._rules_for_parts(intent, parts, facts)
+            by_parts = engine._rules_for_parts(intent, judge)
             rules = by_parts or (rule_for_command(intent.command),)
         if self.mode == "full":
             refusal = _GATE_IN_FULL.format(why=why) + _rule_hint(rules) + network_hint
@@ -618,15 +599,14 @@ class PermissionEngine:
         allowing = (rule for rule in self._command_rules() if rule.decision == "allow")
         return any(rule.matches_whole(command) for rule in allowing)
 
-    def _weigh_open(
-        self, intent: Intent, parts: ShellParts, judge: CommandJudge, facts: CommandFacts
-    ) -> Verdict:
+    def _weigh_open(self, intent: Intent, judge: CommandJudge) -> Verdict:
         """The verdict without a sandbox: the mode, what always asks, then ask and allow rules."""
+        facts = judge.facts
         if self.mode == "plan":
             return _ALLOWED if facts.is_reading else Verdict("deny", self._why_not_reading(facts))
         if facts.dangers:
             return Verdict("ask", _listed(facts.dangers), by="protection")
-        if why := judge.may_be_denied(parts):
+        if why := judge.may_be_denied():
             return Verdict("ask", why, by="rule")
         command = intent.command
         if self._allows_whole(command):
@@ -634,7 +614,7 @@ class PermissionEngine:
         if facts.asked:
             return Verdict("ask", facts.asked, rule_for_command(command), by="rule")
         if why := self._why_command_asks(command, facts):
-            offered = self._rules_for_parts(intent, parts, facts) if self._is_interactive else ()
+            offered = self._rules_for_parts(intent, judge) if self._is_interactive else ()
             return Verdict("ask", why, rule_for_command(command), offered)
         is_ruled = self.mode != "full" and len(facts.changing) > len(facts.unlisted)
         return _ALLOWED_BY_RULE if is_ruled else _ALLOWED
@@ -665,15 +645,14 @@ class PermissionEngine:
             return ""
         return obeyed or f"writes {path}"
 
-    def _rules_for_parts(
-        self, intent: Intent, parts: ShellParts, facts: CommandFacts
-    ) -> tuple[str, ...]:
+    def _rules_for_parts(self, intent: Intent, judge: CommandJudge) -> tuple[str, ...]:
         """Rules for the parts of the command that ask; with them it no longer asks.
 
         Each is the widest sensible rule that suffices. Empty if such rules do not suffice or equal
         `session_rule`.
         """
         command, folder, leaves = intent.command, self._guard.workspace, intent.place == "outside"
+        facts, parts = judge.facts, judge.parts
         is_fed = any(not one.writes for one in parts.redirections)
         offers = [
             tuple(rules_for_part(part, folder, is_fed=is_fed, leaves=leaves))
@@ -699,8 +678,9 @@ class PermissionEngine:
         """The facts about a command with `rules` allowed too, and an engine with those rules."""
         engine = copy(self)
         engine.book = self.book.allowing(rules)
-        judge = CommandJudge(self._guard, engine.book.rules, intent.place)
-        return judge.facts(parts), engine
+        rules_now = engine.book.rules
+        judge = CommandJudge(self._guard, rules_now, intent.command, parts, intent.place)
+        return judge.facts, engine
 
     def _command_rules(self) -> list[Rule]:
         return [rule for rule in self.book.rules if rule.is_for("bash", "execute")]
@@ -719,14 +699,8 @@ class PermissionEngine:
 
     def _allows_write(self, path: Path) -> bool:
         workspace = self._guard.workspace
-        best = _strongest(r for r in self._write_rules() if r.matches_path(path, workspace))
+        best = strongest_rule(r for r in self._write_rules() if r.matches_path(path, workspace))
         return best is not None and best.decision == "allow"
-
-
-def _unknown(command: str) -> CommandFacts:
-    """The facts about a command that cannot be split."""
-    named = (named_part(command),)
-    return CommandFacts(changing=named, unlisted=named)
 
 
 def _is_network(wanted: str) -> bool:
@@ -757,8 +731,3 @@ def _home_folder() -> Path | None:
         return Path.home().resolve()
     except RuntimeError:  # no HOME, and the system does not know this user
         return None
-
-
-def _strongest(rules: Iterable[Rule]) -> Rule | None:
-    """The most specific rule; among equals an ask rule. None if there is no rule."""
-    return max(rules, key=lambda rule: (rule.specificity, rule.decision == "ask"), default=None)

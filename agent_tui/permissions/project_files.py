@@ -151,7 +151,7 @@ def _risk_in(inside: Path) -> str:
     except OSError:
         pass  # the file is missing
     try:
-        return next((doubt for _, doubt in odd_settings(inside / "config")), "")
+        return next((doubt for _, doubt, _ in odd_settings(inside / "config")), "")
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError):

@@ -4,11 +4,10 @@ import re
 import shlex
 import shutil
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, cast
 
 from agent_tui.atomic_files import replace_private_file
@@ -52,13 +51,11 @@ PLUGIN_TOOL: Final = "tool"
 RULED_TOOLS: Final = frozenset((*_TOOL_NAMES.split(), PLUGIN_TOOL))
 """The tools that rules may name, besides those of MCP servers."""
 
-_OTHERS_TOOLS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        **{name.capitalize(): name for name in ("bash", "read", "write", "grep")},
-        **dict.fromkeys(("Edit", "MultiEdit", "NotebookEdit"), "write"),
-        **{"Glob": "find", "LS": "ls", "WebFetch": "fetch", "Shell": "bash", "shell": "bash"},
-    }
-)
+_OTHERS_TOOLS: Final[Mapping[str, str]] = {
+    **{name.capitalize(): name for name in ("bash", "read", "write", "grep")},
+    **dict.fromkeys(("Edit", "MultiEdit", "NotebookEdit"), "write"),
+    **{"Glob": "find", "LS": "ls", "WebFetch": "fetch", "Shell": "bash", "shell": "bash"},
+}
 """The names that other agents give tools in their rules."""
 
 _OTHERS_PREFIX: Final = ":*"
@@ -298,20 +295,23 @@ def outside_rule(tool_name: str, rules: Sequence[Rule]) -> Rule | None:
         if rule.is_for(tool_name, "outside")
         and (rule.pattern == "*" or rule.tool == PLUGIN_TOOL or rule.decision != "allow")
     ]
-    ranks: dict[Decision, int] = {"allow": 0, "ask": 1, "deny": 2}
     return max(
         holding,
-        key=lambda rule: (rule.decision == "deny", len(str(rule)), ranks[rule.decision]),
+        key=lambda rule: (rule.decision == "deny", len(str(rule)), rule.decision == "ask"),
         default=None,
     )
 
 
-def host_rule(tool_name: str, host: str, rules: Sequence[Rule], port: int = 443) -> Rule | None:
-    """The rule that decides about connecting to `host`: deny first, then the most specific."""
-    ranks: dict[Decision, int] = {"allow": 0, "ask": 1, "deny": 2}
+def host_rule(host: str, rules: Sequence[Rule], port: int = 443) -> Rule | None:
+    """The rule that decides about connecting to `host`: see `strongest_rule`."""
+    return strongest_rule(r for r in rules if r.tool == FETCH and r.matches_host(host, port))
+
+
+def strongest_rule(rules: Iterable[Rule]) -> Rule | None:
+    """The rule of several that decides: deny first, then the most specific; among equals ask."""
     return max(
-        (rule for rule in rules if rule.tool == tool_name and rule.matches_host(host, port)),
-        key=lambda rule: (rule.decision == "deny", rule.specificity, ranks[rule.decision]),
+        rules,
+        key=lambda rule: (rule.decision == "deny", rule.specificity, rule.decision == "ask"),
         default=None,
     )
 

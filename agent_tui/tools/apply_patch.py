@@ -1,5 +1,6 @@
 """The `apply_patch` tool: changes to several files in the V4A format, all or none."""
 
+import asyncio
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -8,15 +9,9 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
+from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, ToolDetails
-from agent_tui.tools.base import (
-    Intent,
-    ToolArguments,
-    ToolContext,
-    ToolError,
-    ToolOutput,
-    in_thread,
-)
+from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.tools.files.file_change import FileChange, check_whole, combined_intent
 from agent_tui.tools.files.matching import Place, describe_miss, find_places
@@ -83,7 +78,7 @@ class ApplyPatchTool:
 
     async def run(self, arguments: ApplyPatchArguments, context: ToolContext) -> ToolOutput:
         """Write the files and remember their new content as seen."""
-        return await in_thread(lambda: _apply(arguments, context))
+        return await asyncio.to_thread(_apply, arguments, context)
 
 
 def _apply(arguments: ApplyPatchArguments, context: ToolContext) -> ToolOutput:

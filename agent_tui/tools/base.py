@@ -1,6 +1,5 @@
 """What a tool is: a spec for the model, a preview for the user, and a run."""
 
-import asyncio
 import contextlib
 import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -333,29 +332,3 @@ class Toolbox(Protocol):
             ToolError: Unknown tool, wrong arguments, or a call that cannot work.
         """
         ...
-
-
-async def in_thread(work: Callable[[], ToolOutput]) -> ToolOutput:
-    """Run blocking `work` in a thread."""
-    return await asyncio.to_thread(work)
-
-
-__all__ = [
-    "Access",
-    "FileMemory",
-    "FileTouches",
-    "History",
-    "Intent",
-    "NoHistory",
-    "Place",
-    "PreparedCall",
-    "ScopeAction",
-    "Tool",
-    "ToolArguments",
-    "ToolContext",
-    "ToolError",
-    "ToolOutput",
-    "Toolbox",
-    "UnderstoodCall",
-    "in_thread",
-]

@@ -3,15 +3,16 @@
 import asyncio
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from pydantic import Field
 
+from agent_tui.errors import ToolError
 from agent_tui.messages import Job, ToolDetails
-from agent_tui.tools.base import Intent, Place, ToolArguments, ToolContext, ToolError, ToolOutput
+from agent_tui.tools.base import Intent, Place, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.git.changes import GitChanges, Snapshot
 from agent_tui.tools.job_table import MAX_RUNNING
 from agent_tui.tools.processes.environment import outside_environ
@@ -79,8 +80,7 @@ class BashTool:
         place = self._place(arguments, context)
         if place == "outside" and not arguments.why.strip():
             raise ToolError(_NEEDS_WHY)
-        goes_on = arguments.background
-        bound = "\0".join((command, str(context.cwd.resolve()), place, str(goes_on)))
+        bound = (command, str(context.cwd.resolve()), place, str(arguments.background))
         is_coarse = place == "inside" and sandbox is not None and sandbox.is_coarse(context.cwd)
         return Intent(
             title=" ".join(command.split()),
@@ -91,8 +91,10 @@ class BashTool:
             purpose=" ".join(arguments.why.split()) if place == "outside" else "",
             body=command,
             body_kind="command",
-            note="runs in the background" if goes_on else "",
-            fingerprint=hashlib.sha256(bound.encode("utf-8", "surrogatepass")).hexdigest(),
+            note="runs in the background" if arguments.background else "",
+            fingerprint=hashlib.sha256(
+                "\0".join(bound).encode("utf-8", "surrogatepass")
+            ).hexdigest(),
         )
 
     def _place(self, arguments: BashArguments, context: ToolContext) -> Place:
@@ -139,12 +141,15 @@ class BashTool:
         if self._place(arguments, context) == "outside":
             environ = outside_environ(environ)
         if wall is not None:
-            keeper = await wall.keeper(context.cwd, is_read_only=not context.may_write)
             is_read_only = not context.may_write
+            keeper = await wall.keeper(context.cwd, is_read_only=is_read_only)
             environ = wall.environ(context.cwd, context.environ, is_read_only=is_read_only)
         known, before = await self._before(context)
         refusals = 0 if wall is None else wall.refusals
-        command = ShellCommand(keeper, _order(arguments, context, environ), context.emit)
+        order = ShellOrder(
+            arguments.command, context.cwd, environ, context.output_dir, context.secrets
+        )
+        command = ShellCommand(keeper, order, context.emit)
         try:
             jobs = await _wait(command, arguments, context)
             result = command.result(context.limits)
@@ -197,18 +202,6 @@ def _after(settled: Settled, context: ToolContext) -> Iterator[str]:
         yield f"[{context.shown(path)} was updated by git]"
     for held in settled.held:
         yield f"[{held.told(context.shown(held.path))}]"
-
-
-def _order(
-    arguments: BashArguments, context: ToolContext, environ: Mapping[str, str]
-) -> ShellOrder:
-    return ShellOrder(
-        command=arguments.command,
-        cwd=context.cwd,
-        environ=environ,
-        output_dir=context.output_dir,
-        secrets=context.secrets,
-    )
 
 
 def _hints(

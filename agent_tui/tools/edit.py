@@ -1,19 +1,14 @@
 """The `edit` tool: replacements in one file, all or none."""
 
+import asyncio
 from dataclasses import dataclass
 from itertools import pairwise
 
 from pydantic import Field, model_validator
 
+from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, JsonObject, ToolDetails
-from agent_tui.tools.base import (
-    Intent,
-    ToolArguments,
-    ToolContext,
-    ToolError,
-    ToolOutput,
-    in_thread,
-)
+from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.tools.files.file_change import FileChange, check_whole
 from agent_tui.tools.files.matching import Place, describe_miss, find_places
@@ -70,7 +65,7 @@ class EditTool:
 
     async def run(self, arguments: EditArguments, context: ToolContext) -> ToolOutput:
         """Write the edited file and remember its new content as seen."""
-        return await in_thread(lambda: _edit(arguments, context))
+        return await asyncio.to_thread(_edit, arguments, context)
 
 
 @dataclass(frozen=True, slots=True)

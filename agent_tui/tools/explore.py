@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, ToolOutput
+from agent_tui.errors import ToolError
+from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 
 
 class ExploreArguments(ToolArguments):

@@ -10,16 +10,10 @@ from pathlib import Path
 
 from pydantic import Field
 
+from agent_tui.errors import ToolError
 from agent_tui.messages import ToolDetails
 from agent_tui.secret_text import mask_values
-from agent_tui.tools.base import (
-    Intent,
-    ToolArguments,
-    ToolContext,
-    ToolError,
-    ToolOutput,
-    in_thread,
-)
+from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.sandbox import Sandbox
 from agent_tui.tools.shorten import keep_head, keep_output, plain_text
@@ -76,7 +70,7 @@ class FetchTool:
         if not isinstance(answer, Fetched):
             text = f"The page moved to another site: {answer.url} Fetch that if you want it."
             return ToolOutput(text, ToolDetails(summary="moved"))
-        return await in_thread(lambda: _output(answer, context))
+        return await asyncio.to_thread(_output, answer, context)
 
     async def _printed(self, request: FetchRequest, context: ToolContext) -> bytes:
         """The process's output; it runs in a folder that holds no modules."""

@@ -1,5 +1,6 @@
 """The `find` tool: files by glob, most recently changed first."""
 
+import asyncio
 import os
 from contextlib import suppress
 from dataclasses import dataclass
@@ -8,15 +9,9 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 from pydantic import Field
 
+from agent_tui.errors import ToolError
 from agent_tui.messages import ToolDetails
-from agent_tui.tools.base import (
-    Intent,
-    ToolArguments,
-    ToolContext,
-    ToolError,
-    ToolOutput,
-    in_thread,
-)
+from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.ripgrep import RipgrepOutput, run_ripgrep
 from agent_tui.tools.files.text_files import missing_file_error
 from agent_tui.tools.files.walk import glob_spec
@@ -67,7 +62,7 @@ class FindTool:
             time_s=_SEARCH_TIME_S,
             most_bytes=_MAX_LISTED_BYTES,
         )
-        return await in_thread(lambda: _found(listed, spec, folder, arguments.limit, context))
+        return await asyncio.to_thread(_found, listed, spec, folder, arguments.limit, context)
 
 
 def _found(

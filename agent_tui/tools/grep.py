@@ -5,19 +5,13 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal
 
 from pydantic import Field
 
+from agent_tui.errors import ToolError
 from agent_tui.messages import ToolDetails
-from agent_tui.tools.base import (
-    Intent,
-    ToolArguments,
-    ToolContext,
-    ToolError,
-    ToolOutput,
-)
+from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.protected import PLAIN_SECRET_GLOBS, SECRET_GLOBS
 from agent_tui.tools.files.ripgrep import RipgrepOutput, run_ripgrep
 from agent_tui.tools.files.text_files import missing_file_error
@@ -29,9 +23,7 @@ _MAX_READ_BYTES = 20 * MAX_OUTPUT_BYTES
 _MAX_LINE_CHARS = 500
 _MATCH = re.compile(r"\d+:")
 _COUNTED = re.compile(r"(.*)(:\d+)")
-_OUTPUTS = MappingProxyType(
-    {"lines": (), "files": ("--files-with-matches",), "counts": ("--count",)}
-)
+_OUTPUTS = {"lines": (), "files": ("--files-with-matches",), "counts": ("--count",)}
 
 
 class GrepArguments(ToolArguments):

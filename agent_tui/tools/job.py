@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
+from agent_tui.errors import ToolError
 from agent_tui.messages import ToolDetails
-from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, ToolOutput
+from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.job_table import BackgroundCommand
 
 _LONGEST_WAIT_S = 3_600

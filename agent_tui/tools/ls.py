@@ -1,20 +1,15 @@
 """The `ls` tool: lists a folder."""
 
+import asyncio
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
 
+from agent_tui.errors import ToolError
 from agent_tui.messages import ToolDetails
-from agent_tui.tools.base import (
-    Intent,
-    ToolArguments,
-    ToolContext,
-    ToolError,
-    ToolOutput,
-    in_thread,
-)
+from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.text_files import missing_file_error
 from agent_tui.tools.shorten import keep_head
 
@@ -43,7 +38,7 @@ class LsTool:
 
     async def run(self, arguments: LsArguments, context: ToolContext) -> ToolOutput:
         """Names with ``/`` for folders, sizes for files, targets for links."""
-        return await in_thread(lambda: _list(arguments, context))
+        return await asyncio.to_thread(_list, arguments, context)
 
 
 def _list(arguments: LsArguments, context: ToolContext) -> ToolOutput:

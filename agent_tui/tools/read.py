@@ -1,5 +1,6 @@
 """The `read` tool: a file's numbered lines, the text of a document, or an image."""
 
+import asyncio
 import base64
 import os
 from dataclasses import dataclass
@@ -9,16 +10,10 @@ from typing import BinaryIO
 
 from pydantic import Field
 
+from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, ImageContent, ToolDetails
 from agent_tui.omissions import more_lines_mark
-from agent_tui.tools.base import (
-    Intent,
-    ToolArguments,
-    ToolContext,
-    ToolError,
-    ToolOutput,
-    in_thread,
-)
+from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.documents import document_text
 from agent_tui.tools.files.images import fit_image, image_size, image_type
 from agent_tui.tools.files.text_files import (
@@ -74,7 +69,7 @@ class ReadTool:
 
     async def run(self, arguments: ReadArguments, context: ToolContext) -> ToolOutput:
         """Lines `offset` to `offset + limit`, numbered."""
-        return await in_thread(lambda: _read(arguments, context))
+        return await asyncio.to_thread(_read, arguments, context)
 
 
 def _read(arguments: ReadArguments, context: ToolContext) -> ToolOutput:

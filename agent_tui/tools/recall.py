@@ -1,5 +1,6 @@
 """The `recall` tool: returns originals that the context no longer contains."""
 
+import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -9,18 +10,11 @@ from pathlib import Path
 from pydantic import Field
 from rapidfuzz import fuzz, process
 
+from agent_tui.errors import ToolError
 from agent_tui.messages import ToolCall, ToolDetails
 from agent_tui.safe_paths import is_file
 from agent_tui.sessions.entries import Entry
-from agent_tui.tools.base import (
-    History,
-    Intent,
-    ToolArguments,
-    ToolContext,
-    ToolError,
-    ToolOutput,
-    in_thread,
-)
+from agent_tui.tools.base import History, Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.history_search import Found, Hit, search_history, terms_of
 from agent_tui.tools.originals import (
     RecallableEntry,
@@ -92,7 +86,7 @@ class RecallTool:
 
     async def run(self, arguments: RecallArguments, context: ToolContext) -> ToolOutput:
         """The original with that id, or the messages with those words."""
-        return await in_thread(lambda: _recall(arguments, context))
+        return await asyncio.to_thread(_recall, arguments, context)
 
 
 def _recall(arguments: RecallArguments, context: ToolContext) -> ToolOutput:

@@ -1,4 +1,4 @@
-"""The tools of a conversation. A new tool is a module and one line here."""
+"""The tools of a conversation, and which of them suit a model. A new tool is one line here."""
 
 import difflib
 import re
@@ -9,17 +9,10 @@ from typing import Final
 
 from pydantic import JsonValue, ValidationError
 
+from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, JsonObject, ToolSpec
 from agent_tui.tools.apply_patch import ApplyPatchTool
-from agent_tui.tools.base import (
-    ArgumentsT,
-    PreparedCall,
-    Tool,
-    Toolbox,
-    ToolContext,
-    ToolError,
-    ToolOutput,
-)
+from agent_tui.tools.base import ArgumentsT, PreparedCall, Tool, Toolbox, ToolContext, ToolOutput
 from agent_tui.tools.bash import BashTool
 from agent_tui.tools.compact import CompactTool
 from agent_tui.tools.edit import EditTool

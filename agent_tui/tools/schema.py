@@ -2,7 +2,6 @@
 
 import json
 from functools import cache
-from types import MappingProxyType
 from typing import cast
 
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -47,12 +46,10 @@ def _expected(arguments_type: type[BaseModel]) -> JsonObject:
     return compact_schema(arguments_type)
 
 
-_OWN_WORDS = MappingProxyType(
-    {
-        "extra_forbidden": "no such argument",
-        "string_unicode": "contains half of a surrogate pair, which is not a character",
-    }
-)
+_OWN_WORDS = {
+    "extra_forbidden": "no such argument",
+    "string_unicode": "contains half of a surrogate pair, which is not a character",
+}
 """Our words for some mistakes, in place of pydantic's."""
 
 

@@ -4,14 +4,8 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from agent_tui.tools.base import (
-    Intent,
-    ScopeAction,
-    ToolArguments,
-    ToolContext,
-    ToolError,
-    ToolOutput,
-)
+from agent_tui.errors import ToolError
+from agent_tui.tools.base import Intent, ScopeAction, ToolArguments, ToolContext, ToolOutput
 
 _MOST_LABEL_CHARS = 60
 

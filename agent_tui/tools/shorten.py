@@ -1,4 +1,4 @@
-"""Cuts long text to what a model should receive, by lines and by bytes."""
+"""What one call may give the model: the limits, text cut to them, and files with the whole text."""
 
 import os
 import re

@@ -1,18 +1,13 @@
 """The `write` tool: a whole file, new or replaced in one step."""
 
+import asyncio
 from dataclasses import dataclass
 
 from pydantic import Field
 
+from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, ToolDetails
-from agent_tui.tools.base import (
-    Intent,
-    ToolArguments,
-    ToolContext,
-    ToolError,
-    ToolOutput,
-    in_thread,
-)
+from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.tools.files.file_change import FileChange, check_whole
 from agent_tui.tools.files.text_files import decode, read_bytes, why_unseen
@@ -43,7 +38,7 @@ class WriteTool:
 
     async def run(self, arguments: WriteArguments, context: ToolContext) -> ToolOutput:
         """Write the file and remember its new content as seen."""
-        return await in_thread(lambda: _write(arguments, context))
+        return await asyncio.to_thread(_write, arguments, context)
 
 
 def _planned(arguments: WriteArguments, context: ToolContext) -> FileChange:

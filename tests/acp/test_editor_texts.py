@@ -5,8 +5,10 @@ import pytest
 from acp.schema import FileSystemCapabilities
 
 from agent_tui.acp.editor import EditorTexts
-from agent_tui.tools.base import FileMemory, ToolContext, ToolError
+from agent_tui.errors import ToolError
+from agent_tui.tools.base import ToolContext
 from agent_tui.tools.edit import EditArguments, EditTool
+from agent_tui.tools.files.memory import FileMemory
 from agent_tui.tools.read import ReadArguments, ReadTool
 from agent_tui.tools.write import WriteArguments, WriteTool
 from tests.support.editor import Editor, Place, say

@@ -19,7 +19,8 @@ from unittest.mock import patch
 
 from agent_tui.cli.tool_services import command_sandbox
 from agent_tui.config import Settings
-from agent_tui.tools.base import FileMemory, ToolContext
+from agent_tui.tools.base import ToolContext
+from agent_tui.tools.files.memory import FileMemory
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.sandbox.sandbox import Sandbox

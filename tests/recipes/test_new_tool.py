@@ -10,9 +10,10 @@ from tests.support.openai_server import Call, OpenAiServer, Reply
 MODULE = '''\
 """The `stamp` tool: a mark at the end of a file."""
 
+import asyncio
 from dataclasses import dataclass
 
-from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput, in_thread
+from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 
 
 class StampArguments(ToolArguments):
@@ -40,7 +41,7 @@ class StampTool:
 
     async def run(self, arguments: StampArguments, context: ToolContext) -> ToolOutput:
         """Do what the intent says."""
-        return await in_thread(lambda: _stamp(arguments, context))
+        return await asyncio.to_thread(_stamp, arguments, context)
 
 
 def _stamp(arguments: StampArguments, context: ToolContext) -> ToolOutput:

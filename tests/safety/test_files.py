@@ -8,7 +8,8 @@ from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.engine import PermissionEngine
-from agent_tui.tools.base import FileMemory, Intent, ToolContext
+from agent_tui.tools.base import Intent, ToolContext
+from agent_tui.tools.files.memory import FileMemory
 from agent_tui.tools.registry import default_toolbox
 from tests.safety.corpus import judge, make_workspace
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent_tui.tools.base import FileMemory, ToolContext
+from agent_tui.tools.base import ToolContext
+from agent_tui.tools.files.memory import FileMemory
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.server import ServerContext
 from agent_tui.tools.mcp.spec import FoundServer, FoundServers, ServerSpec

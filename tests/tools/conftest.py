@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.tools.base import FileMemory, ToolContext
+from agent_tui.tools.base import ToolContext
+from agent_tui.tools.files.memory import FileMemory
 
 
 @pytest.fixture

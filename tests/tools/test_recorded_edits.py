@@ -7,8 +7,9 @@ from typing import TypeAlias
 
 import pytest
 
+from agent_tui.errors import ToolError
 from agent_tui.sessions.file.kept_files import digest_of
-from agent_tui.tools.base import ToolContext, ToolError
+from agent_tui.tools.base import ToolContext
 from tests.support.recorded_edits import recorded_edits
 from tests.support.tool_calls import call_tool
 

@@ -5,7 +5,6 @@ What is in no commit and no other copy cannot be restored, so these commands ask
 
 import re
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 from agent_tui.permissions.shell.words import CommandPart
 
@@ -17,16 +16,14 @@ _GIT_GLOBALS_WITH_VALUE = frozenset(
 )
 _BROAD = re.compile(r"\.{1,2}/?|:/.*|:\(.*|.*/|.*[*?\[].*|(?:.*/)?[^./]+")
 """Paths that name, or may name, whole folders: those without a suffix."""
-_OTHER_SYSTEMS: Mapping[str, re.Pattern[str]] = MappingProxyType(
-    {
-        name: re.compile(rf"(?:.* )?(?:{words})(?: .*)?", re.DOTALL)
-        for name, words in {
-            "hg": r"purge|strip|update (.* )?(-\w*C\w*|--clean)|revert (.* )?--all",
-            "svn": r"revert (.* )?(-R|--recursive)|delete (.* )?\w+://\S+",
-            "jj": r"abandon|op(eration)? abandon",
-        }.items()
-    }
-)
+_OTHER_SYSTEMS: Mapping[str, re.Pattern[str]] = {
+    name: re.compile(rf"(?:.* )?(?:{words})(?: .*)?", re.DOTALL)
+    for name, words in {
+        "hg": r"purge|strip|update (.* )?(-\w*C\w*|--clean)|revert (.* )?--all",
+        "svn": r"revert (.* )?(-R|--recursive)|delete (.* )?\w+://\S+",
+        "jj": r"abandon|op(eration)? abandon",
+    }.items()
+}
 
 
 def destruction_of(part: CommandPart) -> str:
@@ -114,33 +111,29 @@ def _checked_out(words: Sequence[str]) -> Sequence[str]:
 
 
 _LOSING_VERBS = frozenset({"prune", "update-ref", "filter-branch", "filter-repo", "replace"})
-_LOSING_OPTIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "reset": "--hard --merge --keep",
-        "checkout": "-f -B -C --force --force-create --discard-changes --pathspec-from-file",
-        "switch": "-f -C --force --discard-changes --force-create",
-        "push": "-f -d --force --force-with-lease --mirror --delete --prune",
-        "branch": "-D -M -C -f --force",
-        "tag": "-d -f --delete --force",
-        "gc": "--prune",
-        "checkout-index": "-f --force",
-        "read-tree": "-u --reset",
-        "symbolic-ref": "-d --delete",
-        "worktree": "-f --force",
-        "annex": "--force",
-        **dict.fromkeys(("merge", "rebase", "cherry-pick", "am", "revert"), "--abort"),
-    }
-)
+_LOSING_OPTIONS: Mapping[str, str] = {
+    "reset": "--hard --merge --keep",
+    "checkout": "-f -B -C --force --force-create --discard-changes --pathspec-from-file",
+    "switch": "-f -C --force --discard-changes --force-create",
+    "push": "-f -d --force --force-with-lease --mirror --delete --prune",
+    "branch": "-D -M -C -f --force",
+    "tag": "-d -f --delete --force",
+    "gc": "--prune",
+    "checkout-index": "-f --force",
+    "read-tree": "-u --reset",
+    "symbolic-ref": "-d --delete",
+    "worktree": "-f --force",
+    "annex": "--force",
+    **dict.fromkeys(("merge", "rebase", "cherry-pick", "am", "revert"), "--abort"),
+}
 """By verb: with one of these options it loses something."""
-_LOSING_ACTIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "stash": "drop clear",
-        "reflog": "expire delete",
-        "submodule": "deinit",
-        "notes": "remove prune",
-        "lfs": "prune",
-        "worktree": "remove",
-        "annex": "drop",
-    }
-)
+_LOSING_ACTIONS: Mapping[str, str] = {
+    "stash": "drop clear",
+    "reflog": "expire delete",
+    "submodule": "deinit",
+    "notes": "remove prune",
+    "lfs": "prune",
+    "worktree": "remove",
+    "annex": "drop",
+}
 """By verb: the words after it that lose something, together with one of its options if listed."""

@@ -1,11 +1,10 @@
-"""Commands that only read: which ones, with which options, and with which scripts (sed, find, test).
+"""Commands that only read: which ones, with which options and scripts (sed, find, test).
 
 The list is short. It serves machines without a sandbox and mode ask; anything else asks.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 
 from agent_tui.permissions.shell.words import CommandPart, Word
 
@@ -303,25 +302,23 @@ _JQ = r"(?:-[rceSMjs]+ )*(?!-)(?:(?!ENV|env\b|input|include|import|module|get_| 
 _WITH_VERSION_NAMES = """
     python python3 node npm pip uv cargo rustc go gcc java make docker
 """
-_SPECIAL: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
-    {
-        "git": git_only_reads,
-        "find": find_only_lists,
-        "sed": sed_only_prints,
-        "cd": _only(r"[^-]\S* "),
-        "set": _only(r"(?:(?:-[euo]+|pipefail) )+"),
-        "awk": _awk,
-        "jq": _only(_JQ),
-        "command": _only(r"-[vV] .+"),
-        "date": _each(r"\+.*|-[uRI]"),
-        "printf": _only(r"(?!-)(?:(?!%[^a-zA-Z%]*[hlLjzt]*n).)+"),  # not %n, which sets a variable
-        "ps": _each(r"aux|-[eAfFl]+|\d+|-p"),
-        "uniq": _only(r"(?:-[cdiu]+ )*(?:[^-\s]\S* )?"),  # a second file would be written
-        "xargs": _only(r"(?:-[0rt]+ |-[nLPdI] ?[^-\s]+ )*[^-].*"),  # its command is another part
-        **dict.fromkeys(("exit", "return", "break", "continue", "wait"), _each(r"\d+")),
-        **dict.fromkeys(_WITH_VERSION_NAMES.split(), _only(r"(?:--version|-V) ")),
-    }
-)
+_SPECIAL: Mapping[str, Callable[[Sequence[str]], bool]] = {
+    "git": git_only_reads,
+    "find": find_only_lists,
+    "sed": sed_only_prints,
+    "cd": _only(r"[^-]\S* "),
+    "set": _only(r"(?:(?:-[euo]+|pipefail) )+"),
+    "awk": _awk,
+    "jq": _only(_JQ),
+    "command": _only(r"-[vV] .+"),
+    "date": _each(r"\+.*|-[uRI]"),
+    "printf": _only(r"(?!-)(?:(?!%[^a-zA-Z%]*[hlLjzt]*n).)+"),  # not %n, which sets a variable
+    "ps": _each(r"aux|-[eAfFl]+|\d+|-p"),
+    "uniq": _only(r"(?:-[cdiu]+ )*(?:[^-\s]\S* )?"),  # a second file would be written
+    "xargs": _only(r"(?:-[0rt]+ |-[nLPdI] ?[^-\s]+ )*[^-].*"),  # its command is another part
+    **dict.fromkeys(("exit", "return", "break", "continue", "wait"), _each(r"\d+")),
+    **dict.fromkeys(_WITH_VERSION_NAMES.split(), _only(r"(?:--version|-V) ")),
+}
 _NAMES_ONLY = frozenset(
     {*("ls", "stat", "test", "[", "basename", "dirname", "realpath", "readlink", "find", "tree")}
     | {*("du", "cd", "which", "type")}
@@ -339,24 +336,22 @@ _HARMLESS_NAMES = """
 _HARMLESS = frozenset(_HARMLESS_NAMES.split())
 """Programs with no option that writes, runs or fetches anything."""
 
-_DOES_MORE: Mapping[str, re.Pattern[str]] = MappingProxyType(
-    {
-        name: re.compile(words, re.DOTALL)
-        for names, words in {
-            "rg": r"-[a-zA-Z]*z.*|--(?:pre|hostname|search-zip).*",
-            "fd fdfind": r"-[a-zA-Z]*[xXl].*|--(?:exec|list-details|gen).*",
-            "tree": r"-[a-zA-Z]*[oR].*|--(?:output|from|gitf|info).*",
-            "file": r"-[a-zA-Z]*[CmfzZS].*|--(?:c|ma|f|un|no-s).*",
-            "diff": r"-[a-zA-Z]*l.*|--(?:pag|to|fr).*",
-            "sort": r"-[a-zA-Z0-9,.]*[oTS].*|--(?:o|co|t|fi|random-sou).*",
-            "du wc": r"--fi.*",
-        }.items()
-        for name in names.split()
-    }
-)
+_DOES_MORE: Mapping[str, re.Pattern[str]] = {
+    name: re.compile(words, re.DOTALL)
+    for names, words in {
+        "rg": r"-[a-zA-Z]*z.*|--(?:pre|hostname|search-zip).*",
+        "fd fdfind": r"-[a-zA-Z]*[xXl].*|--(?:exec|list-details|gen).*",
+        "tree": r"-[a-zA-Z]*[oR].*|--(?:output|from|gitf|info).*",
+        "file": r"-[a-zA-Z]*[CmfzZS].*|--(?:c|ma|f|un|no-s).*",
+        "diff": r"-[a-zA-Z]*l.*|--(?:pag|to|fr).*",
+        "sort": r"-[a-zA-Z0-9,.]*[oTS].*|--(?:o|co|t|fi|random-sou).*",
+        "du wc": r"--fi.*",
+    }.items()
+    for name in names.split()
+}
 """Programs that only read, except with these options, which write, run, fetch or read lists."""
 
-TOOLCHAIN_FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    dict.fromkeys(("cargo", "rustc", "rustup"), ("rust-toolchain.toml", "rust-toolchain"))
+TOOLCHAIN_FILES: Mapping[str, tuple[str, ...]] = dict.fromkeys(
+    ("cargo", "rustc", "rustup"), ("rust-toolchain.toml", "rust-toolchain")
 )
 """Files in a folder that decide which program runs under a name."""

@@ -28,6 +28,7 @@ from agent_tui.permissions.shell.checks import (
 from agent_tui.permissions.shell.words import (
     SAFE_VARIABLE,
     CommandPart,
+    PartKind,
     Word,
     word_of,
 )
@@ -190,12 +191,8 @@ class _Splitter:
             case _:
                 pass
 
-    def _add(self, node: Node, kind: str, note: str) -> None:
-        text = self._text(node)
-        if kind == "opaque":
-            self._commands.append(CommandPart(text, kind="opaque", note=note))
-        else:
-            self._commands.append(CommandPart(text, kind="construct", note=note))
+    def _add(self, node: Node, kind: PartKind, note: str) -> None:
+        self._commands.append(CommandPart(self._text(node), kind=kind, note=note))
 
     def _add_assignment(self, node: Node) -> None:
         if node.parent is not None and node.parent.type == "command":

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Literal
 
 from tree_sitter import Node
@@ -75,9 +74,10 @@ class CommandPart:
         return self.words[1:]
 
 
-_KNOWN_VARIABLES: Mapping[str, Word] = MappingProxyType(
-    {"HOME": Word("~", "~", has_tilde=True), "PWD": Word(".", ".")}
-)
+_KNOWN_VARIABLES: Mapping[str, Word] = {
+    "HOME": Word("~", "~", has_tilde=True),
+    "PWD": Word(".", "."),
+}
 """Variables the shell sets itself. ``$PWD`` is any folder that the command may be in."""
 
 

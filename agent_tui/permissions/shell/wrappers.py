@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from types import MappingProxyType
 
 from agent_tui.permissions.shell.words import OUTPUT_OF_A_COMMAND, CommandPart, Word
 
@@ -215,30 +214,28 @@ _PLAIN_NAMES = """
     nohup setsid command builtin chroot unshare taskset chrt numactl setarch fakeroot firejail
     rlwrap valgrind perf catchsegv unbuffer
 """
-_WRAPPERS: Mapping[str, str] = MappingProxyType(
-    {
-        **dict.fromkeys(_PLAIN_NAMES.split(), ""),
-        **dict.fromkeys(("timeout", "gtimeout"), "-k -s --kill-after --signal"),
-        "time": "-f -o",
-        "nice": "-n",
-        "ionice": "-c -n -p",
-        "exec": "-a",
-        "env": "-u -C --unset --chdir",
-        "stdbuf": "-i -o -e",
-        "sudo": "-u -g -C -h -p -r -t -U -D",
-        "doas": "-u -C",
-        "xargs": "-n -P -I -J -R -S -L -d -E -s -a --max-args --max-procs --max-chars --delimiter"
-        " --arg-file --process-slot-var",
-        "strace": "-e -o -p",
-        "ltrace": "-e -o",
-        "flock": "-w -E",
-        "nsenter": "-t",
-        "caffeinate": "-t -w",
-        "xvfb-run": "-n -s -e -f -p -w",
-        "ssh-agent": "-a -t -E -P",
-        "runuser": "-u -g -G -s",
-    }
-)
+_WRAPPERS: Mapping[str, str] = {
+    **dict.fromkeys(_PLAIN_NAMES.split(), ""),
+    **dict.fromkeys(("timeout", "gtimeout"), "-k -s --kill-after --signal"),
+    "time": "-f -o",
+    "nice": "-n",
+    "ionice": "-c -n -p",
+    "exec": "-a",
+    "env": "-u -C --unset --chdir",
+    "stdbuf": "-i -o -e",
+    "sudo": "-u -g -C -h -p -r -t -U -D",
+    "doas": "-u -C",
+    "xargs": "-n -P -I -J -R -S -L -d -E -s -a --max-args --max-procs --max-chars --delimiter"
+    " --arg-file --process-slot-var",
+    "strace": "-e -o -p",
+    "ltrace": "-e -o",
+    "flock": "-w -E",
+    "nsenter": "-t",
+    "caffeinate": "-t -w",
+    "xvfb-run": "-n -s -e -f -p -w",
+    "ssh-agent": "-a -t -E -P",
+    "runuser": "-u -g -G -s",
+}
 """Wrappers and their options that take a word as value."""
 
 
@@ -284,11 +281,9 @@ def _joined_words(arguments: Sequence[Word]) -> str:
     return " ".join(texts[at:end])
 
 
-RUN_TEXT: Mapping[str, Callable[[Sequence[Word]], str]] = MappingProxyType(
-    {
-        **dict.fromkeys(("script", "su", "runuser", "sg", "newgrp"), _text_behind_c),
-        "flock": _text_of_flock,
-        **dict.fromkeys(("watch", "viddy", "parallel", "hyperfine", "entr"), _joined_words),
-    }
-)
+RUN_TEXT: Mapping[str, Callable[[Sequence[Word]], str]] = {
+    **dict.fromkeys(("script", "su", "runuser", "sg", "newgrp"), _text_behind_c),
+    "flock": _text_of_flock,
+    **dict.fromkeys(("watch", "viddy", "parallel", "hyperfine", "entr"), _joined_words),
+}
 """Programs that pass text to a shell, and how to find it."""

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent_tui.errors import ToolError
 from agent_tui.omissions import marks_in
 from agent_tui.sessions.file.kept_files import digest_of
-from agent_tui.tools.base import Intent, ToolContext, ToolError
+from agent_tui.tools.base import Intent, ToolContext
 from agent_tui.tools.files.diffs import Diff
 from agent_tui.tools.files.text_files import content_fingerprint, remove_file, replace_file
 

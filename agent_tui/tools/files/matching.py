@@ -1,4 +1,8 @@
-"""Finds the text that an edit names, even if it was copied with small differences."""
+"""Finds and replaces the text that an edit names, even if it was copied with small differences.
+
+What the new text repeats of the copy stays as in the file; new lines get the file's style of
+indentation.
+"""
 
 import re
 from collections.abc import Iterator

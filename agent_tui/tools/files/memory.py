@@ -1,4 +1,7 @@
-"""Which files the model knows, and in which version."""
+"""Which files the model knows, in which version, and which an editor has open.
+
+Unsaved content in an editor counts as the file's content.
+"""
 
 import contextlib
 import hashlib

@@ -4,63 +4,19 @@ import fnmatch
 import re
 import unicodedata
 
-SECRET_GLOBS = (
-    ".env",
-    ".env.*",
-    ".env[-_~]*",
-    "*.env",
-    ".envrc",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "*.jks",
-    "*.kdbx",
-    "id_rsa*",
-    "id_dsa*",
-    "id_ecdsa*",
-    "id_ed25519*",
-    ".netrc",
-    "_netrc",
-    ".pgpass",
-    ".my.cnf",
-    ".vault-token",
-    ".bash_history",
-    ".zsh_history",
-    ".npmrc",
-    ".pypirc",
-    ".git-credentials",
-    ".htpasswd",
-    ".*_history",
-    ".databrickscfg",
-    ".dev.vars*",
-    ".dockercfg",
-    ".boto",
-    ".s3cfg",
-    ".terraformrc",
-    ".vault_pass*",
-    "*.kubeconfig",
-    "*.ppk",
-    "ssh_host_*_key",
-)
-
-PLAIN_SECRET_GLOBS = (
-    ".claude.json",
-    "credentials.json",
-    "client_secret*.json",
-    "deploy_key*",
-    "kubeconfig",
-    "local.settings.json",
-    "secrets.json",
-    "secrets.toml",
-    "secrets.y*ml",
-    "service[-_]account*.json",
-    "terraform.tfvars",
-    "*.auto.tfvars",
-    "*.tfstate",
-    "*.tfstate.backup",
-    "wallet.dat",
-)
+_SECRET_NAMES = """
+    .env .env.* .env[-_~]* *.env .envrc *.pem *.key *.p12 *.pfx *.jks *.kdbx id_rsa* id_dsa*
+    id_ecdsa* id_ed25519* .netrc _netrc .pgpass .my.cnf .vault-token .bash_history .zsh_history
+    .npmrc .pypirc .git-credentials .htpasswd .*_history .databrickscfg .dev.vars* .dockercfg .boto
+    .s3cfg .terraformrc .vault_pass* *.kubeconfig *.ppk ssh_host_*_key
+"""
+SECRET_GLOBS = tuple(_SECRET_NAMES.split())
+_PLAIN_SECRET_NAMES = """
+    .claude.json credentials.json client_secret*.json deploy_key* kubeconfig local.settings.json
+    secrets.json secrets.toml secrets.y*ml service[-_]account*.json terraform.tfvars *.auto.tfvars
+    *.tfstate *.tfstate.backup wallet.dat
+"""
+PLAIN_SECRET_GLOBS = tuple(_PLAIN_SECRET_NAMES.split())
 """The same, but so common that a pattern such as ``*.json`` matches them by chance."""
 
 _HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", "id_*.pub")

@@ -1,4 +1,4 @@
-"""Text files on disk: bytes, encoding, line endings; and how to replace one."""
+"""Text files on disk: encoding and line endings, a window of a large one, and replacing one."""
 
 import codecs
 import hashlib
@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from agent_tui.atomic_files import scratch_beside, sync_file
+from agent_tui.errors import ToolError
 from agent_tui.omissions import cut_end_mark
 from agent_tui.regular_files import open_in, open_regular_file
 from agent_tui.safe_paths import opened_folder
 from agent_tui.sessions.file.kept_files import digest_of
-from agent_tui.tools.base import ToolContext, ToolError
+from agent_tui.tools.base import ToolContext
 from agent_tui.tools.files.documents import is_document
 from agent_tui.tools.files.images import image_type
 from agent_tui.tools.files.memory import FileMemory

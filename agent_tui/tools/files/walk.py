@@ -49,23 +49,14 @@ class _Level:
     entries: Iterator[os.DirEntry[str]]
 
 
-def walk_files(
-    root: Path, below: str = "", *, deadline: float | None = None
-) -> Iterator[WalkedFile]:
-    """Every file under `root`/`below` in path order, links not followed.
+def walk_files(root: Path, *, deadline: float | None = None) -> Iterator[WalkedFile]:
+    """Every file under `root` in path order, links not followed.
 
     Args:
         root: Where ignore rules start; paths are relative to it.
-        below: Relative folder to begin at; rules of the folders above it apply.
         deadline: `time.monotonic()` value at which the walk ends early.
     """
-    rules: tuple[_IgnoreFile, ...] = ()
-    prefix = below.strip("/")
-    prefix = f"{prefix}/" if prefix and prefix != "." else ""
-    for depth in range(prefix.count("/")):
-        folder = "/".join(prefix.split("/")[:depth])
-        rules = _with_rules_of(root, f"{folder}/" if folder else "", rules)
-    pending = [_opened(root, prefix, rules)]
+    pending = [_opened(root, "", ())]
     while pending:
         level = pending[-1]
         entry = next(level.entries, None)
@@ -92,10 +83,7 @@ def near_names(path: Path, cwd: Path, limit: int = 3) -> list[str]:
 
     Returned relative to `cwd` if inside it.
     """
-    try:
-        siblings = [entry.name for entry in _entries(path.parent)]
-    except OSError:
-        siblings = []
+    siblings = [entry.name for entry in _entries(path.parent)]
     near = [path.parent / name for name in difflib.get_close_matches(path.name, siblings, limit)]
     root = cwd.resolve()
     if len(near) < limit and path.is_relative_to(root):

@@ -1,4 +1,4 @@
-"""One MCP server: starts it, lists and calls its tools, restarts it when it dies."""
+"""One MCP server: its process, listing and calling its tools, and a restart when it dies."""
 
 import asyncio
 import signal

@@ -10,14 +10,8 @@ from pydantic import ValidationError
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject, ToolSpec
-from agent_tui.tools.base import (
-    Intent,
-    PreparedCall,
-    Toolbox,
-    ToolContext,
-    ToolOutput,
-    UnderstoodCall,
-)
+from agent_tui.tools.base import Intent, PreparedCall, Toolbox, ToolContext, ToolOutput
+from agent_tui.tools.foreign_calls import UnderstoodCall
 from agent_tui.tools.mcp.finding import (
     CALL_TOOL,
     FIND_TOOLS,

@@ -6,7 +6,6 @@ Pure functions from one environment to another.
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from types import MappingProxyType
 from typing import Final
 
 from agent_tui.program_lookup import trusted_first, trusted_path
@@ -22,9 +21,12 @@ _STEERING: Final = frozenset(
 )
 """Variables that make a shell, a pager or git do something the command does not show."""
 
-_QUIET: Final[Mapping[str, str]] = MappingProxyType(
-    {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
-)
+_QUIET: Final[Mapping[str, str]] = {
+    "TERM": "dumb",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+}
 """Nobody is there to page through output or to answer."""
 
 _GIT_SETTINGS: Final = (("core.fsmonitor", "false"),)
@@ -39,14 +41,12 @@ _GIT_PLACES: Final = frozenset(
 )
 """Where the user's repository and configuration are: our calls look where their git does."""
 
-_QUIET_GIT: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_ALLOW_PROTOCOL": "none",
-        "GIT_OPTIONAL_LOCKS": "0",
-    }
-)
+_QUIET_GIT: Final[Mapping[str, str]] = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_OPTIONAL_LOCKS": "0",
+}
 
 
 def model_environ(

@@ -1,4 +1,12 @@
-"""Which kind of wall a machine supports."""
+"""The kinds of wall: which one a machine supports, and the arguments that set it up.
+
+Landlock is for machines where users may not create namespaces (most containers, Ubuntu's AppArmor).
+It grants access, so what is hidden outside the working folders is not granted. Inside a writable
+folder it cannot revoke anything: `SandboxPlan.hidden` and `SandboxPlan.read_only` have no effect
+there. Nor does it control what needs no open file: seeing that a file exists and its size, and
+changing the mode, owner or times of the user's own files anywhere. ``/tmp`` is not available;
+programs find their temporary folder by ``TMPDIR``.
+"""
 
 import base64
 import ctypes
@@ -76,7 +84,7 @@ def landlock_abi() -> int:
     return max(0, int(call(_CREATE_RULESET, None, 0, _ASK_VERSION)))
 
 
-def landlock_argv(plan: SandboxPlan, *, python: str = sys.executable) -> tuple[str, ...]:
+def landlock_argv(plan: SandboxPlan) -> tuple[str, ...]:
     """The arguments to put before a program so that it runs as `plan` says."""
     filter_ = filter_program(platform.machine(), has_own_spaces=False)
     order = Order(
@@ -84,7 +92,7 @@ def landlock_argv(plan: SandboxPlan, *, python: str = sys.executable) -> tuple[s
         filter=base64.b64encode(filter_).decode(),
     )
     packed = base64.b64encode(zlib.compress(json.dumps(order).encode()))  # it may be long
-    return (python, "-I", "-S", landlock_launcher.__file__, packed.decode(), "--")
+    return (sys.executable, "-I", "-S", landlock_launcher.__file__, packed.decode(), "--")
 
 
 def link_home(plan: SandboxPlan) -> None:

@@ -1,4 +1,4 @@
-"""Folders that replace others inside a conversation's walls; all blocking."""
+"""Folders that replace others inside a conversation's walls, and what tools outside call them."""
 
 import os
 import shutil

@@ -1,4 +1,6 @@
-"""What git follows in a repository, and whether it could run programs: found without git.
+"""Where git keeps a repository, what it follows there, and whether that could run programs.
+
+All of it is found without running git.
 
 Git runs what ``core.fsmonitor``, filters, aliases, hooks and many more settings name. So this uses
 an allowlist: settings are harmless if they hold only what is known to name no program and no other
@@ -24,7 +26,7 @@ _MOST_HOOKS: Final = 200
 _MOST_FOLDERS: Final = 200
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
 _SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=.*)?")
-_DRIVER: Final = re.compile(rb"(?:^|\s)(?:filter|merge|diff)=(?!lfs(?:\s|$))", re.MULTILINE)
+_DRIVER: Final = re.compile(r"(?:^|\s)(?:filter|merge|diff)=(?!lfs(?:\s|$))", re.MULTILINE)
 _CORE = (
     "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks "
     "autocrlf eol"
@@ -115,8 +117,7 @@ def covers_of(entry: Path) -> Iterator[Path]:
 def _named_in(config: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:
     """What `config` names in the work tree at `top`: further settings, and the hooks folder."""
     try:
-        with open_regular_file(config, follow_links=False) as file:
-            text = file.read(MAX_CONFIG_BYTES).decode("utf-8", "surrogateescape")
+        text = _text(config, follow_links=False)
     except OSError:
         return
     for _, section, line in _lines(text):
@@ -173,7 +174,7 @@ def foreign_settings(config: Path, before: bytes | None = None) -> list[str]:
         known = _known_lines(before)
         return [
             doubt
-            for name, doubt, line in _odd_lines(config)
+            for name, doubt, line in odd_settings(config)
             if line not in known
             and (name not in _MADE_BY_GIT or (name == "core.worktree" and _is_top(config)))
         ]
@@ -184,8 +185,7 @@ def foreign_settings(config: Path, before: bytes | None = None) -> list[str]:
 def plain_settings(config: Path, before: bytes | None = None) -> str:
     """The harmless lines of `config` and those in `before`; if it is unreadable, `before`."""
     try:
-        with open_regular_file(config, follow_links=False) as file:
-            text = file.read(MAX_CONFIG_BYTES).decode("utf-8", "surrogateescape")
+        text = _text(config, follow_links=False)
     except OSError:
         return (before or b"").decode("utf-8", "surrogateescape")
     known = _known_lines(before)
@@ -210,20 +210,15 @@ def _lines(text: str) -> Iterator[tuple[str | None, str, str]]:
         yield name, section, line
 
 
-def odd_settings(config: Path) -> Iterator[tuple[str, str]]:
-    """Every line that is not known to be harmless, as the setting's name and a sentence.
+def odd_settings(config: Path) -> Iterator[tuple[str, str, tuple[str, str]]]:
+    """Every line that is not known to be harmless: the setting's name, a sentence, and the line.
 
-    Git's own grammar allows far more than is known here.
+    The line comes with its section before it. Git's own grammar allows far more than is known here.
 
     Raises:
         OSError: It cannot be read.
         UnicodeDecodeError: It is not text.
     """
-    for name, doubt, _ in _odd_lines(config):
-        yield name, doubt
-
-
-def _odd_lines(config: Path) -> Iterator[tuple[str, str, tuple[str, str]]]:
     with open_regular_file(config) as file:
         content = file.read(MAX_CONFIG_BYTES + 1)
     if len(content) > MAX_CONFIG_BYTES:
@@ -272,13 +267,18 @@ def _hooks_in(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(names)[:_MOST_HOOKS]]
 
 
-def _leads_to(pointer: Path) -> Path | None:
+def _leads_to(pointer: Path, *, follow_links: bool = False) -> Path | None:
+    """Where the path in a git file leads; None if it cannot be read, or holds none."""
     try:
-        with open_regular_file(pointer, follow_links=False) as file:
-            named = os.fsdecode(file.read(MAX_CONFIG_BYTES)).removeprefix("gitdir:").strip()
+        named = _text(pointer, follow_links=follow_links).removeprefix("gitdir:").strip()
         return (pointer.parent / named).resolve() if named else None
-    except (OSError, ValueError):
+    except (OSError, RuntimeError, ValueError):
         return None
+
+
+def _text(file: Path, *, follow_links: bool = True) -> str:
+    with open_regular_file(file, follow_links=follow_links) as opened:
+        return opened.read(_MOST_BYTES).decode("utf-8", "surrogateescape")
 
 
 def repositories_of(entry: Path) -> Iterator[Path]:
@@ -320,8 +320,7 @@ def _folders_in(folder: Path) -> list[Path]:
 
 def _names_drivers(path: Path) -> bool:
     try:
-        with open_regular_file(path, follow_links=False) as file:
-            return _DRIVER.search(file.read(MAX_CONFIG_BYTES)) is not None
+        return _DRIVER.search(_text(path, follow_links=False)) is not None
     except OSError:
         return True
 
@@ -355,11 +354,12 @@ def git_place(folder: Path) -> GitPlace | None:
         if entry.is_dir() and not entry.is_symlink():
             git = entry.resolve()
         elif entry.is_file():
-            git = _named(entry, top)
+            git = _leads_to(entry, follow_links=True)
         else:
             continue
         if git is not None and (git / "HEAD").is_file():
-            is_own = git == entry or entry in (_named(git / "gitdir", git), _submodule(git))
+            back = _leads_to(git / "gitdir", follow_links=True)
+            is_own = git == entry or entry in (back, _submodule(git))
             return _place(folder, entry, git) if is_own else None
     return None
 
@@ -385,17 +385,8 @@ def _worktree(tree: Path) -> Path | None:
 
     A command may have created `tree` to get access to another file.
     """
-    file = _named(tree / "gitdir", tree)
-    return file if file and _named(file, file.parent) == tree.resolve() else None
-
-
-def _named(file: Path, base: Path) -> Path | None:
-    """The path in a git file, relative to `base`; None if it holds none."""
-    try:
-        named = _text(file).removeprefix("gitdir:").strip()
-        return (base / named).resolve(strict=True) if named else None
-    except (OSError, RuntimeError, ValueError):
-        return None
+    file = _leads_to(tree / "gitdir", follow_links=True)
+    return file if file and _leads_to(file, follow_links=True) == tree.resolve() else None
 
 
 def _submodule(git: Path) -> Path | None:
@@ -406,11 +397,6 @@ def _submodule(git: Path) -> Path | None:
         return None
     named = [line.partition("=")[2] for line in lines if line.split("=")[0].strip() == "worktree"]
     return (git / named[-1].strip()).resolve() / ".git" if named else None
-
-
-def _text(file: Path) -> str:
-    with open_regular_file(file) as opened:
-        return opened.read(_MOST_BYTES).decode("utf-8", "surrogateescape")
 
 
 def _modules(git: Path) -> Iterator[Path]:

@@ -1,7 +1,8 @@
-"""Which parts of the home folder exist inside the wall: programs, and settings without secrets.
+"""What of the home folder and of the machine exists inside the wall.
 
-Only what is found here exists. A list of files to hide would miss the one created yesterday; a
-missing toolchain only fails, and the user adds a folder.
+Of the home folder, that is programs, and settings without secrets: only what is found here exists.
+A list of files to hide would miss the one created yesterday; a missing toolchain only fails, and
+the user adds a folder. Of the machine, root's files and other programs' sockets are hidden.
 """
 
 import os

@@ -14,124 +14,94 @@ import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from agent_tui.tools.files.protected import folded
 
-_OUTSIDE_FOLDERS: Final[Mapping[str, str]] = MappingProxyType(
+
+def _by_name(names: Mapping[str, str]) -> dict[str, str]:
+    """The program for each name, from the names listed for each program."""
+    return {name: who for who, listed in names.items() for name in listed.split()}
+
+
+def _by_pair(names: Mapping[str, str]) -> dict[tuple[str, str], str]:
+    """The same for a name in a folder: ``folder/name``."""
+    pairs = {tuple(pair.split("/")): who for pair, who in _by_name(names).items()}
+    return {(folder, name): who for (folder, name), who in pairs.items()}
+
+
+_OUTSIDE_FOLDERS: Final = _by_name(
     {
-        **dict.fromkeys((".vscode", ".idea", ".zed", ".fleet", ".nova"), "an editor"),
-        ".devcontainer": "a development container",
-        **dict.fromkeys(
-            (
-                *(".claude", ".codex", ".gemini", ".cursor", ".agents", ".opencode", ".pi"),
-                *(".windsurf", ".continue", ".roo", ".kiro", ".aider", ".goose", ".junie"),
-            ),
-            "an agent",
-        ),
-        **dict.fromkeys((".husky", ".githooks", ".git-hooks", ".lefthook"), "git hooks"),
-        ".agent-tui": "agent-tui",
+        "an editor": ".vscode .idea .zed .fleet .nova",
+        "a development container": ".devcontainer",
+        "an agent": ".claude .codex .gemini .cursor .agents .opencode .pi .windsurf .continue .roo"
+        " .kiro .aider .goose .junie",
+        "git hooks": ".husky .githooks .git-hooks .lefthook",
+        "agent-tui": ".agent-tui",
     }
 )
-_OUTSIDE_PAIRS: Final[Mapping[tuple[str, str], str]] = MappingProxyType(
+_OUTSIDE_PAIRS: Final = _by_pair(
     {
-        (".config", "mise.toml"): "mise",
-        (".hg", "hgrc"): "version control",
-        **{
-            (".github", name): "an agent"
-            for name in (
-                *("copilot-instructions.md", "instructions", "prompts", "chatmodes", "agents"),
-            )
-        },
+        "mise": ".config/mise.toml",
+        "version control": ".hg/hgrc",
+        "an agent": ".github/copilot-instructions.md .github/instructions .github/prompts"
+        " .github/chatmodes .github/agents",
     }
 )
-_TEXTS: Final[Mapping[str, str]] = MappingProxyType(
+_TEXTS: Final = _by_name(
     {
-        **dict.fromkeys(
-            (
-                *("agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md"),
-                *(".cursorrules", ".windsurfrules", ".goosehints", ".clinerules", "agent.md"),
-                *("qwen.md", "crush.md", "warp.md", ".rules"),
-            ),
-            "an agent",
-        ),
-        **dict.fromkeys(
-            (".pre-commit-config.yaml", ".pre-commit-hooks.yaml", ".overcommit.yml"), "git hooks"
-        ),
-        ".envrc": "the shell",
+        "an agent": "agents.md agents.override.md claude.md claude.local.md gemini.md .cursorrules"
+        " .windsurfrules .goosehints .clinerules agent.md qwen.md crush.md warp.md .rules",
+        "git hooks": ".pre-commit-config.yaml .pre-commit-hooks.yaml .overcommit.yml",
+        "the shell": ".envrc",
     }
 )
 """These run nothing themselves: a text for a model, hooks that a commit runs, and what direnv runs
 only with content that the user allowed."""
 
-_RUN_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+_RUN_NAMES: Final = _by_name(
     {
-        **dict.fromkeys(
-            (".mcp.json", "mcp.json", ".aider.conf.yml", "opencode.json", ".roomodes"), "an agent"
-        ),
-        **dict.fromkeys(
-            (
-                *(".dir-locals.el", ".dir-locals-2.el", ".nvim.lua", ".nvimrc", ".exrc"),
-                *(".lvimrc", ".vimspector.json"),
-            ),
-            "an editor",
-        ),
-        ".lfsconfig": "git",
-        ".devcontainer.json": "a development container",
-        **dict.fromkeys(
-            ("mise.toml", "mise.local.toml", ".mise.toml", ".tool-versions", ".miserc.toml"), "mise"
-        ),
-        **dict.fromkeys((".autoenv", ".env.fish", "devenv.nix"), "the shell"),
+        "an agent": ".mcp.json mcp.json .aider.conf.yml opencode.json .roomodes",
+        "an editor": ".dir-locals.el .dir-locals-2.el .nvim.lua .nvimrc .exrc .lvimrc"
+        " .vimspector.json",
+        "git": ".lfsconfig",
+        "a development container": ".devcontainer.json",
+        "mise": "mise.toml mise.local.toml .mise.toml .tool-versions .miserc.toml",
+        "the shell": ".autoenv .env.fish devenv.nix",
     }
 )
-_OUTSIDE_NAMES: Final = MappingProxyType({**_TEXTS, **_RUN_NAMES})
+_OUTSIDE_NAMES: Final = {**_TEXTS, **_RUN_NAMES}
 _OUTSIDE_SUFFIXES: Final = (".code-workspace", ".sublime-project")
 _LEFTHOOK: Final = "*lefthook*.y*ml"
 
-_FOLDERS: Final[Mapping[str, str]] = MappingProxyType(
+_FOLDERS: Final = _OUTSIDE_FOLDERS | _by_name(
     {
-        **_OUTSIDE_FOLDERS,
-        **dict.fromkeys((".hg", ".jj"), "version control"),
-        **dict.fromkeys((".bundle", ".mvn", ".gradle"), "a build"),
-        ".direnv": "the shell",
-        **dict.fromkeys(("site-packages", ".pnp"), "any program that uses these packages"),
-        **dict.fromkeys((".circleci", ".buildkite", ".gitea", ".forgejo"), "CI"),
+        "version control": ".hg .jj",
+        "a build": ".bundle .mvn .gradle",
+        "the shell": ".direnv",
+        "any program that uses these packages": "site-packages .pnp",
+        "CI": ".circleci .buildkite .gitea .forgejo",
     }
 )
-_PAIRS: Final[Mapping[tuple[str, str], str]] = MappingProxyType(
+_PAIRS: Final = _OUTSIDE_PAIRS | _by_pair(
     {
-        **_OUTSIDE_PAIRS,
-        (".github", "workflows"): "CI",
-        (".github", "actions"): "CI",
-        (".cargo", "config.toml"): "cargo",
-        (".cargo", "config"): "cargo",
-        (".yarn", "releases"): "yarn",
-        (".yarn", "plugins"): "yarn",
-        ("node_modules", ".bin"): "any program that calls these commands",
-        **{
-            (folder, below): "any program that calls these commands"
-            for folder in (".venv", "venv", "env")
-            for below in ("bin", "scripts")
-        },
+        "CI": ".github/workflows .github/actions",
+        "cargo": ".cargo/config.toml .cargo/config",
+        "yarn": ".yarn/releases .yarn/plugins",
+        "any program that calls these commands": "node_modules/.bin .venv/bin .venv/scripts"
+        " venv/bin venv/scripts env/bin env/scripts",
     }
 )
-_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+_NAMES: Final = _OUTSIDE_NAMES | _by_name(
     {
-        **_OUTSIDE_NAMES,
-        **dict.fromkeys((".gitattributes", ".gitmodules"), "git"),
-        **dict.fromkeys(
-            (
-                *(".gitlab-ci.yml", "jenkinsfile", "azure-pipelines.yml", ".travis.yml"),
-                *(".drone.yml", ".woodpecker.yml", "bitbucket-pipelines.yml", "appveyor.yml"),
-                *("cloudbuild.yaml", "cloudbuild.yml", "buildspec.yml", "buildspec.yaml"),
-            ),
-            "CI",
-        ),
-        ".pnpmfile.cjs": "pnpm",
-        **dict.fromkeys(("rust-toolchain.toml", "rust-toolchain"), "cargo"),
-        "uv.toml": "uv",
-        **dict.fromkeys((".bazelrc", "user.bazelrc"), "bazel"),
+        "git": ".gitattributes .gitmodules",
+        "CI": ".gitlab-ci.yml jenkinsfile azure-pipelines.yml .travis.yml .drone.yml"
+        " .woodpecker.yml bitbucket-pipelines.yml appveyor.yml cloudbuild.yaml cloudbuild.yml"
+        " buildspec.yml buildspec.yaml",
+        "pnpm": ".pnpmfile.cjs",
+        "cargo": "rust-toolchain.toml rust-toolchain",
+        "uv": "uv.toml",
+        "bazel": ".bazelrc user.bazelrc",
     }
 )
 _HARMLESS_HIDDEN_NAMES = """
@@ -147,23 +117,22 @@ _HARMLESS_HIDDEN_NAMES = """
 """
 _HARMLESS_HIDDEN = tuple(_HARMLESS_HIDDEN_NAMES.split())
 """Hidden files of a project that determine no more than its code does."""
-_RUN_BY: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "make": ("makefile", "gnumakefile", "*.mk", "*.mak"),
-        "gmake": ("makefile", "gnumakefile", "*.mk"),
-        "just": ("justfile", ".justfile", "*.just"),
-        "task": ("taskfile.yml", "taskfile.yaml"),
-        "rake": ("rakefile", "*.rake"),
-        **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), ("package.json",)),
-        "tox": ("tox.ini",),
-        "nox": ("noxfile.py",),
-        "invoke": ("tasks.py",),
-        "gradle": ("*.gradle", "*.gradle.kts"),
-        "mvn": ("pom.xml",),
-        "docker": ("dockerfile", "*.dockerfile", "compose.y*ml", "docker-compose*.y*ml"),
-        "bazel": ("build", "build.bazel", "*.bzl", "workspace", "module.bazel"),
-    }
-)
+_RUN_BY_NAMES: Final = {
+    "make": "makefile gnumakefile *.mk *.mak",
+    "gmake": "makefile gnumakefile *.mk",
+    "just": "justfile .justfile *.just",
+    "task": "taskfile.yml taskfile.yaml",
+    "rake": "rakefile *.rake",
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), "package.json"),
+    "tox": "tox.ini",
+    "nox": "noxfile.py",
+    "invoke": "tasks.py",
+    "gradle": "*.gradle *.gradle.kts",
+    "mvn": "pom.xml",
+    "docker": "dockerfile *.dockerfile compose.y*ml docker-compose*.y*ml",
+    "bazel": "build build.bazel *.bzl workspace module.bazel",
+}
+_RUN_BY: Final = {program: tuple(names.split()) for program, names in _RUN_BY_NAMES.items()}
 
 
 def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:

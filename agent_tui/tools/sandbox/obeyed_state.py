@@ -1,4 +1,7 @@
-"""The files that outside programs follow, at one moment: read, compared, stored on disk."""
+"""The files that outside programs follow, at one moment: read, compared, stored on disk.
+
+Beside them is a marker of each program that runs commands in a folder.
+"""
 
 import hashlib
 import json

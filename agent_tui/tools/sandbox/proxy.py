@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import unquote, urlsplit
 
@@ -39,7 +38,7 @@ _READ_BYTES = 65_536
 _LEAST_PORT, _PORTS = 20_000, 12_000
 """The range for the gate's port, below the ports that systems assign automatically."""
 
-_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_NOTHING: Final[Mapping[str, str]] = {}
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _ADVICE: Final = (
     "Do not try to get around it. Continue without, or tell the user what needs this host and why."

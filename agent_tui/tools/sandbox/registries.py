@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 REGISTRIES: Final = "registries"
@@ -109,17 +108,15 @@ _BUNDLES = (
     ),
 )
 
-BUNDLES: Final[Mapping[str, Bundle]] = MappingProxyType(
-    {
-        REGISTRIES: Bundle(
-            REGISTRIES,
-            "package registries",
-            tuple(host for one in _BUNDLES if one.kind == _PACKAGES for host in one.hosts),
-            "all package registries here",
-        ),
-        **{bundle.name: bundle for bundle in _BUNDLES},
-    }
-)
+BUNDLES: Final[Mapping[str, Bundle]] = {
+    REGISTRIES: Bundle(
+        REGISTRIES,
+        "package registries",
+        tuple(host for one in _BUNDLES if one.kind == _PACKAGES for host in one.hosts),
+        "all package registries here",
+    ),
+    **{bundle.name: bundle for bundle in _BUNDLES},
+}
 """All bundles by name."""
 
 

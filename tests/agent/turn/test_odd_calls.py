@@ -94,7 +94,7 @@ async def test_whatever_a_tool_raises_is_an_error_for_the_model(
 async def test_a_command_that_breaks_its_judge_is_asked_about_and_logged(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(CommandJudge, "facts", _break)
+    monkeypatch.setattr(CommandJudge, "facts", property(_break))
     runtime = _runtime(stage, call("c1", "bash", command="echo hello"), mode="full")
     faults = _take_faults(runtime)
     asked: list[ApprovalRequested] = []
@@ -114,7 +114,7 @@ async def test_a_command_that_breaks_its_judge_is_asked_about_and_logged(
 async def test_a_command_that_breaks_its_judge_is_refused_where_nobody_is_asked(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(CommandJudge, "facts", _break)
+    monkeypatch.setattr(CommandJudge, "facts", property(_break))
     runtime = _runtime(
         stage, call("c1", "bash", command="touch made"), mode="full", is_interactive=False
     )
