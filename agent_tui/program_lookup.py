@@ -17,13 +17,13 @@ def distrust_programs_in(folders: Iterable[Path]) -> None:
     _written.update(os.path.realpath(folder).rstrip(os.sep) + os.sep for folder in folders)
 
 
-def trusted_path(path: str | None) -> str:
+def keep_trusted(path: str | None) -> str:
     """`path`, a ``PATH``, without relative folders and folders that commands may write."""
     entries = (path or os.defpath).split(os.pathsep)
     return os.pathsep.join(filter(is_trusted, entries)) or os.defpath
 
 
-def trusted_first(path: str) -> str:
+def order_by_trust(path: str) -> str:
     """`path` with folders that commands may write moved to the end."""
     return os.pathsep.join(sorted(path.split(os.pathsep), key=lambda entry: not is_trusted(entry)))
 
@@ -35,10 +35,10 @@ def find_program(name: str, path: str | None = None) -> str | None:
         name: The name without a folder.
         path: A ``PATH``; None for our own.
     """
-    return shutil.which(name, path=trusted_path(os.environ.get("PATH") if path is None else path))
+    return shutil.which(name, path=keep_trusted(os.environ.get("PATH") if path is None else path))
 
 
-def found_command(command: Sequence[str]) -> list[str]:
+def resolve_command(command: Sequence[str]) -> list[str]:
     """`command` with the path of its program.
 
     Raises:

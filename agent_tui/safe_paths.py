@@ -81,7 +81,7 @@ def follow_links(path: str) -> str:
 
 
 @contextlib.contextmanager
-def opened_folder(folder: Path, *, makes: bool = False) -> Generator[int]:
+def open_folder(folder: Path, *, makes: bool = False) -> Generator[int]:
     """A handle of `folder`, whose path must have no links, as from `follow_links`.
 
     Operations on the handle stay there, even if a command adds a link to the path meanwhile.

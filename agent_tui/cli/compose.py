@@ -229,7 +229,7 @@ def compose(
                 sandbox=sandbox,
                 is_trusted=trust.may_run_git,
                 may_fetch_private=settings.fetch_private,
-                more=tuple(one.offered(access="outside") for one in plugins.of(TOOLS)),
+                more=tuple(one.offer(access="outside") for one in plugins.of(TOOLS)),
             ),
             servers,
         ),
@@ -394,7 +394,7 @@ def session_to_open(arguments: Arguments, store: SessionStore, cwd: Path) -> str
             f"No session to continue in {cwd}.",
             "Start one with agent-tui, or choose one with agent-tui -r.",
         )
-    left = newest.path if arguments.origin else store.left_last(cwd)
+    left = newest.path if arguments.origin else store.find_left_last(cwd)
     if left is None:
         raise UsageError(
             f"You have left no session in {cwd}.",

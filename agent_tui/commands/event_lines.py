@@ -5,7 +5,7 @@ from typing import assert_never
 
 from agent_tui.commands.context import warning_text
 from agent_tui.commands.core.short_words import counted, short_time
-from agent_tui.durations import clock_time, elapsed, rounded
+from agent_tui.durations import clock_time, format_duration, format_remaining
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
@@ -57,8 +57,8 @@ from agent_tui.events import (
 from agent_tui.messages import Todo, TurnFacts
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.replay.changes import MADE_WITHOUT_MODEL
-from agent_tui.sessions.replay.notes import ended_line
-from agent_tui.sessions.replay.pins import pinned_line
+from agent_tui.sessions.replay.notes import end_of_job_line
+from agent_tui.sessions.replay.pins import pin_line
 
 _TOLD_COST_USD = 0.005
 _MOST_NAMED = 5
@@ -79,9 +79,9 @@ def event_line(event: AgentEvent) -> str:
         case RetryScheduled(attempt, most, delay_s, reason):
             return f"{reason} {_next_try(attempt, most, delay_s)}"
         case LimitWaitStarted(wait_s=wait_s):
-            return f"{limit_wait_reason(event)} Continuing in {rounded(wait_s)}."
+            return f"{limit_wait_reason(event)} Continuing in {format_remaining(wait_s)}."
         case LimitWaitEnded(reason=reason, waited_s=waited_s):
-            return f"{reason} Continuing after {rounded(waited_s)}."
+            return f"{reason} Continuing after {format_remaining(waited_s)}."
         case ReplyDiscarded(was_shown=True):
             return "The reply is starting over; disregard the text so far."
         case ReplyAwaited(waited_s, is_alive):
@@ -95,9 +95,9 @@ def event_line(event: AgentEvent) -> str:
         ):
             return compaction_line(before, after, note, is_fallback=is_fallback)
         case TextPinned(pin=pin, is_changed=is_changed):
-            return f"{printable_line(pinned_line(pin, is_changed=is_changed))}."
+            return f"{printable_line(pin_line(pin, is_changed=is_changed))}."
         case JobEnded(job):
-            return printable_line(ended_line(job))
+            return printable_line(end_of_job_line(job))
         case LoopAdvanced(number=number, count=count):
             return f"Round {number} of {count}."
         case GoalChanged(ending="met" | "stopped", reason=reason):
@@ -153,8 +153,10 @@ def waiting_line(waited_s: float, *, is_alive: bool) -> str:
         is_alive: Whether the server shows signs of life.
     """
     if is_alive:
-        return f"The model has been thinking for {elapsed(waited_s)}; its server is connected."
-    return f"No data from the model's server for {elapsed(waited_s)}. Still waiting."
+        return (
+            f"The model has been thinking for {format_duration(waited_s)}; its server is connected."
+        )
+    return f"No data from the model's server for {format_duration(waited_s)}. Still waiting."
 
 
 def goal_line(event: GoalChanged) -> str:
@@ -188,7 +190,7 @@ def retry_line(event: RetryScheduled) -> str:
 
 def _next_try(attempt: int, most: int, delay_s: float) -> str:
     """The number of the next attempt, counting the first request."""
-    return f"Retrying in {rounded(delay_s)} ({attempt + 1} of {most + 1})."
+    return f"Retrying in {format_remaining(delay_s)} ({attempt + 1} of {most + 1})."
 
 
 def turn_end_line(event: TurnFinished) -> str:

@@ -47,7 +47,7 @@ def measure_context(
         overhead_tokens: System prompt and tool schemas, as `counter` estimates them.
     """
     ratio = ratios.ratio(model)
-    if found := _counted_part(context, counter, model, window, overhead_tokens):
+    if found := _find_counted_part(context, counter, model, window, overhead_tokens):
         index, counted, _ = found
         uncounted = round(_estimate(context.messages[index + 1 :], counter) * ratio)
         is_estimate = uncounted * _LEAST_UNCOUNTED_PART > window
@@ -56,7 +56,7 @@ def measure_context(
     return ContextUsage(round(estimated * ratio), window, is_estimate=True)
 
 
-def _counted_part(
+def _find_counted_part(
     context: Context, counter: TokenCounter, model: str, window: int, overhead_tokens: int
 ) -> tuple[int, int, int] | None:
     """Index and tokens of the newest figure, and our estimate; None if it is not credible."""
@@ -77,7 +77,7 @@ def newest_figure(context: Context, model: str) -> tuple[int, int] | None:
     it keeps: so a figure counts only when its message is not older than the compaction. The same
     applies to replies before an edit or an undo (`Context.fresh_from`).
     """
-    earliest_ms = _written_ms(context.compaction)
+    earliest_ms = _time_written_ms(context.compaction)
     for index in range(len(context.messages) - 1, context.fresh_from - 1, -1):
         message = context.messages[index].message
         if not isinstance(message, AssistantMessage) or not is_reply_of(message, model):
@@ -123,7 +123,7 @@ def learn_ratio(
     Call it once for each completed reply, when the reply is in `context`, and once after opening a
     session. Does nothing if no figure is usable.
     """
-    if found := _counted_part(context, counter, model, window, overhead_tokens):
+    if found := _find_counted_part(context, counter, model, window, overhead_tokens):
         _, counted, estimated = found
         ratios.observe(model, estimated=estimated, counted=counted)
 
@@ -132,7 +132,7 @@ def _estimate(messages: Sequence[ContextMessage], counter: TokenCounter) -> int:
     return counter.count_messages(item.message for item in messages)
 
 
-def _written_ms(compaction: CompactionEntry | None) -> float:
+def _time_written_ms(compaction: CompactionEntry | None) -> float:
     """The time of the compaction in ms since 1970; minus infinity if unknown."""
     if compaction is None:
         return float("-inf")

@@ -113,7 +113,7 @@ def open_models(
     servers = LocalServers(library, settings.local, paths.log_file(), local_key, environ=environ)
     local = LocalProvider(host, servers)
     own = providers_with(brought)
-    catalog = ModelCatalog(settings, environ, library=library, served=local.served, own=own)
+    catalog = ModelCatalog(settings, environ, library=library, served=local.start_server, own=own)
     built = {name: provider.build(environ) for name, provider in own.items()}
     provider = AdaptingProvider(RoutedProvider(host, local, built), catalog.info, budget, ways)
     return ModelAccess(provider, host, catalog, library, settings, environ, ways)

@@ -139,11 +139,11 @@ class AdaptingProvider:
             ProviderError: The request failed, or the stream was interrupted.
         """
         while True:
-            sent = self._adapted(request)
+            sent = self._adapt(request)
             has_begun = False
             try:
                 async with (
-                    aclosing(self._paid(sent)) as chunks,
+                    aclosing(self._stream_and_pay(sent)) as chunks,
                     aclosing(self._text_tools.read_calls(request, chunks)) as read,
                 ):
                     async for chunk in read:
@@ -158,7 +158,7 @@ class AdaptingProvider:
     async def prefill(self, request: ModelRequest) -> None:
         """Let a provider that supports it prepare for `request`; does nothing for others."""
         if isinstance(self._inner, PrefillingProvider):
-            await self._inner.prefill(self._adapted(request))
+            await self._inner.prefill(self._adapt(request))
 
     async def warm(self, model: ModelRef) -> None:
         """See `Provider.warm`."""
@@ -168,12 +168,12 @@ class AdaptingProvider:
         """See `Provider.aclose`."""
         await self._inner.aclose()
 
-    def _adapted(self, request: ModelRequest) -> ModelRequest:
+    def _adapt(self, request: ModelRequest) -> ModelRequest:
         for adapter in self._adapters:
             request = adapter.adapt(request)
         return request
 
-    async def _paid(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+    async def _stream_and_pay(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         if why := self._budget.refusal(request.model, self._info(request.model)):
             raise BudgetSpent(why)
         cost_usd = 0.0

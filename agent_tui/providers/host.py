@@ -25,7 +25,7 @@ from agent_tui.providers.keys import secret_values
 from agent_tui.providers.litellm.process import LiteLlmProcess
 from agent_tui.providers.refusals import Refusals
 from agent_tui.providers.silence import SilenceLimits, Wait
-from agent_tui.providers.table import bundled_table
+from agent_tui.providers.table import read_bundled_table
 from agent_tui.providers.transport.serving import Listener, ServedEvent, serve
 from agent_tui.providers.wires.base import Address, Link, Stream, Way
 
@@ -137,7 +137,7 @@ class ProviderHost:
         known: Callable[[str], Mapping[str, JsonValue]] | None = None,
     ) -> None:
         self.process = LiteLlmProcess(log_path, environ, stuck_after_s)
-        table = functools.cache(bundled_table)
+        table = functools.cache(read_bundled_table)
         self._speaker = Speaker(environ, known or (lambda name: table().entry(name)))
         self._silence = silence or SilenceLimits.without_bytes()
         self._refusals = Refusals()

@@ -54,7 +54,7 @@ class Refusals:
         lessons = self._lessons[request.model, wire.name]
         first, other = _names(wire, request.model)
         model_id = other if lessons.is_otherwise_named else first
-        return Way(wire, self._heeded(request), model_id, lessons.refused_fields)
+        return Way(wire, self._without_refused_thinking(request), model_id, lessons.refused_fields)
 
     def learn(self, way: Way, error: ProviderError) -> str | None:
         """Learn why a request was refused; None if it should not be sent again.
@@ -71,7 +71,7 @@ class Refusals:
         if way.wire is not wires_to(model)[-1] and _is_address_unknown(error):
             lessons.is_lacking = True
             return ""
-        if field := _refused_field(way, error):
+        if field := _field_to_leave_out(way, error):
             lessons.refused_fields += (field,)
             return f"{model.name} does not accept {field!r}; leaving it out. {error.detail}"
         if error.kind != "bad_request" or not _ABOUT_THINKING.search(error.detail):
@@ -89,7 +89,7 @@ class Refusals:
             return f"Thinking is now off for {name}. {error.detail}"
         return None
 
-    def _heeded(self, request: ModelRequest) -> ModelRequest:
+    def _without_refused_thinking(self, request: ModelRequest) -> ModelRequest:
         """`request` without thinking that was refused before."""
         if request.model in self._unthinking:
             request = replace(request, thinking="off")
@@ -111,7 +111,7 @@ def _names(wire: Wire, model: ModelRef) -> tuple[str, str]:
     return first, model.model_id if first == model.name else model.name
 
 
-def _refused_field(way: Way, error: ProviderError) -> str:
+def _field_to_leave_out(way: Way, error: ProviderError) -> str:
     """A field of the request that `error` names and that is not yet left out; else empty.
 
     OpenAI names the unknown field first and the one it expects instead after it: the first counts.

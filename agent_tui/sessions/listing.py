@@ -78,7 +78,7 @@ def read_summary(path: Path) -> SessionSummary | None:
         found = _with_lines(found, first)
         for chunk in chunks:
             found = _with_lines(found, chunk)
-        return _dated(found) if header is not None or found.first_prompt else None
+        return _with_date(found) if header is not None or found.first_prompt else None
     except OSError:
         return None
 
@@ -92,7 +92,7 @@ def extend_summary(known: SessionSummary) -> SessionSummary | None:
         found = known
         for chunk in read_chunks(known.path, known.size_bytes):
             found = _with_lines(found, chunk)
-        return _dated(found)
+        return _with_date(found)
     except OSError:
         return None
 
@@ -119,7 +119,7 @@ def _with_lines(before: SessionSummary, chunk: Chunk) -> SessionSummary:
     """`before` updated with the lines of `chunk`, which follow it."""
     data = chunk.data
     name = _newest(data, (b'"session_info"',), _name)
-    model = _newest(data, (b'"model_change"',), _changed_model)
+    model = _newest(data, (b'"model_change"',), _model_after)
     tokens = _newest(data, (b'"usage"', b'"tokensAfter"'), _tokens)
     return replace(
         before,
@@ -132,7 +132,7 @@ def _with_lines(before: SessionSummary, chunk: Chunk) -> SessionSummary:
     )
 
 
-def _dated(found: SessionSummary) -> SessionSummary:
+def _with_date(found: SessionSummary) -> SessionSummary:
     modified = datetime.fromtimestamp(found.path.stat().st_mtime, UTC)
     return replace(found, modified=modified)
 
@@ -178,7 +178,7 @@ def _name(entry: Entry) -> str | None:
     return entry.name or "" if isinstance(entry, SessionInfoEntry) else None
 
 
-def _changed_model(entry: Entry) -> str | None:
+def _model_after(entry: Entry) -> str | None:
     return _model(entry.provider, entry.model_id) if isinstance(entry, ModelChangeEntry) else None
 
 
@@ -360,19 +360,21 @@ def _row(file: SessionFile, summary: SessionSummary | None) -> _Row:
 
 
 @cache
-def _stored_form() -> TypeAdapter[SessionSummary]:
+def _summary_adapter() -> TypeAdapter[SessionSummary]:
     """The adapter that serializes summaries; created when first needed."""
     return TypeAdapter(SessionSummary)
 
 
 def _dump(summary: SessionSummary | None) -> str:
-    return "" if summary is None else _stored_form().dump_json(summary, exclude={"path"}).decode()
+    return (
+        "" if summary is None else _summary_adapter().dump_json(summary, exclude={"path"}).decode()
+    )
 
 
 def _restore(file: Path, stored: str) -> SessionSummary | None:
     if not stored:
         return None
     try:
-        return _stored_form().validate_python({**from_json(stored), "path": file})
+        return _summary_adapter().validate_python({**from_json(stored), "path": file})
     except (ValueError, TypeError):
         return read_summary(file)

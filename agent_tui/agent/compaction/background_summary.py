@@ -39,7 +39,7 @@ class BackgroundSummary:
     @property
     def ahead(self) -> Callable[[], Awaitable[Choice | None]] | None:
         """Returns the function that waits for the choice; None if there is none."""
-        return self._made if self.is_there else None
+        return self._wait_for_choice if self.is_there else None
 
     def begin(self, request: CompactionRequest, on_usage: OnUsage) -> None:
         """Ask for the choice for `request` in the background, replacing any earlier one.
@@ -54,7 +54,7 @@ class BackgroundSummary:
         self.begun_at_tokens = request.tokens_before
         self._task = asyncio.create_task(self._ask(request, on_usage))
 
-    async def _made(self) -> Choice | None:
+    async def _wait_for_choice(self) -> Choice | None:
         """Wait for the choice; None if there is none or the model gave none."""
         return await asyncio.shield(self._task) if self._task is not None else None
 

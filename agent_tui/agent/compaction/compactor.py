@@ -223,8 +223,8 @@ class Compactor:
         outcome = replace(outcome, note=f"{why_now} {outcome.note}".strip())
         entries = outcome.entries(reason, used)
         placed = conversation.log.append_many((*entries, *kept))
-        event = finished_event(placed[len(entries) - 1].id, reason, outcome, used)
-        self._made_room(event, emit)
+        event = outcome_event(placed[len(entries) - 1].id, reason, outcome, used)
+        self._finish(event, emit)
         if reason == "threshold" and not why_now:
             self._say_why_early(emit)
         if reason == "threshold" and conversation.refill.is_in_vain:
@@ -286,7 +286,7 @@ class Compactor:
         left = conversation.usage.used
         summary = f"{used:,} -> {left:,} tokens"
         return ToolOutput(
-            f"Compacted from {used:,} to about {left:,} tokens. {kept_in(outcome)}\n"
+            f"Compacted from {used:,} to about {left:,} tokens. {describe_kept(outcome)}\n"
             "Nothing is lost: recall brings any of it back. Continue with the task.",
             ToolDetails(summary=summary),
         )
@@ -314,7 +314,7 @@ class Compactor:
         try:
             ahead = self._ahead(focus) if decided is None else None
             request = await self._request(focus, is_asked=True, wants_summary=True, ahead=ahead)
-            request = request if decided is None else decided.applied(request)
+            request = request if decided is None else decided.apply_to(request)
             outcome = await self._services.compaction.outcome(
                 request, "tiered", progress_to(emit), self._conversation.counting(emit)
             )
@@ -333,7 +333,7 @@ class Compactor:
             emit(CompactionFailed("Compaction cancelled; nothing was changed."))
             raise
         conversation.breaker = conversation.breaker.after_success()
-        return log, finished_event(log.entries[0].id, "manual", outcome, used)
+        return log, outcome_event(log.entries[0].id, "manual", outcome, used)
 
     async def propose(self, on_progress: OnProgress, *, asks_model: bool) -> Proposal:
         """Propose what ``/compact`` would keep, for the user to decide; writes nothing.
@@ -381,9 +381,9 @@ class Compactor:
         """Tokens that shortening must free; 1 if the window overflows or the model asks."""
         if reason != "threshold" or self._conversation.is_overfull:
             return 1
-        return max(self._estimated(self._conversation.limits.least_gain), 1)
+        return max(self._to_estimate(self._conversation.limits.least_gain), 1)
 
-    def _estimated(self, tokens: int) -> int:
+    def _to_estimate(self, tokens: int) -> int:
         """Convert `tokens` as the model counts them to our own estimate."""
         conversation = self._conversation
         return round(tokens / conversation.services.ratios.ratio(conversation.model.name))
@@ -405,13 +405,13 @@ class Compactor:
             path=conversation.log.path_entries(),
             previous=conversation.log.header.compaction,
             model=conversation.model,
-            window=self._estimated(conversation.model_info.window),
+            window=self._to_estimate(conversation.model_info.window),
             cwd=conversation.cwd,
             settings=conversation.settings,
             tokens_before=conversation.usage.used,
             overhead_tokens=await asyncio.to_thread(conversation.overhead_tokens),
             focus=focus,
-            target_tokens=self._estimated(conversation.limits.target),
+            target_tokens=self._to_estimate(conversation.limits.target),
             on_disk=partial(read_working_file, conversation.cwd),
             wants_summary=wants_summary,
             is_asked=is_asked,
@@ -422,7 +422,7 @@ class Compactor:
             live=None if asks_another else conversation.request(),
         )
 
-    def _made_room(self, event: CompactionFinished, emit: Emit) -> None:
+    def _finish(self, event: CompactionFinished, emit: Emit) -> None:
         """Update the conversation's state after a compaction, and report it."""
         conversation = self._conversation
         conversation.breaker = conversation.breaker.after_success()
@@ -446,7 +446,7 @@ class Compactor:
             emit(Notice("warning", self._services.ways.fill(conversation.breaker.message)))
 
 
-def finished_event(
+def outcome_event(
     entry_id: str, reason: CompactionReason, outcome: Outcome, used_tokens: int
 ) -> CompactionFinished:
     """The event that reports `outcome`; `used_tokens` were measured before the compaction."""
@@ -458,7 +458,7 @@ def finished_event(
         reason=reason,
         summary=summary.summary if summary else "",
         tokens_before=used_tokens,
-        tokens_after=outcome.measured_after(used_tokens),
+        tokens_after=outcome.scale_tokens_after(used_tokens),
         summarised_by=summary.summarised_by if summary else "",
         is_fallback=summary.is_fallback if summary else False,
         note=" ".join(filter(None, (done, outcome.note))),
@@ -504,7 +504,7 @@ def read_working_file(cwd: Path, path: str) -> str | None:
         return None
 
 
-def kept_in(outcome: Outcome) -> str:
+def describe_kept(outcome: Outcome) -> str:
     """Describes in a few lines what a compaction kept, for the model that asked for it."""
     if outcome.summary is None:
         changed = ", ".join(

@@ -167,7 +167,7 @@ def read_answer(event: HookEvent, run: HookRun) -> HookAnswer:
         return HookAnswer(problem=f"its output is not usable: {error}")
 
 
-def joined(answers: Sequence[HookAnswer]) -> HookAnswer:
+def merge_answers(answers: Sequence[HookAnswer]) -> HookAnswer:
     """Merge the answers of all hooks on one event; the strictest one wins."""
     inputs = [one.updated_input for one in answers if one.updated_input is not None]
     return HookAnswer(

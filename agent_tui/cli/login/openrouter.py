@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from agent_tui.cli.browser import WAIT_S, listening_callback
 from agent_tui.errors import AgentTuiError
-from agent_tui.providers.accounts.device import SignInError, answered, unreachable
+from agent_tui.providers.accounts.device import SignInError, read_answer, unreachable
 from agent_tui.providers.wires.parts import text_at
 
 _HOME: Final = "https://openrouter.ai"
@@ -60,7 +60,7 @@ class OpenRouterSignIn:
                 response = await http.post(f"{self._home}/api/v1/auth/keys", json=asked)
             except httpx.HTTPError as error:
                 raise unreachable(error) from error
-        if key := text_at(answered(response), "key"):
+        if key := text_at(read_answer(response), "key"):
             return key
         raise SignInError(
             f"OpenRouter returned no key (status {response.status_code}).", "Try again."

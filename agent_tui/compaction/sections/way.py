@@ -60,7 +60,7 @@ def way_so_far(
     for number in range(len(steps) - 1, -1, -1):
         while used > room_tokens * _FILLED_BY_LEVEL[level] and level < len(_FILLED_BY_LEVEL) - 1:
             level += 1
-        lines = _told(steps[number], level, folders)
+        lines = _step_lines(steps[number], level, folders)
         tokens = counter.count_text("\n".join(lines)) + 1 if lines else 0
         if used + tokens > room_tokens:
             left_out = number + 1
@@ -96,7 +96,7 @@ def _steps(events: Sequence[Event]) -> list[_Step]:
     return steps
 
 
-def _told(step: _Step, level: int, folders: Sequence[str]) -> list[str]:
+def _step_lines(step: _Step, level: int, folders: Sequence[str]) -> list[str]:
     lines: list[str] = []
     match step.lead:
         case Said(text=text):

@@ -41,7 +41,7 @@ class LocalProvider:
         self._prefill: tuple[ModelRequest, asyncio.Task[None]] | None = None
         self._streams = 0
 
-    async def served(self, name: str) -> ServedLocal:
+    async def start_server(self, name: str) -> ServedLocal:
         """What the server of model `name` reports; it is started if necessary.
 
         Raises:

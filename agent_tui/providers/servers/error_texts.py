@@ -50,7 +50,7 @@ def server_words(kind: FaultKind, model: ModelRef, detail: str) -> tuple[str, st
             return f"{where} stopped responding ({name}): {detail}", hint
         case "interrupted":
             hint = "Check that the server is running, then try again."
-            return interrupted_words(name, detail), hint
+            return interruption_text(name, detail), hint
         case "not_found":
             hint = f"{_get_command(name, detail)}, or {_SWITCH}."
             return f"Model {name} not found ({server_in_text(model)}): {detail}", hint
@@ -69,7 +69,7 @@ def server_in_text(model: ModelRef) -> str:
     return title[0].lower() + title[1:] if title.startswith("The ") else title
 
 
-def interrupted_words(name: str, detail: str) -> str:
+def interruption_text(name: str, detail: str) -> str:
     """The message about a reply of model `name` that ended too early, and why."""
     if detail == LOST:
         return f"Connection lost mid-reply ({name})."

@@ -47,7 +47,7 @@ def call_grammar(tools: Sequence[ToolSpec]) -> TriggeredGrammar:
         f'{_literal("arguments")} ws ":" ws {rules.rule_for(tool.parameters, tool.name)} ws "}}"'
         for tool in tools
     ]
-    root = f"root ::= {_quoted(CALL_BEGIN)} ws ( {' | '.join(calls)} ) ws {_quoted(CALL_END)}"
+    root = f"root ::= {_quote(CALL_BEGIN)} ws ( {' | '.join(calls)} ) ws {_quote(CALL_END)}"
     return TriggeredGrammar("\n".join([root, *rules.lines]) + _SHARED_RULES, CALL_BEGIN)
 
 
@@ -103,10 +103,10 @@ class _Rules:
 
 def _literal(value: JsonValue) -> str:
     """`value` as JSON, as a literal of the grammar."""
-    return _quoted(json.dumps(value))
+    return _quote(json.dumps(value))
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
@@ -179,7 +179,7 @@ class TextTools:
         # Only models that write calls need it and the package it imports.
         from agent_tui.providers.text_tools.stream import filter_calls
 
-        return filter_calls(chunks, request.tools, SentTexts(_sent_texts(request)))
+        return filter_calls(chunks, request.tools, SentTexts(_texts_sent_in(request)))
 
     def _is_text(self, model: ModelRef) -> bool:
         return model in self._without_tools or self._info(model).tool_style == "text"
@@ -191,7 +191,7 @@ def refuses_tools(error: ProviderError) -> bool:
     return error.kind in kinds and _TAKES_NO_TOOLS.search(error.detail) is not None
 
 
-def _sent_texts(request: ModelRequest) -> tuple[str, ...]:
+def _texts_sent_in(request: ModelRequest) -> tuple[str, ...]:
     """Everything in `request` that the model did not write."""
     messages = (m for m in request.messages if not isinstance(m, AssistantMessage))
     return (request.system, *(message.text for message in messages))

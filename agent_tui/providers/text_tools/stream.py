@@ -118,7 +118,7 @@ async def filter_calls(
         async for chunk in chunks:
             if isinstance(chunk, RestartChunk):
                 held = CallFilter(tools, sent)
-            for piece in _passed_on(chunk, held):
+            for piece in _chunks_to_pass_on(chunk, held):
                 yield piece
     except ProviderError:
         for piece in _as_chunks(held.give_up()):
@@ -128,7 +128,7 @@ async def filter_calls(
         yield piece
 
 
-def _passed_on(chunk: Chunk, held: CallFilter) -> list[Chunk]:
+def _chunks_to_pass_on(chunk: Chunk, held: CallFilter) -> list[Chunk]:
     """The chunks to pass on for `chunk`: none, itself, or held text before it."""
     match chunk:
         case TextChunk(text):

@@ -196,7 +196,7 @@ class SessionWriter:
         self._file = self._open_file(self._path, True)
         self._exists = True
         try:
-            self._put(lines)
+            self._write(lines)
         except OSError:
             with suppress(OSError):  # otherwise the next write appends to what is in the file
                 self._path.unlink()
@@ -212,9 +212,9 @@ class SessionWriter:
             lines = b"\n" + lines
         if self._file is None:
             self._file = self._open_file(self._path, False)
-        self._put(lines)
+        self._write(lines)
 
-    def _put(self, lines: bytes) -> None:
+    def _write(self, lines: bytes) -> None:
         assert self._file is not None
         self._ends_clean = False  # until everything is written, however the write ends
         self._file.write(lines)

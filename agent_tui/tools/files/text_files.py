@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agent_tui.atomic_files import scratch_beside, sync_file
 from agent_tui.regular_files import open_in
-from agent_tui.safe_paths import opened_folder
+from agent_tui.safe_paths import open_folder
 from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.tools.base import ToolContext, ToolError
 from agent_tui.tools.files.memory import FileMemory
@@ -107,7 +107,7 @@ def read_bytes(path: Path, context: ToolContext) -> bytes:
     """
     shown = context.shown(path)
     try:
-        with opened_folder(path.parent) as folder, open_in(folder, path) as file:
+        with open_folder(path.parent) as folder, open_in(folder, path) as file:
             content = file.read(_MAX_FILE_BYTES + 1)
         if len(content) > _MAX_FILE_BYTES:
             raise ToolError(
@@ -180,7 +180,7 @@ def replace_file(path: Path, content: bytes, context: ToolContext) -> None:
         ToolError: The folder or the file cannot be written.
     """
     try:
-        with opened_folder(path.parent, makes=True) as folder:
+        with open_folder(path.parent, makes=True) as folder:
             if context.open_texts.take(path, content):
                 return
             with scratch_beside(path) as scratch:
@@ -220,7 +220,7 @@ def remove_file(path: Path, shown: str) -> None:
         ToolError: It cannot be deleted.
     """
     try:
-        with opened_folder(path.parent) as folder:
+        with open_folder(path.parent) as folder:
             os.unlink(path.name, dir_fd=folder)
     except OSError as error:
         raise ToolError(f"{shown} cannot be deleted: {error.strerror}.") from error

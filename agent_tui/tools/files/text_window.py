@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from agent_tui.omissions import cut_end_mark
 from agent_tui.regular_files import open_in, open_regular_file
-from agent_tui.safe_paths import opened_folder
+from agent_tui.safe_paths import open_folder
 from agent_tui.tools.base import ToolContext, ToolError
 from agent_tui.tools.files.documents import is_document
 from agent_tui.tools.files.images import image_type
@@ -137,7 +137,7 @@ def opened_text(path: Path, context: ToolContext) -> Generator[BinaryIO]:
         ToolError: It is too large to scan, or cannot be read.
     """
     try:
-        with opened_folder(path.parent) as folder, open_in(folder, path) as file:
+        with open_folder(path.parent) as folder, open_in(folder, path) as file:
             if os.fstat(file.fileno()).st_size > _MAX_FILE_BYTES:
                 raise ToolError(
                     f"{context.shown(path)} is larger than {_MAX_FILE_BYTES // 10**9} GB. Look at "
