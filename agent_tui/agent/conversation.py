@@ -20,11 +20,13 @@ from agent_tui.compaction.policy import (
     ContextLimits,
     RefillWatch,
     context_limits,
+    learn_ratio,
+    measure_context,
+    newest_figure,
     note_due,
     output_reserve_tokens,
     reply_cap_tokens,
 )
-from agent_tui.compaction.usage import learn_ratio, measure_context, newest_figure
 from agent_tui.config import CompactionSettings
 from agent_tui.events import AgentEvent, ContextChanged, ContextWarning, Notice, TotalsChanged
 from agent_tui.messages import (

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from agent_tui.agent.activity import Emit
-from agent_tui.agent.compaction.background_summary import BackgroundSummary
-from agent_tui.agent.compaction.compactor import Compactor
+from agent_tui.agent.compaction.compactor import BackgroundSummary, Compactor
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.helper_kinds import (
     READING_TOOLS,

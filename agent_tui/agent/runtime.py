@@ -6,9 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent_tui.agent.activity import Activity, Emit
-from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.compaction.cache_clock import ColdPrice
-from agent_tui.agent.compaction.compactor import Compactor, Pause
+from agent_tui.agent.compaction.compactor import BackgroundSummary, Compactor, Pause
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.explorer import Explorer
 from agent_tui.agent.goal.runner import GoalRunner

@@ -51,11 +51,11 @@ from agent_tui.permissions.rules import Rule, parse_rule, rules_for_names
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.access import NO_MODEL, ModelAccess, first_model, open_models
 from agent_tui.providers.base import ModelRef
-from agent_tui.providers.budget import Budget
 from agent_tui.providers.catalog import ModelCatalog
+from agent_tui.providers.limits import Budget
 from agent_tui.providers.log_file import fault_reporter
 from agent_tui.providers.scripted.demo import DEMO_MODEL, prepare_demo_folder
-from agent_tui.sessions.file.lock import session_status
+from agent_tui.sessions.file.writer import session_status
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.git.trees import WorkTrees

@@ -27,7 +27,7 @@ from agent_tui.providers.base import (
     ToolCallChunk,
     UsageChunk,
 )
-from agent_tui.providers.retry import Sleep, retry_delay_s
+from agent_tui.providers.limits import Sleep, retry_delay_s
 from agent_tui.providers.silence import WaitTeller
 
 

@@ -16,8 +16,7 @@ from agent_tui.sessions.entries import (
     new_entry_id,
 )
 from agent_tui.sessions.file.disk import DiskFile, OpenFile
-from agent_tui.sessions.file.lock import SessionInUseError, SessionLock
-from agent_tui.sessions.file.writer import SessionWriter
+from agent_tui.sessions.file.writer import SessionInUseError, SessionLock, SessionWriter
 from agent_tui.sessions.format.codec import encode_header, encode_repaired
 from agent_tui.sessions.format.parse import ParsedSession, read_session
 from agent_tui.sessions.replay.file_changes import complete_result

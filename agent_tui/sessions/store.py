@@ -25,7 +25,7 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.file.disk import describe_fault
 from agent_tui.sessions.file.kept_files import folder_of
-from agent_tui.sessions.file.lock import SessionLock
+from agent_tui.sessions.file.writer import SessionLock
 from agent_tui.sessions.format.parse import id_in_name
 from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.formats import FORMATS

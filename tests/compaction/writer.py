@@ -25,7 +25,7 @@ from agent_tui.providers.base import (
     ToolCallChunk,
     UsageChunk,
 )
-from agent_tui.providers.retry import Sleep
+from agent_tui.providers.limits import Sleep
 from agent_tui.tokens import TokenCounter
 
 GOOD = """\

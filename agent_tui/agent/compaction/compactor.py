@@ -1,14 +1,14 @@
-"""Carry out a compaction: the planner decides; this module writes and reports the result."""
+"""Carry out a compaction, and ask in advance what it should keep; the planner decides."""
 
 import asyncio
+import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from agent_tui.agent.activity import Emit
-from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.compaction.cache_clock import (
     LEAST_USD,
     ColdPrice,
@@ -21,14 +21,15 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.spending import with_spending
+from agent_tui.compaction.curation.answer import Choice
 from agent_tui.compaction.draft import Ahead, CompactionRequest
-from agent_tui.compaction.model_client import OnProgress
+from agent_tui.compaction.model_client import OnProgress, OnUsage
 from agent_tui.compaction.outcome import TIERED, CompactionPreview, Outcome
-from agent_tui.compaction.policy import should_compact
+from agent_tui.compaction.planner import CompactionPlanner
+from agent_tui.compaction.policy import largest_sources, should_compact
 from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
-from agent_tui.compaction.usage import largest_sources
-from agent_tui.errors import CompactionError, NothingToCompactError, SessionError
+from agent_tui.errors import AgentTuiError, CompactionError, NothingToCompactError, SessionError
 from agent_tui.events import (
     CompactionFailed,
     CompactionFinished,
@@ -40,8 +41,8 @@ from agent_tui.events import (
 from agent_tui.messages import ToolDetails, Usage
 from agent_tui.omissions import shorten_middle
 from agent_tui.permissions.protected_paths import ProtectedPaths
+from agent_tui.providers.limits import Sleep
 from agent_tui.providers.prompt_cache import cache_lifetime
-from agent_tui.providers.retry import Sleep
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import resolve_path
 from agent_tui.sessions.entries import MessageEntry
@@ -49,6 +50,80 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import describe_statistics
 from agent_tui.tokens import ContextUsage
 from agent_tui.tools.base import ToolOutput
+
+
+class BackgroundSummary:
+    """Holds at most one choice, being made or finished, which the next compaction may use.
+
+    The choice is made from a snapshot of the conversation. The caller decides whether it still
+    fits.
+    """
+
+    def __init__(self, planner: CompactionPlanner) -> None:
+        self._planner = planner
+        self._task: asyncio.Task[Choice | None] | None = None
+        self.begun_at_tokens = 0
+        """Tokens in use when the last choice was requested."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether a choice is being made or finished."""
+        task = self._task
+        return task is not None and (not task.done() or _result_of(task) is not None)
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the choice is finished, so that nobody has to wait for it."""
+        task = self._task
+        return task is not None and task.done() and _result_of(task) is not None
+
+    @property
+    def ahead(self) -> Callable[[], Awaitable[Choice | None]] | None:
+        """Returns the function that waits for the choice; None if there is none."""
+        return self._wait_for_choice if self.is_there else None
+
+    def begin(self, request: CompactionRequest, on_usage: OnUsage) -> None:
+        """Ask for the choice for `request` in the background, replacing any earlier one.
+
+        Callers do not use it when the tiers alone free enough.
+
+        Args:
+            request: The snapshot.
+            on_usage: Called with the usage of every paid request, even if no choice results.
+        """
+        self.drop()
+        self.begun_at_tokens = request.tokens_before
+        self._task = asyncio.create_task(self._ask(request, on_usage))
+
+    async def _wait_for_choice(self) -> Choice | None:
+        """Wait for the choice; None if there is none or the model gave none."""
+        return await asyncio.shield(self._task) if self._task is not None else None
+
+    def drop(self) -> None:
+        """Discard the choice and cancel the request for it."""
+        if self._task is not None:
+            self._task.cancel()
+        self._task = None
+        self.begun_at_tokens = 0
+
+    async def aclose(self) -> None:
+        """Cancel the request and wait until it has ended."""
+        task = self._task
+        self.drop()
+        if task is not None:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _ask(self, request: CompactionRequest, on_usage: OnUsage) -> Choice | None:
+        try:
+            return await self._planner.choose_ahead(request, on_usage)
+        except AgentTuiError:
+            return None  # the compaction itself asks again and reports what is wrong
+
+
+def _result_of(task: "asyncio.Task[Choice | None]") -> Choice | None:
+    return None if task.cancelled() or task.exception() is not None else task.result()
+
 
 _LEAST_USED_TOKENS = 10_000
 """Below this, a compaction that the model asks for is not run: it would free too little."""

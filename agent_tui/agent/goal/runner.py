@@ -26,7 +26,7 @@ from agent_tui.errors import AgentTuiError, ConfigError
 from agent_tui.events import AgentEvent, GoalEnding, Notice, TurnFinished
 from agent_tui.messages import AssistantMessage, BashExecutionMessage, ImageContent, Message, Pin
 from agent_tui.providers.base import ModelRef, ProviderError
-from agent_tui.providers.budget import BudgetSpent
+from agent_tui.providers.limits import BudgetSpent
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.entries import CustomMessageEntry, MessageEntry
 from agent_tui.sessions.lineage.chain import SessionChain

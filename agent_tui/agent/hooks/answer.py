@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from agent_tui.config import HookEvent
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject
-from agent_tui.program_lookup import find_program
+from agent_tui.safe_paths import find_program
 from agent_tui.tools.processes.environment import outside_environ, shell_environ
 from agent_tui.tools.processes.keeper import READ_BYTES, ProcessKeeper, TalkingChild
 from agent_tui.tools.processes.shell import ending_of

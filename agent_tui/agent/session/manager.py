@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from agent_tui.agent.compaction.background_summary import BackgroundSummary
+from agent_tui.agent.compaction.compactor import BackgroundSummary
 from agent_tui.agent.scopes import ScopeKeeper
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.opening import (
@@ -46,7 +46,7 @@ from agent_tui.messages import ThinkingLevel
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.entries import CustomEntry, SessionInfoEntry
 from agent_tui.sessions.file.kept_files import folder_of
-from agent_tui.sessions.file.lock import SessionStatus, session_status
+from agent_tui.sessions.file.writer import SessionStatus, session_status
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.lineage.chain import (
     KnownSession,

@@ -15,8 +15,7 @@ from agent_tui.errors import SessionError
 from agent_tui.events import LimitWaitEnded, LimitWaitStarted
 from agent_tui.messages import Stored
 from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
-from agent_tui.providers.budget import BudgetSpent
-from agent_tui.providers.retry import LONGEST_DELAY_S, RETRIED_S, Sleep
+from agent_tui.providers.limits import LONGEST_DELAY_S, RETRIED_S, BudgetSpent, Sleep
 from agent_tui.sessions.entries import (
     CustomEntry,
     Entry,

@@ -56,15 +56,15 @@ from agent_tui.providers.base import (
     ThinkingChunk,
     ToolCallChunk,
 )
-from agent_tui.providers.budget import BudgetSpent
-from agent_tui.providers.prompt_cache import cache_lifetime
-from agent_tui.providers.retry import (
+from agent_tui.providers.limits import (
     FALLBACK_RETRIES,
     MAX_RETRIES,
+    BudgetSpent,
     Sleep,
     most_retries,
     retry_delay_s,
 )
+from agent_tui.providers.prompt_cache import cache_lifetime
 from agent_tui.providers.silence import WaitTeller
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.replay.notes import turn_facts, turn_facts_entry

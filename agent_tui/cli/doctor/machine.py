@@ -14,7 +14,7 @@ from agent_tui import __version__
 from agent_tui.cli.doctor.check import Check, Environment, ask_program, shown_path
 from agent_tui.cli.tool_services import command_sandbox
 from agent_tui.installation import COMMAND, DISTRIBUTION, foreign_program, install_command
-from agent_tui.program_lookup import find_program
+from agent_tui.safe_paths import find_program
 from agent_tui.tools.files.ripgrep import ripgrep_program
 
 _TOLD_APART = ("textual", "litellm")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from agent_tui.compaction.ledger.files import Touched, files_of, follow_files
 from agent_tui.compaction.ledger.pinned import find_rules, fit_pins
 from agent_tui.compaction.plan import newest_compaction
-from agent_tui.compaction.sections.errors import open_errors
+from agent_tui.compaction.sections.commands import open_errors
 from agent_tui.compaction.sections.history import Done, Said, read_history
 from agent_tui.messages import Todo, ToolResultMessage
 from agent_tui.omissions import one_line, shorten_middle

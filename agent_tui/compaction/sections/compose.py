@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent_tui.compaction.ledger.files import FileOperations, cap_lists, normalise_path
-from agent_tui.compaction.sections.commands import commands_run
-from agent_tui.compaction.sections.errors import open_errors
+from agent_tui.compaction.sections.commands import commands_run, open_errors
 from agent_tui.compaction.sections.files import (
     FileReader,
     FileState,
@@ -19,7 +18,6 @@ from agent_tui.compaction.sections.files import (
     files_for_later,
     path_shown_by,
 )
-from agent_tui.compaction.sections.findings import all_findings, findings_that_fit, names_in_use
 from agent_tui.compaction.sections.history import Event, Said, read_history
 from agent_tui.compaction.sections.person import choose_messages, questions_answered, with_questions
 from agent_tui.compaction.sections.state import (
@@ -31,7 +29,12 @@ from agent_tui.compaction.sections.state import (
     pending_lines,
 )
 from agent_tui.compaction.sections.task import items_of, task_blocks, task_texts
-from agent_tui.compaction.sections.way import way_so_far
+from agent_tui.compaction.sections.way import (
+    all_findings,
+    findings_that_fit,
+    names_in_use,
+    way_so_far,
+)
 from agent_tui.compaction.transcript import tag_blocks
 from agent_tui.messages import Job
 from agent_tui.sessions.entries import Entry, Handover, Ledger, TaskText, WorkState

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Final
 
-from agent_tui.program_lookup import keep_trusted, order_by_trust
+from agent_tui.safe_paths import keep_trusted, order_by_trust
 from agent_tui.secret_text import has_key, has_password_in_address, is_secret_name, without_user
 
 _STEERING: Final = frozenset(

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, assert_never
 from agent_tui.config import NotifySetting
 from agent_tui.durations import format_duration
 from agent_tui.events import AgentEvent, ApprovalRequested, TurnFinished, TurnStarted
-from agent_tui.program_lookup import resolve_command
+from agent_tui.safe_paths import resolve_command
 from agent_tui.safe_text import safe_text
 
 LONG_TURN_S = 10.0

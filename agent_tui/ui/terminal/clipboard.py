@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from agent_tui.atomic_files import replace_private_file
-from agent_tui.program_lookup import find_program, resolve_command
+from agent_tui.safe_paths import find_program, resolve_command
 from agent_tui.safe_text import strip_control_characters
 
 _TIMEOUT_S = 2.0
