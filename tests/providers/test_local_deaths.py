@@ -29,7 +29,7 @@ from tests.providers.local_rig import FakeModel, local_provider
 async def main():
     folder, load = Path(sys.argv[1]), sys.argv[2]
     provider = local_provider(None, folder / "log", FakeModel(folder, "small", load))
-    served = await provider.served("small")
+    served = await provider.start_server("small")
     print(served.url, flush=True)
     await asyncio.sleep(600)
 

@@ -65,7 +65,7 @@ async def main():
     shelf = Shelf(LocalModel(name="tiny", path=path, size_bytes=1))
     servers = LocalServers(shelf, LocalSettings(context=512), log_path, LOCAL_KEY)
     provider = LocalProvider(None, servers)
-    print((await provider.served("tiny")).url, flush=True)
+    print((await provider.start_server("tiny")).url, flush=True)
     await asyncio.sleep(600)
 
 asyncio.run(main())
