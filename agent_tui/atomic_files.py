@@ -29,7 +29,7 @@ def scratch_beside(path: Path) -> Generator[Path]:
     """
     token = os.urandom(8).hex()
     scratch = path.with_name(f"{_PREFIX}{token}{_SUFFIX}")
-    with _noted(token, scratch):
+    with _note_scratch(token, scratch):
         try:
             yield scratch
         finally:
@@ -82,7 +82,7 @@ def _notes_dir() -> Path:
 
 
 @contextlib.contextmanager
-def _noted(token: str, scratch: Path) -> Generator[None]:
+def _note_scratch(token: str, scratch: Path) -> Generator[None]:
     try:
         note = make_private_dir(_notes_dir()) / token
         descriptor = os.open(note, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

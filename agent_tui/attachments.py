@@ -39,7 +39,7 @@ class AttachedFile:
     is_whole: bool
 
 
-def attached_files(text: str) -> Iterator[AttachedFile]:
+def find_attached_files(text: str) -> Iterator[AttachedFile]:
     """The text files attached to the message `text`."""
     for found in _FILE.finditer(text, len(without_attachments(text))):
         body, _, cut = found["text"].partition(_CUT)
@@ -92,7 +92,7 @@ def approving_message(plan: str) -> str:
     return f"{_APPROVED}{plan}"
 
 
-def approved_plan(message: str) -> str:
+def plan_approved_by(message: str) -> str:
     """The plan that `message` approves; empty if it approves none."""
     openings = (opening for opening in (_APPROVED, _FORMERLY) if message.startswith(opening))
     return message.removeprefix(opening) if (opening := next(openings, "")) else ""

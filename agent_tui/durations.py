@@ -8,7 +8,7 @@ _GIVEN: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[smh]?)")
 _UNIT_S: Final = (("h", 3_600.0), ("m", 60.0), ("s", 1.0))
 
 
-def elapsed(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """``12s``, ``3m 05s``, ``1h 02m``."""
     whole = int(seconds)
     if whole < 60:
@@ -18,9 +18,9 @@ def elapsed(seconds: float) -> str:
     return f"{whole // 3600}h {whole // 60 % 60:02}m"
 
 
-def rounded(seconds: float) -> str:
-    """The remaining time, as `elapsed` writes it; at least a second."""
-    return elapsed(max(round(seconds), 1))
+def format_remaining(seconds: float) -> str:
+    """The remaining time, as `format_duration` writes it; at least a second."""
+    return format_duration(max(round(seconds), 1))
 
 
 def clock_time(moment_s: float, now_s: float) -> str:

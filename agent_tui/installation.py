@@ -40,9 +40,9 @@ class Installation:
         """This copy as a requirement, with `extra`, quoted for a shell."""
         extras = f"[{extra}]" if extra else ""
         if self.folder:
-            return f"{'' if self.installer == 'uv tool' else '-e '}{_quoted(self.folder + extras)}"
+            return f"{'' if self.installer == 'uv tool' else '-e '}{_quote(self.folder + extras)}"
         source = f" @ {self.address}" if self.address else ""
-        return _quoted(f"{DISTRIBUTION}{extras}{source}")
+        return _quote(f"{DISTRIBUTION}{extras}{source}")
 
     def command(self, extra: Extra | None = None, *, again: bool = False) -> str:
         """The command that installs `extra` beside this program, as typed here.
@@ -86,7 +86,7 @@ def package_command(package: str) -> str:
 def this_installation() -> Installation:
     """How this copy was installed, from the files that its installer left."""
     installer = _installer(Path(sys.prefix))
-    found = _installed(DISTRIBUTION)
+    found = _find_distribution(DISTRIBUTION)
     given = found.read_text("direct_url.json") if found else None
     if not given:
         return Installation(installer)
@@ -113,7 +113,7 @@ def foreign_program() -> tuple[str, str]:
     Both empty if there is none. Its command and its package have our names, so either of the two
     may run.
     """
-    other = _installed(_FOREIGN)
+    other = _find_distribution(_FOREIGN)
     if other is None or "agent_tui.__main__:main" in (other.read_text("entry_points.txt") or ""):
         return "", ""
     return (
@@ -149,13 +149,13 @@ def _installer(environment: Path) -> Installer:
     return "uv" if importlib.util.find_spec("pip") is None else "pip"
 
 
-def _installed(name: str) -> Distribution | None:
+def _find_distribution(name: str) -> Distribution | None:
     try:
         return distribution(name)
     except PackageNotFoundError:
         return None
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     is_plain = not _SPECIAL_IN_DOUBLE_QUOTES & set(text)
     return f'"{text}"' if is_plain else shlex.quote(text)

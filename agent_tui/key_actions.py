@@ -130,17 +130,17 @@ class KeyMap:
         sent = key.replace("\r", "enter")  # tmux sends shift+enter like this
         return next((name for name in KEY_ACTIONS if sent in self.keys(name)), "")
 
-    def shown(self, name: str) -> str:
+    def first_key(self, name: str) -> str:
         """The first key of an action, as shown in texts; empty if it has none."""
-        return next(map(written, self.keys(name)), "")
+        return next(map(format_key, self.keys(name)), "")
 
     def hint(self, name: str, what: str) -> str:
         """``ctrl+o opens it``, with the key of `name`; empty if it has none."""
-        return f"{key} {what}" if (key := self.shown(name)) else ""
+        return f"{key} {what}" if (key := self.first_key(name)) else ""
 
     def all_shown(self, name: str) -> str:
         """All keys of an action, as shown in texts; ``—`` if it has none."""
-        known = (written(key) for key in self.keys(name) if not key.startswith("super+"))
+        known = (format_key(key) for key in self.keys(name) if not key.startswith("super+"))
         return ", ".join(known) or "—"
 
     def clashes(self) -> Iterator[tuple[str, str]]:
@@ -151,7 +151,7 @@ class KeyMap:
                 if key == "ctrl+c" and name != "clear_or_leave":
                     yield name, "ctrl+c is reserved: it stops, clears the prompt and quits"
                 elif key in seen and seen[key] != name:
-                    yield name, f"{written(key)} is already bound to {seen[key]}"
+                    yield name, f"{format_key(key)} is already bound to {seen[key]}"
                 seen.setdefault(key, name)
             if not keys and not KEY_ACTIONS[name].may_be_unbound:
                 yield name, "this action needs a key"
@@ -160,7 +160,7 @@ class KeyMap:
                 key = action.keys[0]
                 yield (
                     seen[key],
-                    f"{written(key)} is bound to {other}; give {other} another key in [keys], "
+                    f"{format_key(key)} is bound to {other}; give {other} another key in [keys], "
                     'or "" for none',
                 )
 
@@ -188,7 +188,7 @@ def normal_key(text: str, action: KeyAction) -> str:
     return whole
 
 
-def written(key: str) -> str:
+def format_key(key: str) -> str:
     """A key as shown in texts: ``esc``, ``ctrl+_``, ``?``."""
     *modifiers, name = key.split("+")
     shown = "esc" if name == "escape" else _CHARACTERS.get(name, name)
@@ -221,7 +221,7 @@ def keys_in_force() -> KeyMap:
     return _in_force
 
 
-def put_in_force(keys: KeyMap) -> None:
+def use_keys(keys: KeyMap) -> None:
     """Use `keys` in texts from now on; the screen calls this when it applies them."""
     global _in_force  # one terminal, one keyboard: the program has only one screen
     _in_force = keys

@@ -29,12 +29,12 @@ def ensure_home() -> None:
 
 def user_config_dir() -> Path:
     """Folder of ``config.toml`` and the user's ``AGENTS.md``."""
-    return _moved("CONFIG") or Path(platformdirs.user_config_dir(_APP))
+    return _folder_in_variables("CONFIG") or Path(platformdirs.user_config_dir(_APP))
 
 
 def user_data_dir() -> Path:
     """Folder of persistent data: sessions, prompt history."""
-    return _moved("DATA") or Path(platformdirs.user_data_dir(_APP))
+    return _folder_in_variables("DATA") or Path(platformdirs.user_data_dir(_APP))
 
 
 def is_first_time(name: str) -> bool:
@@ -55,7 +55,7 @@ def is_first_time(name: str) -> bool:
 
 def user_cache_dir() -> Path:
     """Folder of data that may be deleted at any time: whole tool outputs, demo folders."""
-    return _moved("CACHE") or Path(platformdirs.user_cache_dir(_APP))
+    return _folder_in_variables("CACHE") or Path(platformdirs.user_cache_dir(_APP))
 
 
 def trust_file() -> Path:
@@ -73,7 +73,7 @@ def log_file() -> Path:
 
     If a variable moves the data folder, the log is inside it, so that all files are together.
     """
-    data = _moved("DATA")
+    data = _folder_in_variables("DATA")
     return (data / "log" if data else Path(platformdirs.user_log_dir(_APP))) / "agent-tui.log"
 
 
@@ -118,7 +118,7 @@ def make_private_dir(path: Path) -> Path:
     return path
 
 
-def _moved(kind: str) -> Path | None:
+def _folder_in_variables(kind: str) -> Path | None:
     """The folder of a `kind`, such as ``DATA``, that the variables name."""
     if own := os.environ.get(f"AGENT_TUI_{kind}_DIR"):
         return Path(own)

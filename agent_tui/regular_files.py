@@ -36,7 +36,7 @@ def open_regular_file(
         IsADirectoryError: It is a folder.
         OSError: It cannot be opened.
     """
-    return _checked(_opened(path, 0 if follow_links else os.O_NOFOLLOW), path, buffering)
+    return _check(_open(path, 0 if follow_links else os.O_NOFOLLOW), path, buffering)
 
 
 def open_in(folder: int, path: Path) -> io.BufferedReader | io.FileIO:
@@ -45,11 +45,11 @@ def open_in(folder: int, path: Path) -> io.BufferedReader | io.FileIO:
     Raises:
         OSError: As `open_regular_file` says.
     """
-    descriptor = _opened(path, os.O_NOFOLLOW, folder)
-    return _checked(descriptor, path, io.DEFAULT_BUFFER_SIZE)
+    descriptor = _open(path, os.O_NOFOLLOW, folder)
+    return _check(descriptor, path, io.DEFAULT_BUFFER_SIZE)
 
 
-def _checked(descriptor: int, path: Path, buffering: int) -> io.BufferedReader | io.FileIO:
+def _check(descriptor: int, path: Path, buffering: int) -> io.BufferedReader | io.FileIO:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) and not _is_null(status):
@@ -77,7 +77,7 @@ def kind_of_file(mode: int) -> str:
     return _KINDS.get(stat.S_IFMT(mode), "regular file")
 
 
-def _opened(path: Path, more_flags: int, folder: int | None = None) -> int:
+def _open(path: Path, more_flags: int, folder: int | None = None) -> int:
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | more_flags
     name = path if folder is None else path.name
     try:

@@ -1,16 +1,66 @@
-"""Check paths from anybody: a path that no file can have does not exist.
+"""Check paths from anybody, and look up programs only where commands may not write.
 
 `pathlib` raises for a name that is too long or is in an unreadable folder (OSError), for a NUL and
 a lone surrogate (ValueError), for cyclic links and an unknown user's home folder (RuntimeError). A
 path that comes from a model, a session or an editor can be any of these.
+
+A command in the sandbox may put a ``git`` into ``.venv/bin``, which is on ``PATH`` in many shells.
+The list of such folders is global, because all parts of the program start programs.
 """
 
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Generator
+import shutil
+from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Final
+
+_written: set[str] = set()
+
+
+def distrust_programs_in(folders: Iterable[Path]) -> None:
+    """Mark `folders` as writable by commands, now or earlier."""
+    _written.update(os.path.realpath(folder).rstrip(os.sep) + os.sep for folder in folders)
+
+
+def keep_trusted(path: str | None) -> str:
+    """`path`, a ``PATH``, without relative folders and folders that commands may write."""
+    entries = (path or os.defpath).split(os.pathsep)
+    return os.pathsep.join(filter(is_trusted, entries)) or os.defpath
+
+
+def order_by_trust(path: str) -> str:
+    """`path` with folders that commands may write moved to the end."""
+    return os.pathsep.join(sorted(path.split(os.pathsep), key=lambda entry: not is_trusted(entry)))
+
+
+def find_program(name: str, path: str | None = None) -> str | None:
+    """The path of the program `name`; None if no trusted folder has it.
+
+    Args:
+        name: The name without a folder.
+        path: A ``PATH``; None for our own.
+    """
+    return shutil.which(name, path=keep_trusted(os.environ.get("PATH") if path is None else path))
+
+
+def resolve_command(command: Sequence[str]) -> list[str]:
+    """`command` with the path of its program.
+
+    Raises:
+        OSError: No trusted folder has it.
+    """
+    if (program := find_program(command[0])) is None:
+        raise FileNotFoundError(command[0])
+    return [program, *command[1:]]
+
+
+def is_trusted(entry: str) -> bool:
+    """Whether the folder `entry` is absolute, and commands may not write it."""
+    real = os.path.realpath(entry) + os.sep
+    return entry.startswith(os.sep) and not any(real.startswith(folder) for folder in _written)
+
 
 _UNUSABLE: Final = (OSError, RuntimeError, ValueError)
 _MAX_PATH_BYTES: Final = 8_192
@@ -81,7 +131,7 @@ def follow_links(path: str) -> str:
 
 
 @contextlib.contextmanager
-def opened_folder(folder: Path, *, makes: bool = False) -> Generator[int]:
+def open_folder(folder: Path, *, makes: bool = False) -> Generator[int]:
     """A handle of `folder`, whose path must have no links, as from `follow_links`.
 
     Operations on the handle stay there, even if a command adds a link to the path meanwhile.

@@ -81,9 +81,9 @@ def safe_text(text: str, *, keep_newlines: bool = True) -> str:
     if text.isascii():
         text = _SUSPECT_ASCII.sub(_visible, text)
     else:
-        text = _compiled(_STORM).sub(lambda storm: storm[0][:MOST_STACKED] + _MARK, text)
+        text = _compile(_STORM).sub(lambda storm: storm[0][:MOST_STACKED] + _MARK, text)
         text = _without_stray_joiners(text, _MARK)
-        text = _compiled(_SUSPECT).sub(_visible, text)
+        text = _compile(_SUSPECT).sub(_visible, text)
     if "\t" in text:
         text = text.expandtabs(_TAB_COLUMNS)
     if not keep_newlines and "\n" in text:
@@ -127,9 +127,9 @@ def strip_control_characters(text: str) -> str:
     text = strip_escape_sequences(text.replace("\r\n", "\n"))
     if text.isascii():
         return _SUSPECT_ASCII.sub("", text)
-    text = _compiled(_SUSPECT).sub(_left, text)
+    text = _compile(_SUSPECT).sub(_replace, text)
     text = _without_stray_joiners(text, "")
-    return _compiled(_STORM).sub(lambda storm: storm[0][:MOST_STACKED], text)
+    return _compile(_STORM).sub(lambda storm: storm[0][:MOST_STACKED], text)
 
 
 def printable_line(text: str, most_chars: int = 200) -> str:
@@ -141,11 +141,11 @@ def printable_line(text: str, most_chars: int = 200) -> str:
 
 def safe_json(text: str) -> str:
     r"""JSON `text` of the same value, with all suspect characters as ``\u`` escapes."""
-    return text if text.isascii() else _compiled(_SUSPECT_IN_JSON).sub(_escaped, text)
+    return text if text.isascii() else _compile(_SUSPECT_IN_JSON).sub(_escape, text)
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
@@ -156,7 +156,7 @@ def _without_stray_joiners(text: str, instead: str) -> str:
     """
     if not any(invisible in text for invisible in "\u200c\u200d\ufe0e\ufe0f"):
         return text
-    return _compiled(_JOINER).sub(instead, _compiled(_SELECTOR).sub(instead, text))
+    return _compile(_JOINER).sub(instead, _compile(_SELECTOR).sub(instead, text))
 
 
 def _last_state(line: str) -> str:
@@ -177,7 +177,7 @@ def _visible(match: re.Match[str]) -> str:
     return _MARK
 
 
-def _left(match: re.Match[str]) -> str:
+def _replace(match: re.Match[str]) -> str:
     """The replacement for one suspect character in plain text."""
     code = ord(match.group())
     if code in (0x2028, 0x2029):
@@ -185,6 +185,6 @@ def _left(match: re.Match[str]) -> str:
     return _MARK if 0xD800 <= code <= 0xDFFF else ""
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     units = match.group().encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))

@@ -43,7 +43,7 @@ def run_editor(command: Sequence[str], file: Path) -> int:
         ) from error
 
 
-def edited_text(text: str, edit: Callable[[Path], bool]) -> str | None:
+def edit_text(text: str, edit: Callable[[Path], bool]) -> str | None:
     """`text` after the user edited it; None if the editor failed.
 
     Args:

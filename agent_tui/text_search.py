@@ -24,7 +24,7 @@ def fold(text: str) -> str:
     return _ACCENTS.sub("", unicodedata.normalize("NFKD", plain))
 
 
-def unfolded_place(text: str, place: int) -> int:
+def place_before_folding(text: str, place: int) -> int:
     """The index in `text` of the character that gave the one at `place` of the folded text."""
     if text.isascii():
         return place
@@ -71,20 +71,20 @@ class TermSet:
     """
 
     def __init__(self, terms: Sequence[str]) -> None:
-        self._terms = {_encoded(fold(term)): term for term in terms}
+        self._terms = {_encode(fold(term)): term for term in terms}
         self._are_ascii = all(map(bytes.isascii, self._terms))
 
     def __len__(self) -> int:
         return len(self._terms)
 
-    def folded(self, text: str) -> bytes:
+    def fold_text(self, text: str) -> bytes:
         """`text` in the form for comparison."""
-        data = _encoded(text)
+        data = _encode(text)
         if data.isascii() or (self._are_ascii and not may_hold_accents(data)):
             return data.lower()
-        return _encoded(fold(text))
+        return _encode(fold(text))
 
-    def found_in(self, folded: bytes) -> Set[bytes]:
+    def find_in(self, folded: bytes) -> Set[bytes]:
         """The terms that occur, folded."""
         return {term for term in self._terms if term in folded}
 
@@ -94,19 +94,19 @@ class TermSet:
 
     def first_place(self, text: str) -> int:
         """Where the first term begins in `text`; 0 if none occurs."""
-        folded = _encoded(fold(text))
+        folded = _encode(fold(text))
         places = [at for term in self._terms if (at := folded.find(term)) >= 0]
         if not places:
             return 0
         characters = folded[: min(places)].decode("utf-8", "surrogatepass")
-        return unfolded_place(text, len(characters))
+        return place_before_folding(text, len(characters))
 
     def without(self, found: Set[bytes]) -> tuple[str, ...]:
         """The terms that are not in `found`, as typed."""
         return tuple(typed for term, typed in self._terms.items() if term not in found)
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 

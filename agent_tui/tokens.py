@@ -320,12 +320,12 @@ def _use_bundled_vocabulary() -> None:
     """Point tiktoken at the vocabulary files inside litellm's wheel, if nothing else is set."""
     if "TIKTOKEN_CACHE_DIR" in os.environ:
         return
-    folder = _bundled_vocabularies()
+    folder = _find_vocabularies()
     if folder is not None:
         os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
 
 
-def _bundled_vocabularies() -> Path | None:
+def _find_vocabularies() -> Path | None:
     found = importlib.util.find_spec("litellm")
     for folder in found.submodule_search_locations or () if found else ():
         vocabularies = Path(folder) / "litellm_core_utils" / "tokenizers"

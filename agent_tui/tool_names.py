@@ -48,7 +48,7 @@ _SHARED: Final[Mapping[str, str]] = {
 _ALSO: Final[Mapping[str, tuple[str, ...]]] = {"apply_patch": ("edit", "write")}
 
 
-def shared_name(tool: str) -> str:
+def name_for_hooks(tool: str) -> str:
     """The name of our `tool` in hooks; tools of servers and others keep their names."""
     return _SHARED.get(tool, tool)
 
@@ -57,10 +57,10 @@ def names_of(tool: str) -> tuple[str, ...]:
     """All names that hooks may use for our `tool`."""
     ours = (tool, *_ALSO.get(tool, ()))
     others = (other for other, own in _NAMES.items() if own in ours)
-    return (shared_name(tool), *ours, *others)
+    return (name_for_hooks(tool), *ours, *others)
 
 
-def meant_tool(name: str, offered: Collection[str]) -> str:
+def find_meant_tool(name: str, offered: Collection[str]) -> str:
     """The tool of `offered` that a model means by `name`; `name` itself if there is none."""
     plain = name.strip().casefold().removeprefix("functions.").removeprefix("default_api.")
     meant = plain if plain in offered else _NAMES.get(plain, name)

@@ -21,7 +21,7 @@ from agent_tui.drafts.history import PromptHistory
 from agent_tui.errors import ConfigError, SessionError
 from agent_tui.file_locks import FileLock, LockHeldError, LockOwner, hold_lock
 from agent_tui.sessions.entries import Header
-from agent_tui.sessions.file.lock import session_status
+from agent_tui.sessions.file.writer import session_status
 from agent_tui.sessions.log import SessionInUseError, SessionLog
 from tests.support.session_values import entry, reply, user
 

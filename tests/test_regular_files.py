@@ -22,7 +22,7 @@ from agent_tui.local_models.gguf import read_gguf
 from agent_tui.permissions.trust import TrustFile
 from agent_tui.regular_files import NotRegularFileError, open_regular_file, read_regular_file
 from agent_tui.sessions.file.chunks import newest_entries
-from agent_tui.sessions.file.lock import session_status
+from agent_tui.sessions.file.writer import session_status
 from agent_tui.sessions.importers.formats import detect_format
 from agent_tui.sessions.listing import read_summary
 from agent_tui.sessions.log import SessionLog

@@ -7,8 +7,8 @@ from agent_tui.text_search import (
     TermSet,
     fold,
     lower_in_place,
+    place_before_folding,
     split_query,
-    unfolded_place,
 )
 
 
@@ -50,13 +50,13 @@ def test_case_counts_only_where_a_capital_was_written() -> None:
 )
 def test_a_set_of_terms_finds_them_whatever_their_case_and_accents(term: str, text: str) -> None:
     terms = TermSet([term, "absent"])
-    found = terms.found_in(terms.folded(text))
+    found = terms.find_in(terms.fold_text(text))
     assert terms.without(found) == ("absent",)
 
 
 def test_a_term_is_counted_a_few_times_at_most() -> None:
     terms = TermSet(["a", "b"])
-    assert terms.count_in(terms.folded("a" * 100 + "b" * 3)) == 5 + 3
+    assert terms.count_in(terms.fold_text("a" * 100 + "b" * 3)) == 5 + 3
 
 
 def test_the_first_place_is_one_of_the_text_itself() -> None:
@@ -75,4 +75,4 @@ def test_lowering_in_place_keeps_every_place(text: str) -> None:
 def test_a_place_of_the_folded_text_leads_back_into_the_text(before: str, rest: str) -> None:
     text = before + rest
     for place in range(len(fold(text))):
-        assert 0 <= unfolded_place(text, place) < len(text)
+        assert 0 <= place_before_folding(text, place) < len(text)

@@ -13,7 +13,7 @@ from agent_tui import __version__
 from agent_tui.acp.editor import EditorTraits, traits_of
 from agent_tui.acp.session import AcpSession
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.agent.server_files import shown_whole
+from agent_tui.agent.server_files import check_showable
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.errors import AgentTuiError
 from agent_tui.sessions.store import SessionStore
@@ -59,7 +59,7 @@ def _spec(given: GivenServer) -> ServerSpec:
             spec = ServerSpec(name, _SOURCE, url=url, headers=named, origin="editor")
         case _:
             raise ValueError(f"its type is {given.type}; only stdio and http are supported")
-    return shown_whole(spec)
+    return check_showable(spec)
 
 
 _PAGE = 50

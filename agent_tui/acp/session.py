@@ -246,7 +246,7 @@ class AcpSession:
     async def options(self) -> ConfigOptions:
         """Model and thinking level, with the possible values."""
         conversation = self.runtime.conversation
-        found = await self._front.services.models.found()
+        found = await self._front.services.models.list_models()
         names = [each.ref.name for each in found]
         return options_of(conversation.model.name, names, conversation.thinking)
 

@@ -20,11 +20,13 @@ from agent_tui.compaction.policy import (
     ContextLimits,
     RefillWatch,
     context_limits,
+    learn_ratio,
+    measure_context,
+    newest_figure,
     note_due,
     output_reserve_tokens,
     reply_cap_tokens,
 )
-from agent_tui.compaction.usage import learn_ratio, measure_context, newest_figure
 from agent_tui.config import CompactionSettings
 from agent_tui.events import AgentEvent, ContextChanged, ContextWarning, Notice, TotalsChanged
 from agent_tui.messages import (
@@ -47,9 +49,9 @@ from agent_tui.secret_text import mask_values
 from agent_tui.sessions.context import (
     Context,
     build_context,
-    extended_context,
+    extend_context,
+    messages_to_send,
     newest_note,
-    sent_messages,
     wrap_summary,
 )
 from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, Entry, MessageEntry
@@ -59,11 +61,11 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.notes import (
     WITH_ITS_PROGRAM,
     AgentRun,
-    ended_entry,
+    end_of_jobs_entry,
     jobs_in,
     run_entry,
 )
-from agent_tui.sessions.replay.pins import pin_of, pinned_entries
+from agent_tui.sessions.replay.pins import pin_of, pins_on
 from agent_tui.tokens import ContextUsage, RoughCounter, TokenCounter, TokenRatios
 from agent_tui.tools.files.memory import FileMemory
 from agent_tui.tools.job_table import JobTable
@@ -236,7 +238,7 @@ class Conversation:
         return ModelRequest(
             model=self.model,
             system="\n\n".join([self.prompt.system, *self._system_summary(context)]),
-            messages=sent_messages(context),
+            messages=messages_to_send(context),
             tools=self.prompt.tools,
             max_output_tokens=reply_cap_tokens(self.model_info, self.usage.used),
             thinking=thinking_effort(self.thinking, self.model_info),
@@ -282,12 +284,12 @@ class Conversation:
 
     def skills_in_use(self) -> dict[str, CustomMessageEntry]:
         """The skills whose texts are in the context, by name."""
-        pinned = pinned_entries(self.log.path_entries())
+        pinned = pins_on(self.log.path_entries())
         return {pin.name: pinned[pin.path] for pin in self.pins("skill")}
 
     def pins(self, kind: PinKind) -> tuple[Pin, ...]:
         """The pinned texts of one kind; compaction never removes them."""
-        found = map(pin_of, pinned_entries(self.log.path_entries()).values())
+        found = map(pin_of, pins_on(self.log.path_entries()).values())
         return tuple(pin for pin in found if pin is not None and pin.kind == kind)
 
     def untold_jobs(self) -> tuple[Job, ...]:
@@ -305,7 +307,7 @@ class Conversation:
         """Record background commands that have ended, once each, so that the model is told."""
         ended = self.untold_jobs()
         if ended:
-            self.log.append(ended_entry(ended))
+            self.log.append(end_of_jobs_entry(ended))
             self.known_jobs.update((job.id, job) for job in ended)
 
     def use_window(self, used: int) -> ContextChanged:
@@ -373,7 +375,7 @@ class Conversation:
         known = self.replayed  # taken once: threads that measure replay beside the event loop
         if known is not None and known[0] is path:
             return known[1]
-        context = extended_context(known[1], known[0], path) if known is not None else None
+        context = extend_context(known[1], known[0], path) if known is not None else None
         if context is None:
             context = build_context(
                 path,
@@ -442,7 +444,7 @@ def without_secrets(message: _MessageT, values: Sequence[str]) -> _MessageT:
     if not values:
         return message
     before: JsonValue = message.model_dump(mode="json", by_alias=True)
-    after = _masked(before, values)
+    after = _mask(before, values)
     if after == before:
         return message
     changed = type(message).model_validate(after)
@@ -457,13 +459,13 @@ def without_secrets(message: _MessageT, values: Sequence[str]) -> _MessageT:
     return changed
 
 
-def _masked(value: JsonValue, values: Sequence[str]) -> JsonValue:
+def _mask(value: JsonValue, values: Sequence[str]) -> JsonValue:
     match value:
         case str():
             return mask_values(value, values)
         case list():
-            return [_masked(item, values) for item in value]
+            return [_mask(item, values) for item in value]
         case dict():
-            return {mask_values(key, values): _masked(item, values) for key, item in value.items()}
+            return {mask_values(key, values): _mask(item, values) for key, item in value.items()}
         case _:
             return value

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from agent_tui.agent.activity import Emit
-from agent_tui.agent.compaction.background_summary import BackgroundSummary
-from agent_tui.agent.compaction.compactor import Compactor
+from agent_tui.agent.compaction.compactor import BackgroundSummary, Compactor
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.helper_kinds import (
     READING_TOOLS,
@@ -20,7 +19,7 @@ from agent_tui.agent.turn.pending_approvals import PendingApprovals
 from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
 from agent_tui.agent.turn.user_message import QueuedMessage
-from agent_tui.durations import elapsed
+from agent_tui.durations import format_duration
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.events import (
     AgentEvent,
@@ -74,7 +73,7 @@ class _Watch:
             case LimitWaitStarted() | LimitWaitEnded():
                 self.emit(event)
             case ReplyAwaited():
-                self.say(f"waiting for the model ({elapsed(event.waited_s)})\n")
+                self.say(f"waiting for the model ({format_duration(event.waited_s)})\n")
                 self.emit(event)
             case ReplyFinished(message=message):
                 self.replies += 1
@@ -119,7 +118,7 @@ class Explorer:
         Raises:
             ToolError: There is no such kind of helper.
         """
-        definition = await asyncio.to_thread(self._defined, agent) if agent else None
+        definition = await asyncio.to_thread(self._definition_of, agent) if agent else None
         helper = self._helper(definition, task)
         background = BackgroundSummary(self._services.compaction)
         compactor = Compactor(helper, helper.services, background)
@@ -151,7 +150,7 @@ class Explorer:
             await helper.jobs.leave()
         return _output(helper.log, watch.ending, run, self._conversation.output_limits())
 
-    def _defined(self, agent: str) -> AgentDefinition:
+    def _definition_of(self, agent: str) -> AgentDefinition:
         services = self._services
         found = find_agents(self._conversation.cwd, services.user_config_dir, services.trust)
         definition = found.by_name.get(agent)

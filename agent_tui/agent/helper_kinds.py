@@ -16,7 +16,7 @@ from agent_tui.agent.prompt.prompt_files import (
 from agent_tui.messages import ToolSpec
 from agent_tui.permissions.project_files import AGENTS_FOLDERS, project_folders
 from agent_tui.permissions.trust import FolderTrust
-from agent_tui.tool_names import meant_tool
+from agent_tui.tool_names import find_meant_tool
 
 READING_TOOLS: Final = ("read", "bash", "grep", "find", "ls", "recall")
 """Tools that a helper may have; the permission engine lets `bash` run only commands that read."""
@@ -92,7 +92,7 @@ def parse_agent(data: bytes, stem: str) -> AgentDefinition:
     if not _NAME.fullmatch(name):
         raise PromptFileError("needs a name made of letters, digits, - and _")
     given = [word.partition("(")[0] for word in re.split(r"[\s,\[\]\"']+", known.get("tools", ""))]
-    wanted = {meant_tool(word, READING_TOOLS) for word in given if word}
+    wanted = {find_meant_tool(word, READING_TOOLS) for word in given if word}
     tools = tuple(tool for tool in READING_TOOLS if not wanted or "*" in wanted or tool in wanted)
     if not tools:
         raise PromptFileError("lists no read-only tools")
@@ -154,10 +154,12 @@ def with_agents(
     specs: Sequence[ToolSpec], agents: Mapping[str, AgentDefinition]
 ) -> tuple[ToolSpec, ...]:
     """Make `explore` in `specs` name the available kinds of helpers, or drop that argument."""
-    return tuple(_told(spec, agents.values()) if spec.name == "explore" else spec for spec in specs)
+    return tuple(
+        _with_kinds(spec, agents.values()) if spec.name == "explore" else spec for spec in specs
+    )
 
 
-def _told(spec: ToolSpec, agents: Collection[AgentDefinition]) -> ToolSpec:
+def _with_kinds(spec: ToolSpec, agents: Collection[AgentDefinition]) -> ToolSpec:
     if agents:
         lines = [f"{agent.name}: {agent.description[:_AGENT_CHARS]}" for agent in agents]
         description = "\n".join([spec.description, "Values for agent, all optional:", *lines])

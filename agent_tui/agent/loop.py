@@ -148,7 +148,7 @@ class LoopRunner:
             if self._scopes.is_broken(scope_id):
                 ending = "break"
                 break
-        await self._summed_up(partial(self._scopes.leave, scope_id, emit, ending), emit)
+        await self._leave_scope(partial(self._scopes.leave, scope_id, emit, ending), emit)
 
     async def go_on(self, emit: Emit) -> None:
         """Continue after an error or an interruption; first write a summary that is still pending.
@@ -161,7 +161,7 @@ class LoopRunner:
         else:
             is_all = pending.kind == "loop"
             finish = partial(self._scopes.finish, pending, emit)
-            if not await self._summed_up(finish, emit, is_all=is_all) or is_all:
+            if not await self._leave_scope(finish, emit, is_all=is_all) or is_all:
                 return
         await self._make_turn(emit).run(None)
 
@@ -188,7 +188,7 @@ class LoopRunner:
             emit(Notice("error", str(error)))
         emit(Notice("warning", _STOPPED.format(number=number, count=plan.count)))
 
-    async def _summed_up(
+    async def _leave_scope(
         self, leave: Callable[[], Awaitable[object]], emit: Emit, *, is_all: bool = True
     ) -> bool:
         """Run `leave`; emit the end of the turn unless it succeeded and more follows."""

@@ -6,9 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent_tui.agent.activity import Activity, Emit
-from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.compaction.cache_clock import ColdPrice
-from agent_tui.agent.compaction.compactor import Compactor, Pause
+from agent_tui.agent.compaction.compactor import BackgroundSummary, Compactor, Pause
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.explorer import Explorer
 from agent_tui.agent.goal.runner import GoalRunner
@@ -21,7 +20,7 @@ from agent_tui.agent.session.manager import SessionManager
 from agent_tui.agent.session.opening import (
     choose_model,
     choose_thinking,
-    cut_off_note,
+    interruption_note,
     learn_model,
 )
 from agent_tui.agent.session.restoring import FileRestorer
@@ -33,7 +32,7 @@ from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
 from agent_tui.agent.turn.user_command import run_user_command
 from agent_tui.agent.turn.user_message import QueuedMessage
-from agent_tui.compaction.model_client import OnProgress, RequestTracker, uncounted
+from agent_tui.compaction.model_client import OnProgress, RequestTracker, ignore_usage
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.config import PermissionMode, Settings
@@ -302,7 +301,7 @@ class AgentRuntime:
     @property
     def is_unfinished(self) -> bool:
         """Whether the last turn, loop or goal did not come to its end, so that it can continue."""
-        is_cut_off = bool(cut_off_note(self.conversation.log))
+        is_cut_off = bool(interruption_note(self.conversation.log))
         return is_cut_off or self.goal is not None or self._scopes().pending is not None
 
     async def refresh_usage(self) -> tuple[AgentEvent, ...]:
@@ -462,7 +461,7 @@ async def answer_aside(conversation: Conversation, question: str) -> str:
     """
     client, request = conversation.services.client, conversation.request()
     asked = UserMessage(content=_ASKED.format(question=question))
-    tracker = RequestTracker(lambda _phase, _chars: None, uncounted)
+    tracker = RequestTracker(lambda _phase, _chars: None, ignore_usage)
     try:
         aside = replace(request, messages=(*request.messages, asked))
         reply = await client.ask(aside, _PHASE, tracker)

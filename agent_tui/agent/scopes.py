@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from agent_tui.agent.activity import Emit
-from agent_tui.agent.compaction.background_summary import BackgroundSummary
+from agent_tui.agent.compaction.compactor import BackgroundSummary
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.compaction.scope_summary import ScopeRequest, ScopeSummariser
@@ -183,9 +183,9 @@ class ScopeKeeper:
         """Begin a scope; returns its id."""
         begun = ScopeEnter(
             kind=kind,
-            label=self._masked(label),
+            label=self._mask(label),
             is_compressed=is_compressed,
-            prompt=self._masked(prompt),
+            prompt=self._mask(prompt),
         )
         scope_id = self._append(begun)
         emit(ScopeEntered(scope_id, begun.label))
@@ -193,7 +193,7 @@ class ScopeKeeper:
 
     def begin_step(self, scope_id: str, number: int, count: int, item: str | None) -> None:
         """Record that a loop starts its next round."""
-        shown = None if item is None else self._masked(item)
+        shown = None if item is None else self._mask(item)
         self._append(ScopeStep(scope=scope_id, number=number, count=count, item=shown))
 
     def is_broken(self, scope_id: str) -> bool:
@@ -249,7 +249,7 @@ class ScopeKeeper:
         except NothingToCompactError:
             self._exit(pending.exit_without_summary(pending.ending), emit)
             return False
-        summary = self._masked(summary)
+        summary = self._mask(summary)
         before = conversation.usage.used
         after = await asyncio.to_thread(self._size_with, summary, request, before)
         self._background.drop()
@@ -284,7 +284,7 @@ class ScopeKeeper:
         if state.pending is not None:
             return (Notice("warning", _UNFINISHED.format(label=state.pending.label)),)
         loops = (scope for scope in state.open_scopes if scope.begun.kind == "loop")
-        return tuple(Notice("warning", _broken_off(loop)) for loop in islice(loops, 1))
+        return tuple(Notice("warning", _interruption_note(loop)) for loop in islice(loops, 1))
 
     def _give_up_pending(self, emit: Emit) -> None:
         if (pending := self.pending) is not None:
@@ -362,7 +362,7 @@ class ScopeKeeper:
         after = estimated - request.replaced_tokens + counter.count_text(summary)
         return before * after // max(estimated, 1)
 
-    def _masked(self, text: str) -> str:
+    def _mask(self, text: str) -> str:
         return mask_values(text, self._conversation.services.secrets)
 
     @property
@@ -380,7 +380,7 @@ def _open_from(state: ScopeState, scope_id: str) -> tuple[Scope, ...]:
     return state.open_scopes[ids.index(scope_id) :]
 
 
-def _broken_off(loop: Scope) -> str:
+def _interruption_note(loop: Scope) -> str:
     """The note about a loop that was running when the program stopped."""
     step = loop.step
     where = f" in round {step.number} of {step.count}" if step is not None else ""

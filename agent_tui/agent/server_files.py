@@ -138,17 +138,17 @@ def _spec(file: Path, name: str, given: JsonValue) -> ServerSpec:
         name=name,
         source=str(file),
         argv=(command, *_texts(given, "args")) if command.strip() else (),
-        env=_named_texts(given, "env"),
+        env=_texts_at(given, "env"),
         url=url,
-        headers=_named_texts(given, "headers"),
+        headers=_texts_at(given, "headers"),
         cwd=file.parent,
         origin="project",
         is_enabled=given.get("disabled") is not True,
     )
-    return shown_whole(spec)
+    return check_showable(spec)
 
 
-def shown_whole(spec: ServerSpec) -> ServerSpec:
+def check_showable(spec: ServerSpec) -> ServerSpec:
     """Returns `spec` if all of what it starts can be shown to the user.
 
     Raises:
@@ -171,7 +171,7 @@ def _texts(given: JsonObject, key: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _named_texts(given: JsonObject, key: str) -> dict[str, str]:
+def _texts_at(given: JsonObject, key: str) -> dict[str, str]:
     values = given.get(key, {})
     if not isinstance(values, dict):
         raise ValueError(f"{key} must be an object of strings")

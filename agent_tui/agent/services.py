@@ -19,7 +19,7 @@ from agent_tui.providers.access import ModelAccess
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.keys import key_values
-from agent_tui.providers.retry import Sleep
+from agent_tui.providers.limits import Sleep
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.base import Toolbox

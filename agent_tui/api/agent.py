@@ -129,7 +129,7 @@ class Agent:
             ref, _ = first_model(self._models.catalog, is_named=True)
         self._scratch = TemporaryDirectory(prefix="agent-tui-", ignore_cleanup_errors=True)
         try:
-            services = self._services([one.offered() for one in tools], session)
+            services = self._services([one.offer() for one in tools], session)
         except ValueError:
             self._scratch.cleanup()
             raise

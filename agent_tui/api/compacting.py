@@ -105,7 +105,7 @@ def read_messages(messages: Sequence[ChatMessage]) -> list[ReadMessage]:
     return found
 
 
-def written_messages(messages: Sequence[Message], shape: Shape) -> list[JsonObject]:
+def to_dicts(messages: Sequence[Message], shape: Shape) -> list[JsonObject]:
     """`messages` as dicts of `shape`."""
     first = messages[0] if messages else None
     if shape == "openai":
@@ -303,7 +303,7 @@ async def acompact(
         raise ValueError(f"target_tokens must be a number of at least 1, not {target_tokens!r}")
     read = read_messages(messages)
     first, shape = leading_instructions(messages), shape_of(messages)
-    given = _given(read[first:])
+    given = _to_given(read[first:])
     path, previous = _path_of(given)
     counter = TokenCounter()
     used = counter.count_messages(entry.message for one in given for entry in one.entries)
@@ -335,7 +335,7 @@ async def acompact(
     ]
     if isinstance(last := entries[-1], CompactionEntry) and not last.first_kept_entry_id:
         entries[-1] = last.model_copy(update={"first_kept_entry_id": last.id})
-    made = _given_again((*path, *entries), given, shape)
+    made = _to_dicts_again((*path, *entries), given, shape)
     if outcome.summary is not None:
         _count_images(made, given)
         _remember(made[0], outcome.summary.carryover)
@@ -370,7 +370,7 @@ class _Given:
     entries: tuple[MessageEntry, ...]
 
 
-def _given(read: Sequence[ReadMessage]) -> tuple[_Given, ...]:
+def _to_given(read: Sequence[ReadMessage]) -> tuple[_Given, ...]:
     """The messages as entries with ids that are the same in every list that contains them."""
     seen: Counter[str] = Counter()
     found: list[_Given] = []
@@ -403,7 +403,7 @@ def _path_of(given: Sequence[_Given]) -> tuple[tuple[Entry, ...], Carryover | No
     return tuple(entries), previous
 
 
-def _given_again(
+def _to_dicts_again(
     path: Sequence[Entry], given: Sequence[_Given], shape: Shape
 ) -> list[dict[str, object]]:
     """The context of `path`; unchanged messages are the dicts that were given."""
@@ -418,7 +418,7 @@ def _given_again(
 
     def write_changed() -> None:
         if changed:
-            made.extend(_cleaned(one) for one in written_messages(changed, shape))
+            made.extend(_clean(one) for one in to_dicts(changed, shape))
             changed.clear()
 
     at = 0
@@ -443,7 +443,7 @@ def _count_images(made: Sequence[dict[str, object]], given: Sequence[_Given]) ->
     missing = _images_and_marks(before) - _images_and_marks(after)
     if missing > 0:
         line = f"\n[{missing} more image{'s' if missing > 1 else ''} left out]"
-        made[0]["content"] = _extended(made[0]["content"], line)
+        made[0]["content"] = _with_line(made[0]["content"], line)
 
 
 def _images_and_marks(messages: Sequence[Message]) -> int:
@@ -455,14 +455,14 @@ def _images_and_marks(messages: Sequence[Message]) -> int:
     return count
 
 
-def _extended(content: object, line: str) -> object:
+def _with_line(content: object, line: str) -> object:
     """`content` of a message, a text or parts, with `line` at its end."""
     if isinstance(content, str):
         return content + line
     return [*cast("list[object]", content), {"type": "text", "text": line.strip()}]
 
 
-def _cleaned(message: JsonObject) -> dict[str, object]:
+def _clean(message: JsonObject) -> dict[str, object]:
     return {key: _without_marks(value) for key, value in message.items()}
 
 
@@ -487,6 +487,6 @@ def _key(entries: Sequence[MessageEntry]) -> str:
 
 
 def _remember(summary: dict[str, object], carryover: Carryover) -> None:
-    _SUMMARIES[_key(_given(read_messages([summary]))[0].entries)] = carryover
+    _SUMMARIES[_key(_to_given(read_messages([summary]))[0].entries)] = carryover
     while len(_SUMMARIES) > _MOST_SUMMARIES:
         _SUMMARIES.popitem(last=False)

@@ -15,7 +15,7 @@ from agent_tui.config import Settings
 from agent_tui.errors import IN_PROGRAM, AgentTuiError, SessionError, UsageError
 from agent_tui.messages import JsonObject
 from agent_tui.providers.wires.chat import openai_messages
-from agent_tui.sessions.context import build_context, sent_messages
+from agent_tui.sessions.context import build_context, messages_to_send
 from agent_tui.sessions.listing import SessionSummary, read_summary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
@@ -133,7 +133,7 @@ class Session:
         """
         store, here = _store(folder), Path(cwd).resolve()
         newest = store.newest(here)
-        path = store.left_last(here) or (newest.path if newest is not None else None)
+        path = store.find_left_last(here) or (newest.path if newest is not None else None)
         if path is None:
             raise SessionError(f"There is no session in {here}.")
         return cls._at(path, store)
@@ -146,7 +146,7 @@ class Session:
         """
         with errors_for_programs(), SessionLog.open(self.path, read_only=True) as log:
             context = build_context(log.path_entries(), carryover=log.header.compaction)
-        return tuple(openai_messages("", sent_messages(context)))
+        return tuple(openai_messages("", messages_to_send(context)))
 
     @classmethod
     def _at(cls, path: Path, store: SessionStore) -> Self:

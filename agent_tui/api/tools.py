@@ -46,7 +46,7 @@ class FunctionTool(Generic[ParametersT, ResultT]):
         """Call the function."""
         return self._function(*args, **kwargs)
 
-    def offered(self, access: Access = "none") -> OfferedTool:
+    def offer(self, access: Access = "none") -> OfferedTool:
         """The tool as a conversation offers it.
 
         Args:

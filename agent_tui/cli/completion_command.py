@@ -126,11 +126,11 @@ def _models() -> Iterator[tuple[str, str]]:
     from agent_tui.cli.settings import read_settings
     from agent_tui.providers.accounts.table import ACCOUNTS
     from agent_tui.providers.keys import KEY_VARIABLES
-    from agent_tui.providers.table import FAMILIES, bundled_table
+    from agent_tui.providers.table import FAMILIES, read_bundled_table
 
     yield from _local_models()
     yield from ((name, "in your settings") for name in read_settings(None).models)
-    table = bundled_table()
+    table = read_bundled_table()
     kept = key_store().places()
     with_key = [
         provider

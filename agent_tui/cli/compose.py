@@ -52,11 +52,11 @@ from agent_tui.permissions.rules import Rule, parse_rule, rules_for_names
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.access import NO_MODEL, ModelAccess, first_model, open_models
 from agent_tui.providers.base import ModelRef
-from agent_tui.providers.budget import Budget
 from agent_tui.providers.catalog import ModelCatalog
+from agent_tui.providers.limits import Budget
 from agent_tui.providers.log_file import fault_reporter
 from agent_tui.providers.scripted.demo import DEMO_MODEL, prepare_demo_folder
-from agent_tui.sessions.file.lock import session_status
+from agent_tui.sessions.file.writer import session_status
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.git.trees import WorkTrees
@@ -231,7 +231,7 @@ def compose(
                 sandbox=sandbox,
                 is_trusted=trust.may_run_git,
                 may_fetch_private=settings.fetch_private,
-                more=tuple(one.offered(access="outside") for one in plugins.of(TOOLS)),
+                more=tuple(one.offer(access="outside") for one in plugins.of(TOOLS)),
             ),
             servers,
         ),
@@ -394,7 +394,7 @@ def session_to_open(arguments: Arguments, store: SessionStore, cwd: Path) -> str
             f"No session to continue in {cwd}.",
             "Start one with agent-tui, or choose one with agent-tui -r.",
         )
-    left = newest.path if arguments.origin else store.left_last(cwd)
+    left = newest.path if arguments.origin else store.find_left_last(cwd)
     if left is None:
         raise UsageError(
             f"You have left no session in {cwd}.",

@@ -19,7 +19,7 @@ from agent_tui.providers.base import ModelRef, model_name
 from agent_tui.providers.wires.anthropic import anthropic_payload
 from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.safe_text import strip_control_characters
-from agent_tui.sessions.context import Context, build_context, sent_messages, wrap_summary
+from agent_tui.sessions.context import Context, build_context, messages_to_send, wrap_summary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import ContextUsage, TokenCounter
@@ -69,7 +69,7 @@ def run_command(argv: Sequence[str]) -> int:
         )
         model = _model_of(log, context)
         warnings = log.warnings
-    messages = sent_messages(context)
+    messages = messages_to_send(context)
     summary = wrap_summary(context.summary) if summary_role == "system" and context.summary else ""
     payload: JsonObject
     if arguments.format == "anthropic":

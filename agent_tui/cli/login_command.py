@@ -23,8 +23,8 @@ from agent_tui.providers.accounts.device import (
     Account,
     DeviceCode,
     SignInError,
-    answered,
     how_to_enter,
+    read_answer,
     sign_in,
     unreachable,
 )
@@ -200,7 +200,7 @@ class OpenRouterSignIn:
                 response = await http.post(f"{self._home}/api/v1/auth/keys", json=asked)
             except httpx.HTTPError as error:
                 raise unreachable(error) from error
-        if key := text_at(answered(response), "key"):
+        if key := text_at(read_answer(response), "key"):
             return key
         raise SignInError(
             f"OpenRouter returned no key (status {response.status_code}).", "Try again."

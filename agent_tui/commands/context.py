@@ -23,7 +23,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.sessions.replay.changes import in_force
-from agent_tui.sessions.replay.pins import pin_of, pinned_entries
+from agent_tui.sessions.replay.pins import pin_of, pins_on
 from agent_tui.tokens import ContextUsage
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ async def map_context(conversation: "Conversation") -> ContextMap:
     """Count every message of the next request, off the event loop."""
     messages = [(item.message, item.entry_id) for item in conversation.context().messages]
     compaction = conversation.context().compaction
-    pinned = pinned_entries(in_force(conversation.log.path_entries()))
+    pinned = pins_on(in_force(conversation.log.path_entries()))
     kinds: dict[str, PartKind] = {entry.id: "pinned" for entry in pinned.values()}
     names = {entry.id: pin.name for entry in pinned.values() if (pin := pin_of(entry))}
     if compaction is not None:

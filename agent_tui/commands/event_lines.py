@@ -6,12 +6,12 @@ from typing import assert_never
 from agent_tui import events
 from agent_tui.commands.context import warning_text
 from agent_tui.commands.core.short_words import count_text, short_time
-from agent_tui.durations import clock_time, elapsed, rounded
+from agent_tui.durations import clock_time, format_duration, format_remaining
 from agent_tui.messages import Todo, TurnFacts
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.replay.changes import MADE_WITHOUT_MODEL
-from agent_tui.sessions.replay.notes import ended_line
-from agent_tui.sessions.replay.pins import pinned_line
+from agent_tui.sessions.replay.notes import end_of_job_line
+from agent_tui.sessions.replay.pins import pin_line
 
 _TOLD_COST_USD = 0.005
 _MOST_NAMED = 5
@@ -32,9 +32,9 @@ def event_line(event: events.AgentEvent) -> str:
         case events.RetryScheduled(attempt, most, delay_s, reason):
             return f"{reason} {_next_try(attempt, most, delay_s)}"
         case events.LimitWaitStarted(wait_s=wait_s):
-            return f"{limit_wait_reason(event)} Continuing in {rounded(wait_s)}."
+            return f"{limit_wait_reason(event)} Continuing in {format_remaining(wait_s)}."
         case events.LimitWaitEnded(reason=reason, waited_s=waited_s):
-            return f"{reason} Continuing after {rounded(waited_s)}."
+            return f"{reason} Continuing after {format_remaining(waited_s)}."
         case events.ReplyDiscarded(was_shown=True):
             return "The reply is starting over; disregard the text so far."
         case events.ReplyAwaited(waited_s, is_alive):
@@ -48,9 +48,9 @@ def event_line(event: events.AgentEvent) -> str:
         ):
             return compaction_line(before, after, note, is_fallback=is_fallback)
         case events.TextPinned(pin=pin, is_changed=is_changed):
-            return f"{printable_line(pinned_line(pin, is_changed=is_changed))}."
+            return f"{printable_line(pin_line(pin, is_changed=is_changed))}."
         case events.JobEnded(job):
-            return printable_line(ended_line(job))
+            return printable_line(end_of_job_line(job))
         case events.LoopAdvanced(number=number, count=count):
             return f"Round {number} of {count}."
         case events.GoalChanged(ending="met" | "stopped", reason=reason):
@@ -120,8 +120,10 @@ def waiting_line(waited_s: float, *, is_alive: bool) -> str:
         is_alive: Whether the server shows signs of life.
     """
     if is_alive:
-        return f"The model has been thinking for {elapsed(waited_s)}; its server is connected."
-    return f"No data from the model's server for {elapsed(waited_s)}. Still waiting."
+        return (
+            f"The model has been thinking for {format_duration(waited_s)}; its server is connected."
+        )
+    return f"No data from the model's server for {format_duration(waited_s)}. Still waiting."
 
 
 def goal_line(event: events.GoalChanged) -> str:
@@ -155,7 +157,7 @@ def retry_line(event: events.RetryScheduled) -> str:
 
 def _next_try(attempt: int, most: int, delay_s: float) -> str:
     """The number of the next attempt, counting the first request."""
-    return f"Retrying in {rounded(delay_s)} ({attempt + 1} of {most + 1})."
+    return f"Retrying in {format_remaining(delay_s)} ({attempt + 1} of {most + 1})."
 
 
 def turn_end_line(event: events.TurnFinished) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from agent_tui.agent.goal.parse import USAGE, parse_goal
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Choice, Front, Page, PageSection, Question, has_model
-from agent_tui.durations import elapsed
+from agent_tui.durations import format_duration
 from agent_tui.errors import UsageError
 from agent_tui.safe_text import safe_text
 from agent_tui.sessions.replay.goals import Goal, goal_in
@@ -84,7 +84,7 @@ async def _show(front: Front) -> None:
     facts = (
         ("state", " · ".join(filter(None, (state, found.reason)))),
         ("turns", f"{found.turns} of {found.max_turns}"),
-        ("time", f"{elapsed(found.took_s)} of {elapsed(found.max_s)}"),
+        ("time", f"{format_duration(found.took_s)} of {format_duration(found.max_s)}"),
         ("cost", _cost(found)),
     )
     passed = (*found.passed, *[None] * (len(found.checks) - len(found.passed)))
@@ -105,7 +105,7 @@ def _bounds(goal: Goal, *, is_watched: bool) -> str:
     how_to_end = " Esc pauses; /goal stop ends it." if is_watched else ""
     return (
         f"Working until the goal is met, for at most {goal.max_turns} turns and "
-        f"{elapsed(goal.max_s)} of work{cost}.{how_to_end}"
+        f"{format_duration(goal.max_s)} of work{cost}.{how_to_end}"
     )
 
 

@@ -73,7 +73,7 @@ async def _model_named(models: ModelSource, name: str) -> ModelRef:
     try:
         return models.resolve(name)
     except AgentTuiError:
-        await models.found()
+        await models.list_models()
         return models.resolve(name)
 
 
@@ -81,7 +81,7 @@ async def _why_it_may_not_be_there(models: ModelSource, chosen: ModelRef) -> str
     """Says that the model's server lists only others; empty if it lists this one, or nothing."""
     if not chosen.base_url:
         return ""
-    found = await models.found()
+    found = await models.list_models()
     served = [model.ref.name for model in found if model.ref.base_url == chosen.base_url]
     if not served or any(chosen.model_id in name for name in served):  # ``llama3``: llama3:latest
         return ""
@@ -150,7 +150,7 @@ class PickableModels:
 
 async def find_with_present(models: ModelSource, present: ModelRef) -> tuple[FoundModel, ...]:
     """Every usable model, and the one in use even if nothing lists it."""
-    found = await models.found()
+    found = await models.list_models()
     if not present.name or any(is_same(model.ref, present) for model in found):
         return found
     return (FoundModel(present, models.info(present)), *found)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.attachments import approved_plan
+from agent_tui.attachments import plan_approved_by
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Choice, Front, Page, PageSection, Question, Row
 from agent_tui.commands.core.short_words import short_path
@@ -115,7 +115,7 @@ async def _newest_plan(runtime: AgentRuntime) -> str:
             for entry in chain(reversed(branch), before)
             if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage)
         )
-        return next(filter(None, (approved_plan(message.text) for message in messages)), "")
+        return next(filter(None, (plan_approved_by(message.text) for message in messages)), "")
 
     return await asyncio.to_thread(find)
 
@@ -177,7 +177,7 @@ def permissions_page(
         (rule.decision, f"{rule}   {_SOURCES.get(rule.source, rule.source)}")
         for rule in engine.book.rules
     ]
-    ways = filter(None, ("/permissions MODE", keys_in_force().shown("permission_mode")))
+    ways = filter(None, ("/permissions MODE", keys_in_force().first_key("permission_mode")))
     file = short_path(engine.book.project_file, Path.home())
     adding = (
         ("this session", "/permissions allow RULE (or ask, deny, remove)"),

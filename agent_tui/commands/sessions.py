@@ -21,7 +21,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.export.formats import export_target, write_export
-from agent_tui.sessions.file.lock import SessionStatus
+from agent_tui.sessions.file.writer import SessionStatus
 from agent_tui.sessions.importers.discovery import foreign_agents, foreign_sessions
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.listing import SessionSummary

@@ -125,7 +125,7 @@ async def mouse(front: Front, argument: str) -> None:
     else:
         front.say(
             "Mouse off: the terminal handles selecting and copying. "
-            f"{keys_in_force().shown('mouse') or '/mouse'} turns it back on; mouse = false in "
+            f"{keys_in_force().first_key('mouse') or '/mouse'} turns it back on; mouse = false in "
             "config.toml keeps it off."
         )
 

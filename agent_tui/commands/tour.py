@@ -27,7 +27,7 @@ class TourStep:
     def shown(self) -> str:
         """The text with the present keys filled in."""
         keys = keys_in_force()
-        return self.text.format_map({name: keys.shown(name) for name in KEY_ACTIONS})
+        return self.text.format_map({name: keys.first_key(name) for name in KEY_ACTIONS})
 
 
 _APPROVE = 1

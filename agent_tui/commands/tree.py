@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.agent.session.restoring import Difference, shown_path
+from agent_tui.agent.session.restoring import Difference, display_path
 from agent_tui.attachments import without_attachments
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Choice, Front, Listing, Question
@@ -110,7 +110,7 @@ async def choose_files(
             front.say("No files have changed since.")
         return way, await runtime.files.carry_out(plan, tells_model=way == "files")
     if way == "talk" and not plan.restores:
-        return way, runtime.files.told_of_left(plan)
+        return way, runtime.files.notices_of_left(plan)
     return way, ()
 
 
@@ -163,8 +163,8 @@ async def _ask(
 
 def _facts(front: Front, plan: RestorePlan, differences: tuple[Difference, ...]) -> tuple[str, ...]:
     cwd = front.runtime.conversation.cwd
-    lines = [f"{shown_path(str(each.path), cwd)}: {each.what}" for each in differences]
-    lines += [f"{shown_path(path, cwd)} stays: {why}" for path, why in plan.left]
+    lines = [f"{display_path(str(each.path), cwd)}: {each.what}" for each in differences]
+    lines += [f"{display_path(path, cwd)} stays: {why}" for path, why in plan.left]
     more = len(lines) - _SHOWN_FILES
     return (*lines[:_SHOWN_FILES], *((f"and {more} more",) if more > 0 else ()))
 
@@ -173,7 +173,9 @@ def _page(front: Front, differences: tuple[Difference, ...]) -> DiffPage:
     cwd = front.runtime.conversation.cwd
     return DiffPage(
         tuple(
-            DiffItem(shown_path(str(each.path), cwd), each.diff, () if each.diff else (each.what,))
+            DiffItem(
+                display_path(str(each.path), cwd), each.diff, () if each.diff else (each.what,)
+            )
             for each in differences
         ),
         (),

@@ -4,7 +4,7 @@ import asyncio
 
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front, Page, PageSection
-from agent_tui.sessions.lineage.chain import known_session
+from agent_tui.sessions.lineage.chain import snapshot
 from agent_tui.tools.git.blame import Blame
 from agent_tui.tools.line_history.project import FileHistory, read_file_history
 from agent_tui.tools.line_history.why import (
@@ -23,7 +23,7 @@ async def why(front: Front, argument: str) -> None:
         front.say("Give a file and a line: /why src/app.py:12.")
         return
     conversation = front.runtime.conversation
-    services, own = conversation.services, known_session(conversation.log)
+    services, own = conversation.services, snapshot(conversation.log)
     path, line = read_place(argument, conversation.cwd)
 
     def work_out() -> tuple[str, FileHistory, bool]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.compaction.ledger.build import build_ledger, known_so_far, unrecorded_entries
+from agent_tui.compaction.ledger.build import build_ledger, earlier_ledger, entries_to_record
 from agent_tui.compaction.model_client import (
     Candidates,
     OnProgress,
@@ -18,7 +18,7 @@ from agent_tui.compaction.summary.degeneration import NOTHING
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
 from agent_tui.compaction.summary.templates import template_named
 from agent_tui.compaction.summary.validate import Judgement, SummaryJudge, summary_source
-from agent_tui.compaction.summary.writer import SYSTEM_PROMPT, Writer, WritingJob, written_note
+from agent_tui.compaction.summary.writer import SYSTEM_PROMPT, Writer, WritingJob, note_on_writing
 from agent_tui.compaction.transcript import escape_tags, fit_texts, message_texts
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
@@ -109,7 +109,7 @@ async def summarise_branch(
     if writer is not None:
         made, name = await _first_whole(writer, job, models.models, tracker, failures)
     text = "\n\n".join(filter(None, (made.text or by_code, facts)))
-    return BranchSummary(text, written_note(name, made.problem, failures), tracker.total)
+    return BranchSummary(text, note_on_writing(name, made.problem, failures), tracker.total)
 
 
 async def _first_whole(
@@ -145,9 +145,9 @@ def _prepare(request: BranchRequest, counter: TokenCounter) -> tuple[WritingJob,
     if not replies:
         raise NothingToCompactError("Nothing to summarise: no reply is left behind.")
     ledger = build_ledger(
-        unrecorded_entries(request.entries),
+        entries_to_record(request.entries),
         folders=(str(request.cwd), str(request.cwd.resolve())),
-        previous=known_so_far(request.entries, None),
+        previous=earlier_ledger(request.entries, None),
     )
     source = summary_source(messages, counter)
     cap = min(request.settings.max_summary_tokens, max(request.window // 6, 200))

@@ -10,7 +10,7 @@ from agent_tui.compaction.curation.answer import Choice, NoChoice, Pick, Proof, 
 from agent_tui.compaction.curation.ask import Ask, Budget
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
 from agent_tui.compaction.curation.pieces import Piece, read_pieces
-from agent_tui.compaction.ledger.build import build_ledger, known_so_far, unrecorded_entries
+from agent_tui.compaction.ledger.build import build_ledger, earlier_ledger, entries_to_record
 from agent_tui.compaction.plan import (
     CompactionPlan,
     LiveConversation,
@@ -35,7 +35,7 @@ from agent_tui.compaction.sections.compose import (
     read_work,
     way_block,
 )
-from agent_tui.compaction.sections.files import ReadFile, ShownFile, shown_files
+from agent_tui.compaction.sections.files import ReadFile, ShownFile, choose_files
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.summary.templates import earlier_notes, template_named
@@ -353,23 +353,23 @@ class _Planner:
             for piece in earlier_pieces(summary, self._counter)
             if piece.is_lasting and (piece.label, piece.lines) not in released
         )
-        cut, tail = self._cut((), int(room * _FIRST_GUESS_SHARE))
+        cut, tail = self._choose_cut((), int(room * _FIRST_GUESS_SHARE))
         sections, way = self._before_cut(cut, tail)
         files = sections.shown
         for _ in range(2):
-            cut, tail = self._cut(sections.shown, self._left(sections, way))
+            cut, tail = self._choose_cut(sections.shown, self._tokens_left(sections, way))
             sections, way = self._before_cut(cut, tail, files)
         over = self._size(sections, way[0]) + sum(tail.tokens[cut:]) - room
         if over > 0:
-            files = self._fewer(files, tail.needed(self._live.entries[cut:]), over)
+            files = self._fewer(files, tail.files_to_show(self._live.entries[cut:]), over)
             sections, way = self._before_cut(cut, tail, files)
             over = self._size(sections, way[0]) + sum(tail.tokens[cut:]) - room
-        cut, tail = self._filled(cut, tail, -over)
+        cut, tail = self._fill(cut, tail, -over)
         sections, way = self._before_cut(cut, tail, files)
         plan = plan_cut(self._path, self._live, cut, tail.edits, tail.tokens, summary)
         return plan, sections, way
 
-    def _left(self, sections: Sections, way: tuple[str, tuple[str, ...]]) -> int:
+    def _tokens_left(self, sections: Sections, way: tuple[str, tuple[str, ...]]) -> int:
         """Tokens left for the newest messages."""
         taken = self._size(sections, way[0])
         return max(self._room - taken, int(self._room * TAIL_SHARE))
@@ -403,17 +403,17 @@ class _Planner:
             return 0
         return sum(live.tokens[ids.index(choice.through) + 1 :])
 
-    def _cut(self, files: Sequence[ShownFile], room: int) -> tuple[int, Tail]:
+    def _choose_cut(self, files: Sequence[ShownFile], room: int) -> tuple[int, Tail]:
         shown = {file.path: file for file in files}
         tail = self._editor.lines_for_what_stands_elsewhere(self._live, shown, self._folders, room)
         return choose_cut(self._live, tail.tokens, room, self._request.window), tail
 
-    def _filled(self, cut: int, tail: Tail, left: int) -> tuple[int, Tail]:
+    def _fill(self, cut: int, tail: Tail, left: int) -> tuple[int, Tail]:
         """Move the cut back to earlier steps, shortened if they are long, while they fit."""
         for place in sorted((place for place in self._live.cuts if place < cut), reverse=True):
             whole = sum(tail.tokens[place:cut])
             if whole > left:
-                filled = self._editor.filled(self._live, tail, place, cut, left, self._tasks)
+                filled = self._editor.fill(self._live, tail, place, cut, left, self._tasks)
                 if filled is None:
                     break
                 tail = filled
@@ -429,7 +429,7 @@ class _Planner:
         files: tuple[ShownFile, ...] | None,
     ) -> Sections:
         request, choice, room = self._request, self._request.choice, self._sections_room
-        kept = self._editor.unchanged(self._live, tail, cut)
+        kept = self._editor.entries_as_written(self._live, tail, cut)
         kept |= {entry.id for entry in self._live.pinned}
         chosen = choice.picks if choice is not None else ()
         entries = self._live.entries[cut:]
@@ -449,7 +449,7 @@ class _Planner:
         sections = make(tasks_room=0 if picks else None)
         self.kept = Kept()
         left = int(room * (1 - TAIL_SHARE)) - self._size(sections, way)
-        needed = tail.needed(entries)
+        needed = tail.files_to_show(entries)
         if picks:
             least, most = (int(room * share) for share in (LEAST_KEPT, KEPT_SHARE))
             self.kept = keep_excerpts(
@@ -475,7 +475,7 @@ class _Planner:
             files_room = max(min(left, int(room * FILES_SHARE)), 0)
             verbatim = self._editor.verbatim(self._live)
             files = tuple(
-                shown_files(known, files_room, self._counter, request.on_disk, verbatim=verbatim)
+                choose_files(known, files_room, self._counter, request.on_disk, verbatim=verbatim)
             )
         return sections.with_files(
             file for file in files if file.path not in self.kept.paths or file.path in needed
@@ -483,10 +483,10 @@ class _Planner:
 
     def _before(self, cut: int) -> frozenset[str]:
         """The entries that the way so far covers: the path up to the cut, without pinned ones."""
-        kept = self._kept(cut)
+        kept = self._entries_to_keep(cut)
         return frozenset(entry.id for entry in self._path if entry.id not in kept)
 
-    def _kept(self, cut: int) -> frozenset[str]:
+    def _entries_to_keep(self, cut: int) -> frozenset[str]:
         """The entries that stay unchanged: those from the cut on, and pinned or marked ones."""
         return frozenset(entry.id for entry in (*self._live.pinned, *self._live.entries[cut:]))
 
@@ -551,9 +551,9 @@ def ledger_of(request: CompactionRequest) -> Ledger:
     """The facts at the end of the conversation, including earlier sessions."""
     marks = read_marks(in_force(request.path))
     return build_ledger(
-        without_dropped(unrecorded_entries(request.path), marks),
+        without_dropped(entries_to_record(request.path), marks),
         folders=_folders(request),
-        previous=known_so_far(request.path, request.previous),
+        previous=earlier_ledger(request.path, request.previous),
     )
 
 

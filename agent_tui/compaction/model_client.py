@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias, assert_never
 
 from agent_tui.config import CompactionSettings
-from agent_tui.durations import elapsed, rounded
+from agent_tui.durations import format_duration, format_remaining
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import Cost, JsonObject, Usage, UserMessage
 from agent_tui.providers.base import (
@@ -27,7 +27,7 @@ from agent_tui.providers.base import (
     ToolCallChunk,
     UsageChunk,
 )
-from agent_tui.providers.retry import Sleep, retry_delay_s
+from agent_tui.providers.limits import Sleep, retry_delay_s
 from agent_tui.providers.silence import WaitTeller
 
 
@@ -102,7 +102,7 @@ _PASSING_FAULTS: Mapping[FaultKind, str] = MappingProxyType(
 """Errors worth waiting for, in words. For others, trying the next model or none is quicker."""
 
 
-def uncounted(usage: Usage) -> None:
+def ignore_usage(usage: Usage) -> None:
     """An `OnUsage` that ignores the usage."""
 
 
@@ -192,7 +192,7 @@ class ModelClient:
                 delay_s = retry_delay_s(error, retry, random.random())
                 if reason is None or delay_s is None or retry > _MOST_RETRIES:
                     raise
-                tracker.tell(f"waiting {rounded(delay_s)} ({reason})")
+                tracker.tell(f"waiting {format_remaining(delay_s)} ({reason})")
                 await self._sleep(delay_s)
                 retry += 1
 
@@ -203,7 +203,7 @@ class ModelClient:
         tracker.tell(phase)
 
         def tell_wait(waited_s: float, _is_alive: bool) -> None:
-            tracker.tell(f"{phase}, waiting for {elapsed(waited_s)}")
+            tracker.tell(f"{phase}, waiting for {format_duration(waited_s)}")
 
         awaited = replace(request, on_wait=WaitTeller(tell_wait).hear)
         async with aclosing(self._provider.stream(awaited)) as chunks:

@@ -181,7 +181,7 @@ class Outcome:
             return {SUMMARY_TIER: self.summarised}
         return Counter(edit.tier for edit in self.edits)
 
-    def measured_after(self, used_tokens: int) -> int:
+    def scale_tokens_after(self, used_tokens: int) -> int:
         """`tokens_after` on the provider's scale, which counts `used_tokens` before."""
         return used_tokens * self.tokens_after // max(self.tokens_before, 1)
 
@@ -213,7 +213,7 @@ class Outcome:
         return (*path, *self.entries(reason, used_tokens))
 
     def _report(self, reason: str, used_tokens: int) -> EditReport:
-        after = self.measured_after(used_tokens)
+        after = self.scale_tokens_after(used_tokens)
         measured = {"before": used_tokens, "after": after}
         known = {key: measured.get(key, count) for key, count in self.statistics.items()}
         name = "" if self.strategy == TIERED else self.strategy

@@ -20,7 +20,7 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.replay.changes import in_force
 from agent_tui.sessions.replay.marks import read_marks
-from agent_tui.sessions.replay.pins import pinned_entries, taken_out
+from agent_tui.sessions.replay.pins import pins_on, removed_pins
 from agent_tui.tokens import TokenCounter
 
 LiveEntry: TypeAlias = MessageEntry | CustomMessageEntry | BranchSummaryEntry
@@ -99,11 +99,11 @@ def read_live(path: Sequence[Entry], counter: TokenCounter) -> LiveConversation:
     """The part of `path` that a compaction can change."""
     changed = in_force(path)
     marks = read_marks(changed)
-    staying = {entry.id for entry in pinned_entries(changed).values()} | marks.staying
+    staying = {entry.id for entry in pins_on(changed).values()} | marks.staying
     pinned = tuple(e for e in changed if isinstance(e, LiveEntry) and e.id in staying)
     live = live_entries(path)
     leaving = marks.standing - marks.staying - {entry.id for entry in live}
-    seen = _seen_by_model(path)
+    seen = _messages_by_entry(path)
 
     def tokens_of(entry: LiveEntry) -> int:
         return sum(counter.count_message(item.message) for item in seen[entry.id])
@@ -225,7 +225,7 @@ def live_entries(path: Sequence[Entry]) -> tuple[LiveEntry, ...]:
         first = compaction.first_kept_entry_id
         start = before.index(first) if first in before else at + 1
     changed = in_force(path)
-    pinned = {entry.id for entry in pinned_entries(changed).values()} | read_marks(changed).staying
+    pinned = {entry.id for entry in pins_on(changed).values()} | read_marks(changed).staying
     return tuple(
         entry
         for entry in path[start:]
@@ -234,7 +234,7 @@ def live_entries(path: Sequence[Entry]) -> tuple[LiveEntry, ...]:
     )
 
 
-def _seen_by_model(path: Sequence[Entry]) -> Mapping[str, list[ContextMessage]]:
+def _messages_by_entry(path: Sequence[Entry]) -> Mapping[str, list[ContextMessage]]:
     seen: defaultdict[str, list[ContextMessage]] = defaultdict(list)
     for item in build_context(path).messages:
         seen[item.entry_id].append(item)
@@ -297,7 +297,7 @@ def _staying(
     Pinned texts that were removed do not stay, as the entry that removed them is not copied. Marks
     that outlast this compaction are copied.
     """
-    ids = {entry.id for entry in (*pinned, *kept)} - taken_out(path)
+    ids = {entry.id for entry in (*pinned, *kept)} - removed_pins(path)
     marks = read_marks(path)
     lasting = {marks.sources[key] for key in ids & marks.by_id.keys() if marks.by_id[key] != "keep"}
     return tuple(

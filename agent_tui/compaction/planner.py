@@ -16,7 +16,7 @@ from agent_tui.compaction.model_client import (
     OnUsage,
     RequestTracker,
     candidates,
-    uncounted,
+    ignore_usage,
     unseen,
 )
 from agent_tui.compaction.outcome import SUMMARY_TIER, TIERED, CompactionPreview, Outcome
@@ -83,7 +83,7 @@ class CompactionPlanner:
         request: CompactionRequest,
         strategy: str,
         on_progress: OnProgress,
-        on_usage: OnUsage = uncounted,
+        on_usage: OnUsage = ignore_usage,
     ) -> Outcome:
         """Compact `request` without writing anything. Cancel the task to stop.
 
@@ -117,19 +117,19 @@ class CompactionPlanner:
         before = Conversation(request, self._counter, strategy).tokens_before
         measured, estimated = request.tokens_before or before, max(before, 1)
 
-        def scaled(tokens: int) -> int:
+        def scale(tokens: int) -> int:
             return tokens * measured // estimated
 
         messages, freed = _by_tier(outcome)
         return CompactionPreview(
             tokens_before=measured,
-            tokens_after=scaled(outcome.tokens_after if outcome else before),
-            compact_tokens=scaled(min(summary.tokens_after, before)) if summary else None,
+            tokens_after=scale(outcome.tokens_after if outcome else before),
+            compact_tokens=scale(min(summary.tokens_after, before)) if summary else None,
             summarised=summary.summarised if summary else 0,
-            window=scaled(request.window),
-            target_tokens=scaled(request.target_tokens),
+            window=scale(request.window),
+            target_tokens=scale(request.target_tokens),
             messages=messages,
-            freed={tier: scaled(tokens) for tier, tokens in freed.items()},
+            freed={tier: scale(tokens) for tier, tokens in freed.items()},
             ledger=ledger_of(request),
             problem=problem,
         )
@@ -138,7 +138,7 @@ class CompactionPlanner:
         self,
         request: CompactionRequest,
         on_progress: OnProgress,
-        on_usage: OnUsage = uncounted,
+        on_usage: OnUsage = ignore_usage,
         *,
         asks_model: bool = True,
     ) -> Proposal:
@@ -189,7 +189,7 @@ class CompactionPlanner:
         return next((one.info for one in candidates(self._models, settings, model).models), None)
 
     async def summarise_branch(
-        self, request: BranchRequest, on_progress: OnProgress, on_usage: OnUsage = uncounted
+        self, request: BranchRequest, on_progress: OnProgress, on_usage: OnUsage = ignore_usage
     ) -> BranchSummary:
         """Summarize a branch that the user leaves.
 
@@ -202,7 +202,7 @@ class CompactionPlanner:
 
     async def _by_code(self, request: CompactionRequest, strategy: str) -> Outcome:
         request = replace(request, ahead=None)
-        return await _decide(request, strategy, self._without_model, unseen, uncounted)
+        return await _decide(request, strategy, self._without_model, unseen, ignore_usage)
 
 
 async def _decide(
@@ -216,7 +216,7 @@ async def _decide(
     found: StrategyPlan | None = None
     problem = ""
     if name != TIERED:
-        wanted = replace(request, target_tokens=_wanted(request, name))
+        wanted = replace(request, target_tokens=_target_when_asked(request, name))
         try:
             strategy = strategy_named(name, strategies)
             found = await strategy.plan(wanted, on_progress=on_progress, on_usage=on_usage)
@@ -256,7 +256,7 @@ def _outcome(name: str, plan: StrategyPlan, before_note: str = "") -> Outcome:
     )
 
 
-def _wanted(request: CompactionRequest, name: str) -> int:
+def _target_when_asked(request: CompactionRequest, name: str) -> int:
     if not request.is_asked:
         return request.target_tokens
     used = request.estimated_before

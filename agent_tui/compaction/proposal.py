@@ -30,7 +30,7 @@ class Decision:
     released: tuple[Piece, ...]
     answered: Answered
 
-    def applied(self, request: CompactionRequest) -> CompactionRequest:
+    def apply_to(self, request: CompactionRequest) -> CompactionRequest:
         """`request` with the decision applied."""
 
         async def answered() -> Answered:
@@ -61,12 +61,12 @@ class Proposal:
         is_kept = piece.is_lasting or any(piece == pick.piece for pick in self._chosen)
         return "kept" if mark in ("keep", "always") or (is_kept and mark != "drop") else "goes"
 
-    def chosen_lines(self, piece: Piece) -> str:
+    def lines_of_choice(self, piece: Piece) -> str:
         """The lines of a piece that the model wants, as ``10-20, 31-33``; empty for all of it."""
         spans = next((pick.spans for pick in self._chosen if pick.piece == piece), ())
         return ", ".join(f"{first}-{last}" for first, last in spans)
 
-    def kept_tokens(self, marks: Mapping[int, Mark]) -> int:
+    def tokens_to_keep(self, marks: Mapping[int, Mark]) -> int:
         """Approximate tokens kept word for word; partial pieces count by their lines."""
         picks = {pick.piece.number: pick for pick in self._chosen}
         return sum(
@@ -75,20 +75,20 @@ class Proposal:
             if self.place(piece, marks) == "kept"
         )
 
-    def decided(self, marks: Mapping[int, Mark]) -> Decision:
+    def decide(self, marks: Mapping[int, Mark]) -> Decision:
         """The decision that results from the marks."""
         marked = (
-            *(Pick(piece, is_lasting=True) for piece in self._marked(marks, "always")),
-            *(Pick(piece) for piece in self._marked(marks, "keep")),
+            *(Pick(piece, is_lasting=True) for piece in self._pieces_with(marks, "always")),
+            *(Pick(piece) for piece in self._pieces_with(marks, "keep")),
         )
-        dropped = self._marked(marks, "drop")
+        dropped = self._pieces_with(marks, "drop")
         picks = tuple(pick for pick in self._chosen if pick.piece not in dropped)
         answered: Answered = NoChoice()
         if self.choice is not None:
             answered = replace(self.choice, picks=picks)
         return Decision(marked, dropped, answered)
 
-    def _marked(self, marks: Mapping[int, Mark], mark: Mark) -> tuple[Piece, ...]:
+    def _pieces_with(self, marks: Mapping[int, Mark], mark: Mark) -> tuple[Piece, ...]:
         return tuple(piece for piece in self.ask.pieces if marks.get(piece.number) == mark)
 
     @property

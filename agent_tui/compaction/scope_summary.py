@@ -17,7 +17,7 @@ from agent_tui.compaction.summary.fact_blocks import fact_blocks
 from agent_tui.compaction.summary.validate import (
     Judgement,
     plain_text,
-    refused,
+    refuse,
     sounds_like_refusal,
     why_unusable,
 )
@@ -118,7 +118,7 @@ class ScopeSummariser:
     async def _prose(self, request: ScopeRequest, tracker: RequestTracker, max_tokens: int) -> str:
         job = WritingJob(
             told=lambda room: scope_text(request.entries, self._counter, room),
-            asked=_asked(request, max_tokens),
+            asked=_prompt_of(request, max_tokens),
             max_tokens=max_tokens,
             judge=lambda reply: self._judge(reply, max_tokens),
         )
@@ -138,7 +138,7 @@ class ScopeSummariser:
             problem = "it was a refusal"
         if not problem and size > 2 * max_tokens:
             problem = f"it was {size} tokens long; the limit is {max_tokens}"
-        return refused(problem) if problem else Judgement(text)
+        return refuse(problem) if problem else Judgement(text)
 
     def _size(self, text: str) -> int:
         """The tokens of `text` as a summary in the context; 0 for no text."""
@@ -179,7 +179,7 @@ def _marks_scope(part: AssistantContent) -> bool:
     return isinstance(part, ToolCall) and part.name == "scope"
 
 
-def _asked(request: ScopeRequest, max_tokens: int) -> str:
+def _prompt_of(request: ScopeRequest, max_tokens: int) -> str:
     wanted = _ASKED.format(prompt=escape_tags(request.prompt)) if request.prompt else _DEFAULT
     told = f'This is all that happened in "{escape_tags(request.label)}". {wanted}'
     return f"{told}\n\n{_RULES.format(max_tokens=max_tokens)}"

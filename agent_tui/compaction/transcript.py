@@ -73,7 +73,7 @@ def escape_tags(text: str) -> str:
     return _OWN_TAG.sub("&lt;", text)
 
 
-def tagged_blocks(*blocks: tuple[str, Sequence[str]]) -> str:
+def tag_blocks(*blocks: tuple[str, Sequence[str]]) -> str:
     """The lines of each block that has any, escaped, between tags of its name."""
     return "\n\n".join(
         f"<{tag}>\n{escape_tags(chr(10).join(lines))}\n</{tag}>" for tag, lines in blocks if lines
@@ -125,20 +125,20 @@ def fit_texts(
 def _message_text(message: Message, limits: TextLimits) -> str:
     match message:
         case UserMessage():
-            return _labelled("User", shorten_middle(_content_text(message.content), limits.user))
+            return _label("User", shorten_middle(_content_text(message.content), limits.user))
         case AssistantMessage():
             return _reply_text(message, limits)
         case ToolResultMessage():
             label = f"Tool {'error' if message.is_error else 'result'} ({message.tool_name})"
             body = shorten_middle(_content_text(message.content), limits.result)
-            return _labelled(label, body or "(empty)")
+            return _label(label, body or "(empty)")
         case BashExecutionMessage():
             if message.exclude_from_context:
                 return ""
             exit_code = "" if message.exit_code is None else f", exit {message.exit_code}"
             output = shorten_middle(message.output, limits.result)
             command = shorten_middle(message.command, limits.argument)
-            return _labelled(f"User ran a command{exit_code}", f"$ {command}\n{output}")
+            return _label(f"User ran a command{exit_code}", f"$ {command}\n{output}")
         case _:
             assert_never(message)
 
@@ -146,10 +146,9 @@ def _message_text(message: Message, limits: TextLimits) -> str:
 def _reply_text(message: AssistantMessage, limits: TextLimits) -> str:
     parts: list[str] = []
     if text := message.text.strip():
-        parts.append(_labelled("Assistant", shorten_middle(text, limits.reply)))
+        parts.append(_label("Assistant", shorten_middle(text, limits.reply)))
     parts.extend(
-        _labelled("Assistant calls", call_text(call, limits.argument))
-        for call in message.tool_calls
+        _label("Assistant calls", call_text(call, limits.argument)) for call in message.tool_calls
     )
     if message.stop_reason == "aborted" and parts:
         parts.append("[The user interrupted this reply.]")
@@ -183,5 +182,5 @@ def _content_text(content: str | tuple[UserContent, ...]) -> str:
     ).strip()
 
 
-def _labelled(label: str, body: str) -> str:
+def _label(label: str, body: str) -> str:
     return f"[{label}]: {body}" if body else ""

@@ -9,7 +9,7 @@ from enum import IntEnum
 from pathlib import Path
 from shutil import get_terminal_size
 from time import monotonic
-from typing import Literal, TextIO, TypeAlias
+from typing import Literal, Protocol, TextIO, TypeAlias
 
 from pydantic import JsonValue
 from pydantic_core import to_jsonable_python
@@ -527,6 +527,18 @@ _WATCHERS: dict[OutputFormat, Callable[[AgentRuntime, TextIO, TextIO, RunTerms],
 }
 
 
+class Printer(Protocol):
+    """Prints events, and texts of commands."""
+
+    def see(self, event: AgentEvent) -> None:
+        """Print an event."""
+        ...
+
+    def tell(self, text: str, level: Level) -> None:
+        """Print a text of a command."""
+        ...
+
+
 @dataclass(slots=True)
 class HeadlessFront(UnansweredFront):
     """Runs one command; nobody can answer questions.
@@ -541,7 +553,7 @@ class HeadlessFront(UnansweredFront):
     runtime: AgentRuntime
     services: CommandServices
     registry: CommandRegistry
-    printer: _Watcher
+    printer: Printer
     attached: str = ""
     problem: str = field(default="", init=False)
     name: str = field(default="-p", init=False)

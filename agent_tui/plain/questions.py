@@ -15,7 +15,7 @@ from agent_tui.permissions.rules import INSIDE_RULE, granted
 from agent_tui.plain.keyboard import Keyboard
 from agent_tui.plain.voice import LineWriter, diff_words
 from agent_tui.safe_text import safe_text
-from agent_tui.text_editor import edited_text, editor_command, run_editor
+from agent_tui.text_editor import edit_text, editor_command, run_editor
 
 _QUESTIONS = {
     "command": "run this command",
@@ -87,7 +87,7 @@ class Asker:
     def _edit_plan(self, request: ApprovalRequest) -> ApprovalRequest:
         """Let the user edit a plan; returns the same request if nothing changed."""
         try:
-            plan = edited_text(request.body, _edit)
+            plan = edit_text(request.body, _edit)
         except AgentTuiError as error:
             self.lines.line(f"Error: {error}")
             return request

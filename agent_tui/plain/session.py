@@ -169,7 +169,7 @@ class PlainSession:
             self._take(TypedMessage("/resume"))
         elif not self._runtime.conversation.model.name:
             front.say("Looking for available models.")
-            if front.agent.wait(front.services.models.found()):
+            if front.agent.wait(front.services.models.list_models()):
                 self._take(TypedMessage("/model"))
             else:
                 front.say("None found: no API key is set and no local model server responds.")

@@ -1,25 +1,203 @@
-"""The models a run can call: one provider for all of them, and what is known of each."""
+"""The models a run can call: one provider that adapts each request to its model, in the budget."""
 
 import asyncio
+import hashlib
+import re
 import secrets
 from collections import ChainMap
-from collections.abc import AsyncGenerator, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, MutableMapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
 
 from agent_tui import paths
 from agent_tui.config import Settings
 from agent_tui.errors import IN_CHAT, ConfigError, UsageError, Ways
 from agent_tui.local_models.library import ModelLibrary
-from agent_tui.providers.adapting import AdaptingProvider
-from agent_tui.providers.base import Chunk, ModelRef, ModelRequest, Provider
-from agent_tui.providers.budget import Budget
+from agent_tui.messages import ImageContent, Message, TextContent, ToolResultMessage, UserMessage
+from agent_tui.providers.base import (
+    Chunk,
+    ModelInfo,
+    ModelRef,
+    ModelRequest,
+    PrefillingProvider,
+    Provider,
+    ProviderError,
+    UsageChunk,
+)
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.host import ProviderHost
+from agent_tui.providers.limits import Budget, BudgetSpent
 from agent_tui.providers.local.pool import LocalServers
 from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
 from agent_tui.providers.registry import ModelProvider, providers_with
 from agent_tui.providers.silence import SilenceLimits
+from agent_tui.providers.text_tools.adapter import TextTools
+
+_NAMES_IMAGES = re.compile(r"\b(?:image|picture|vision|multi-?modal|media.type)", re.IGNORECASE)
+_UNSEEN: Final = "[Image omitted: this model is not known to accept images.]"
+_REFUSED: Final = "[Image omitted: the provider rejected it.]"
+
+
+class Pictures:
+    """Replaces images that cannot be sent with a line of text.
+
+    If a request is refused because of its images, they are left out from then on; later ones are
+    sent.
+
+    Args:
+        info: Returns what is known of a model.
+    """
+
+    def __init__(self, info: Callable[[ModelRef], ModelInfo]) -> None:
+        self._info = info
+        self._refused: set[str] = set()
+
+    def adapt(self, request: ModelRequest) -> ModelRequest:
+        """`request` without the images that its model or its provider does not accept."""
+        if not any(_images(message) for message in request.messages):
+            return request
+        sees = self._info(request.model).sees_images
+        return replace(
+            request, messages=tuple(self._without(message, sees) for message in request.messages)
+        )
+
+    def learn(self, sent: ModelRequest, error: ProviderError) -> bool:
+        """Whether `sent` was refused because of its images."""
+        images = [image for message in sent.messages for image in _images(message)]
+        if not images or not refuses_images(error):
+            return False
+        self._refused.update(map(_digest, images))
+        return True
+
+    def _without(self, message: Message, sees_images: bool) -> Message:
+        """`message` with a note for each image that is not sent; the same object if all are."""
+        if not _images(message) or not isinstance(message, UserMessage | ToolResultMessage):
+            return message
+        parts = (part for part in message.content if not isinstance(part, str))
+        return message.model_copy(
+            update={"content": tuple(self._part(p, sees_images) for p in parts)}
+        )
+
+    def _part(
+        self, part: TextContent | ImageContent, sees_images: bool
+    ) -> TextContent | ImageContent:
+        if isinstance(part, TextContent):
+            return part
+        if not sees_images:
+            return TextContent(text=_UNSEEN)
+        return TextContent(text=_REFUSED) if _digest(part) in self._refused else part
+
+
+def refuses_images(error: ProviderError) -> bool:
+    """Whether a server refused a request because of an image in it."""
+    return error.kind == "bad_request" and _NAMES_IMAGES.search(error.detail) is not None
+
+
+def _images(message: Message) -> tuple[ImageContent, ...]:
+    if not isinstance(message, UserMessage | ToolResultMessage) or isinstance(message.content, str):
+        return ()
+    return tuple(part for part in message.content if isinstance(part, ImageContent))
+
+
+def _digest(image: ImageContent) -> str:
+    return hashlib.sha256(image.data.encode()).hexdigest()
+
+
+class Adapter(Protocol):
+    """Rewrites requests for models that do not accept everything."""
+
+    def adapt(self, request: ModelRequest) -> ModelRequest:
+        """`request` in a form its model accepts; the same object if nothing needs to change."""
+        ...
+
+    def learn(self, sent: ModelRequest, error: ProviderError) -> bool:
+        """Learn from `error`, the response to `sent`; true if `adapt` will now change more."""
+        ...
+
+
+class AdaptingProvider:
+    """Adapts requests, counts their cost, and reads calls that models write as text.
+
+    If an adapter learns from a refusal, the rewritten request is sent again. The budget never stops
+    a request in progress: the last one may exceed the limit.
+
+    Args:
+        inner: The provider that sends the requests.
+        info: Returns what is known of a model.
+        budget: What may be spent; None for no limit.
+        ways: Those of whoever reads the errors.
+    """
+
+    def __init__(
+        self,
+        inner: Provider,
+        info: Callable[[ModelRef], ModelInfo],
+        budget: Budget | None = None,
+        ways: Ways = IN_CHAT,
+    ) -> None:
+        self._inner = inner
+        self._info = info
+        self._budget = budget or Budget()
+        self._ways = ways
+        self._text_tools = TextTools(info)
+        self._adapters: tuple[Adapter, ...] = (self._text_tools, Pictures(info))
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        """See `Provider.stream`.
+
+        Raises:
+            BudgetSpent: The budget allows no more requests.
+            ProviderError: The request failed, or the stream was interrupted.
+        """
+        while True:
+            sent = self._adapt(request)
+            has_begun = False
+            try:
+                async with (
+                    aclosing(self._stream_and_pay(sent)) as chunks,
+                    aclosing(self._text_tools.read_calls(request, chunks)) as read,
+                ):
+                    async for chunk in read:
+                        has_begun = True
+                        yield chunk
+                return
+            except ProviderError as error:
+                error.ways = self._ways
+                if has_begun or not any(one.learn(sent, error) for one in self._adapters):
+                    raise
+
+    async def prefill(self, request: ModelRequest) -> None:
+        """Let a provider that supports it prepare for `request`; does nothing for others."""
+        if isinstance(self._inner, PrefillingProvider):
+            await self._inner.prefill(self._adapt(request))
+
+    async def warm(self, model: ModelRef) -> None:
+        """See `Provider.warm`."""
+        await self._inner.warm(model)
+
+    async def aclose(self) -> None:
+        """See `Provider.aclose`."""
+        await self._inner.aclose()
+
+    def _adapt(self, request: ModelRequest) -> ModelRequest:
+        for adapter in self._adapters:
+            request = adapter.adapt(request)
+        return request
+
+    async def _stream_and_pay(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        if why := self._budget.refusal(request.model, self._info(request.model)):
+            raise BudgetSpent(why)
+        cost_usd = 0.0
+        try:
+            async with aclosing(self._inner.stream(request)) as chunks:
+                async for chunk in chunks:
+                    if isinstance(chunk, UsageChunk):
+                        cost_usd = chunk.usage.cost.total
+                    yield chunk
+        finally:
+            self._budget.spent_usd += cost_usd
+
 
 NO_MODEL = ModelRef("")
 """Used until the user has chosen a model."""
@@ -113,7 +291,7 @@ def open_models(
     servers = LocalServers(library, settings.local, paths.log_file(), local_key, environ=environ)
     local = LocalProvider(host, servers)
     own = providers_with(brought)
-    catalog = ModelCatalog(settings, environ, library=library, served=local.served, own=own)
+    catalog = ModelCatalog(settings, environ, library=library, served=local.start_server, own=own)
     built = {name: provider.build(environ) for name, provider in own.items()}
     provider = AdaptingProvider(RoutedProvider(host, local, built), catalog.info, budget, ways)
     return ModelAccess(provider, host, catalog, library, settings, environ, ways)

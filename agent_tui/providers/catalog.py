@@ -22,7 +22,7 @@ from agent_tui.providers.servers.client import PATIENCE_S
 from agent_tui.providers.servers.kinds import PORTS
 from agent_tui.providers.servers.models import GUESSED_WINDOW
 from agent_tui.providers.servers.server_catalog import ServerCatalog
-from agent_tui.providers.table import FAMILIES, ModelTable, bundled_table
+from agent_tui.providers.table import FAMILIES, ModelTable, read_bundled_table
 
 _DATE: Final = re.compile(
     r"[-@.](?:20\d\d-?[01]\d-?[0-3]\d|[01]\d-20\d\d|\d{4})(?=$|[-:@.])"  # 20251101, 10-2025, 0613
@@ -44,11 +44,11 @@ def newest_first(names: Iterable[str]) -> list[str]:
 def is_aside(name: str, names: Collection[str]) -> bool:
     """Whether `name` is rarely wanted: a fine-tune, or the snapshot of a model in `names`."""
     model_id = name.partition("/")[2] or name
-    undated = undated_name(name)
+    undated = without_date(name)
     return model_id.startswith("ft:") or (undated != name and undated in names)
 
 
-def undated_name(name: str) -> str:
+def without_date(name: str) -> str:
     """A model's name without a snapshot date; unchanged if it has none."""
     return _DATE.sub("", name)
 
@@ -58,7 +58,7 @@ def version_of(name: str) -> tuple[int, ...]:
 
     Digits after a point are a fraction: ``grok-4.20`` came before ``grok-4.3``.
     """
-    found = _VERSION.search(undated_name(name.rpartition("/")[2]).lower())
+    found = _VERSION.search(without_date(name.rpartition("/")[2]).lower())
     numbers = re.findall(r"[.-]?\d+", "".join(found.groups())) if found else ()
     return tuple(_number(text) for text in numbers)
 
@@ -112,7 +112,7 @@ class ModelCatalog:
         table: For tests; None reads the table in litellm's wheel.
         server_ports: Ports on this machine where servers are searched for.
         library: The models behind ``local/...``; None without local models.
-        served: Loads one of them and returns its real window (`LocalProvider.served`).
+        served: Loads one of them and returns its real window (`LocalProvider.start_server`).
         patience_s: Seconds that the search for servers may take.
         own: The program's own providers, and those of plugins.
 
@@ -144,7 +144,7 @@ class ModelCatalog:
     def load(self) -> None:
         """Read the table; does nothing the second time."""
         if self._table is None:
-            self._table = bundled_table()
+            self._table = read_bundled_table()
 
     def entry(self, name: str) -> JsonObject:
         """See `ModelTable.entry`; reads the table the first time."""
@@ -152,7 +152,7 @@ class ModelCatalog:
 
     def info(self, ref: ModelRef) -> ModelInfo:
         """What is known of `ref`; settings override, and an unknown model gets a marked guess."""
-        return self._with_settings(ref, self._known(ref))
+        return self._with_settings(ref, self._look_up(ref))
 
     async def learn(self, ref: ModelRef) -> ModelInfo:
         """As `info`, after querying the model's own server if it has one.
@@ -171,7 +171,7 @@ class ModelCatalog:
 
         A name under a known provider is accepted as it is, since new models appear daily. With a
         ``base_url`` in the settings, any other name is taken for a model of that server. Models of
-        running servers are known by name after `found` has run.
+        running servers are known by name after `list_models` has run.
 
         Raises:
             ConfigError: Nothing matches; the hint has the nearest names.
@@ -182,7 +182,7 @@ class ModelCatalog:
             return self.local.resolve(name)
         if name in self._settings.models or name in self._own_models or name in self._loaded:
             return self._ref(name)
-        if (served := self._servers.named(name)) is not None:
+        if (served := self._servers.find_model(name)) is not None:
             return served
         if name and self._settings.base_url:
             return ModelRef(name, self._settings.base_url, self._settings.api_key_env)
@@ -221,7 +221,7 @@ class ModelCatalog:
             return None
         return ModelRef(name, api_key_env=ref.api_key_env)
 
-    async def found(self) -> tuple[FoundModel, ...]:
+    async def list_models(self) -> tuple[FoundModel, ...]:
         """Every model that can be chosen now.
 
         First models on this machine and of our own providers, then of running servers, then of
@@ -231,19 +231,19 @@ class ModelCatalog:
         """
         _, local, served = await asyncio.gather(
             asyncio.to_thread(self.load),
-            asyncio.to_thread(self.local.found),
-            self._servers.found(),
+            asyncio.to_thread(self.local.list_models),
+            self._servers.list_models(),
         )
         there = (
             dataclasses.replace(model, info=self._with_settings(model.ref, model.info))
-            for model in (*local, *self._offered(), *served)
+            for model in (*local, *self._list_offers(), *served)
         )
         everything = (*there, *self._with_keys())
         names = {model.ref.name for model in everything}
         return tuple(sorted(everything, key=lambda model: self._is_aside(model.ref.name, names)))
 
     async def find_at(self, address: str) -> tuple[FoundModel, ...]:
-        """The models of the server at `address`; `found` lists them from now on.
+        """The models of the server at `address`; `list_models` lists them from now on.
 
         Raises:
             ConfigError: It lists none.
@@ -310,7 +310,7 @@ class ModelCatalog:
             or self._is_known(name)
         )
 
-    def _known(self, ref: ModelRef) -> ModelInfo:
+    def _look_up(self, ref: ModelRef) -> ModelInfo:
         if ref.base_url:
             return self._with_table_window(self._servers.info(ref))
         if self.local.is_local(ref):
@@ -394,7 +394,7 @@ class ModelCatalog:
                 models.append(FoundModel(ref, self.info(ref), via))
         return models
 
-    def _offered(self) -> Iterator[FoundModel]:
+    def _list_offers(self) -> Iterator[FoundModel]:
         for provider in self._own.values():
             for model in provider.models if provider.via else ():
                 yield FoundModel(ModelRef(model.name), model, provider.via)

@@ -162,7 +162,7 @@ class ModelTable:
         return None
 
 
-def bundled_table() -> ModelTable:
+def read_bundled_table() -> ModelTable:
     """The table in litellm's wheel; empty if it cannot be found."""
     found = importlib.util.find_spec("litellm")
     for folder in found.submodule_search_locations or () if found else ():

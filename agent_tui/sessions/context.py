@@ -42,9 +42,9 @@ from agent_tui.sessions.replay.changes import changes_context, in_force
 from agent_tui.sessions.replay.file_changes import is_file_changes, result_changed
 from agent_tui.sessions.replay.marks import Marks, read_marks
 from agent_tui.sessions.replay.normalise import ContextMessage, normalise_messages
-from agent_tui.sessions.replay.notes import superseded, turn_facts_in
-from agent_tui.sessions.replay.pins import pinned_entries, taken_out
-from agent_tui.sessions.replay.scope_entries import replaced_by_scopes
+from agent_tui.sessions.replay.notes import find_superseded, turn_facts_in
+from agent_tui.sessions.replay.pins import pins_on, removed_pins
+from agent_tui.sessions.replay.scope_entries import ids_replaced_by_scopes
 
 EntryT = TypeVar("EntryT", bound=Entry)
 
@@ -103,14 +103,14 @@ def build_context(
             that has no compaction entry.
     """
     changed = in_force(path)
-    compaction, kept = _kept_entries(changed)
+    compaction, kept = _entries_to_keep(changed)
     drafts: list[ContextMessage] = []
     summary = compaction.summary if compaction else carryover.summary if carryover else ""
     if summary_role == "user" and (compaction or summary.strip()):
         drafts.append(_summary_message(summary, compaction))
     edits = _edits(changed)
-    pinned = {entry.id: entry for entry in pinned_entries(changed).values()}
-    gone = {*replaced_by_scopes(changed), *taken_out(changed), *superseded(changed)}
+    pinned = {entry.id: entry for entry in pins_on(changed).values()}
+    gone = {*ids_replaced_by_scopes(changed), *removed_pins(changed), *find_superseded(changed)}
     marks = read_marks(changed)
     left_out = (gone - pinned.keys()) | marks.dropped
     whole = pinned.keys() | marks.whole
@@ -122,7 +122,7 @@ def build_context(
         if entry.id in marks.emptied:
             edit = _emptying(entry.id)
         if message is not None and edit is not None:
-            message = edited_message(message, edit)
+            message = apply_edit(message, edit)
         if message is not None:
             drafts.append(ContextMessage(entry.id, message))
     provider, model_id = newest_model(path)
@@ -132,7 +132,7 @@ def build_context(
     return Context(messages, compaction, provider, model_id, level, summary, fresh_from)
 
 
-def extended_context(
+def extend_context(
     known: Context, before: Sequence[Entry], path: Sequence[Entry]
 ) -> Context | None:
     """The same as `build_context(path)`, if `path` is `before` with new messages.
@@ -163,7 +163,7 @@ def extended_context(
         return None
     reply_id = known.messages[at].entry_id
     start = next((i for i in range(count - 1, -1, -1) if path[i].id == reply_id), -1)
-    gone = taken_out(path) | superseded(path)
+    gone = removed_pins(path) | find_superseded(path)
     drafts = [
         ContextMessage(entry.id, message)
         for entry in path[max(start, 0) :]
@@ -244,16 +244,16 @@ def _emptying(entry_id: str) -> ContextEditEntry:
 def without_dropped(path: Sequence[EntryT], marks: Marks) -> tuple[EntryT, ...]:
     """`path` for a summary: without the messages and texts marked ``drop``."""
     return tuple(
-        _emptied(entry) if entry.id in marks.emptied else entry
+        _without_content(entry) if entry.id in marks.emptied else entry
         for entry in path
         if entry.id not in marks.dropped
     )
 
 
-def _emptied(entry: EntryT) -> EntryT:
+def _without_content(entry: EntryT) -> EntryT:
     if not isinstance(entry, MessageEntry):
         return entry
-    message = edited_message(entry.message, _emptying(entry.id))
+    message = apply_edit(entry.message, _emptying(entry.id))
     return entry.model_copy(update={"message": message})
 
 
@@ -275,7 +275,7 @@ def wrap_summary(summary: str) -> str:
     return f"{_SUMMARY_INTRODUCTION}\n\n<summary>\n{summary.strip()}\n</summary>"
 
 
-def _kept_entries(path: Sequence[Entry]) -> tuple[CompactionEntry | None, Sequence[Entry]]:
+def _entries_to_keep(path: Sequence[Entry]) -> tuple[CompactionEntry | None, Sequence[Entry]]:
     """The newest compaction and the entries it leaves, or None and all of them.
 
     In a session that ``/compact`` starts, the first kept entry comes after the compaction;
@@ -325,7 +325,7 @@ def _to_message(entry: Entry) -> Message | None:
             assert_never(entry)
 
 
-def edited_message(message: Message, edit: ContextEditEntry) -> Message | None:
+def apply_edit(message: Message, edit: ContextEditEntry) -> Message | None:
     """`message` with the content of `edit`; None if the edit omits it.
 
     A reply keeps its calls unless the edit has calls itself; a result is never omitted completely:
@@ -408,7 +408,7 @@ def newest_thinking_level(path: Sequence[Entry]) -> str:
     return ""
 
 
-def sent_messages(context: Context) -> tuple[Message, ...]:
+def messages_to_send(context: Context) -> tuple[Message, ...]:
     """The messages of the next request: those of `context` with the notes that still hold.
 
     Only the model sees a note as part of its result; nothing else takes it for output. Notes from

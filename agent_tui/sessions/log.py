@@ -16,11 +16,10 @@ from agent_tui.sessions.entries import (
     new_entry_id,
 )
 from agent_tui.sessions.file.disk import DiskFile, OpenFile
-from agent_tui.sessions.file.lock import SessionInUseError, SessionLock
-from agent_tui.sessions.file.writer import SessionWriter
+from agent_tui.sessions.file.writer import SessionInUseError, SessionLock, SessionWriter
 from agent_tui.sessions.format.codec import encode_header, encode_repaired
 from agent_tui.sessions.format.parse import ParsedSession, read_session
-from agent_tui.sessions.replay.file_changes import completed_result
+from agent_tui.sessions.replay.file_changes import complete_result
 
 __all__ = ["SessionInUseError", "SessionLog"]
 
@@ -276,7 +275,7 @@ class SessionLog:
             self._path_entries += tuple(placed)
         for entry in placed:
             self._by_id[entry.id] = entry
-            if (completed := completed_result(entry, self._by_id)) is not None:
+            if (completed := complete_result(entry, self._by_id)) is not None:
                 self._by_id[completed.id] = completed
                 self._path_entries = None
 

@@ -24,8 +24,8 @@ from agent_tui.sessions.entries import (
     as_thinking_level,
 )
 from agent_tui.sessions.file.disk import describe_fault
-from agent_tui.sessions.file.kept_files import kept_folder
-from agent_tui.sessions.file.lock import SessionLock
+from agent_tui.sessions.file.kept_files import folder_of
+from agent_tui.sessions.file.writer import SessionLock
 from agent_tui.sessions.format.parse import id_in_name
 from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.formats import FORMATS
@@ -85,7 +85,7 @@ class SessionStore:
         file = path.parent / EXPLORED / parent_id / path.name
         return SessionLog.create(file, header, self._durability)
 
-    def explored_files(self, cwd: Path) -> Iterator[Path]:
+    def files_of_helpers(self, cwd: Path) -> Iterator[Path]:
         """The files of the sessions of helpers that worked in `cwd`."""
         return (self.root / cwd_slug(cwd) / EXPLORED).glob("*/[!.]*.jsonl")
 
@@ -163,12 +163,13 @@ class SessionStore:
             return begun[0].path
         if begun:
             raise SessionError(
-                f'"{ref}" matches {len(begun)} session ids: {_shown(begun)}.', "Give more of it."
+                f'"{ref}" matches {len(begun)} session ids: {_name_sessions(begun)}.',
+                "Give more of it.",
             )
         if (helper := self._helper_named(ref)) is not None:
             return helper
         near = _near(ref, sessions)
-        hint = f"Similar: {_shown(near)}." if near else "{sessions}"
+        hint = f"Similar: {_name_sessions(near)}." if near else "{sessions}"
         raise SessionError(f'There is no session "{ref}".', hint)
 
     def _helper_named(self, start: str) -> Path | None:
@@ -269,26 +270,26 @@ class SessionStore:
             progress: Called now and then with the number of sessions done and in total.
             is_cancelled: Called several times a second; finished work is kept.
         """
-        return self._search.update(self._listed(), progress, is_cancelled)
+        return self._search.update(self._list_files(), progress, is_cancelled)
 
-    def unsearched(self) -> int:
+    def count_unsearched(self) -> int:
         """The number of sessions whose present version `search` does not cover."""
-        return self._search.pending(self._listed())
+        return self._search.pending(self._list_files())
 
-    def _listed(self) -> Sequence[SessionFile]:
+    def _list_files(self) -> Sequence[SessionFile]:
         return session_files(self._files()) if self.root.is_dir() else ()
 
     def newest(self, cwd: Path) -> SessionSummary | None:
         """The most recently written session in `cwd`."""
         return next(iter(self.list(cwd)), None)
 
-    def left_last(self, cwd: Path) -> Path | None:
+    def find_left_last(self, cwd: Path) -> Path | None:
         """The session that the user left last in `cwd`.
 
         That is the one of `note_left`, unless another session of the user's was written since.
         """
         made = (found.path for found in self.list(cwd) if not found.origin)
-        newest, note = next(made, None), self._left_file(cwd)
+        newest, note = next(made, None), self._path_of_left(cwd)
         try:
             left, left_at = Path(os.fsdecode(read_regular_file(note))), note.stat().st_mtime_ns
             is_last = newest is None or newest.stat().st_mtime_ns <= left_at
@@ -303,9 +304,9 @@ class SessionStore:
         """
         if path.is_file():
             with suppress(OSError):
-                replace_private_file(self._left_file(cwd), os.fsencode(path.absolute()))
+                replace_private_file(self._path_of_left(cwd), os.fsencode(path.absolute()))
 
-    def _left_file(self, cwd: Path) -> Path:
+    def _path_of_left(self, cwd: Path) -> Path:
         return self.root / cwd_slug(cwd) / _LEFT
 
     def rename(self, path: Path, name: str) -> None:
@@ -340,8 +341,8 @@ class SessionStore:
             while target.exists():
                 target, number = folder / f"{path.stem}-{number}{path.suffix}", number + 1
             moved = path.rename(target)
-            if (kept := kept_folder(path)).is_dir():
-                kept.rename(kept_folder(target))
+            if (kept := folder_of(path)).is_dir():
+                kept.rename(folder_of(target))
             explored = path.parent / EXPLORED / id_in_name(path)
             if explored.is_dir():
                 explored.rename(make_private_dir(folder / EXPLORED) / target.stem)
@@ -407,7 +408,7 @@ def _near(ref: str, sessions: Sequence[SessionSummary]) -> list[SessionSummary]:
     return [by_label[label] for label in (close + partly)[:_NEAR_MATCHES]]
 
 
-def _shown(sessions: Sequence[SessionSummary]) -> str:
+def _name_sessions(sessions: Sequence[SessionSummary]) -> str:
     texts = [
         f"{found.id[:13]} ({found.name or found.first_prompt[:40] or 'empty'})"
         for found in sessions[:_NEAR_MATCHES]

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.safe_paths import follow_links
-from agent_tui.tool_names import meant_tool
+from agent_tui.tool_names import find_meant_tool
 
 _COMMAND_EDITORS = frozenset({"str_replace_based_edit_tool", "str_replace_editor", "file_editor"})
 """Tools for all file operations: their argument ``command`` selects one."""
@@ -122,8 +122,8 @@ def _own_name(name: str, arguments: JsonObject, offered: Collection[str]) -> tup
         rest = {key: value for key, value in arguments.items() if key != "command"}
         return _COMMANDS.get(str(arguments.get("command")), name), rest
     if name.casefold() in _STOPPERS:
-        return meant_tool(name, offered), {**arguments, "stop": True}
-    return meant_tool(name, offered), arguments
+        return find_meant_tool(name, offered), {**arguments, "stop": True}
+    return find_meant_tool(name, offered), arguments
 
 
 def _renamed(given: JsonObject, schema: JsonObject, unknown: list[str]) -> JsonObject:

@@ -130,8 +130,8 @@ def _matches(entries: Sequence[Entry], wanted: TermSet) -> tuple[list[_Match], i
         if not is_recallable(entry) or (text := _searched_text(entry)) is None:
             continue
         searched += 1
-        folded = wanted.folded(text)
-        found = wanted.found_in(folded)
+        folded = wanted.fold_text(text)
+        found = wanted.find_in(folded)
         by_call = _words_of_call(entry, found, wanted, named)
         found = found | by_call if by_call else found
         if len(found) < fewest:
@@ -162,7 +162,7 @@ def _words_of_call(
         if isinstance(message, AssistantMessage):
             for call in message.tool_calls:
                 named.pop(call.id, None)
-                if found and (about := wanted.found_in(wanted.folded(call_subject(call)))):
+                if found and (about := wanted.find_in(wanted.fold_text(call_subject(call)))):
                     named[call.id] = about
     return _NONE
 
@@ -222,7 +222,7 @@ def _best_row(rows: Sequence[str], wanted: TermSet, possible: int) -> tuple[int,
     """The first row with the most words (`possible` of them occur at all), and how many."""
     best_at, most = 0, 0
     for at, row in enumerate(rows):
-        found = len(wanted.found_in(wanted.folded(row)))
+        found = len(wanted.find_in(wanted.fold_text(row)))
         if found > most:
             best_at, most = at, found
             if most == possible:

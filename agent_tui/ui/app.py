@@ -26,7 +26,7 @@ from textual.notifications import SeverityLevel
 
 from agent_tui.drafts.draft import Draft
 from agent_tui.errors import AgentTuiError
-from agent_tui.key_actions import KeyMap, keys_in_force, put_in_force
+from agent_tui.key_actions import KeyMap, keys_in_force, use_keys
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys import APP_BINDINGS, NEED_THE_CHAT, NOT_OVER_SCREENS, bind_keys
 from agent_tui.ui.prompt.prompt import Prompt
@@ -355,7 +355,7 @@ class AgentApp(App[UiOutcome]):
     def on_stack_view_follow_changed(self, event: "Transcript.FollowChanged") -> None:
         """Say that there is more below while the user reads above."""
         news = f"↓ {event.new_count} new" if event.new_count else "↓ more"
-        below = " · ".join(filter(None, (news, keys_in_force().shown("last_message"))))
+        below = " · ".join(filter(None, (news, keys_in_force().first_key("last_message"))))
         self.view.widgets.activity.show_below("" if event.following else below)
         if event.following:
             self.view.earlier.let_go()
@@ -393,7 +393,7 @@ class AgentApp(App[UiOutcome]):
 
     def use_keys(self, keys: KeyMap) -> None:
         """Use `keys` here, in the prompt and in texts from now on."""
-        put_in_force(keys)
+        use_keys(keys)
         self._bindings = BindingsMap(bind_keys(APP_BINDINGS, keys))
         self.prompt.area.use_keys(keys)
 
@@ -432,7 +432,7 @@ class AgentApp(App[UiOutcome]):
             self.exit(UiOutcome())
             return
         self._leaves_until = now + _LEAVE_WITHIN_S
-        key = keys_in_force().shown("clear_or_leave")
+        key = keys_in_force().first_key("clear_or_leave")
         self.notify(f"Press {key} again to leave.", timeout=_LEAVE_WITHIN_S)
 
     def _clear_prompt(self) -> None:

@@ -13,10 +13,10 @@ from agent_tui.commands.event_lines import event_line, limit_wait_reason
 from agent_tui.drafts.draft import Draft
 from agent_tui.messages import Todo, UserMessage
 from agent_tui.sessions.entries import MessageEntry
-from agent_tui.sessions.lineage.joined import kept_behind
+from agent_tui.sessions.lineage.joined import entries_kept_behind
 from agent_tui.sessions.replay.goals import goal_event
-from agent_tui.sessions.replay.notes import ended_line
-from agent_tui.sessions.replay.pins import pinned_line
+from agent_tui.sessions.replay.notes import end_of_job_line
+from agent_tui.sessions.replay.pins import pin_line
 from agent_tui.ui.chat.activity_line import ActivityState
 from agent_tui.ui.chat.compaction_blocks import (
     compaction_block,
@@ -148,10 +148,10 @@ class EventView:
             case events.JobStarted() | events.PlanHandedOver():
                 pass  # the bar counts them, and the plan is asked about
             case events.TextPinned(pin=pin, is_changed=is_changed):
-                line = pinned_line(pin, is_changed=is_changed)
+                line = pin_line(pin, is_changed=is_changed)
                 chat.append(NoticeBlock("info", line, "file"))
             case events.JobEnded():
-                chat.append(NoticeBlock("info", ended_line(event.job), "job"))
+                chat.append(NoticeBlock("info", end_of_job_line(event.job), "job"))
             case events.CompactionStarted():
                 self._work(f"Compacting {event.tokens_before:,} tokens")
             case events.CompactionProgress():
@@ -427,7 +427,7 @@ class EventView:
 
     def _session(self, event: events.SessionChanged) -> None:
         if event.reason == "compacted":  # the chat stays: what is only in the summary is dimmed
-            kept = blocks_of(kept_behind(self._runtime.conversation.log.path_entries()))
+            kept = blocks_of(entries_kept_behind(self._runtime.conversation.log.path_entries()))
             spoken = sum(isinstance(block, SpokenBlock) for block in kept)
             self.widgets.transcript.dim_above(spoken)
         elif event.reason != "renamed":

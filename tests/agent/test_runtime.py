@@ -220,7 +220,7 @@ async def test_compaction_that_keeps_failing_stops_with_one_notice(stage, monkey
     async def fail(*_arguments: object) -> NoReturn:
         raise CompactionError("The summary would not be smaller.")
 
-    monkeypatch.setattr(TieredStrategy, "_summarised", fail)
+    monkeypatch.setattr(TieredStrategy, "_summarise", fail)
     replies = [
         Reply(text=LONG_REPLY.text, usage=Usage(input=size, output=100, total_tokens=size))
         for size in (2_000, 7_000, 8_100, 9_200, 10_300, 11_400)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import agent_tui
-from agent_tui.api.compacting import read_messages, written_messages
+from agent_tui.api.compacting import read_messages, to_dicts
 from agent_tui.tokens import TokenCounter
 from tests.support.openai_server import OpenAiServer, Reply
 from tests.support.runtime import GOOD_SUMMARY
@@ -239,7 +239,7 @@ def test_calls_at_the_end_still_wait_for_their_results(answered: int):
 def test_parts_that_nobody_knows_are_kept_as_text():
     odd = {"type": "video", "url": "https://example.com/film"}
     (read,) = read_messages([{"role": "user", "content": ["see", odd]}])
-    (written,) = written_messages(read.messages, "openai")
+    (written,) = to_dicts(read.messages, "openai")
     assert "https://example.com/film" in json.dumps(written)
 
 
@@ -263,11 +263,11 @@ def test_calls_thinking_and_pictures_go_through_both_shapes():
         },
     ]
     messages = [message for one in read_messages(given) for message in one.messages]
-    written = written_messages(messages, "openai")
+    written = to_dicts(messages, "openai")
     assert [one["role"] for one in written] == ["user", "assistant", "tool", "user"]
     assert "aGk=" in json.dumps(written[0])
     assert json.loads(written[1]["tool_calls"][0]["function"]["arguments"]) == {"path": "."}  # type: ignore[index,call-overload]
-    again = written_messages(messages, "anthropic")
+    again = to_dicts(messages, "anthropic")
     assert json.dumps(again[2]).count("a.py") == 1
     assert '"is_error": true' in json.dumps(again[2])
 

@@ -10,7 +10,7 @@ from agent_tui.commands.core.plugin_kinds import EXPORTS
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.errors import SessionError
 from agent_tui.sessions.entries import Header
-from agent_tui.sessions.export.formats import EXPORT_FORMATS, MARKDOWN, export_target, exported
+from agent_tui.sessions.export.formats import EXPORT_FORMATS, MARKDOWN, export_target, export_text
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from tests.support.packages import make_package, run_with_packages
@@ -79,12 +79,12 @@ def test_a_format_where_commands_may_write_is_not_imported(site: Path, tmp_path:
 @pytest.mark.usefixtures("site")
 def test_it_writes_no_keys_and_its_failure_is_an_error_that_names_it() -> None:
     known = {one.name: one for one in load_plugins(["plain-plugin"], [], (EXPORTS,)).of(EXPORTS)}
-    assert exported(session(), known["plain"]).startswith("The lamp is out.")
+    assert export_text(session(), known["plain"]).startswith("The lamp is out.")
     for name in ("plain", "leaking"):
-        text = exported(session(), known[name], ("lamp",))
+        text = export_text(session(), known[name], ("lamp",))
         assert not {KEY, "lamp", "\x1b"} & {part for part in (KEY, "lamp", "\x1b") if part in text}
     with pytest.raises(SessionError, match="export format faulty failed: ZeroDivisionError"):
-        exported(session(), known["faulty"])
+        export_text(session(), known["faulty"])
 
 
 @pytest.mark.usefixtures("site")

@@ -9,7 +9,7 @@ import pytest
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.commands.core.plugin_kinds import STRATEGIES
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.model_client import uncounted, unseen
+from agent_tui.compaction.model_client import ignore_usage, unseen
 from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.strategies.registry import CompactionStrategy, StrategyRequest
@@ -65,7 +65,7 @@ def compacted(
         target_tokens=target,
         is_asked=True,
     )
-    return asyncio.run(planner.outcome(request, strategy, unseen, uncounted))
+    return asyncio.run(planner.outcome(request, strategy, unseen, ignore_usage))
 
 
 @pytest.mark.usefixtures("site")

@@ -14,7 +14,7 @@ from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Carryover, CompactionEntry, Entry
 from agent_tui.sessions.replay.changes import in_force
 from agent_tui.sessions.replay.normalise import ContextMessage
-from agent_tui.sessions.replay.pins import pinned_entries
+from agent_tui.sessions.replay.pins import pins_on
 from agent_tui.tokens import TokenCounter
 from tests.compaction.writer import compact
 
@@ -115,7 +115,7 @@ def assert_newest_stay(
     first = result.first_kept_entry_id
     before = seen(path)
     ids = [item.entry_id for item in before]
-    pinned = {entry.id for entry in pinned_entries(in_force(path)).values()}
+    pinned = {entry.id for entry in pins_on(in_force(path)).values()}
     place = ids.index(first) if first in ids else len(ids)
     stays = [item for at, item in enumerate(before) if at >= place or item.entry_id in pinned]
     assert told([item for item in kept if item.entry_id not in edited_ids]) == told(

@@ -15,7 +15,7 @@ from agent_tui.messages import ToolCall, UserMessage
 from agent_tui.sessions.entries import ContextEditEntry, Entry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import in_force, newest_change, undo_mark
-from agent_tui.sessions.replay.pins import pinned_entries
+from agent_tui.sessions.replay.pins import pins_on
 from agent_tui.tokens import TokenCounter
 from tests.compaction import compacting
 from tests.compaction.compacting import assert_newest_stay, in_place, request_for, seen, size
@@ -72,7 +72,7 @@ def test_what_is_pinned_stays_word_for_word_where_it_was_put_or_behind_the_summa
     def check(case: tuple[tuple[Entry, ...], bytes]) -> None:
         path, more = case
         for _ in range(3):
-            texts = [entry.text for entry in pinned_entries(in_force(path)).values()]
+            texts = [entry.text for entry in pins_on(in_force(path)).values()]
             shown = [item.message.text for item in seen(path)]
             assert all(shown.count(text) >= texts.count(text) for text in texts)
             result = compacted(path, counter)
@@ -122,7 +122,7 @@ def test_a_second_compaction_begins_where_the_first_one_kept(
                     continue
                 assert cut.previous_summary == result.summary
                 kept = [entry.id for entry in live_entries(present)]
-                pinned = {entry.id for entry in pinned_entries(in_force(present)).values()}
+                pinned = {entry.id for entry in pins_on(in_force(present)).values()}
                 stay = [entry_id for entry_id in _messages_kept(cut) if entry_id not in pinned]
                 assert [*cut.summarised_ids, *stay] == kept
 

@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 import pytest
 
 from agent_tui.compaction.draft import make_draft
-from agent_tui.compaction.ledger.pinned import pinned_sentences
+from agent_tui.compaction.ledger.pinned import find_rules
 from agent_tui.compaction.ledger.shell_files import shell_changes
 from agent_tui.compaction.outcome import CompactionResult, child_entries
 from agent_tui.compaction.plan import live_entries
@@ -144,7 +144,7 @@ def _assert_rules_are_kept(path: Sequence[Entry], result: CompactionResult) -> N
         sentence
         for entry in path
         if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage)
-        for sentence in pinned_sentences(entry.message.text)
+        for sentence in find_rules(entry.message.text)
     ]
     if sum(len(sentence) + 3 for sentence in said) <= PINS_CHARS:
         assert all(escape_tags(sentence) in result.summary for sentence in said)

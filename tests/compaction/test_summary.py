@@ -11,7 +11,7 @@ from hypothesis import settings as hypothesis_settings
 
 from agent_tui.compaction.curation.curator import Curator
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.model_client import uncounted
+from agent_tui.compaction.model_client import ignore_usage
 from agent_tui.compaction.outcome import child_entries
 from agent_tui.compaction.strategies.tiered import TieredStrategy
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
@@ -346,7 +346,7 @@ async def test_progress_names_the_phase_and_counts_characters(counter: TokenCoun
     await TieredStrategy(Curator(client, counter, Models()), counter).plan(
         replace(request(work(Talk()).path), wants_summary=True),
         on_progress=lambda phase, chars: seen.append((phase, chars)),
-        on_usage=uncounted,
+        on_usage=ignore_usage,
     )
     assert seen[0] == ("reading the conversation", 0)
     assert seen[-1] == ("choosing what to keep", len(GOOD))

@@ -1,7 +1,7 @@
 import pytest
 
 from agent_tui.compaction.outcome import child_entries
-from agent_tui.compaction.usage import learn_ratio, measure_context
+from agent_tui.compaction.policy import learn_ratio, measure_context
 from agent_tui.messages import ToolCall
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from agent_tui.compaction.curation.curator import Curator
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.model_client import ModelClient, uncounted
+from agent_tui.compaction.model_client import ModelClient, ignore_usage
 from agent_tui.compaction.outcome import CompactionResult
 from agent_tui.compaction.strategies.tiered import TieredStrategy
 from agent_tui.config import CompactionSettings
@@ -25,7 +25,7 @@ from agent_tui.providers.base import (
     ToolCallChunk,
     UsageChunk,
 )
-from agent_tui.providers.retry import Sleep
+from agent_tui.providers.limits import Sleep
 from agent_tui.tokens import TokenCounter
 
 GOOD = """\
@@ -143,7 +143,7 @@ async def compact(
     plan = await TieredStrategy(curator, counter).plan(
         replace(request, settings=settings or request.settings, wants_summary=True),
         on_progress=lambda phase, _chars: told.append(phase),
-        on_usage=uncounted,
+        on_usage=ignore_usage,
     )
     assert plan.summary is not None
     return plan.summary

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.config import LoadedSettings, load_settings
-from agent_tui.key_actions import KEY_ACTIONS, KeyMap, normal_key, written
+from agent_tui.key_actions import KEY_ACTIONS, KeyMap, format_key, normal_key
 
 
 def load(tmp_path: Path, text: str, **environ: str) -> LoadedSettings:
@@ -100,4 +100,4 @@ def test_keys_are_normal_as_terminals_are_read():
     assert normal_key("shift+ctrl+Up", find) == "ctrl+shift+up"
     assert normal_key("ctrl+_", find) == "ctrl+underscore"
     assert normal_key("ctrl++", find) == "ctrl+plus"
-    assert written("ctrl+plus") == "ctrl++"
+    assert format_key("ctrl+plus") == "ctrl++"

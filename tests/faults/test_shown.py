@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
-from agent_tui.providers import retry
+from agent_tui.providers import limits
 from agent_tui.providers.base import ModelRef
 from agent_tui.ui.theme.palette import palette_of
 from tests.faults.conversation import FINE, Conversation
@@ -257,7 +257,7 @@ def red(here: Screen) -> str:
 async def test_on_the_screen_a_cut_reply_stands_once_and_its_wait_is_one_line(
     own_folders: Path, server: OpenAiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retry, "_FIRST_DELAY_S", 0.0)
+    monkeypatch.setattr(limits, "_FIRST_DELAY_S", 0.0)
     cut = Reply(text=BEFORE_BREAK, ending="reset")
     async with screen(*on(server.base_url)) as here:
         server.play(cut, cut, Reply(text=f"{BEFORE_BREAK}blue."))

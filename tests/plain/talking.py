@@ -59,7 +59,7 @@ class Unread:
 class Models:
     """Two models that answer, and no other name."""
 
-    async def found(self) -> tuple[FoundModel, ...]:
+    async def list_models(self) -> tuple[FoundModel, ...]:
         names = ("scripted/one", "scripted/two")
         return tuple(
             FoundModel(ModelRef(name), ModelInfo(name, 8_000, 1_000), via="SOME_KEY")

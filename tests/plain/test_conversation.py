@@ -10,7 +10,7 @@ from agent_tui.file_locks import LockOwner
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
-from agent_tui.sessions.file.lock import SessionStatus
+from agent_tui.sessions.file.writer import SessionStatus
 from agent_tui.sessions.log import SessionLog
 from tests.plain.talking import talk
 from tests.support.compaction_ways import talk as talk_long

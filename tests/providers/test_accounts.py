@@ -279,9 +279,9 @@ async def test_models_of_an_account_are_found_while_somebody_is_signed_in(
     environ = github(server, tmp_path)
     environ["CHATGPT_TOKEN_DIR"] = str(tmp_path / "chatgpt")
     catalog = ModelCatalog(Settings(), environ, server_ports={})
-    assert await catalog.found() == ()
+    assert await catalog.list_models() == ()
     COPILOT.service(environ).keep(TOKEN)
-    found = await catalog.found()
+    found = await catalog.list_models()
     assert {model.ref.provider for model in found} == {"github_copilot"}
     assert {model.via for model in found} == {"GitHub Copilot"}
     assert catalog.resolve("sonnet").provider == "github_copilot"

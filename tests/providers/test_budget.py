@@ -4,9 +4,9 @@ from contextlib import aclosing
 import pytest
 
 from agent_tui.messages import Cost, Usage, UserMessage
-from agent_tui.providers.adapting import AdaptingProvider
+from agent_tui.providers.access import AdaptingProvider
 from agent_tui.providers.base import Chunk, ModelInfo, ModelRef, ModelRequest, UsageChunk
-from agent_tui.providers.budget import Budget, BudgetSpent
+from agent_tui.providers.limits import Budget, BudgetSpent
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 
 MODEL = ModelRef("openai/some")

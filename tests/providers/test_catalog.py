@@ -17,7 +17,7 @@ from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.providers.scripted.demo import DEMO_MODEL, DEMO_WINDOW
 from agent_tui.providers.servers.kinds import PORTS
 from agent_tui.providers.servers.models import GUESSED_WINDOW
-from agent_tui.providers.table import FAMILIES, ModelTable, bundled_table
+from agent_tui.providers.table import FAMILIES, ModelTable, read_bundled_table
 from tests.support.model_servers import models_of
 from tests.support.openai_server import OpenAiServer
 
@@ -59,7 +59,7 @@ def catalog(settings: Settings | None = None, **environ: str) -> ModelCatalog:
 @pytest.fixture(scope="module")
 def bundled() -> ModelTable:
     """The table in litellm's wheel."""
-    return bundled_table()
+    return read_bundled_table()
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_the_cheap_model_is_of_the_same_provider_and_never_the_same() -> None:
 
 
 async def test_found_are_the_models_of_every_key_and_where_it_is() -> None:
-    found = await catalog(GEMINI_API_KEY="x", GROQ_API_KEY="x").found()
+    found = await catalog(GEMINI_API_KEY="x", GROQ_API_KEY="x").list_models()
     assert [(model.ref.name, model.via) for model in found] == [
         ("gemini/gemini-2.5-flash", "GEMINI_API_KEY"),
         ("groq/gpt-5", "GROQ_API_KEY"),
@@ -178,7 +178,7 @@ async def test_found_are_the_newest_first_and_at_the_end_what_few_look_for(
     bundled: ModelTable,
 ) -> None:
     environ = {"OPENAI_API_KEY": "x", "ANTHROPIC_API_KEY": "x"}
-    found = await ModelCatalog(Settings(), environ, table=bundled, server_ports={}).found()
+    found = await ModelCatalog(Settings(), environ, table=bundled, server_ports={}).list_models()
     names = [model.ref.name for model in found]
     aside = [name for name in names if is_aside(name, names) or "-audio" in name]
     assert {"openai/gpt-audio", "openai/ft:gpt-4.1-2025-04-14"} <= set(aside)
@@ -195,7 +195,7 @@ async def test_a_servers_model_that_is_not_there_for_text_is_at_the_end(
     listed = [{"id": name} for name in ("omni-moderation-latest", "dall-e-3", "mine")]
     server.pages.update({"/v1/models": {"data": listed}})
     own = ModelCatalog(Settings(base_url=server.base_url), {}, table=bundled, server_ports={})
-    first, *others = await own.found()
+    first, *others = await own.list_models()
     assert first.ref.model_id == "mine"
     assert len(others) == 2
 
@@ -227,7 +227,7 @@ async def test_models_of_running_servers_are_found_with_their_windows(
     )
     ports = dict.fromkeys(PORTS, server.port)
     running = ModelCatalog(Settings(), {}, table=TABLE, server_ports=ports)
-    found = {(m.via.split(" at ")[0], m.ref.name): m for m in await running.found()}
+    found = {(m.via.split(" at ")[0], m.ref.name): m for m in await running.list_models()}
     windows = {key: model.info.window for key, model in found.items()}
     assert windows == {
         ("Ollama", "openai/qwen3:8b"): 32_768,
@@ -253,12 +253,12 @@ async def test_a_server_of_ones_own_is_asked_for_its_window(server: OpenAiServer
     assert ref == ModelRef("openai/mine", server.base_url, "MINE")
     assert (await own.learn(ModelRef("mine", server.base_url, "MINE"))).window == 10_000
     assert server.requests[0].headers["authorization"] == "Bearer the-key"
-    assert [model.ref for model in await own.found()] == [ref]
+    assert [model.ref for model in await own.list_models()] == [ref]
 
 
 async def test_nobody_at_home_is_no_model_and_says_what_to_do() -> None:
     ports = {"Ollama": 1, "LM Studio": 1, "llama.cpp": 1, "vLLM": 1}
-    assert await ModelCatalog(Settings(), {}, table=TABLE, server_ports=ports).found() == ()
+    assert await ModelCatalog(Settings(), {}, table=TABLE, server_ports=ports).list_models() == ()
     assert models_of("http://127.0.0.1:1/v1") == ()
     with pytest.raises(ConfigError, match="/model"):
         catalog(Settings(base_url="http://127.0.0.1:1/v1")).default_model()
@@ -277,7 +277,7 @@ async def test_a_server_that_is_something_else_is_not_a_model_server(
     paths = ("/api/tags", "/api/v0/models", "/props", "/v1/models")
     server.pages.update(dict.fromkeys(paths, answer))
     ports = dict.fromkeys(PORTS, server.port)
-    found = await ModelCatalog(Settings(), {}, table=TABLE, server_ports=ports).found()
+    found = await ModelCatalog(Settings(), {}, table=TABLE, server_ports=ports).list_models()
     assert found == ()
 
 

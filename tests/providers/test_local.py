@@ -73,7 +73,7 @@ async def test_two_requests_at_once_share_one_server(
 async def test_what_the_server_says_of_itself_is_told(
     local: LocalProvider,
 ) -> None:
-    served = await local.served("small")
+    served = await local.start_server("small")
     assert (served.window, served.trained_window, served.knows_tools) == (WINDOW, 8_192, False)
 
 
@@ -89,7 +89,7 @@ async def test_the_window_asked_for_is_never_larger_than_the_trained_one(
     host: ProviderHost, tmp_path: Path, model: FakeModel, settings: LocalSettings, context: int
 ) -> None:
     provider = local_provider(host, tmp_path / "log", model, settings=settings)
-    await provider.served("small")
+    await provider.start_server("small")
     await provider.aclose()
     assert DEFAULT_WINDOW > 8_192
     assert model.starts[0]["order"]["context"] == context
@@ -100,7 +100,7 @@ async def test_threads_and_gpu_layers_come_from_the_settings(
 ) -> None:
     settings = LocalSettings(threads=3, gpu_layers=7)
     provider = local_provider(host, tmp_path / "log", model, settings=settings)
-    await provider.served("small")
+    await provider.start_server("small")
     await provider.aclose()
     order = model.starts[0]["order"]
     assert (order["threads"], order["gpu_layers"], order["alias"]) == (3, 7, "small")
@@ -117,7 +117,7 @@ async def test_no_key_is_in_the_environment_of_a_server(
         KEY_VARIABLE: LOCAL_KEY,
     }
     provider = local_provider(host, tmp_path / "log", model, environ=environ)
-    await provider.served("small")
+    await provider.start_server("small")
     await provider.aclose()
     seen = model.starts[0]["environ"]
     assert seen["LANG"] == "C.UTF-8"
@@ -153,7 +153,7 @@ async def test_a_model_whose_file_is_gone_names_the_file(
 async def test_another_model_takes_the_place_of_an_idle_one(
     local: LocalProvider, model: FakeModel, other: FakeModel
 ) -> None:
-    url = (await local.served("small")).url
+    url = (await local.start_server("small")).url
     assert text_of(await collect(local, ask("other"))) == "other says hello"
     await until(lambda: is_gone(model.pids[0]) and is_refused(url))
     assert list(local.servers.pids) == other.pids
@@ -270,7 +270,7 @@ async def test_a_server_that_cannot_be_started_is_an_error_of_the_model(
     monkeypatch.setattr(asyncio, "create_subprocess_exec", no_process)
     provider = local_provider(host, tmp_path / "log", model)
     with pytest.raises(ProviderError, match="Cannot start the server of local/small"):
-        await provider.served("small")
+        await provider.start_server("small")
     await provider.aclose()
 
 
@@ -280,6 +280,6 @@ async def test_a_failed_load_is_tried_again_with_the_next_request(
     mended = FakeModel(tmp_path, "mended", "refused", "ready")
     provider = local_provider(host, tmp_path / "log", mended)
     await failing(provider, ask("mended"))
-    served = await provider.served("mended")
+    served = await provider.start_server("mended")
     assert isinstance(served, ServedLocal)
     await provider.aclose()

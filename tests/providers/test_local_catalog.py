@@ -102,7 +102,7 @@ def test_a_model_whose_file_is_gone_is_refused_and_not_offered(library: Library)
 async def test_a_model_of_this_machine_is_found_first_with_size_and_state(
     library: Library,
 ) -> None:
-    found = await catalog(library, ANTHROPIC_API_KEY="x").found()
+    found = await catalog(library, ANTHROPIC_API_KEY="x").list_models()
     assert [(m.ref.name, m.via, m.state) for m in found] == [
         ("local/coder", "this machine", "ready"),
         ("local/smollm2", "this machine", "ready"),

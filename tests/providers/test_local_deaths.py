@@ -29,7 +29,7 @@ from tests.providers.local_rig import FakeModel, local_provider
 async def main():
     folder, load = Path(sys.argv[1]), sys.argv[2]
     provider = local_provider(None, folder / "log", FakeModel(folder, "small", load))
-    served = await provider.served("small")
+    served = await provider.start_server("small")
     print(served.url, flush=True)
     await asyncio.sleep(600)
 
@@ -57,7 +57,7 @@ async def local(
 async def test_a_server_killed_while_idle_is_replaced_without_a_word(
     local: LocalProvider, model: FakeModel, number: signal.Signals
 ) -> None:
-    await local.served("small")
+    await local.start_server("small")
     os.kill(model.pids[0], number)
     assert text_of(await collect(local, ask("small"))) == "small says hello"
     assert len(model.starts) == 2
@@ -141,7 +141,7 @@ async def test_a_cancelled_request_leaves_the_load_to_the_next_one(
 async def test_closing_during_a_load_leaves_no_process(host: ProviderHost, tmp_path: Path) -> None:
     slow = FakeModel(tmp_path, "slow", "hold")
     provider = local_provider(host, tmp_path / "log", slow)
-    request = asyncio.create_task(provider.served("slow"))
+    request = asyncio.create_task(provider.start_server("slow"))
     await until(lambda: len(slow.starts) == 1)
     await provider.aclose()
     assert is_gone(slow.pids[0])
@@ -153,7 +153,7 @@ async def test_closing_during_a_load_leaves_no_process(host: ProviderHost, tmp_p
 async def test_closing_leaves_no_process_and_no_port(
     local: LocalProvider, model: FakeModel
 ) -> None:
-    url = (await local.served("small")).url
+    url = (await local.start_server("small")).url
     assert not is_refused(url)
     await local.aclose()
     assert is_gone(model.pids[0])
@@ -199,5 +199,5 @@ async def test_a_server_whose_program_was_killed_during_the_load_ends(
 
 
 async def test_the_terminal_does_not_reach_a_server(local: LocalProvider, model: FakeModel) -> None:
-    await local.served("small")
+    await local.start_server("small")
     assert os.getsid(model.pids[0]) == model.pids[0] != os.getsid(0)

@@ -65,7 +65,7 @@ async def main():
     shelf = Shelf(LocalModel(name="tiny", path=path, size_bytes=1))
     servers = LocalServers(shelf, LocalSettings(context=512), log_path, LOCAL_KEY)
     provider = LocalProvider(None, servers)
-    print((await provider.served("tiny")).url, flush=True)
+    print((await provider.start_server("tiny")).url, flush=True)
     await asyncio.sleep(600)
 
 asyncio.run(main())
@@ -129,7 +129,7 @@ async def test_it_answers_and_counts_its_tokens(local: LocalProvider) -> None:
 
 
 async def test_the_window_is_read_back_from_the_server(local: LocalProvider) -> None:
-    served = await local.served("tiny")
+    served = await local.start_server("tiny")
     assert (served.window, served.trained_window) == (WINDOW, 8_192)
     assert (served.knows_tools, served.has_template) == (False, True)
 
@@ -180,7 +180,7 @@ async def test_what_was_read_ahead_is_not_read_again(local: LocalProvider) -> No
 
 
 async def test_a_request_that_is_cancelled_is_not_read_to_its_end(local: LocalProvider) -> None:
-    await local.served("tiny")
+    await local.start_server("tiny")
     (server,) = (psutil.Process(pid) for pid in local.servers.pids)
     idle_cpu_s = server.cpu_times().user
     long_request = ask("Hello", system=f"{MARKER}. {RULES} {RULES}", limit=1)
@@ -195,7 +195,7 @@ async def test_a_request_that_is_cancelled_is_not_read_to_its_end(local: LocalPr
 
 
 async def test_it_listens_on_this_machine_only(local: LocalProvider) -> None:
-    url = (await local.served("tiny")).url
+    url = (await local.start_server("tiny")).url
     (pid,) = local.servers.pids
     listening = [
         connection.laddr
@@ -223,7 +223,7 @@ async def test_it_listens_on_this_machine_only(local: LocalProvider) -> None:
 async def test_nothing_is_told_without_the_key(
     local: LocalProvider, method: str, path: str, key: str
 ) -> None:
-    netloc = urlsplit((await local.served("tiny")).url).netloc
+    netloc = urlsplit((await local.start_server("tiny")).url).netloc
     status, origin = await asyncio.to_thread(_answer_to, netloc, method, path, key)
     assert status == 401
     assert origin in (None, "")
@@ -249,7 +249,7 @@ async def test_the_log_holds_no_prompt_and_no_key(local: LocalProvider, log_path
 
 
 async def test_the_key_is_not_in_the_command_line(local: LocalProvider) -> None:
-    await local.served("tiny")
+    await local.start_server("tiny")
     (pid,) = local.servers.pids
     process = psutil.Process(pid)
     assert LOCAL_KEY not in " ".join(process.cmdline())
@@ -257,7 +257,7 @@ async def test_the_key_is_not_in_the_command_line(local: LocalProvider) -> None:
 
 
 async def test_killed_while_idle_it_is_replaced(local: LocalProvider) -> None:
-    await local.served("tiny")
+    await local.start_server("tiny")
     (pid,) = local.servers.pids
     os.kill(pid, signal.SIGKILL)
     assert isinstance((await collect(local, ask("Hello")))[-1], FinishChunk)
@@ -281,7 +281,7 @@ async def test_closing_leaves_no_process_and_no_port(
     real_model_file: Path, host: ProviderHost, tmp_path: Path
 ) -> None:
     provider = provider_of(real_model_file, host, tmp_path / "log")
-    url = (await provider.served("tiny")).url
+    url = (await provider.start_server("tiny")).url
     (pid,) = provider.servers.pids
     await provider.aclose()
     assert is_gone(pid)
@@ -372,7 +372,7 @@ async def test_a_file_that_cannot_be_loaded_is_one_clear_error(
     path.write_bytes(damage(real_model_file.read_bytes()))
     provider = provider_of(path, host, tmp_path / "log")
     with pytest.raises(ProviderError) as raised:
-        await provider.served("tiny")
+        await provider.start_server("tiny")
     path.unlink()
     assert not raised.value.is_retryable
     assert words in raised.value.message

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_tui.providers.catalog import is_aside, newest_first, undated_name, version_of
+from agent_tui.providers.catalog import is_aside, newest_first, version_of, without_date
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_the_newest_comes_first_and_the_plain_name_before_its_variants():
 
 def test_a_snapshot_is_aside_only_beside_the_model_that_it_is_of():
     dated, plain = "openai/gpt-5.5-2026-04-23", "openai/gpt-5.5"
-    assert undated_name(dated) == plain
+    assert without_date(dated) == plain
     assert is_aside(dated, {dated, plain})
     assert not is_aside(plain, {dated, plain})
     assert not is_aside(dated, {dated}), "nothing else is there of it"

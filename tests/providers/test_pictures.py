@@ -11,7 +11,7 @@ from agent_tui.messages import (
     ToolSpec,
     UserMessage,
 )
-from agent_tui.providers.adapting import AdaptingProvider
+from agent_tui.providers.access import AdaptingProvider
 from agent_tui.providers.base import (
     Chunk,
     FaultKind,

@@ -44,7 +44,7 @@ async def play(
     async with aclosing(host.stream(request)) as chunks:
         async for chunk in chunks:
             reply.add(chunk)
-    return reply.finished().message
+    return reply.build().message
 
 
 async def next_body(

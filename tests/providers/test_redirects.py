@@ -6,7 +6,7 @@ import pytest
 
 from agent_tui.providers.base import FinishChunk
 from agent_tui.providers.host import ProviderHost
-from agent_tui.providers.retry import most_retries
+from agent_tui.providers.limits import most_retries
 from tests.providers.requests import collect, failing, request_at, text_of
 from tests.support.loopback import LoopbackServer, QuietHandler
 from tests.support.openai_server import Failure, OpenAiServer, Reply

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from agent_tui.providers.base import FaultKind, ProviderError
-from agent_tui.providers.retry import MAX_RETRIES, most_retries, retry_delay_s
+from agent_tui.providers.limits import MAX_RETRIES, most_retries, retry_delay_s
 
 
 def test_delays_double_up_to_a_minute_and_end_after_some_five() -> None:

@@ -49,7 +49,7 @@ async def test_no_server_holds_whoever_looks(answer: Answering | None) -> None:
             server_ports=dict.fromkeys(PORTS, port),
             patience_s=IMPATIENCE_S,
         )
-        assert await patient.found() == ()
+        assert await patient.list_models() == ()
 
 
 LISTING = json.dumps({"data": [{"id": "stolen"}]}).encode()

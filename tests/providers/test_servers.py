@@ -44,7 +44,7 @@ def find(server: OpenAiServer, kind: str) -> RunningServer:
 
 
 def infos(server: RunningServer) -> dict[str, ModelInfo]:
-    return {model.ref.model_id: model.info for model in server.found_models()}
+    return {model.ref.model_id: model.info for model in server.list_models()}
 
 
 def catalog(settings: Settings | None = None, **environ: str) -> ModelCatalog:
@@ -66,7 +66,7 @@ def test_llama_cpp_tells_its_window_and_whether_its_template_takes_tools(
 ) -> None:
     server.pages.update(LLAMA_CPP)
     found = find(server, "llama.cpp")
-    (model,) = found.found_models()
+    (model,) = found.list_models()
     assert model.ref == ModelRef("openai//models/small.gguf", server.base_url)
     assert (model.state, model.via) == ("loaded", f"llama.cpp at 127.0.0.1:{server.port}")
     assert (model.info.window, model.info.max_output) == (8_192, 2_048)
@@ -113,7 +113,7 @@ def test_a_llama_cpp_with_several_models_tells_of_those_that_are_loaded(
 def test_ollama_tells_states_sizes_and_what_its_models_can_do(server: OpenAiServer) -> None:
     server.pages.update(OLLAMA)
     found = find(server, "Ollama")
-    loaded, idle = found.found_models()
+    loaded, idle = found.list_models()
     assert [loaded.state, idle.state] == ["loaded", "not loaded"]
     assert [loaded.size_bytes, idle.size_bytes] == [5_225_388_164, 637_700_138]
     assert (loaded.info.window, loaded.info.source) == (32_768, "server")
@@ -165,7 +165,7 @@ def test_lm_studio_tells_states_and_which_models_were_trained_for_tools(
 ) -> None:
     server.pages.update(pages)
     found = find(server, "LM Studio")
-    loaded, idle = found.found_models()
+    loaded, idle = found.list_models()
     assert [loaded.ref.name, idle.ref.name] == ["openai/openai/gpt-oss-20b", "openai/gemma-3-4b"]
     assert [loaded.state, idle.state] == ["loaded", "not loaded"]
     assert loaded.info.window == (8_000 if pages is LM_STUDIO else 16_000)
@@ -177,7 +177,7 @@ def test_lm_studio_tells_states_and_which_models_were_trained_for_tools(
 
 def test_vllm_tells_its_window(server: OpenAiServer) -> None:
     server.pages.update(VLLM)
-    (model,) = find(server, "vLLM").found_models()
+    (model,) = find(server, "vLLM").list_models()
     assert (model.info.window, model.info.source, model.state) == (65_536, "server", "ready")
     assert model.info.takes_schema
 
@@ -202,7 +202,7 @@ def test_a_server_at_an_address_of_its_own_is_known_too_and_gets_its_key(
     found = server_at(server.base_url, "the-key", "MINE", patience_s=PATIENCE_S)
     assert found is not None
     assert (found.title, found.models) == (kind, find(server, kind).models)
-    assert {model.ref.api_key_env for model in found.found_models()} == {"MINE"}
+    assert {model.ref.api_key_env for model in found.list_models()} == {"MINE"}
     keys = {request.headers.get("authorization") for request in server.requests}
     assert keys == {"Bearer the-key", None}  # None: those of `find`
 
@@ -211,7 +211,7 @@ def test_an_unknown_server_that_tells_no_window_gets_a_guess(server: OpenAiServe
     server.pages["/v1/models"] = {"data": [{"id": "mine"}]}
     found = server_at(server.base_url, patience_s=PATIENCE_S)
     assert found is not None
-    (model,) = found.found_models()
+    (model,) = found.list_models()
     assert (model.info.window, model.info.source) == (GUESSED_WINDOW, "guess")
     assert model.via == f"server at 127.0.0.1:{server.port}"
 
@@ -271,7 +271,7 @@ async def test_the_same_name_at_two_servers_stays_two_models(server: OpenAiServe
             server_ports={"Ollama": 1},
             patience_s=PATIENCE_S,
         )
-        found = [m for m in await both.found() if m.ref.model_id == "qwen3:8b"]
+        found = [m for m in await both.list_models() if m.ref.model_id == "qwen3:8b"]
         assert {m.ref for m in found} == {
             ModelRef("openai/qwen3:8b", server.base_url),
             ModelRef("openai/qwen3:8b", second.base_url, "KEY"),
@@ -288,7 +288,7 @@ async def test_a_server_of_the_settings_is_not_listed_twice(server: OpenAiServer
     twice = ModelCatalog(
         settings, {}, table=ModelTable({}), server_ports=ports, patience_s=PATIENCE_S
     )
-    assert [model.ref.base_url for model in await twice.found()] == [settings.base_url]
+    assert [model.ref.base_url for model in await twice.list_models()] == [settings.base_url]
 
 
 def test_the_model_of_the_settings_is_looked_for_at_running_servers(
@@ -342,10 +342,10 @@ async def test_a_server_is_found_at_what_was_typed_and_listed_from_then_on(
 ) -> None:
     server.pages.update(VLLM)
     models = catalog()
-    assert [model for model in await models.found() if model.ref.base_url] == []
+    assert [model for model in await models.list_models() if model.ref.base_url] == []
     found = await models.find_at(typed.format(server.port))
     assert {model.ref.base_url for model in found} == {server.base_url}
-    assert set(found) <= set(await models.found())
+    assert set(found) <= set(await models.list_models())
 
 
 async def test_a_server_without_v1_is_found_by_its_address(server: OpenAiServer) -> None:

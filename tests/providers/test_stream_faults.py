@@ -52,8 +52,8 @@ async def ask(host: ProviderHost, base_url: str, name: str) -> Outcome:
                 restarts += isinstance(chunk, RestartChunk)
                 builder.add(chunk)
     except ProviderError as error:
-        return Outcome(builder.interrupted("error"), restarts, error)
-    return Outcome(builder.finished().message, restarts, None)
+        return Outcome(builder.build_interrupted("error"), restarts, error)
+    return Outcome(builder.build().message, restarts, None)
 
 
 async def play(

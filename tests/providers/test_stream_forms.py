@@ -47,14 +47,14 @@ async def test_a_stream_in_this_form_comes_out_right(
     except ProviderError as caught:
         error = caught
     if error is None:
-        reply = builder.finished()
+        reply = builder.build()
         message, was_filtered = reply.message, reply.was_filtered
         assert not reply.broken_calls
         assert [(c.name, c.arguments) for c in message.tool_calls] == list(form.calls)
         assert len({call.id for call in message.tool_calls}) == len(form.calls)
         assert message.stop_reason == form.stop
     else:
-        message = builder.interrupted("error")
+        message = builder.build_interrupted("error")
         assert form.said in error.message
         assert "litellm" not in error.message
     assert (error.kind if error else "") == form.kind

@@ -43,7 +43,7 @@ class Task:
         async with aclosing(self._host.stream(request)) as chunks:
             async for chunk in chunks:
                 builder.add(chunk)
-        reply = builder.finished().message
+        reply = builder.build().message
         (call,) = reply.tool_calls
         self._ids.add(call.id)
         result = ToolResultMessage(

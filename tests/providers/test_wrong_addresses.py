@@ -13,7 +13,7 @@ import pytest_asyncio
 from agent_tui.headless.printer import ExitCode, print_turn
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.host import ProviderHost
-from agent_tui.providers.retry import MAX_RETRIES, most_retries
+from agent_tui.providers.limits import MAX_RETRIES, most_retries
 from tests.faults.conversation import Waits
 from tests.providers.protocols import EVENTS, TOKENS, Protocol, in_each_protocol, stream_of
 from tests.providers.requests import failing, request_at

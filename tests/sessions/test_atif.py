@@ -21,7 +21,7 @@ from agent_tui.messages import (
 )
 from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, Entry, Header
 from agent_tui.sessions.export.atif import to_atif
-from agent_tui.sessions.export.formats import ATIF, exported
+from agent_tui.sessions.export.formats import ATIF, export_text
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.notes import AgentRun, run_entry
 from tests.support.session_values import chain, conversation, entry, header, reply, result, user
@@ -174,4 +174,4 @@ def test_a_session_without_words_is_a_trajectory_too() -> None:
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_recorded_sessions_keep_the_rules(example: Path) -> None:
     with SessionLog.open(example, read_only=True) as log:
-        check(json.loads(exported(log, ATIF)))
+        check(json.loads(export_text(log, ATIF)))

@@ -14,7 +14,7 @@ from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.context import (
     OMITTED_RESULT_TEXT,
     build_context,
-    extended_context,
+    extend_context,
     wrap_summary,
 )
 from agent_tui.sessions.entries import (
@@ -256,7 +256,7 @@ def test_a_context_that_is_gone_on_with_is_the_one_that_is_built(
     path: tuple[Entry, ...], count: int
 ) -> None:
     before = path[:count]
-    extended = extended_context(build_context(before), before, path)
+    extended = extend_context(build_context(before), before, path)
     assert extended is None or extended == build_context(path)
 
 
@@ -272,7 +272,7 @@ def test_a_step_of_a_long_conversation_reads_nothing_but_its_end() -> None:
     path = steps(5)
     for count in range(3, len(path)):
         known = build_context(path[:count])
-        extended = extended_context(known, path[:count], path[: count + 1])
+        extended = extend_context(known, path[:count], path[: count + 1])
         assert extended == build_context(path[: count + 1])
 
 
@@ -286,7 +286,7 @@ def test_what_a_command_is_found_to_have_changed_is_in_a_context_that_is_gone_on
     known = build_context(before)
     log.append(changes_entry(before[6].id, FileTouches(edited=("/w/a.py",))))
     after = log.path_entries()
-    extended = extended_context(known, before, after)
+    extended = extend_context(known, before, after)
     assert extended is not None
     assert extended == build_context(after)
     results = [item.message for item in extended.messages if item.entry_id == before[6].id]
@@ -302,17 +302,17 @@ def test_a_result_that_comes_late_is_put_in_its_place() -> None:
     talk.tool("bash", {"command": "true"})
     before = talk.path
     talk.result(call, "here at last")
-    assert extended_context(build_context(before), before, talk.path) is None
+    assert extend_context(build_context(before), before, talk.path) is None
 
 
 def test_another_branch_and_another_change_are_built_anew() -> None:
     path = steps(3)
     known = build_context(path[:5])
-    assert extended_context(known, path[:5], steps(3)) is None
-    assert extended_context(known, path[:5], path[:4]) is None
+    assert extend_context(known, path[:5], steps(3)) is None
+    assert extend_context(known, path[:5], path[:4]) is None
     changed = (*path[:5], edit(path[2].id, None))
-    assert extended_context(known, path[:5], changed) is None
-    assert extended_context(build_context(changed), changed, (*changed, path[5])) is None
+    assert extend_context(known, path[:5], changed) is None
+    assert extend_context(build_context(changed), changed, (*changed, path[5])) is None
 
 
 @settings(max_examples=100)

@@ -25,7 +25,7 @@ from agent_tui.sessions.export.document import document_of
 from agent_tui.sessions.export.formats import (
     HTML,
     MARKDOWN,
-    exported,
+    export_text,
     to_html,
     to_jsonl,
     to_markdown,
@@ -253,12 +253,12 @@ def test_other_branches_are_mentioned_but_not_shown() -> None:
     log = SessionLog.create(None, header())
     log.append_many(conversation())
     first = log.entries[0].id
-    assert "Not shown" not in exported(log, MARKDOWN)
+    assert "Not shown" not in export_text(log, MARKDOWN)
     for text in ("other way", "third way"):
         log.branch_to(first)
         log.append(entry(user(text)))
     for form in (MARKDOWN, HTML):
-        text = exported(log, form)
+        text = export_text(log, form)
         assert "Not shown: 2 other branches with 7 messages" in text
         assert "other way" not in text
         assert "third way" in text

@@ -24,7 +24,7 @@ from agent_tui.sessions.entries import (
     ModelChangeEntry,
     SessionInfoEntry,
 )
-from agent_tui.sessions.file.lock import session_status
+from agent_tui.sessions.file.writer import session_status
 from agent_tui.sessions.lineage.joined import fork_session, labels_of, path_to
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.notes import was_copied

@@ -4,7 +4,7 @@ from agent_tui.messages import Job, TextContent, ToolDetails, ToolResultMessage,
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CustomMessageEntry, Header, MessageEntry
 from agent_tui.sessions.export.document import document_of
-from agent_tui.sessions.replay.notes import JOBS_ENDED, ended_entry, jobs_in, known_jobs
+from agent_tui.sessions.replay.notes import JOBS_ENDED, end_of_jobs_entry, jobs_in, jobs_on
 
 SERVER = Job(id="1", command="npm\n  run dev", since=1_700_000_000_000)
 BUILD = Job(id="2", command="make", since=1_700_000_001_000)
@@ -25,13 +25,15 @@ def ended(job: Job, how: str) -> Job:
 def test_the_newest_word_of_each_job_counts():
     over = ended(BUILD, "exit code 0 after 3 s")
     path = (result(SERVER), result(BUILD), result(SERVER, over))
-    assert known_jobs(path, {}) == {"1": SERVER, "2": over}
-    assert known_jobs((), {"1": SERVER}) == {"1": SERVER}
-    assert known_jobs((ended_entry([over]),), {"2": BUILD}) == {"2": over}
+    assert jobs_on(path, {}) == {"1": SERVER, "2": over}
+    assert jobs_on((), {"1": SERVER}) == {"1": SERVER}
+    assert jobs_on((end_of_jobs_entry([over]),), {"2": BUILD}) == {"2": over}
 
 
 def test_an_end_is_told_to_the_model_in_a_line_for_each_job():
-    entry = ended_entry([ended(SERVER, "stopped after 4 s"), ended(BUILD, "exit code 2 after 1 s")])
+    entry = end_of_jobs_entry(
+        [ended(SERVER, "stopped after 4 s"), ended(BUILD, "exit code 2 after 1 s")]
+    )
     (sent,) = build_context([entry.model_copy(update={"id": "b"})]).messages
     assert isinstance(sent.message, UserMessage)
     assert sent.message.text == (
@@ -41,7 +43,7 @@ def test_an_end_is_told_to_the_model_in_a_line_for_each_job():
 
 
 def test_an_export_has_the_end_as_a_note():
-    entry = ended_entry([ended(BUILD, "exit code 0 after 1 s")])
+    entry = end_of_jobs_entry([ended(BUILD, "exit code 0 after 1 s")])
     (block,) = document_of(Header(), [entry]).blocks
     assert (block.kind, block.title, block.text) == ("summary", "Note", entry.text)
 

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.sessions.lineage.rows import MOST_GUIDES, lineage_rows
+from agent_tui.sessions.listing import MOST_GUIDES, lineage_rows
 from tests.support.session_files import NEWEST, summary
 
 

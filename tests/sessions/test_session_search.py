@@ -212,12 +212,12 @@ def test_colours_of_a_terminal_do_not_hide_a_word(store: SessionStore, either) -
 
 def test_new_sessions_and_new_lines_are_added(store: SessionStore) -> None:
     path = write_session(store, user("first"), age_s=9)
-    assert store.unsearched() == 1
+    assert store.count_unsearched() == 1
     store.update_search()
-    assert store.unsearched() == 0
+    assert store.count_unsearched() == 0
     append_to(path, reply("laterword"), age_s=5)
     write_session(store, user("second"), age_s=1)
-    assert store.unsearched() == 2
+    assert store.count_unsearched() == 2
     assert titles(store, "laterword") == []
     steps: list[tuple[int, int]] = []
     assert store.update_search(lambda done, total: steps.append((done, total))) == 0
@@ -283,7 +283,7 @@ def test_it_can_be_stopped_and_goes_on_later(
         write_session(store, *texts, age_s=number)
     answers = iter([False] * 12)
     left = store.update_search(is_cancelled=lambda: next(answers, True))
-    assert left == store.unsearched() == 2
+    assert left == store.count_unsearched() == 2
     assert titles(store, "s0w19") != []
     assert titles(store, "s1w0") != [], "the part of it that was read"
     assert titles(store, "s2w0") == []
@@ -318,7 +318,7 @@ def test_the_index_may_be_lost_broken_or_locked(store: SessionStore, damage: str
             database.execute("BEGIN EXCLUSIVE")
     try:
         store.search("still")
-        store.unsearched()
+        store.count_unsearched()
         store.update_search()
     finally:
         if database is not None:
@@ -343,7 +343,7 @@ def test_without_fts5_nothing_is_found_and_all_is_left(
     schema = [line.replace("fts5", "no_such_module") for line in word_index._SCHEMA]
     monkeypatch.setattr(word_index, "_SCHEMA", schema)
     write_session(store, user("needle"))
-    assert store.update_search() == store.unsearched() == 1
+    assert store.update_search() == store.count_unsearched() == 1
     assert titles(store, "needle") == []
 
 
@@ -432,7 +432,7 @@ def test_rows_of_files_that_are_gone_do_not_pile_up(
 def test_two_that_index_at_once_add_nothing_twice(store: SessionStore) -> None:
     for number in range(5):
         write_session(store, user(f"word{number}"), age_s=number)
-    files = store._listed()
+    files = store._list_files()
     with (
         closing(word_index.WordIndex(store.root / "search.sqlite")) as one,
         closing(word_index.WordIndex(store.root / "search.sqlite")) as other,

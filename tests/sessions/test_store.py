@@ -103,27 +103,27 @@ def test_a_person_left_last_what_no_script_and_no_tour_made(store: SessionStore)
         store.note_left(path, HERE)
         age(path.parent / ".left", age_s)
 
-    assert store.left_last(HERE) is None
+    assert store.find_left_last(HERE) is None
     older, newer = add(store, "older", age_s=40), add(store, "newer", age_s=30)
     script = add(store, "script", age_s=20, origin="print")
     add(store, "tour", cwd=Path("/scratch"), launch_cwd=str(HERE), age_s=10, origin="tour")
-    assert store.left_last(HERE) == newer
+    assert store.find_left_last(HERE) == newer
     leave(older)
-    assert store.left_last(HERE) == older
-    assert store.left_last(ELSEWHERE) is None
+    assert store.find_left_last(HERE) == older
+    assert store.find_left_last(ELSEWHERE) is None
     assert store.list(HERE)[0].first_prompt == "tour"
     leave(script)  # the person was in it
-    assert store.left_last(HERE) == script
+    assert store.find_left_last(HERE) == script
     leave(older, age_s=35)  # another was written since, by a program that was killed
-    assert store.left_last(HERE) == newer
+    assert store.find_left_last(HERE) == newer
     leave(script)
     store.delete(script)
-    assert store.left_last(HERE) == newer
+    assert store.find_left_last(HERE) == newer
 
 
 def test_only_scripts_leave_nothing_to_a_person(store: SessionStore) -> None:
     add(store, "script", origin="print")
-    assert store.left_last(HERE) is None
+    assert store.find_left_last(HERE) is None
     assert store.list()[0].origin == "print"
     assert store.list()[0].origin == "print"  # from the index
 

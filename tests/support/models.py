@@ -44,7 +44,7 @@ class ListedModels:
     def cheap_model(self, ref: ModelRef) -> ModelRef | None:
         return None
 
-    async def found(self) -> tuple[FoundModel, ...]:
+    async def list_models(self) -> tuple[FoundModel, ...]:
         if self._nothing:
             return ()
         return (

@@ -26,10 +26,10 @@ from agent_tui.config import (
 from agent_tui.events import AgentEvent
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust, TrustFile
-from agent_tui.providers.adapting import AdaptingProvider
+from agent_tui.providers.access import AdaptingProvider
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.host import ProviderHost
-from agent_tui.providers.retry import Sleep
+from agent_tui.providers.limits import Sleep
 from agent_tui.providers.scripted.provider import Reply, Script, ScriptedProvider
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.importers.builder import ImportFormat

@@ -30,7 +30,7 @@ TASK = (
 MODEL = ModelRef("scripted/replay")
 
 _READS = (
-    ("I start with the log and the file below it.", ("log.py", "file/writer.py", "file/lock.py")),
+    ("I start with the log and the file below it.", ("log.py", "file/writer.py")),
     ("Who opens a log?", ("store.py", "file/disk.py", "file/chunks.py", "file/status.py")),
     ("The entries and how they are written.", ("entries.py", "format/codec.py")),
     ("What happens to a damaged line.", ("format/parse.py", "format/repair.py")),
@@ -62,7 +62,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.sessions.file.lock import SessionInUseError
+from agent_tui.sessions.file.writer import SessionInUseError
 from agent_tui.sessions.log import SessionLog
 
 

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from textual.css.stylesheet import Stylesheet
 
-from agent_tui.key_actions import KeyMap, put_in_force
+from agent_tui.key_actions import KeyMap, use_keys
 from tests.support.leaping_clock import leaping_time
 
 
@@ -36,4 +36,4 @@ def styles_are_parsed_once() -> Generator[None]:
 def usual_keys() -> Generator[None]:
     """Keys that a test chose are its own."""
     yield
-    put_in_force(KeyMap())
+    use_keys(KeyMap())

@@ -684,7 +684,7 @@ KEYS = (
 class ServedModels(ListedModels):
     """A server with many models, one of them loaded, and a model of this machine."""
 
-    async def found(self) -> tuple[FoundModel, ...]:
+    async def list_models(self) -> tuple[FoundModel, ...]:
         names = ("qwen3-coder:30b", "gpt-oss:20b", "llama3.2:3b", "gemma3:4b", "phi4:14b")
         served = tuple(
             FoundModel(

@@ -1,6 +1,6 @@
 """A compaction in the chat: the same words when it happens and when the log is read again."""
 
-from agent_tui.agent.compaction.compactor import finished_event
+from agent_tui.agent.compaction.compactor import outcome_event
 from agent_tui.compaction.outcome import Outcome
 from agent_tui.events import CompactionFinished
 from agent_tui.sessions.entries import (
@@ -43,7 +43,7 @@ def test_what_a_strategy_did_stands_in_the_line_live_and_from_the_log():
     counts = {"tool_results": 1_200, "user_messages": 0, "protected": 5, "before": 9, "after": 3}
     edit = ContextEditEntry(target_id="1", replacement="short", tier=3, batch="b")
     outcome = Outcome("hybrid", 90, 30, (edit,), statistics=counts, note="One was cut.")
-    block = compaction_block(finished_event("e1", "manual", outcome, 9_000))
+    block = compaction_block(outcome_event("e1", "manual", outcome, 9_000))
     entries = outcome.entries("manual", 9_000)
     assert blocks_of(entries) == [block]
     report = report_of(entries[-1])

@@ -34,7 +34,7 @@ class SlowModels(ListedModels):
         self.may_answer = asyncio.Event()
         self._answers = [*answers]
 
-    async def found(self) -> tuple[FoundModel, ...]:
+    async def list_models(self) -> tuple[FoundModel, ...]:
         await self.may_answer.wait()
         return self._answers.pop(0)
 

@@ -8,7 +8,7 @@ from textual.binding import Binding
 from textual.widgets import TextArea
 
 from agent_tui.events import ApprovalRequest
-from agent_tui.key_actions import KEY_ACTIONS, KeyMap, written
+from agent_tui.key_actions import KEY_ACTIONS, KeyMap, format_key
 from agent_tui.ui.approval.panel import answers_to
 from agent_tui.ui.key_guide import key_guide
 from agent_tui.ui.keys import APP_BINDINGS, AREA_BINDINGS
@@ -22,7 +22,7 @@ TOLD_KEYS = {word.strip(",;") for word in TOLD.split()}
 
 
 def known_keys() -> set[str]:
-    return {written(key) for action in KEY_ACTIONS.values() for key in action.keys} - {"super+z"}
+    return {format_key(key) for action in KEY_ACTIONS.values() for key in action.keys} - {"super+z"}
 
 
 def test_every_key_of_the_chat_and_of_the_prompt_is_on_the_page():

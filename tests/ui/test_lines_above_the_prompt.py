@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from textual.app import App, ComposeResult
 
-from agent_tui.durations import elapsed
+from agent_tui.durations import format_duration
 from agent_tui.messages import Todo, Usage
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.scripted.provider import Reply
@@ -60,7 +60,12 @@ async def test_an_address_that_does_not_answer_is_shown_whole(width: int, rows: 
 
 
 def test_long_times_stay_short():
-    assert [elapsed(s) for s in (0.4, 59.9, 185, 3_725)] == ["0s", "59s", "3m 05s", "1h 02m"]
+    assert [format_duration(s) for s in (0.4, 59.9, 185, 3_725)] == [
+        "0s",
+        "59s",
+        "3m 05s",
+        "1h 02m",
+    ]
 
 
 async def test_the_line_of_a_cold_cache_comes_with_the_time_and_goes_with_a_message(

@@ -33,7 +33,7 @@ class ServedModels(ListedModels):
             return FIRST.ref
         return super().resolve(name)
 
-    async def found(self) -> tuple[FoundModel, ...]:
+    async def list_models(self) -> tuple[FoundModel, ...]:
         self.has_looked = True
         here = FoundModel(HERE, HERE_INFO, "this machine", "ready", 98_362_432)
         return (here, FIRST, SECOND, FoundModel(MODEL, INFO, "ANTHROPIC_API_KEY"))

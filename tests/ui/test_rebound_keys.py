@@ -85,7 +85,7 @@ async def test_pages_palette_and_hints_name_them(tmp_path: Path):
 
 async def test_a_new_screen_begins_with_the_usual_keys(tmp_path: Path):
     async with running_app(tmp_path, settings=with_keys(find="f3")):
-        assert keys_in_force().shown("find") == "f3"
+        assert keys_in_force().first_key("find") == "f3"
     AgentApp(lambda: None)  # type: ignore[arg-type,return-value]
     assert keys_in_force() == KeyMap()
 

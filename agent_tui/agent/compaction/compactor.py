@@ -1,14 +1,14 @@
-"""Carry out a compaction: the planner decides; this module writes and reports the result."""
+"""Carry out a compaction, and ask in advance what it should keep; the planner decides."""
 
 import asyncio
+import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from agent_tui.agent.activity import Emit
-from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.compaction.cache_clock import (
     LEAST_USD,
     ColdPrice,
@@ -21,14 +21,15 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.spending import with_spending
+from agent_tui.compaction.curation.answer import Choice
 from agent_tui.compaction.draft import Ahead, CompactionRequest
-from agent_tui.compaction.model_client import OnProgress
+from agent_tui.compaction.model_client import OnProgress, OnUsage
 from agent_tui.compaction.outcome import TIERED, CompactionPreview, Outcome
-from agent_tui.compaction.policy import should_compact
+from agent_tui.compaction.planner import CompactionPlanner
+from agent_tui.compaction.policy import largest_sources, should_compact
 from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
-from agent_tui.compaction.usage import largest_sources
-from agent_tui.errors import CompactionError, NothingToCompactError, SessionError
+from agent_tui.errors import AgentTuiError, CompactionError, NothingToCompactError, SessionError
 from agent_tui.events import (
     CompactionFailed,
     CompactionFinished,
@@ -40,8 +41,8 @@ from agent_tui.events import (
 from agent_tui.messages import ToolDetails, Usage
 from agent_tui.omissions import shorten_middle
 from agent_tui.permissions.protected_paths import ProtectedPaths
+from agent_tui.providers.limits import Sleep
 from agent_tui.providers.prompt_cache import cache_lifetime
-from agent_tui.providers.retry import Sleep
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import resolve_path
 from agent_tui.sessions.entries import MessageEntry
@@ -49,6 +50,80 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import describe_statistics
 from agent_tui.tokens import ContextUsage
 from agent_tui.tools.base import ToolOutput
+
+
+class BackgroundSummary:
+    """Holds at most one choice, being made or finished, which the next compaction may use.
+
+    The choice is made from a snapshot of the conversation. The caller decides whether it still
+    fits.
+    """
+
+    def __init__(self, planner: CompactionPlanner) -> None:
+        self._planner = planner
+        self._task: asyncio.Task[Choice | None] | None = None
+        self.begun_at_tokens = 0
+        """Tokens in use when the last choice was requested."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether a choice is being made or finished."""
+        task = self._task
+        return task is not None and (not task.done() or _result_of(task) is not None)
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the choice is finished, so that nobody has to wait for it."""
+        task = self._task
+        return task is not None and task.done() and _result_of(task) is not None
+
+    @property
+    def ahead(self) -> Callable[[], Awaitable[Choice | None]] | None:
+        """Returns the function that waits for the choice; None if there is none."""
+        return self._wait_for_choice if self.is_there else None
+
+    def begin(self, request: CompactionRequest, on_usage: OnUsage) -> None:
+        """Ask for the choice for `request` in the background, replacing any earlier one.
+
+        Callers do not use it when the tiers alone free enough.
+
+        Args:
+            request: The snapshot.
+            on_usage: Called with the usage of every paid request, even if no choice results.
+        """
+        self.drop()
+        self.begun_at_tokens = request.tokens_before
+        self._task = asyncio.create_task(self._ask(request, on_usage))
+
+    async def _wait_for_choice(self) -> Choice | None:
+        """Wait for the choice; None if there is none or the model gave none."""
+        return await asyncio.shield(self._task) if self._task is not None else None
+
+    def drop(self) -> None:
+        """Discard the choice and cancel the request for it."""
+        if self._task is not None:
+            self._task.cancel()
+        self._task = None
+        self.begun_at_tokens = 0
+
+    async def aclose(self) -> None:
+        """Cancel the request and wait until it has ended."""
+        task = self._task
+        self.drop()
+        if task is not None:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _ask(self, request: CompactionRequest, on_usage: OnUsage) -> Choice | None:
+        try:
+            return await self._planner.choose_ahead(request, on_usage)
+        except AgentTuiError:
+            return None  # the compaction itself asks again and reports what is wrong
+
+
+def _result_of(task: "asyncio.Task[Choice | None]") -> Choice | None:
+    return None if task.cancelled() or task.exception() is not None else task.result()
+
 
 _LEAST_USED_TOKENS = 10_000
 """Below this, a compaction that the model asks for is not run: it would free too little."""
@@ -223,8 +298,8 @@ class Compactor:
         outcome = replace(outcome, note=f"{why_now} {outcome.note}".strip())
         entries = outcome.entries(reason, used)
         placed = conversation.log.append_many((*entries, *kept))
-        event = finished_event(placed[len(entries) - 1].id, reason, outcome, used)
-        self._made_room(event, emit)
+        event = outcome_event(placed[len(entries) - 1].id, reason, outcome, used)
+        self._finish(event, emit)
         if reason == "threshold" and not why_now:
             self._say_why_early(emit)
         if reason == "threshold" and conversation.refill.is_in_vain:
@@ -286,7 +361,7 @@ class Compactor:
         left = conversation.usage.used
         summary = f"{used:,} -> {left:,} tokens"
         return ToolOutput(
-            f"Compacted from {used:,} to about {left:,} tokens. {kept_in(outcome)}\n"
+            f"Compacted from {used:,} to about {left:,} tokens. {describe_kept(outcome)}\n"
             "Nothing is lost: recall brings any of it back. Continue with the task.",
             ToolDetails(summary=summary),
         )
@@ -314,7 +389,7 @@ class Compactor:
         try:
             ahead = self._ahead(focus) if decided is None else None
             request = await self._request(focus, is_asked=True, wants_summary=True, ahead=ahead)
-            request = request if decided is None else decided.applied(request)
+            request = request if decided is None else decided.apply_to(request)
             outcome = await self._services.compaction.outcome(
                 request, "tiered", progress_to(emit), self._conversation.counting(emit)
             )
@@ -333,7 +408,7 @@ class Compactor:
             emit(CompactionFailed("Compaction cancelled; nothing was changed."))
             raise
         conversation.breaker = conversation.breaker.after_success()
-        return log, finished_event(log.entries[0].id, "manual", outcome, used)
+        return log, outcome_event(log.entries[0].id, "manual", outcome, used)
 
     async def propose(self, on_progress: OnProgress, *, asks_model: bool) -> Proposal:
         """Propose what ``/compact`` would keep, for the user to decide; writes nothing.
@@ -381,9 +456,9 @@ class Compactor:
         """Tokens that shortening must free; 1 if the window overflows or the model asks."""
         if reason != "threshold" or self._conversation.is_overfull:
             return 1
-        return max(self._estimated(self._conversation.limits.least_gain), 1)
+        return max(self._to_estimate(self._conversation.limits.least_gain), 1)
 
-    def _estimated(self, tokens: int) -> int:
+    def _to_estimate(self, tokens: int) -> int:
         """Convert `tokens` as the model counts them to our own estimate."""
         conversation = self._conversation
         return round(tokens / conversation.services.ratios.ratio(conversation.model.name))
@@ -405,13 +480,13 @@ class Compactor:
             path=conversation.log.path_entries(),
             previous=conversation.log.header.compaction,
             model=conversation.model,
-            window=self._estimated(conversation.model_info.window),
+            window=self._to_estimate(conversation.model_info.window),
             cwd=conversation.cwd,
             settings=conversation.settings,
             tokens_before=conversation.usage.used,
             overhead_tokens=await asyncio.to_thread(conversation.overhead_tokens),
             focus=focus,
-            target_tokens=self._estimated(conversation.limits.target),
+            target_tokens=self._to_estimate(conversation.limits.target),
             on_disk=partial(read_working_file, conversation.cwd),
             wants_summary=wants_summary,
             is_asked=is_asked,
@@ -422,7 +497,7 @@ class Compactor:
             live=None if asks_another else conversation.request(),
         )
 
-    def _made_room(self, event: CompactionFinished, emit: Emit) -> None:
+    def _finish(self, event: CompactionFinished, emit: Emit) -> None:
         """Update the conversation's state after a compaction, and report it."""
         conversation = self._conversation
         conversation.breaker = conversation.breaker.after_success()
@@ -446,7 +521,7 @@ class Compactor:
             emit(Notice("warning", self._services.ways.fill(conversation.breaker.message)))
 
 
-def finished_event(
+def outcome_event(
     entry_id: str, reason: CompactionReason, outcome: Outcome, used_tokens: int
 ) -> CompactionFinished:
     """The event that reports `outcome`; `used_tokens` were measured before the compaction."""
@@ -458,7 +533,7 @@ def finished_event(
         reason=reason,
         summary=summary.summary if summary else "",
         tokens_before=used_tokens,
-        tokens_after=outcome.measured_after(used_tokens),
+        tokens_after=outcome.scale_tokens_after(used_tokens),
         summarised_by=summary.summarised_by if summary else "",
         is_fallback=summary.is_fallback if summary else False,
         note=" ".join(filter(None, (done, outcome.note))),
@@ -504,7 +579,7 @@ def read_working_file(cwd: Path, path: str) -> str | None:
         return None
 
 
-def kept_in(outcome: Outcome) -> str:
+def describe_kept(outcome: Outcome) -> str:
     """Describes in a few lines what a compaction kept, for the model that asked for it."""
     if outcome.summary is None:
         changed = ", ".join(

@@ -14,8 +14,8 @@ from typing import Final
 
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.prompt.fitted_prompt import even_shares
-from agent_tui.agent.session.restoring import shown_path
-from agent_tui.compaction.model_client import RequestTracker, uncounted, unseen
+from agent_tui.agent.session.restoring import display_path
+from agent_tui.compaction.model_client import RequestTracker, ignore_usage, unseen
 from agent_tui.messages import BashExecutionMessage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, thinking_effort
 from agent_tui.regular_files import read_regular_file
@@ -74,7 +74,7 @@ def changes_since(
     return tuple(sorted(filter(None, differences), key=lambda each: each.what == "new"))
 
 
-def named_in_checks(
+def paths_in_checks(
     changes: Sequence[FileDifference], checks: Sequence[str], cwd: Path
 ) -> tuple[str, ...]:
     """The paths of files that existed before and that a check names, or whose folder it names."""
@@ -111,7 +111,7 @@ def _difference(path: Path, was: FileVersion, kept: KeptFiles, cwd: Path) -> Fil
     present = version_of(path)
     if present.is_as(was):
         return None
-    shown = shown_path(str(path), cwd)
+    shown = display_path(str(path), cwd)
     what = "new" if not was.digest else "changed" if present.digest else "removed"
     before, after = text_of_version(was, kept), text_of_version(present, path)
     is_text = before is not None and after is not None
@@ -234,14 +234,14 @@ async def judge_goal(
     """
     services = conversation.services
     info = services.model_info(judge)
-    named = named_in_checks(changes, goal.checks, conversation.cwd)
+    named = paths_in_checks(changes, goal.checks, conversation.cwd)
     room = _diff_room(info.window)
     files = await asyncio.to_thread(_files_named, conversation, goal.text, room // 3)
     files += await _commits(conversation, goal)
     room = max(room - len(files), 0)
     case = _case(goal, files, results, changes, named, room)
     messages = [UserMessage(content=mask_values(case, services.secrets))]
-    tracker = RequestTracker(unseen, uncounted)
+    tracker = RequestTracker(unseen, ignore_usage)
     requests = 0
     try:
         for _ in range(2):

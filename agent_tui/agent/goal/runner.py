@@ -16,17 +16,17 @@ from agent_tui.agent.goal.judge import (
     changes_since,
     digest_of_changes,
     judge_goal,
-    named_in_checks,
+    paths_in_checks,
 )
 from agent_tui.agent.turn.limit_wait import LimitWaits
 from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.user_command import Check, check_intent, run_user_command
-from agent_tui.durations import elapsed
+from agent_tui.durations import format_duration
 from agent_tui.errors import AgentTuiError, ConfigError
 from agent_tui.events import AgentEvent, GoalEnding, Notice, TurnFinished
 from agent_tui.messages import AssistantMessage, BashExecutionMessage, ImageContent, Message, Pin
 from agent_tui.providers.base import ModelRef, ProviderError
-from agent_tui.providers.budget import BudgetSpent
+from agent_tui.providers.limits import BudgetSpent
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.entries import CustomMessageEntry, MessageEntry
 from agent_tui.sessions.lineage.chain import SessionChain
@@ -166,7 +166,7 @@ class GoalRunner:
         if results is None:
             emit(TurnFinished("done"))
             return False
-        passed = _passed(results)
+        passed = _passes_of(results)
         if passed:
             self._record(goal.model_copy(update={"passed_before": passed, "passed": passed}), emit)
         return True
@@ -288,11 +288,11 @@ class GoalRunner:
         goal = self.goal
         if goal is None:  # ended by the user during the turn
             return TurnFinished("done")
-        spent, began_s = self._spent, self._worked_s()
+        spent, began_s = self._spent, self._work_time_s()
         results = await self._run_checks(goal, emit)
         if results is None:
             return TurnFinished("done")
-        passed = _passed(results)
+        passed = _passes_of(results)
         changes = await asyncio.to_thread(self._changes, goal, self._history())
         judgement = Judgement(False)
         if all(passed):
@@ -310,14 +310,14 @@ class GoalRunner:
                     "missing": missing,
                     "state": state,
                     "times_same": times_same,
-                    "took_s": goal.took_s + self._worked_s() - began_s,
+                    "took_s": goal.took_s + self._work_time_s() - began_s,
                     "cost_usd": goal.cost_usd + self._spent - spent,
                 }
             ),
             emit,
         )
         if judgement.is_met:
-            self.close("met", _met(goal), emit)
+            self.close("met", _success_reason(goal), emit)
             return TurnFinished("done")
         if judgement.is_met is None:
             checks = "All checks pass" if passed else "The turn is done"
@@ -325,9 +325,9 @@ class GoalRunner:
             text = _CANNOT_TELL if judgement.missing else _NO_VERDICT
             error = text.format(checks=checks, judge=judge, unseen=missing)
             return TurnFinished("error", error)
-        return self._ended(emit) or self._go_on(emit)
+        return self._end_if_stuck(emit) or self._go_on(emit)
 
-    def _ended(self, emit: Emit) -> TurnFinished | None:
+    def _end_if_stuck(self, emit: Emit) -> TurnFinished | None:
         """How the goal ends because nothing changes any more or a bound is reached."""
         goal = self.goal
         assert goal is not None
@@ -393,7 +393,7 @@ class GoalRunner:
         emit: Emit,
     ) -> Judgement:
         emit(Notice("info", f"{_checks_pass(goal)}{self._judge_model.name} is {PHASE}."))
-        if named := named_in_checks(changes, goal.checks, self._conversation.cwd):
+        if named := paths_in_checks(changes, goal.checks, self._conversation.cwd):
             more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
             changed = f"{', '.join(named[:_MOST_NAMED])}{more}"
             emit(Notice("info", f"The work changed files that a check names: {changed}."))
@@ -420,7 +420,7 @@ class GoalRunner:
         conversation, written = self._conversation, [*history.entries()][::-1]
         return changes_since(written, goal.since, conversation.kept_files, conversation.cwd)
 
-    def _worked_s(self) -> float:
+    def _work_time_s(self) -> float:
         """A clock that stands still while a check waits for the user or the judge for a limit."""
         return self._conversation.services.clock() - self._network.waited_s - self._idle_s
 
@@ -433,7 +433,7 @@ class GoalRunner:
         emit(goal_event(goal))
 
 
-def _passed(results: Sequence[BashExecutionMessage]) -> tuple[bool, ...]:
+def _passes_of(results: Sequence[BashExecutionMessage]) -> tuple[bool, ...]:
     return tuple(result.exit_code == 0 and not result.cancelled for result in results)
 
 
@@ -445,7 +445,7 @@ def _bound_reached(goal: Goal) -> str:
     if goal.turns >= goal.max_turns:
         return f"its bound of {goal.max_turns} turns is reached"
     if goal.took_s >= goal.max_s:
-        return f"its bound of {elapsed(goal.max_s)} is reached"
+        return f"its bound of {format_duration(goal.max_s)} is reached"
     if goal.max_cost_usd is not None and goal.cost_usd >= goal.max_cost_usd:
         return f"its bound of ${goal.max_cost_usd:.2f} is reached"
     return ""
@@ -468,7 +468,7 @@ def _checks_pass(goal: Goal) -> str:
             return "All checks pass. "
 
 
-def _met(goal: Goal) -> str:
+def _success_reason(goal: Goal) -> str:
     turns = f"{goal.turns} turn{'s' * (goal.turns != 1)}"
     return f"Goal met after {turns}. {_checks_pass(goal)}The judge finds nothing missing."
 

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from agent_tui.config import HookEvent
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject
-from agent_tui.program_lookup import find_program
+from agent_tui.safe_paths import find_program
 from agent_tui.tools.processes.environment import outside_environ, shell_environ
 from agent_tui.tools.processes.keeper import READ_BYTES, ProcessKeeper, TalkingChild
 from agent_tui.tools.processes.shell import ending_of
@@ -167,7 +167,7 @@ def read_answer(event: HookEvent, run: HookRun) -> HookAnswer:
         return HookAnswer(problem=f"its output is not usable: {error}")
 
 
-def joined(answers: Sequence[HookAnswer]) -> HookAnswer:
+def merge_answers(answers: Sequence[HookAnswer]) -> HookAnswer:
     """Merge the answers of all hooks on one event; the strictest one wins."""
     inputs = [one.updated_input for one in answers if one.updated_input is not None]
     return HookAnswer(

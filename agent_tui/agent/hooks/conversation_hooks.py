@@ -18,7 +18,7 @@ from agent_tui.messages import JsonObject, ToolCall
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.entries import CustomMessageEntry
 from agent_tui.sessions.replay.notes import hook_entry
-from agent_tui.tool_names import names_of, shared_name
+from agent_tui.tool_names import name_for_hooks, names_of
 from agent_tui.tools.base import ToolOutput
 
 
@@ -47,7 +47,7 @@ class ConversationHooks:
         sent = await self._run("UserPromptSubmit", {"prompt": text})
         if why := sent.refusal or sent.stops:
             return why, ()
-        self._hooks.opened()
+        self._hooks.mark_opened()
         added = [hook_entry("SessionStart", opening)] if opening else []
         added += [hook_entry("UserPromptSubmit", sent.added)] if sent.added else []
         return "", tuple(added)
@@ -89,7 +89,7 @@ class ConversationHooks:
         self, facts: JsonObject, names: Sequence[str], paths: Sequence[Path]
     ) -> tuple[HookAnswer, str]:
         """The hooks' answer about a result, and a note on the call's files that they changed."""
-        if not self._hooks.wanted("PostToolUse", names):
+        if not self._hooks.hooks_for("PostToolUse", names):
             return HookAnswer(), ""
         files = self._conversation.files
         known = await asyncio.to_thread(files.known_as_they_are)
@@ -196,14 +196,14 @@ def call_facts(call: ToolCall, paths: Sequence[Path]) -> JsonObject:
         paths: Absolute.
     """
     return {
-        "tool_name": shared_name(call.name),
+        "tool_name": name_for_hooks(call.name),
         "tool_use_id": call.id,
-        "tool_input": shared_input(call, paths),
+        "tool_input": input_for_hooks(call, paths),
         "paths": [str(path) for path in paths],
     }
 
 
-def shared_input(call: ToolCall, paths: Sequence[Path]) -> JsonObject:
+def input_for_hooks(call: ToolCall, paths: Sequence[Path]) -> JsonObject:
     """The arguments of `call` by their shared names; `understood` reads them back."""
     given = dict(call.arguments)
     if call.name in ("read", "edit", "write") and "path" in given:
@@ -212,11 +212,13 @@ def shared_input(call: ToolCall, paths: Sequence[Path]) -> JsonObject:
     match given.get("edits"):
         case [dict(single)] if call.name == "edit":
             del given["edits"]
-            given |= _renamed(single)
+            given |= _with_our_names(single)
         case list(edits) if call.name == "edit":
-            given["edits"] = [_renamed(one) if isinstance(one, dict) else one for one in edits]
+            given["edits"] = [
+                _with_our_names(one) if isinstance(one, dict) else one for one in edits
+            ]
         case _:
-            given = _renamed(given) if call.name == "edit" else given
+            given = _with_our_names(given) if call.name == "edit" else given
     return given
 
 
@@ -228,7 +230,7 @@ def result_facts(output: ToolOutput) -> JsonObject:
     return facts
 
 
-def _renamed(given: JsonObject) -> JsonObject:
+def _with_our_names(given: JsonObject) -> JsonObject:
     renamed: dict[str, JsonValue] = {
         _REPLACEMENT.get(key, key): value for key, value in given.items()
     }

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
-from agent_tui.agent.hooks.answer import HookAnswer, joined, read_answer, run_command
+from agent_tui.agent.hooks.answer import HookAnswer, merge_answers, read_answer, run_command
 from agent_tui.agent.hooks.files import FoundHooks, HookSources, HookSpec
 from agent_tui.agent.hooks.function import run_function
 from agent_tui.config import HookEvent
@@ -143,7 +143,7 @@ class Hooks:
         if self._sources is not None:
             await asyncio.to_thread(self._sources.answer, spec, is_allowed=is_allowed)
 
-    def wanted(self, event: HookEvent, names: Collection[str] = ()) -> tuple[HookSpec, ...]:
+    def hooks_for(self, event: HookEvent, names: Collection[str] = ()) -> tuple[HookSpec, ...]:
         """The allowed hooks for `event` whose matcher fits one of `names`."""
         return tuple(
             one.spec
@@ -173,7 +173,7 @@ class Hooks:
             tell: Takes lines for the user.
             names: What the event is about, for matchers.
         """
-        specs = self.wanted(event, names)
+        specs = self.hooks_for(event, names)
         if not specs:
             return HookAnswer()
         given = json.dumps({**place.facts, "hook_event_name": event, **facts})
@@ -183,14 +183,14 @@ class Hooks:
                 tell(f"{event} hook: {message}")
             if answer.problem:
                 tell(f"{event} hook failed and was ignored: {answer.problem}. {spec.shown}")
-        return joined(answers)
+        return merge_answers(answers)
 
     async def begin_session(
         self, place: HookPlace, *, is_new: bool, is_compacted: bool, tell: Callable[[str], None]
     ) -> str:
         """Run, once per session, the hooks for its beginning, after those for the last one's end.
 
-        Returns: Their text for the model, again on each call until `opened` is called.
+        Returns: Their text for the model, again on each call until `mark_opened` is called.
 
         Args:
             place: The session.
@@ -214,7 +214,7 @@ class Hooks:
         self._opening = answer.added
         return self._opening
 
-    def opened(self) -> None:
+    def mark_opened(self) -> None:
         """Note that the text of `begin_session` is now in the session."""
         self._opening = ""
 
@@ -244,7 +244,7 @@ class Hooks:
                 environ={**self._environ, "CLAUDE_PROJECT_DIR": str(folder)},
                 timeout_s=timeout_s,
             )
-        answer = self._made_fit(read_answer(spec.event, ran))
+        answer = self._clean(read_answer(spec.event, ran))
         self.results[spec.fingerprint] = HookResult(
             answer.outcome(spec.event),
             time.monotonic() - began,
@@ -252,7 +252,7 @@ class Hooks:
         )
         return answer
 
-    def _made_fit(self, answer: HookAnswer) -> HookAnswer:
+    def _clean(self, answer: HookAnswer) -> HookAnswer:
         """Clean `answer`: mask keys, remove what steers a terminal, and cut what is too long."""
         return replace(
             answer,

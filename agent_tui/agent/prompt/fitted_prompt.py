@@ -125,7 +125,7 @@ def fit_prompt(parts: PromptParts, window: int, counter: TokenCounter) -> Fitted
     """
     core, tools = _core_and_tools(parts, window, counter)
     outside = _outside_tools(parts, window, counter) if tools == parts.specs else ()
-    files = _fitted_files(parts.context_files, window, counter)
+    files = _fit_files(parts.context_files, window, counter)
     can_load = any(tool.name == SKILL_TOOL for tool in tools)
     skills = _skills_block(parts.skills, window, counter) if can_load and parts.skills else ""
     servers = server_block(parts.outside.instructions, window, counter) if outside else ""
@@ -197,7 +197,7 @@ def _first_fitting(
     return tuple(specs[:count])
 
 
-def _fitted_files(
+def _fit_files(
     files: Sequence[ContextFile], window: int, counter: TokenCounter
 ) -> list[_FittedFile]:
     """Each file whole, or cut to an even share of the space that shorter files leave."""
@@ -209,7 +209,7 @@ def _fitted_files(
     return [
         _FittedFile(file.path, block, False)
         if size <= share
-        else _FittedFile(file.path, _cut_block(file, share, counter), True)
+        else _FittedFile(file.path, _cut_to_block(file, share, counter), True)
         for file, block, size, share in zip(
             files, blocks, sizes, even_shares(sizes, room), strict=True
         )
@@ -233,7 +233,7 @@ def _whole_block(file: ContextFile) -> str:
     return _block(file, text, text.count("\n") + 1 if file.was_cut else 0)
 
 
-def _cut_block(file: ContextFile, room: int, counter: TokenCounter) -> str:
+def _cut_to_block(file: ContextFile, room: int, counter: TokenCounter) -> str:
     """The first lines that fit into `room` tokens; empty if not even the note on the cut fits."""
     text = file.text.rstrip()
     used = counter.count_text(_block(file, "", text.count("\n") + 1))
@@ -299,7 +299,7 @@ def _note(
     missing = ", ".join(path_from(file.path, parts.cwd) for file in files if not file.block)
     names = ", ".join(tool.name for tool in tools)
     said = [f"only these tools are available: {names}"] if len(tools) < len(parts.specs) else []
-    said += [_left_out_note(left_out, parts, tools)] if left_out else []
+    said += [_omission_note(left_out, parts, tools)] if left_out else []
     said += [f"cut: {cut}"] if cut else []
     said += [f"left out: {missing}"] if missing else []
     if not said:
@@ -307,7 +307,7 @@ def _note(
     return f"To fit this model's context window ({window:,} tokens): {'; '.join(said)}."
 
 
-def _left_out_note(left_out: int, parts: PromptParts, tools: Sequence[ToolSpec]) -> str:
+def _omission_note(left_out: int, parts: PromptParts, tools: Sequence[ToolSpec]) -> str:
     of_all = f"{left_out} of {len(parts.outside.specs)} MCP tools"
     can_find = parts.outside.finders and len(tools) == len(parts.specs)
     return f"{of_all} are available through {FIND_TOOLS}" if can_find else f"{of_all} left out"
@@ -334,14 +334,14 @@ def server_block(
         counter: Estimates.
     """
     for chars in _CHARS if instructions else ():
-        said = [_quoted(name, text, chars) for name, text in instructions]
+        said = [_quote_lines(name, text, chars) for name, text in instructions]
         block = "\n".join(["\n\n<mcp-servers>", _INTRODUCTION, *said, "</mcp-servers>"])
         if window <= 0 or counter.count_text(block) <= window // _SHARE:
             return block
     return ""
 
 
-def _quoted(name: str, text: str, chars: int) -> str:
+def _quote_lines(name: str, text: str, chars: int) -> str:
     kept = text if len(text) <= chars else f"{text[:chars].rstrip()}…"
     lines = (f"> {line}" for line in kept.splitlines())
     return "\n".join([f"{name}:", *lines])

@@ -148,7 +148,7 @@ def attach(
     kept = mentions[:MAX_ATTACHMENTS]
     limits = output_limits(window, len(kept))
     parts = [
-        _held_part(mention, why)
+        _part_not_attached(mention, why)
         if (why := why_held(mention.path))
         else _part(mention, limits, image_refusal)
         for mention in kept
@@ -171,14 +171,14 @@ def attach(
 def find_mentions(text: str, cwd: Path) -> list[Mention]:
     """The existing files and folders that `text` mentions, each once."""
     found: dict[tuple[Path, tuple[int, int] | None], Mention] = {}
-    for written in _written_paths(text):
+    for written in _paths_in(text):
         mention = _existing_mention(written, cwd)
         if mention is not None:
             found.setdefault((mention.path, mention.lines), mention)
     return list(found.values())
 
 
-def _written_paths(text: str) -> Iterator[str]:
+def _paths_in(text: str) -> Iterator[str]:
     for mention in _MENTION.finditer(text):
         yield mention[1] + (mention[2] or "") if mention[1] else mention[3]
 
@@ -196,7 +196,7 @@ def _existing_mention(written: str, cwd: Path) -> Mention | None:
 
 def _missing(text: str, cwd: Path) -> Iterator[str]:
     """Mentions that look like file names but name no file."""
-    for written in _written_paths(text):
+    for written in _paths_in(text):
         name = written.rstrip(_TRAILING)
         named = _LINES.fullmatch(name)
         looks_so = _LIKE_A_FILE.search(named[1] if named else name)
@@ -233,7 +233,7 @@ def _part(mention: Mention, limits: OutputLimits, image_refusal: str) -> _Part:
         return _Part(f'<file path="{shown}" error="too large an image" />', str(error))
 
 
-def _held_part(mention: Mention, why: str) -> _Part:
+def _part_not_attached(mention: Mention, why: str) -> _Part:
     notice = f"@{mention.written} is not attached: {why}. {_ASK_FOR_IT}"
     return _Part(f'<file path="{_attribute(mention.written)}" error="not attached" />', notice)
 

@@ -149,12 +149,12 @@ def _front_matter(
         if key in keys or key in lists:
             known[key] = "" if value in _BLOCK_MARKS else value
     return {
-        key: value if key in lists else " ".join(_unquoted(value.strip()).split())
+        key: value if key in lists else " ".join(_unquote(value.strip()).split())
         for key, value in known.items()
     }
 
 
-def _unquoted(value: str) -> str:
+def _unquote(value: str) -> str:
     is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
     return value[1:-1] if is_quoted else value
 

@@ -77,7 +77,7 @@ class FoundPrompts:
     files: tuple[PromptFile, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
-    def named(self, name: str) -> PromptFile | None:
+    def find_file(self, name: str) -> PromptFile | None:
         """The file behind the command `name`."""
         return next((file for file in self.files if file.name == name.lower()), None)
 
@@ -150,10 +150,10 @@ class PromptLibrary:
                 attach a file that is outside the project and that the user did not name.
         """
         found = self.find(cwd)
-        if (file := found.named(name)) is not None:
+        if (file := found.find_file(name)) is not None:
             if file.is_skill:
                 return f"/{file.name} {argument}".rstrip()
-            text = _expanded(file, argument)
+            text = _expand(file, argument)
             if file.source == "project":
                 self._refuse_to_take_along(file.path, text, argument, cwd)
             return text
@@ -163,7 +163,7 @@ class PromptLibrary:
         return None
 
     def _refuse_to_take_along(self, file: Path, text: str, argument: str, cwd: Path) -> None:
-        path = _unasked_mention(text, argument, cwd, self._trust.folder_to_ask_about(cwd))
+        path = _find_foreign_mention(text, argument, cwd, self._trust.folder_to_ask_about(cwd))
         if path is not None:
             problem = f"{file} was not sent: it would attach {path}, which is outside the project"
             raise ConfigError(f"{problem} or may contain keys.", "Attach it yourself with @.")
@@ -292,7 +292,7 @@ class PromptLibrary:
         return known.said
 
 
-def _expanded(file: PromptFile, argument: str) -> str:
+def _expand(file: PromptFile, argument: str) -> str:
     try:
         text = expand_prompt(parse_prompt_file(read_prompt_bytes(file.path)).body, argument)
     except PromptFileError as error:
@@ -320,7 +320,7 @@ def _leads_to(entry: os.DirEntry[str], kind: Literal["file", "folder"]) -> bool:
         return False
 
 
-def _unasked_mention(text: str, argument: str, cwd: Path, project: Path) -> Path | None:
+def _find_foreign_mention(text: str, argument: str, cwd: Path, project: Path) -> Path | None:
     """The first file that `text` would attach though it is neither the user's nor the project's.
 
     A prompt file of a project could mention keys (``@~/.ssh/id_rsa``), which would then be sent

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 
 from agent_tui.agent.activity import Emit
-from agent_tui.agent.compaction.background_summary import BackgroundSummary
+from agent_tui.agent.compaction.compactor import BackgroundSummary
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.manager import SessionManager
@@ -93,11 +93,11 @@ class Branches:
             return (Notice("info", "You are already there."),)
         if not place.later:
             self._sessions.conversation.log.branch_to(place.leaf_id)
-            return await self._branched(place)
+            return await self._continue_here(place)
         log = await self._sessions.open_earlier(place)
         self._sessions.require_still_idle(log)
         log.branch_to(place.leaf_id)
-        return await self._moved(log, place)
+        return await self._continue_in(log, place)
 
     async def check(self, place: Place) -> None:
         """Check in advance, as far as possible, that `go_to` can go to `place`.
@@ -138,7 +138,9 @@ class Branches:
                     )
                 )
                 remark = summary.note
-            events = await (self._moved(log, place) if place.later else self._branched(place))
+            events = await (
+                self._continue_in(log, place) if place.later else self._continue_here(place)
+            )
         except SessionError as error:
             if log is not sessions.conversation.log:
                 log.close()
@@ -213,19 +215,19 @@ class Branches:
         at = self._sessions.conversation.log.leaf_id
         return not place.later and place.said is None and place.leaf_id == at
 
-    async def _branched(self, place: Place) -> tuple[AgentEvent, ...]:
+    async def _continue_here(self, place: Place) -> tuple[AgentEvent, ...]:
         """Continue at the leaf that the session's log was moved to; returns the events."""
         self._sessions.branch_to(self._sessions.conversation.log.leaf_id)
-        return await self._shown(place)
+        return await self._events_after_move(place)
 
-    async def _moved(self, log: SessionLog, place: Place) -> tuple[AgentEvent, ...]:
+    async def _continue_in(self, log: SessionLog, place: Place) -> tuple[AgentEvent, ...]:
         """Continue in `log`, an earlier session; returns the events."""
         left = self._sessions.conversation.log.header.id
         changes = await self._sessions.go_on_in_earlier(log, place)
         note = Notice("info", _LEFT.format(id=left[:8])) if place.later[-1].path else None
-        return (*changes, *await self._shown(place), *((note,) if note else ()))
+        return (*changes, *await self._events_after_move(place), *((note,) if note else ()))
 
-    async def _shown(self, place: Place) -> tuple[AgentEvent, ...]:
+    async def _events_after_move(self, place: Place) -> tuple[AgentEvent, ...]:
         sessions = self._sessions
         events = sessions.branch_events(place.text, place.image_count)
         counted = await sessions.conversation.refresh_usage()

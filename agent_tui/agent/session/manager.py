@@ -9,25 +9,25 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from agent_tui.agent.compaction.background_summary import BackgroundSummary
+from agent_tui.agent.compaction.compactor import BackgroundSummary
 from agent_tui.agent.scopes import ScopeKeeper
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.opening import (
     PERMISSION_MODE,
     FolderFiles,
-    cut_off_note,
+    interruption_note,
     last_thinking_level,
     load_folder_files,
+    missing_changes,
     mode_left_in,
     model_to_resume,
     new_log,
     open_conversation,
     prompt_fitter,
-    unfinished_files_note,
-    unnamed_changes,
+    restore_note,
     working_folder,
 )
-from agent_tui.agent.session.undo import left_out_note, open_known, undo_newest
+from agent_tui.agent.session.undo import omission_note, open_known, undo_newest
 from agent_tui.agent.turn.limit_wait import take_up_stand_in, wait_to_continue
 from agent_tui.config import PermissionMode
 from agent_tui.errors import AgentTuiError, CompactionError, SessionError, SessionNotWritableError
@@ -45,20 +45,20 @@ from agent_tui.events import (
 from agent_tui.messages import ThinkingLevel
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.entries import CustomEntry, SessionInfoEntry
-from agent_tui.sessions.file.kept_files import kept_folder
-from agent_tui.sessions.file.lock import SessionStatus, session_status
+from agent_tui.sessions.file.kept_files import folder_of
+from agent_tui.sessions.file.writer import SessionStatus, session_status
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.lineage.chain import (
     KnownSession,
     PastSessions,
     is_of_another_program,
-    known_session,
     read_known,
+    snapshot,
 )
-from agent_tui.sessions.lineage.joined import JoinedTree, Place, fork_session, joined_trees
+from agent_tui.sessions.lineage.joined import JoinedTree, Place, fork_session, join_trees
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import is_file_changes
-from agent_tui.sessions.replay.notes import ended_line
+from agent_tui.sessions.replay.notes import end_of_job_line
 from agent_tui.tools.job_table import JobTable
 
 OpenMode: TypeAlias = Literal["write", "read-only", "fork"]
@@ -153,20 +153,20 @@ class SessionManager:
         Raises:
             SessionError: No such session, another process has it open, or work began meanwhile.
         """
-        events = await self._opened(ref, keep_model, mode, here)
+        events = await self._open_and_switch(ref, keep_model, mode, here)
         scopes = ScopeKeeper(self.conversation, self._services, self._background)
         unfinished = scopes.notices()
         if (wait := wait_to_continue(self.conversation)) is not None:
             unfinished = (Notice("info", f"The last turn is waiting. {wait.reason}"),)
-        elif not unfinished and (note := cut_off_note(self.conversation.log)):
+        elif not unfinished and (note := interruption_note(self.conversation.log)):
             unfinished = (Notice("info", note),)
         if _was_left_further_back(self.conversation.log):
             unfinished = (*unfinished, Notice("info", _BACK_HERE))
-        if note := await asyncio.to_thread(unfinished_files_note, self.conversation.log):
+        if note := await asyncio.to_thread(restore_note, self.conversation.log):
             unfinished = (*unfinished, Notice("warning", note))
         return (*events, *unfinished)
 
-    async def _opened(
+    async def _open_and_switch(
         self, ref: str, keep_model: bool, mode: OpenMode, here: bool
     ) -> tuple[AgentEvent, ...]:
         if await asyncio.to_thread(self._is_present, ref):
@@ -189,12 +189,14 @@ class SessionManager:
         self.conversation.permissions.mode = permission_mode
         take_up_stand_in(self.conversation, present)
         if not log.is_read_only:
-            log.append_many(unnamed_changes(log, model, self.conversation.thinking))
+            log.append_many(missing_changes(log, model, self.conversation.thinking))
         noted = [note for note in (model_note, *log.warnings) if note]
         said = (Notice("info", mode_note),) if mode_note else ()
         notices = (*opened.notices, *(Notice("warning", note) for note in noted), *said)
         left = await self._leave_jobs()
-        gone = [Notice("info", ended_line(job), "job") for job in self.conversation.untold_jobs()]
+        gone = [
+            Notice("info", end_of_job_line(job), "job") for job in self.conversation.untold_jobs()
+        ]
         return (*events, *left, *notices, *gone)
 
     async def _leave_jobs(self) -> tuple[Notice, ...]:
@@ -222,7 +224,7 @@ class SessionManager:
         Each step reads a file; use one thread at a time.
         """
         log = self.conversation.log
-        return joined_trees(known_session(log), log.leaf_id, self._past)
+        return join_trees(snapshot(log), log.leaf_id, self._past)
 
     async def open_earlier(self, place: Place) -> SessionLog:
         """Open the session of `place`, from which the present one was compacted, for writing.
@@ -243,8 +245,8 @@ class SessionManager:
             SessionError: They cannot be written; the present session stays.
         """
         before, known = self.conversation, {entry.id for entry in log.entries}
-        now = replace(place, later=(*place.later[:-1], known_session(before.log)))
-        changes = [e for e in now.written() if is_file_changes(e) and e.id not in known]
+        now = replace(place, later=(*place.later[:-1], snapshot(before.log)))
+        changes = [e for e in now.all_entries() if is_file_changes(e) and e.id not in known]
         try:
             log.append_many(changes)
         except SessionError:
@@ -255,7 +257,7 @@ class SessionManager:
         self._is_branch_begun = True
         if changes:
             for path in filter(None, (session.path for session in place.later)):
-                await asyncio.to_thread(self.conversation.kept_files.adopt, kept_folder(path))
+                await asyncio.to_thread(self.conversation.kept_files.adopt, folder_of(path))
         return events
 
     async def fork_at(
@@ -279,9 +281,9 @@ class SessionManager:
         events = self._switch(log, before.cwd, before.model, before.thinking, "forked")
         if source is before.log and leaf_id == source.leaf_id:
             self.conversation.files = before.files  # the model still knows the files it read
-        log.append_many(unnamed_changes(log, before.model, before.thinking))
+        log.append_many(missing_changes(log, before.model, before.thinking))
         counted = await self.conversation.refresh_usage()
-        return (*events, *counted, Notice("info", _forked_note(source)))
+        return (*events, *counted, Notice("info", _fork_note(source)))
 
     async def undo_compaction(self) -> tuple[AgentEvent, ...]:
         """Undo the newest compaction; if it began a session, return to the earlier session.
@@ -302,11 +304,11 @@ class SessionManager:
                 log.close()
                 raise CompactionError("Not undone: a turn has started.", "Undo when it is done.")
             events = self._switch(log, before.cwd, before.model, before.thinking, "resumed")
-            log.append_many(unnamed_changes(log, before.model, self.conversation.thinking))
+            log.append_many(missing_changes(log, before.model, self.conversation.thinking))
             if before.log.path is not None:
-                kept = kept_folder(before.log.path)
+                kept = folder_of(before.log.path)
                 await asyncio.to_thread(self.conversation.kept_files.adopt, kept)
-            left_out = [left_out_note(before.log)] if earlier.left_out else []
+            left_out = [omission_note(before.log)] if earlier.left_out else []
             events += tuple(Notice("warning", note) for note in (*left_out, *log.warnings))
         counted = await self.conversation.refresh_usage()
         self.conversation.left_by_compaction = self.conversation.usage.used
@@ -408,7 +410,7 @@ class SessionManager:
         self.require_writable()
         if self._is_branch_begun:
             conversation = self.conversation
-            changes = unnamed_changes(conversation.log, conversation.model, conversation.thinking)
+            changes = missing_changes(conversation.log, conversation.model, conversation.thinking)
             conversation.log.append_many(changes)
             self._is_branch_begun = False
 
@@ -487,7 +489,7 @@ class SessionManager:
             case "read-only":
                 notices.append(Notice("warning", f"{READ_ONLY} {READ_ONLY_HINT}"))
             case "fork":
-                notices.append(Notice("info", _forked_note(log)))
+                notices.append(Notice("info", _fork_note(log)))
                 notices += [Notice("warning", note) for note in log.warnings]
                 log = self._fork(log, log.leaf_id, cwd)
         is_own = path.is_relative_to(self._services.store.root)
@@ -564,6 +566,6 @@ def _was_left_further_back(log: SessionLog) -> bool:
     return isinstance(newest, CustomEntry) and newest.custom_type == _WENT_BACK
 
 
-def _forked_note(source: SessionLog) -> str:
+def _fork_note(source: SessionLog) -> str:
     name = f'"{source.name}"' if source.name else source.header.id[:8]
     return f"This is a new session, a copy of {name}. The original is unchanged."

@@ -31,11 +31,11 @@ from agent_tui.sessions.entries import (
     ThinkingLevelChangeEntry,
     as_thinking_level,
 )
-from agent_tui.sessions.file.kept_files import KeptFiles, kept_folder
+from agent_tui.sessions.file.kept_files import KeptFiles, folder_of
 from agent_tui.sessions.lineage.chain import parent_file
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.file_changes import unfinished_restore
-from agent_tui.sessions.replay.notes import known_jobs, own_usage
+from agent_tui.sessions.replay.file_changes import restore_to_finish
+from agent_tui.sessions.replay.notes import jobs_on, own_usage
 from agent_tui.text import repair_text
 from agent_tui.tools.files.versions import version_of
 from agent_tui.tools.job_table import JobTable
@@ -103,13 +103,13 @@ def open_conversation(
         withheld_files=files.withheld,
         fit=prompt_fitter(services, cwd, files.in_force),
         jobs=jobs,
-        kept_files=_kept_files(services, log),
+        kept_files=_open_kept_files(services, log),
     )
     _take_up_history(conversation)
     return conversation
 
 
-def _kept_files(services: RuntimeServices, log: SessionLog) -> KeptFiles:
+def _open_kept_files(services: RuntimeServices, log: SessionLog) -> KeptFiles:
     """Stores file contents beside the session, and reads those of the sessions before it."""
     if log.path is None or log.is_read_only:
         return KeptFiles(None)
@@ -120,14 +120,14 @@ def _kept_files(services: RuntimeServices, log: SessionLog) -> KeptFiles:
             if file in seen:
                 return
             seen.add(file)
-            yield kept_folder(file)
+            yield folder_of(file)
             try:
                 with SessionLog.open(file, read_only=True) as before:
                     parent = before.header.parent_session
             except SessionError:
                 return
 
-    return KeptFiles(kept_folder(log.path), earlier)
+    return KeptFiles(folder_of(log.path), earlier)
 
 
 def prompt_fitter(
@@ -198,7 +198,7 @@ def model_change(model: ModelRef) -> ModelChangeEntry:
     )
 
 
-def unnamed_changes(
+def missing_changes(
     log: SessionLog, model: ModelRef, thinking: ThinkingLevel
 ) -> tuple[ModelChangeEntry | ThinkingLevelChangeEntry, ...]:
     """Entries to write so that `log` reopens with `model` and `thinking`."""
@@ -254,7 +254,7 @@ def _take_up_history(conversation: Conversation) -> None:
     for spent in carried.spent if carried else ():
         conversation.count(spent.usage)
     earlier = carried.handover.state.jobs if carried and carried.handover else {}
-    conversation.known_jobs.update(known_jobs(log.path_entries(), earlier))
+    conversation.known_jobs.update(jobs_on(log.path_entries(), earlier))
     conversation.jobs.spare(conversation.known_jobs)
     for entry in reversed(log.path_entries()):
         match entry:
@@ -265,7 +265,7 @@ def _take_up_history(conversation: Conversation) -> None:
                 pass
 
 
-def cut_off_note(log: SessionLog) -> str:
+def interruption_note(log: SessionLog) -> str:
     """The note about a turn that was cut off; empty if the last turn ended normally."""
     if log.is_read_only:
         return ""
@@ -280,9 +280,9 @@ def cut_off_note(log: SessionLog) -> str:
     return "The last turn was interrupted. /retry continues it." if is_cut_off else ""
 
 
-def unfinished_files_note(log: SessionLog) -> str:
+def restore_note(log: SessionLog) -> str:
     """The note about a restore of files that the program's end interrupted. Reads the files."""
-    plan = unfinished_restore(log.entries, lambda path: version_of(Path(path)))
+    plan = restore_to_finish(log.entries, lambda path: version_of(Path(path)))
     if not plan.restores:
         return ""
     return (

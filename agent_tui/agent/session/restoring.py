@@ -21,7 +21,7 @@ from agent_tui.sessions.replay.file_changes import (
     is_file_changes,
     plan_restore,
     plan_taking_back,
-    unfinished_restore,
+    restore_to_finish,
 )
 from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.tools.files.versions import make_so, text_of_version, version_of
@@ -49,7 +49,7 @@ class FileRestorer:
     async def plan_for(self, place: Place) -> RestorePlan:
         """The plan to restore files to their state at `place`; changes nothing."""
         return await asyncio.to_thread(
-            lambda: plan_restore(place.written(), place.leaf_id, self._now)
+            lambda: plan_restore(place.all_entries(), place.leaf_id, self._now)
         )
 
     async def plan_taking_back(self) -> RestorePlan:
@@ -70,7 +70,7 @@ class FileRestorer:
     async def plan_going_on(self) -> RestorePlan:
         """The plan to finish a restore that the program's end interrupted."""
         written = tuple(self._sessions.conversation.log.entries)
-        return await asyncio.to_thread(unfinished_restore, written, self._now)
+        return await asyncio.to_thread(restore_to_finish, written, self._now)
 
     async def differences(self, plan: RestorePlan) -> tuple[Difference, ...]:
         """What `plan` changes, to show to the user."""
@@ -79,7 +79,7 @@ class FileRestorer:
             lambda: tuple(_difference(conversation, restore) for restore in plan.restores)
         )
 
-    def told_of_left(self, plan: RestorePlan) -> tuple[AgentEvent, ...]:
+    def notices_of_left(self, plan: RestorePlan) -> tuple[AgentEvent, ...]:
         """Notices about the files that `plan` leaves as they are."""
         return tuple(_notices((), plan.left, self._sessions.conversation.cwd))
 
@@ -101,13 +101,13 @@ class FileRestorer:
         self._sessions.require_idle()
         self._sessions.prepare_to_write()
         conversation = self._sessions.conversation
-        ready, left = await asyncio.to_thread(_kept, conversation, plan.restores)
+        ready, left = await asyncio.to_thread(_keep_contents, conversation, plan.restores)
         if ready:
-            conversation.log.append(file_changes_entry(_recorded(ready)))
+            conversation.log.append(file_changes_entry(_record_of(ready)))
             conversation.log.sync()
-        done, failed = await asyncio.to_thread(_put_back, conversation, ready)
+        done, failed = await asyncio.to_thread(_write_files, conversation, ready)
         if tells_model and done:
-            conversation.log.append(_told(done, conversation.cwd))
+            conversation.log.append(_note_to_model(done, conversation.cwd))
         return tuple(_notices(done, (*plan.left, *left, *failed), conversation.cwd))
 
     def _now(self, path: str) -> FileVersion:
@@ -118,7 +118,7 @@ def _present(conversation: Conversation, path: str) -> FileVersion:
     return version_of(Path(path), open_texts=conversation.services.open_texts)
 
 
-def _kept(
+def _keep_contents(
     conversation: Conversation, restores: Sequence[Restore]
 ) -> tuple[list[Restore], list[tuple[str, str]]]:
     """The restores that can be undone again, and why the others cannot."""
@@ -140,12 +140,12 @@ def _kept(
     return ready, left
 
 
-def _recorded(restores: Sequence[Restore]) -> FileChanges:
+def _record_of(restores: Sequence[Restore]) -> FileChanges:
     changes = (FileChange(path=r.path, before=r.present, after=r.wanted) for r in restores)
     return FileChanges(changes=tuple(changes), is_restore=True)
 
 
-def _put_back(
+def _write_files(
     conversation: Conversation, restores: Sequence[Restore]
 ) -> tuple[list[str], list[tuple[str, str]]]:
     done: list[str] = []
@@ -163,8 +163,8 @@ def _put_back(
     return done, failed
 
 
-def _told(done: Sequence[str], cwd: Path) -> CustomMessageEntry:
-    names = ", ".join(shown_path(path, cwd) for path in done)
+def _note_to_model(done: Sequence[str], cwd: Path) -> CustomMessageEntry:
+    names = ", ".join(display_path(path, cwd) for path in done)
     text = f"(The user restored earlier versions of these files: {names}. Read them again.)"
     return CustomMessageEntry(custom_type="files_restored", content=text, display=False)
 
@@ -175,24 +175,24 @@ def _notices(
     notices: list[AgentEvent] = []
     if done:
         count = f"{len(done)} file{'s' * (len(done) != 1)}"
-        named = ", ".join(shown_path(path, cwd) for path in done[:_NAMED])
+        named = ", ".join(display_path(path, cwd) for path in done[:_NAMED])
         more = f" and {len(done) - _NAMED} more" if len(done) > _NAMED else ""
         notices.append(
             Notice("info", f"{count} restored: {named}{more}. /undo offers to redo the changes.")
         )
     for path, why in left:
-        notices.append(Notice("warning", f"{shown_path(path, cwd)} was not restored: {why}."))
+        notices.append(Notice("warning", f"{display_path(path, cwd)} was not restored: {why}."))
     return notices
 
 
-def shown_path(path: str, cwd: Path) -> str:
+def display_path(path: str, cwd: Path) -> str:
     """`path` as shown to the user: relative if it is below `cwd`."""
     return path_from(path, cwd.resolve())
 
 
 def _difference(conversation: Conversation, restore: Restore) -> Difference:
     path = Path(restore.path)
-    label = shown_path(restore.path, conversation.cwd)
+    label = display_path(restore.path, conversation.cwd)
     if not restore.wanted.digest:
         what = "is removed"
     elif not restore.present.digest:

@@ -53,7 +53,7 @@ class Spent:
             has_estimates=self.has_estimates or usage.is_estimate,
         )
 
-    def stored(self) -> Requests:
+    def to_stored(self) -> Requests:
         """As stored in the conversation's next session; `plus` reads it back."""
         usage = Usage(
             input=self.input_tokens - self.cached_tokens,
@@ -116,7 +116,7 @@ def with_spending(
     summaries = spending.summaries
     if summary is not None and summary.usage is not None:
         summaries = summaries.plus(summary.usage)
-    spent = tuple(one.stored() for one in (*spending.replies, summaries) if one.requests)
+    spent = tuple(one.to_stored() for one in (*spending.replies, summaries) if one.requests)
     return (carried or Carryover()).model_copy(update={"spent": spent})
 
 
@@ -127,7 +127,7 @@ def _since_compaction(log: SessionLog) -> Spent | None:
         for place, entry in enumerate(path)
         if isinstance(entry, CompactionEntry) or report_of(entry) is not None
     ]
-    return _spent_from(log, places[-1]) if places else None
+    return _spending_from(log, places[-1]) if places else None
 
 
 def _last_turn(log: SessionLog) -> Spent:
@@ -137,10 +137,10 @@ def _last_turn(log: SessionLog) -> Spent:
         for place in range(len(path) - 1, -1, -1)
         if isinstance(entry := path[place], MessageEntry) and isinstance(entry.message, UserMessage)
     )
-    return _spent_from(log, next(said, 0))
+    return _spending_from(log, next(said, 0))
 
 
-def _spent_from(log: SessionLog, place: int) -> Spent:
+def _spending_from(log: SessionLog, place: int) -> Spent:
     """The usage of the replies from index `place` of the path on."""
     spent = Spent()
     own = (entry for entry in log.path_entries()[place:] if not was_copied(log.header, entry))

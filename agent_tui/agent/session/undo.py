@@ -58,12 +58,12 @@ async def undo_newest(log: SessionLog, store: SessionStore, cwd: Path) -> Earlie
         raise CompactionError("Nothing to undo: this conversation was not compacted.")
     if not log.header.parent_session or log.path is None:
         raise CompactionError("Nothing to undo: the session before the compaction was not kept.")
-    return await asyncio.to_thread(_reopened, log, log.header.parent_session, store, cwd)
+    return await asyncio.to_thread(_reopen, log, log.header.parent_session, store, cwd)
 
 
-def _reopened(log: SessionLog, parent: str, store: SessionStore, cwd: Path) -> Earlier:
+def _reopen(log: SessionLog, parent: str, store: SessionStore, cwd: Path) -> Earlier:
     """Open the parent of `log`, without later messages if it was continued meanwhile."""
-    earlier, written = _opened(*_before_compaction(log, parent, store), store, cwd)
+    earlier, written = _open_parent(*_before_compaction(log, parent, store), store, cwd)
     known = {entry.id for entry in earlier.entries}
     since = [entry for entry in log.path_entries() if entry.id not in known and _goes_back(entry)]
     if _was_gone_on_with(written, log):
@@ -100,7 +100,7 @@ def _before_compaction(
     return parent, child
 
 
-def _opened(
+def _open_parent(
     parent: str, child: Path | None, store: SessionStore, cwd: Path
 ) -> tuple[SessionLog, Sequence[Entry]]:
     """Open the session that `child` names as its parent for writing; also returns its entries.
@@ -152,7 +152,7 @@ def _is_said(entry: Entry) -> bool:
     return isinstance(entry, MessageEntry | CustomMessageEntry | BranchSummaryEntry)
 
 
-def left_out_note(child: SessionLog) -> str:
+def omission_note(child: SessionLog) -> str:
     """The note about a session left behind with messages that the earlier one lacks."""
     return (
         "The earlier session has been continued, so it lacks the messages since the compaction. "

@@ -35,7 +35,7 @@ class FileKeeper:
         self._environ = environ
 
     @asynccontextmanager
-    async def watched(self, intent: Intent) -> AsyncGenerator[None, None]:
+    async def watch(self, intent: Intent) -> AsyncGenerator[None, None]:
         """Record what is changed inside the block, however it ends.
 
         Raises:
@@ -58,7 +58,7 @@ class FileKeeper:
                 yield
             finally:
                 if tree is not None:
-                    self._record(await self._changed_since(trees, tree))
+                    self._record(await self._changes_since(trees, tree))
         else:
             yield
 
@@ -76,7 +76,7 @@ class FileKeeper:
             return None
         return await trees.look(cwd, self._environ)
 
-    async def _changed_since(self, trees: WorkTrees, before: Tree) -> list[FileChange]:
+    async def _changes_since(self, trees: WorkTrees, before: Tree) -> list[FileChange]:
         after = await self._look(trees)
         if after is None:
             return []

@@ -15,8 +15,7 @@ from agent_tui.errors import SessionError
 from agent_tui.events import LimitWaitEnded, LimitWaitStarted
 from agent_tui.messages import Stored
 from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
-from agent_tui.providers.budget import BudgetSpent
-from agent_tui.providers.retry import LONGEST_DELAY_S, RETRIED_S, Sleep
+from agent_tui.providers.limits import LONGEST_DELAY_S, RETRIED_S, BudgetSpent, Sleep
 from agent_tui.sessions.entries import (
     CustomEntry,
     Entry,
@@ -51,7 +50,7 @@ def wait_entry(wait: LimitWait) -> CustomEntry:
     return custom_entry(LIMIT_WAIT, wait.model_copy(update={"host": platform.node()}))
 
 
-def replaced_model(path: Sequence[Entry]) -> LimitWait | None:
+def limit_of_replacement(path: Sequence[Entry]) -> LimitWait | None:
     """The limit because of which the newest model on `path` replaces another; None without one."""
     for entry in reversed(path):
         if isinstance(entry, ModelChangeEntry):
@@ -94,7 +93,7 @@ _SPENT: tuple[FaultKind, ...] = ("quota", "auth", "not_found")
 _HOUR_S = 3_600.0
 
 
-def stated_wait_s(error: ProviderError) -> float | None:
+def long_wait_s(error: ProviderError) -> float | None:
     """Seconds that the server asks to wait, if that is longer than retries; else None."""
     stated_s = error.retry_after_s
     is_long = error.is_retryable and stated_s is not None and stated_s > LONGEST_DELAY_S
@@ -103,7 +102,7 @@ def stated_wait_s(error: ProviderError) -> float | None:
 
 def note_limit(conversation: Conversation, error: ProviderError, model: ModelRef) -> bool:
     """Note when the limit of `model` resets, if its `error` states that; true if it does."""
-    stated_s = stated_wait_s(error)
+    stated_s = long_wait_s(error)
     if stated_s is None or error.kind != "rate_limit":
         return False
     now_s = conversation.services.wall_clock()
@@ -121,7 +120,7 @@ def stand_in(conversation: Conversation, model: ModelRef) -> None:
 
 def take_up_stand_in(conversation: Conversation, model: ModelRef) -> None:
     """Restore what `stand_in` recorded, if `model` is the one that the session's model replaces."""
-    wait = replaced_model(conversation.log.path_entries())
+    wait = limit_of_replacement(conversation.log.path_entries())
     if wait is not None and wait.model == model.name:
         conversation.limited_until[model.name] = wait.until_s
         conversation.stands_in_for = model
@@ -196,7 +195,7 @@ class LimitWaits:
 
     def beyond(self, error: ProviderError) -> str:
         """When the limit resets, for the end of a turn that does not wait for it; may be empty."""
-        if (stated_s := stated_wait_s(error)) is None:
+        if (stated_s := long_wait_s(error)) is None:
             return ""
         now_s = self.conversation.services.wall_clock()
         moment = clock_time(now_s + stated_s, now_s)
@@ -204,7 +203,7 @@ class LimitWaits:
 
     def _wait(self, error: ProviderError, asked: ModelRef) -> LimitWait | None:
         """The wait that `error` calls for; None if there is none, or if it is too long."""
-        services, stated_s = self.conversation.services, stated_wait_s(error)
+        services, stated_s = self.conversation.services, long_wait_s(error)
         wait_s, name = min(self._chances(error, stated_s, asked), default=(math.inf, ""))
         bound_s = services.settings.limit_wait_h * _HOUR_S
         if name or stated_s is not None:

@@ -108,7 +108,7 @@ class NetworkQuestions:
             self._withdraw()
             self._forget()
 
-    def told(self, output: ToolOutput) -> ToolOutput:
+    def with_refusals(self, output: ToolOutput) -> ToolOutput:
         """`output` with the refusals since the last call."""
         if not self._untold:
             return output

@@ -102,7 +102,7 @@ class HeldDecision:
     async def _settle(
         self, held: HeldFile, output: ToolOutput, *, is_placed: bool, root: Path
     ) -> str:
-        shown = _shown(held, root)
+        shown = _display_path(held, root)
         if not is_placed:
             self.emit(Notice("warning", f"{shown} was held back ({held.who}): {held.aside}"))
             return f"[{shown} was not put in place. Do not try another way.]"
@@ -117,7 +117,7 @@ class HeldDecision:
 
 def _intent(held: Sequence[HeldFile], root: Path) -> Intent:
     return Intent(
-        title=", ".join(_shown(file, root) for file in held),
+        title=", ".join(_display_path(file, root) for file in held),
         access="write",
         paths=tuple(path for file in held for path in file.files or (file.path,)),
         body="".join(file.diff for file in held),
@@ -126,7 +126,7 @@ def _intent(held: Sequence[HeldFile], root: Path) -> Intent:
     )
 
 
-def _shown(held: HeldFile, root: Path) -> str:
+def _display_path(held: HeldFile, root: Path) -> str:
     path = held.path
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 

@@ -27,7 +27,7 @@ from agent_tui.messages import Pin, ToolDetails
 from agent_tui.permissions.project_files import project_folders
 from agent_tui.safe_paths import is_folder
 from agent_tui.secret_text import mask_values
-from agent_tui.sessions.replay.pins import pin_entry, pin_of, pinned_entries
+from agent_tui.sessions.replay.pins import pin_entry, pin_of, pins_on
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.files.protected import is_secret_name
@@ -101,9 +101,9 @@ class PinKeeper:
                 await self._pin([await asyncio.to_thread(_skill_text, skill)])
             except (OSError, PromptFileError) as error:
                 self._emit(Notice("warning", f"{skill.path} cannot be used: {error}"))
-        await self.touched(files)
+        await self.pin_instructions_of(files)
 
-    async def touched(self, paths: Iterable[Path]) -> None:
+    async def pin_instructions_of(self, paths: Iterable[Path]) -> None:
         """Pin the instructions of the subfolders that contain `paths`.
 
         Args:
@@ -115,7 +115,7 @@ class PinKeeper:
     async def refresh(self) -> None:
         """Update pinned texts to their files and the window; called as a turn begins."""
         self._conversation.looked_into.clear()
-        if pinned_entries(self._conversation.log.path_entries()):
+        if pins_on(self._conversation.log.path_entries()):
             await self._pin(())
 
     def _instructions_at(self, paths: Sequence[Path]) -> list[_Text]:
@@ -147,12 +147,12 @@ class PinKeeper:
         conversation = self._conversation
         before = {
             path: (pin, entry.text)
-            for path, entry in pinned_entries(conversation.log.path_entries()).items()
+            for path, entry in pins_on(conversation.log.path_entries()).items()
             if (pin := pin_of(entry)) is not None
         }
         texts, notices = await asyncio.to_thread(self._present, before, new)
         counter, window = conversation.services.counter, conversation.model_info.window
-        fitted = await asyncio.to_thread(_fitted, texts, window, counter)
+        fitted = await asyncio.to_thread(_fit, texts, window, counter)
         for notice in notices:
             self._emit(notice)
         is_written = False
@@ -242,9 +242,7 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _fitted(
-    texts: Sequence[_Text], window: int, counter: TokenCounter
-) -> Iterator[tuple[Pin, str]]:
+def _fit(texts: Sequence[_Text], window: int, counter: TokenCounter) -> Iterator[tuple[Pin, str]]:
     """Each text whole, or cut to an even share of the space that shorter ones leave.
 
     A goal is never cut: there is no file that holds the rest.
@@ -259,11 +257,11 @@ def _fitted(
             fitted.append((text.pin, text.text))
         else:
             pin = text.pin.model_copy(update={"is_cut": True})
-            fitted.append((pin, _cut(text, share, counter)))
+            fitted.append((pin, _cut_to(text, share, counter)))
     return iter(fitted)
 
 
-def _cut(text: _Text, room: int, counter: TokenCounter) -> str:
+def _cut_to(text: _Text, room: int, counter: TokenCounter) -> str:
     """The first lines that fit into `room` tokens, and a note on where to read the rest."""
     lines = text.text.split("\n")
     kept: list[str] = []

@@ -50,7 +50,7 @@ class Repetition:
         self._refused = self._refused + 1 if is_refused else 0
         self.is_stuck = self.is_stuck or self._refused >= MOST_REFUSED
 
-    def noticed(self, call: ToolCall, output: ToolOutput) -> ToolOutput:
+    def with_remark(self, call: ToolCall, output: ToolOutput) -> ToolOutput:
         """`output`, with a note to the model if the same call gave it before."""
         told = json.dumps([call.name, call.arguments, output.for_model], sort_keys=True)
         signature = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()

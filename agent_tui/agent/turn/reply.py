@@ -145,7 +145,7 @@ class ReplyBuilder:
         draft = self._calls_by_index.get(index)
         return draft.name if draft else ""
 
-    def finished(self) -> Reply:
+    def build(self) -> Reply:
         """The complete reply; call only if `is_finished`."""
         assert self._finish is not None
         content: list[AssistantContent] = []
@@ -174,7 +174,9 @@ class ReplyBuilder:
         message = self._message(content, stop)
         return Reply(message, broken, was_filtered=reason == "contentFilter")
 
-    def interrupted(self, stop_reason: StopReason, error: str | None = None) -> AssistantMessage:
+    def build_interrupted(
+        self, stop_reason: StopReason, error: str | None = None
+    ) -> AssistantMessage:
         """The reply up to an interruption, without calls: none was run, so none can be sent."""
         content: list[AssistantContent] = []
         for draft in self._drafts:

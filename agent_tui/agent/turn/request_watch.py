@@ -54,7 +54,7 @@ class RequestWatch:
         """The newest breaks, oldest first."""
         return tuple(self._breaks)
 
-    def answered(
+    def record(
         self,
         request: ModelRequest,
         compaction_id: str,

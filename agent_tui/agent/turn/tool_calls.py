@@ -177,7 +177,7 @@ class ToolRunner:
         network = self._services.network
         return self._waited_s + (network.waited_s if network is not None else 0.0)
 
-    def _broken(self, calls: Sequence[ToolCall], known: Mapping[str, str]) -> dict[str, str]:
+    def _find_faults(self, calls: Sequence[ToolCall], known: Mapping[str, str]) -> dict[str, str]:
         """What is wrong with each call, by id: no such tool, `known` faults, wrong arguments."""
         names = {tool.name for tool in self._conversation.services.toolbox.specs}
         broken: dict[str, str] = {}
@@ -186,7 +186,7 @@ class ToolRunner:
                 broken[call.id] = known[call.id]
                 continue
             try:
-                with self._told_faults(call.name):
+                with self._report_faults(call.name):
                     self._conversation.services.toolbox.check(call.name, call.arguments)
             except ToolError as error:
                 broken[call.id] = str(error)
@@ -209,9 +209,9 @@ class ToolRunner:
             calls: The calls of one reply, as the model wrote them.
             faults: Call id -> what is wrong with arguments that cannot be parsed.
         """
-        understood = [self._understood(call) for call in calls]
+        understood = [self._translate(call) for call in calls]
         calls = [call for call, _ in understood]
-        broken = self._broken(calls, faults)
+        broken = self._find_faults(calls, faults)
         self.repetition.count_reply(is_refused=len(broken) == len(calls))
         under_way: list[_UnderWay] = []
         begun = 0
@@ -232,12 +232,12 @@ class ToolRunner:
         except asyncio.CancelledError:
             await self._end(under_way)
             for call in calls[begun : begun + 1]:
-                self._record(call, _ended(_UNANSWERED, "cancelled"))
+                self._record(call, _error_output(_UNANSWERED, "cancelled"))
             self._skip(calls[begun + 1 :], _NOT_RUN)
             raise
         except _Declined as declined:
             await self._finish(under_way)
-            self._record(calls[begun], _ended(str(declined), "declined"))
+            self._record(calls[begun], _error_output(str(declined), "declined"))
             self._skip(calls[begun + 1 :], _SKIPPED)
             self._ending = "aborted"
         finally:
@@ -250,7 +250,7 @@ class ToolRunner:
         """Pin the instructions of the folders that calls have touched."""
         touched, self._touched = self._touched, []
         if self.pins is not None and touched:
-            await self.pins.touched(touched)
+            await self.pins.pin_instructions_of(touched)
 
     async def _finish(self, under_way: list[_UnderWay]) -> None:
         """Wait for all running calls and record their results in order."""
@@ -269,20 +269,22 @@ class ToolRunner:
         finally:
             for each in under_way:
                 is_done = each.running.done() and not each.running.cancelled()
-                output = each.running.result() if is_done else _ended(_INTERRUPTED, "cancelled")
+                output = (
+                    each.running.result() if is_done else _error_output(_INTERRUPTED, "cancelled")
+                )
                 self._record(each.call, output)
             under_way.clear()
 
     def _skip(self, calls: Sequence[ToolCall], why: str) -> None:
         for call in calls:
             self._announce(call)
-            self._record(call, _ended(why, "cancelled"))
+            self._record(call, _error_output(why, "cancelled"))
 
-    def _understood(self, call: ToolCall) -> tuple[ToolCall, str]:
+    def _translate(self, call: ToolCall) -> tuple[ToolCall, str]:
         """`call` with our own names of tools and arguments, and a note to the model about it."""
         toolbox, cwd = self._conversation.services.toolbox, self._conversation.cwd
         try:
-            with self._told_faults(call.name):
+            with self._report_faults(call.name):
                 own = toolbox.understood(call.name, call.arguments, cwd)
         except ToolError:
             return call, ""
@@ -303,7 +305,7 @@ class ToolRunner:
             prepared = await self._prepare(call, context)
             hooked = await self._hooks.before_call(call, prepared.intent.paths)
             if hooked.updated_input is not None and not hooked.refusal:
-                call = self._changed(call, hooked.updated_input)
+                call = self._with_arguments(call, hooked.updated_input)
                 prepared = await self._prepare(call, context)
         except ToolError as error:
             self._announce(call)
@@ -331,7 +333,7 @@ class ToolRunner:
         work = partial(self._run, call, prepared, hooked, only_reads=permit.only_reads)
         return _Ready(work, context.limits, call.name, permit.only_reads)
 
-    def _changed(self, call: ToolCall, given: JsonObject) -> ToolCall:
+    def _with_arguments(self, call: ToolCall, given: JsonObject) -> ToolCall:
         """`call` with the arguments that a hook gave, which are judged like any others.
 
         Raises:
@@ -339,7 +341,7 @@ class ToolRunner:
         """
         toolbox = self._conversation.services.toolbox
         try:
-            with self._told_faults(call.name):
+            with self._report_faults(call.name):
                 own = toolbox.understood(call.name, given, self._conversation.cwd)
                 toolbox.check(own.name, own.arguments)
         except ToolError as error:
@@ -353,7 +355,7 @@ class ToolRunner:
 
         File changes by the call and by hooks are recorded.
         """
-        async with self._kept(prepared.intent, only_reads=only_reads):
+        async with self._keep_files(prepared.intent, only_reads=only_reads):
             cwd, intent = self._conversation.cwd, prepared.intent
             output = await self._held.decide(call, await self._run_itself(call, prepared), cwd)
             if intent.access == "write":
@@ -362,7 +364,7 @@ class ToolRunner:
             if hooked.updated_input is not None:
                 given = printable_line(json.dumps(call.arguments), 400)
                 said.append(f"[a hook changed the arguments to {given}]")
-            output = _remarked(output, "\n".join(said))
+            output = _with_remark(output, "\n".join(said))
             return await self._hooks.after_call(call, prepared.intent.paths, output)
 
     async def _run_itself(self, call: ToolCall, prepared: PreparedCall) -> ToolOutput:
@@ -372,34 +374,34 @@ class ToolRunner:
             return await prepared.run()
         with network.command():
             output = await prepared.run()
-        return network.told(output)
+        return network.with_refusals(output)
 
-    def _kept(self, intent: Intent, *, only_reads: bool) -> AbstractAsyncContextManager[None]:
-        return nullcontext() if only_reads else self._files.watched(intent)
+    def _keep_files(self, intent: Intent, *, only_reads: bool) -> AbstractAsyncContextManager[None]:
+        return nullcontext() if only_reads else self._files.watch(intent)
 
     async def _output(self, ready: _Ready, remark: str) -> ToolOutput:
         if isinstance(ready.work, ToolOutput):
-            return _remarked(ready.work, remark)
+            return _with_remark(ready.work, remark)
         clock, waited_s = self._conversation.services.clock, self.waited_s
         began_s = clock()
         try:
-            with self._told_faults(ready.tool_name):
+            with self._report_faults(ready.tool_name):
                 output = await ready.work()
         except ToolError as error:
             output = _failure(str(error), ready.limits)
         ran_s = clock() - began_s - (self.waited_s - waited_s)
-        return _remarked(_timed(output, ran_s), remark)
+        return _with_remark(_with_time(output, ran_s), remark)
 
     def _announce(self, call: ToolCall, title: str = "") -> None:
         self._emit(ToolStarted(call.id, call.name, call.arguments, title or call.name))
 
     async def _prepare(self, call: ToolCall, context: ToolContext) -> PreparedCall:
         toolbox = self._conversation.services.toolbox
-        with self._told_faults(call.name):
+        with self._report_faults(call.name):
             return await asyncio.to_thread(toolbox.prepare, call.name, call.arguments, context)
 
     @contextmanager
-    def _told_faults(self, tool_name: str) -> Generator[None]:
+    def _report_faults(self, tool_name: str) -> Generator[None]:
         """Turn whatever a tool raises into an error for the model, so that no input ends the turn.
 
         Raises:
@@ -427,7 +429,7 @@ class ToolRunner:
         `doubt` is why a hook wants the user to be asked; empty if none does.
         """
         permissions = self._conversation.permissions
-        verdict = await self._judged(call, intent)
+        verdict = await self._judge(call, intent)
         is_protected = verdict.by == "protection" or intent.place == "outside"
         if doubt:
             verdict = permissions.asked_by_hook(verdict, doubt)
@@ -447,7 +449,7 @@ class ToolRunner:
             asked = _ASKED.format(why=verdict.why) if verdict.is_compound else ""
             if not answer.words:
                 raise _Declined(f"{_DECLINED}{asked}")
-            return _ended(f"{_DECLINED}{asked} They say: {answer.words}", "declined")
+            return _error_output(f"{_DECLINED}{asked} They say: {answer.words}", "declined")
         self._remember(answer, verdict.session_rule)
         again = await self._prepare(call, context)
         touched = permissions.judge(call.name, again.intent).touched
@@ -455,7 +457,7 @@ class ToolRunner:
             return ToolOutput(_CHANGED, is_error=True)
         return verdict
 
-    async def _judged(self, call: ToolCall, intent: Intent) -> Verdict:
+    async def _judge(self, call: ToolCall, intent: Intent) -> Verdict:
         """The verdict on a call; the user is warned of work that it loses and undo restores."""
         permissions = self._conversation.permissions
         verdict = permissions.judge(call.name, intent)
@@ -556,7 +558,7 @@ class ToolRunner:
         return output
 
     def _record(self, call: ToolCall, output: ToolOutput) -> None:
-        output = self.repetition.noticed(call, output)
+        output = self.repetition.with_remark(call, output)
         self._ending = self._ending or output.ends_turn
         message = _result_message(call, output)
         self._answered.add(message)
@@ -597,7 +599,7 @@ class ToolRunner:
             self.repetition.note_changes()
 
 
-def _timed(output: ToolOutput, ran_s: float) -> ToolOutput:
+def _with_time(output: ToolOutput, ran_s: float) -> ToolOutput:
     if ran_s < _TOLD_S:
         return output
     details = output.for_person.model_copy(update={"elapsed_ms": round(ran_s * 1_000)})
@@ -615,11 +617,11 @@ def _result_message(call: ToolCall, output: ToolOutput) -> ToolResultMessage:
     )
 
 
-def _remarked(output: ToolOutput, remark: str) -> ToolOutput:
+def _with_remark(output: ToolOutput, remark: str) -> ToolOutput:
     return replace(output, for_model=f"{output.for_model}\n{remark}") if remark else output
 
 
-def _ended(why: str, ending: CallEnding) -> ToolOutput:
+def _error_output(why: str, ending: CallEnding) -> ToolOutput:
     return ToolOutput(why, ToolDetails(ending=ending), is_error=True)
 
 

@@ -16,9 +16,9 @@ from agent_tui.agent.session.opening import choose_model
 from agent_tui.agent.turn.limit_wait import (
     LimitWaits,
     is_limited,
+    long_wait_s,
     note_limit,
     stand_in,
-    stated_wait_s,
 )
 from agent_tui.agent.turn.repetition import LoopWatch, goes_round
 from agent_tui.agent.turn.reply import CutReply, Reply, ReplyBuilder
@@ -56,15 +56,15 @@ from agent_tui.providers.base import (
     ThinkingChunk,
     ToolCallChunk,
 )
-from agent_tui.providers.budget import BudgetSpent
-from agent_tui.providers.prompt_cache import cache_lifetime
-from agent_tui.providers.retry import (
+from agent_tui.providers.limits import (
     FALLBACK_RETRIES,
     MAX_RETRIES,
+    BudgetSpent,
     Sleep,
     most_retries,
     retry_delay_s,
 )
+from agent_tui.providers.prompt_cache import cache_lifetime
 from agent_tui.providers.silence import WaitTeller
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.replay.notes import turn_facts, turn_facts_entry
@@ -175,11 +175,11 @@ class Turn:
         try:
             ending = await self._run(text, images)
         except asyncio.CancelledError:
-            self._emit(self._synced(TurnFinished("aborted", can_continue=True)))
+            self._emit(self._sync(TurnFinished("aborted", can_continue=True)))
             raise
-        self._emit(self._synced(ending))
+        self._emit(self._sync(ending))
 
-    def _synced(self, ending: TurnFinished) -> TurnFinished:
+    def _sync(self, ending: TurnFinished) -> TurnFinished:
         """`ending` once the turn is on disk, or the error that kept it from being written."""
         try:
             self._record_facts()
@@ -450,7 +450,7 @@ class Turn:
                     elif await self._waits.wait_out(error, self._conversation.model):
                         await self._get_ready_after_wait(error)
                     else:
-                        raise _failed(error, self._waits.beyond(error)) from error
+                        raise _failure(error, self._waits.beyond(error)) from error
                     continue
                 self._emit(RetryScheduled(attempt, most, delay_s, self._reason(error)))
                 await self._sleep(delay_s)
@@ -465,7 +465,7 @@ class Turn:
     async def _get_ready_after_wait(self, error: ProviderError) -> None:
         """Choose the model for the next request, and make it cheap if the server is back."""
         self._return_to_first_model()
-        if stated_wait_s(error) is not None:
+        if long_wait_s(error) is not None:
             await self._compactor.make_room_after_wait(self._emit)
         await self._make_room_if_due()
 
@@ -554,8 +554,8 @@ class Turn:
         except ProviderError as error:
             self._keep_partial(builder, "error", str(error))
             raise
-        reply = builder.finished()
-        conversation.requests.answered(
+        reply = builder.build()
+        conversation.requests.record(
             request,
             compaction.id if compaction is not None else "",
             sent_s,
@@ -599,7 +599,7 @@ class Turn:
         if not builder.has_prose or self._cut.holds(builder.text):
             self._emit(ReplyDiscarded(was_shown=builder.has_prose))
             return
-        message = builder.interrupted(stop_reason, error)
+        message = builder.build_interrupted(stop_reason, error)
         entry = self._conversation.append(message)
         self._cut.add(entry)
         self._emit(ReplyFinished(entry.id, message))
@@ -631,7 +631,7 @@ def _took(number: int) -> str:
     return f"Stopped: --max-turns {number} reached."
 
 
-def _failed(error: ProviderError, until: str) -> _TurnEnded:
+def _failure(error: ProviderError, until: str) -> _TurnEnded:
     if isinstance(error, BudgetSpent):
         return _TurnEnded(TurnFinished("limit", str(error)))
     said = f"{error.message}{until} {error.hint}".strip() if until else str(error)

@@ -115,7 +115,7 @@ async def _run(
     timeout: JsonObject = {} if check is None else {"timeout": check.timeout_s}
     arguments: JsonObject = {"command": command, **timeout}
     prepared = conversation.services.toolbox.prepare("bash", arguments, context)
-    async with FileKeeper(conversation, context.environ).watched(prepared.intent):
+    async with FileKeeper(conversation, context.environ).watch(prepared.intent):
         with check.network.command() if check is not None else nullcontext():
             output = await prepared.run()
     files = await output.find_changes() if output.find_changes else FileTouches()

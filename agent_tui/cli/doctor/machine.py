@@ -22,7 +22,7 @@ from agent_tui.cli.tool_services import command_sandbox
 from agent_tui.commands.core.short_words import count_text
 from agent_tui.installation import COMMAND, DISTRIBUTION, foreign_program, install_command
 from agent_tui.local_models.model import size_text
-from agent_tui.program_lookup import find_program
+from agent_tui.safe_paths import find_program
 from agent_tui.tools.files.ripgrep import ripgrep_program
 
 _MIN_FREE_BYTES = 200_000_000

@@ -90,7 +90,7 @@ def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
     for problem in plugins.problems:
         complain(problem)
     own = providers_with(plugins.of(PROVIDERS))
-    found = asyncio.run(ModelCatalog(read_settings(None), os.environ, own=own).found())
+    found = asyncio.run(ModelCatalog(read_settings(None), os.environ, own=own).list_models())
     overview = ModelOverview.of(listing.models, OFFERS, found, wanted)
     if arguments.is_json:
         write_json(overview.to_json())

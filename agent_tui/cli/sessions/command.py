@@ -17,7 +17,7 @@ from agent_tui.commands.core.plugins import Plugins
 from agent_tui.errors import SessionError, UsageError
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
-from agent_tui.sessions.export.formats import JSONL, MARKDOWN, ExportFormat, exported, form_of
+from agent_tui.sessions.export.formats import JSONL, MARKDOWN, ExportFormat, export_text, form_of
 from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.discovery import foreign_agents
 from agent_tui.sessions.importers.import_session import import_session
@@ -194,7 +194,7 @@ def _export(arguments: argparse.Namespace, store: SessionStore) -> int:
     by_suffix = form_of(output, formats) if output else MARKDOWN
     form = next((form for form in formats if form.name == arguments.form), by_suffix)
     with store.open(arguments.session, present_folder(), read_only=True) as log:
-        text = exported(log, form, secret_values(os.environ))
+        text = export_text(log, form, secret_values(os.environ))
     if form is JSONL:
         text = safe_json(text)  # the same values; the other formats are already safe
     if output is None:

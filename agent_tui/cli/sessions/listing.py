@@ -13,8 +13,7 @@ from agent_tui.messages import JsonObject
 from agent_tui.safe_text import printable_line, strip_control_characters
 from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.discovery import ForeignFile, foreign_sessions
-from agent_tui.sessions.lineage.rows import lineage_rows
-from agent_tui.sessions.listing import SessionSummary
+from agent_tui.sessions.listing import SessionSummary, lineage_rows
 from agent_tui.sessions.store import SessionStore
 from agent_tui.text_search import split_query
 

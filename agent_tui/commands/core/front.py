@@ -177,7 +177,7 @@ class ModelSource(Protocol):
         """The facts about a model."""
         ...
 
-    async def found(self) -> "tuple[FoundModel, ...]":
+    async def list_models(self) -> "tuple[FoundModel, ...]":
         """Models that can be used now: keys that are set, servers that answer."""
         ...
 

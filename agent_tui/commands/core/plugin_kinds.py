@@ -49,9 +49,9 @@ def _own_exports() -> "Sequence[ExportFormat]":
 
 
 def _guard_export(known: "ExportFormat") -> "ExportFormat":
-    from agent_tui.sessions.export.formats import guarded_export
+    from agent_tui.sessions.export.formats import guard_export
 
-    return guarded_export(known)
+    return guard_export(known)
 
 
 def _strategy_type() -> "type[CompactionStrategy]":
@@ -77,9 +77,9 @@ def _provider_names() -> Iterable[str]:
     from agent_tui.providers.keys import KEY_VARIABLES
     from agent_tui.providers.local.local_catalog import LOCAL
     from agent_tui.providers.registry import OWN_PROVIDERS
-    from agent_tui.providers.table import FAMILIES, bundled_table
+    from agent_tui.providers.table import FAMILIES, read_bundled_table
 
-    listed = (name.partition("/")[0] for name in bundled_table().names)
+    listed = (name.partition("/")[0] for name in read_bundled_table().names)
     return {LOCAL, *OWN_PROVIDERS, *KEY_VARIABLES, *FAMILIES, *ACCOUNTS, *listed}
 
 

@@ -196,10 +196,10 @@ def _read(
 
 def _with_conversation(ask: Ask) -> str:
     earlier = shorten_middle(ask.earlier, _EARLIER_CHARS * ask.budget.target)
-    return f"{_numbered_text(ask.units, ask.pieces, earlier)}\n\n{ask.text}"
+    return f"{_number_pieces(ask.units, ask.pieces, earlier)}\n\n{ask.text}"
 
 
-def _numbered_text(units: Iterable[Unit], pieces: Sequence[Piece], earlier: str = "") -> str:
+def _number_pieces(units: Iterable[Unit], pieces: Sequence[Piece], earlier: str = "") -> str:
     """The messages of `units`, with each piece complete under its number and with line numbers.
 
     The summary in `earlier`, if any, precedes them.
@@ -208,11 +208,11 @@ def _numbered_text(units: Iterable[Unit], pieces: Sequence[Piece], earlier: str 
     for piece in pieces:
         by_entry[piece.entry_id].append(piece)
     parts = [f"Summary of what was before:\n{escape_tags(earlier)}"] if earlier else []
-    parts += [_shown(piece) for piece in by_entry.pop("", ())]
+    parts += [_piece_text(piece) for piece in by_entry.pop("", ())]
     for unit in units:
         own = by_entry[unit.entry_id]
         parts += _head(unit, {piece.kind for piece in own})
-        parts += map(_shown, own)
+        parts += map(_piece_text, own)
     return "<conversation>\n" + "\n\n".join(parts) + "\n</conversation>"
 
 
@@ -235,6 +235,6 @@ def _head(unit: Unit, shown: set[Kind]) -> Iterator[str]:
             pass
 
 
-def _shown(piece: Piece) -> str:
+def _piece_text(piece: Piece) -> str:
     lines = (f"{piece.first + at}|{line}" for at, line in enumerate(piece.lines))
     return f"#{piece.number} {escape_tags(piece.label)}\n{escape_tags(chr(10).join(lines))}"

@@ -253,7 +253,7 @@ class _Filler:
                 continue
             file = self._states.get(piece.path)
             path = file.path if file is not None else piece.path
-            places = lines_now(piece, a, b, self._known(path))
+            places = lines_now(piece, a, b, self._runs_of(path))
             first = 0 if piece.is_change and not piece.is_whole else a  # the place of an edit
             is_unseen = file is not None and bool(file.unseen)
             state = _UNSEEN if is_unseen else _NOW if self._on_disk else _LAST_KNOWN
@@ -263,7 +263,7 @@ class _Filler:
                 state = _OLD if piece.is_outdated or is_unseen else ""
                 yield Excerpt(piece.source, path, first, lines, state)
 
-    def _known(self, path: str) -> Sequence[tuple[int, Sequence[str]]]:
+    def _runs_of(self, path: str) -> Sequence[tuple[int, Sequence[str]]]:
         file = self._states.get(path)
         if file is None:
             return ()
@@ -305,8 +305,8 @@ def lines_now(
             for m in blocks
             if m.a < b and m.a + m.size > a
         ]
-        low, high = _mapped(a, blocks), _mapped(b - 1, blocks, is_end=True) + 1
-        behind = _mapped(b, blocks) if b < len(viewed) else high
+        low, high = _map_line(a, blocks), _map_line(b - 1, blocks, is_end=True) + 1
+        behind = _map_line(b, blocks) if b < len(viewed) else high
         if high <= behind <= high + _MOST_ADDED_LINES:
             high = behind  # including lines inserted after them
         is_one = low < high <= low + len(wanted) * _MOST_GROWTH + _MOST_ADDED_LINES
@@ -349,7 +349,7 @@ def _find(wanted: Sequence[str], lines: Sequence[str], near: int) -> int:
     return min(places, key=lambda at: abs(at - near), default=-1)
 
 
-def _mapped(at: int, blocks: Sequence[Match], *, is_end: bool = False) -> int:
+def _map_line(at: int, blocks: Sequence[Match], *, is_end: bool = False) -> int:
     """The present index of line `at` of a view; for a deleted line, the end of its gap."""
     before = -1
     for block in blocks:

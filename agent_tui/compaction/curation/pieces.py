@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.sections.files import edits_in, file_view, written_text
+from agent_tui.compaction.sections.files import edits_in, file_view, text_to_write
 from agent_tui.compaction.tiers.model import Action, Output, Unit
 from agent_tui.compaction.tiers.outputs import action_of
 from agent_tui.messages import AssistantMessage, ToolCall, ToolResultMessage, UserMessage
@@ -102,7 +102,7 @@ def read_pieces(
         counter: Counts their tokens.
     """
     units = tuple(units)
-    failed = _failed_calls(units)
+    failed = _ids_of_failed_calls(units)
     own = (piece for unit in units for piece in _pieces_of(unit, failed, folders, counter))
     found = [*earlier, *own]
     changed = {piece.path: at for at, piece in enumerate(found) if piece.is_change}
@@ -149,7 +149,7 @@ def _is_superseded(at: int, found: Sequence[Piece]) -> bool:
     )
 
 
-def _failed_calls(units: Iterable[Unit]) -> frozenset[str]:
+def _ids_of_failed_calls(units: Iterable[Unit]) -> frozenset[str]:
     """The ids of the calls that failed."""
     return frozenset(
         unit.message.tool_call_id
@@ -230,7 +230,7 @@ def _result(output: Output) -> _Draft | None:
 def _call(call: ToolCall) -> _Draft | None:
     """The text that a call writes: a file, new text in a file, or a long command."""
     action = action_of(call)
-    if action.kind == "write" and (body := written_text(call.arguments)) is not None:
+    if action.kind == "write" and (body := text_to_write(call.arguments)) is not None:
         lines = _lines(body)
         return _Draft("call", "write", lines, path=action.path, is_change=True, is_whole=True)
     if action.kind == "edit" and (made := [new for _, new, _ in edits_in(call.arguments)]):

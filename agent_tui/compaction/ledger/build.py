@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from agent_tui.compaction.ledger.files import Touched, follow_files, touched_by
-from agent_tui.compaction.ledger.pinned import bounded_pins, pinned_sentences
+from agent_tui.compaction.ledger.files import Touched, files_of, follow_files
+from agent_tui.compaction.ledger.pinned import find_rules, fit_pins
 from agent_tui.compaction.plan import newest_compaction
-from agent_tui.compaction.sections.errors import open_errors
+from agent_tui.compaction.sections.commands import open_errors
 from agent_tui.compaction.sections.history import Done, Said, read_history
 from agent_tui.messages import Todo, ToolResultMessage
 from agent_tui.omissions import one_line, shorten_middle
@@ -29,13 +29,13 @@ def build_ledger(
     path, earlier = tuple(entries), previous or Ledger()
     events = read_history(path)
     said = [event.text for event in events if isinstance(event, Said)]
-    rules = [rule for text in said for rule in pinned_sentences(text)]
+    rules = [rule for text in said for rule in find_rules(text)]
     shortened = [shorten_middle(text, MAX_USER_MESSAGE_CHARS) for text in said]
     listed = (entry.details for entry in path if isinstance(entry, CompactionEntry))
     steps = (
         Touched(earlier.read_files[::-1], earlier.modified_files[::-1]),
         *(Touched(details.read_files, details.modified_files) for details in listed),
-        *(touched_by(event) for event in events if isinstance(event, Done)),
+        *(files_of(event) for event in events if isinstance(event, Done)),
     )
     files = follow_files(steps, folders)
     todos = _open_todos(path)
@@ -43,7 +43,7 @@ def build_ledger(
         user_messages=_within(
             _newest_first(shortened, earlier.user_messages), MAX_USER_MESSAGES_CHARS
         ),
-        pinned=bounded_pins(_newest_first(rules, earlier.pinned)),
+        pinned=fit_pins(_newest_first(rules, earlier.pinned)),
         read_files=files.read,
         modified_files=files.modified,
         errors=open_errors(events, earlier.errors[::-1])[::-1],
@@ -51,7 +51,7 @@ def build_ledger(
     )
 
 
-def known_so_far(path: Sequence[Entry], carryover: Carryover | None) -> Ledger | None:
+def earlier_ledger(path: Sequence[Entry], carryover: Carryover | None) -> Ledger | None:
     """The ledger of earlier compactions: of the newest one on `path`, else of the session's header.
 
     Includes file lists outside the ledger, as other programs write only those.
@@ -71,7 +71,7 @@ def known_so_far(path: Sequence[Entry], carryover: Carryover | None) -> Ledger |
     )
 
 
-def unrecorded_entries(path: Sequence[Entry]) -> Sequence[Entry]:
+def entries_to_record(path: Sequence[Entry]) -> Sequence[Entry]:
     """The entries that the newest compaction's ledger may lack: all from its first kept entry.
 
     If a compaction was prepared in advance, its ledger is older than itself, but never older than

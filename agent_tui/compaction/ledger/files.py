@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from agent_tui.compaction.ledger.shell_files import deleted_files, patched_files, shell_changes
+from agent_tui.compaction.ledger.shell_files import (
+    files_deleted_in_patch,
+    files_in_patch,
+    shell_changes,
+)
 from agent_tui.compaction.sections.history import Done
 
 MAX_FILES = 5_000
@@ -62,7 +66,7 @@ class Touched(NamedTuple):
     removed: tuple[str, ...] = ()
 
 
-def touched_by(event: Done) -> Touched:
+def files_of(event: Done) -> Touched:
     """The files that `event` touched: as the tool reported, else by its name and arguments.
 
     A failed action touched nothing, except that a command may fail after it changed a file. For
@@ -91,8 +95,8 @@ def touched_by(event: Done) -> Touched:
             return Touched(read=named)
         case "edit":
             text = "\n".join(v for v in action.arguments.values() if isinstance(v, str))
-            named = patched_files(text) or named or tuple(_OPEN_FILE.findall(output.text)[-1:])
-            return Touched(modified=(*named, *event.changed), removed=deleted_files(text))
+            named = files_in_patch(text) or named or tuple(_OPEN_FILE.findall(output.text)[-1:])
+            return Touched(modified=(*named, *event.changed), removed=files_deleted_in_patch(text))
         case "write":
             return Touched(modified=(*named, *event.changed))
         case _:
@@ -118,7 +122,7 @@ def follow_files(steps: Iterable[Touched], folders: Sequence[str]) -> FileOperat
     return FileOperations(tuple(read[:MAX_FILES]), tuple(modified[:MAX_FILES]))
 
 
-def capped_lists(files: FileOperations, max_chars: int) -> tuple[list[str], list[str]]:
+def cap_lists(files: FileOperations, max_chars: int) -> tuple[list[str], list[str]]:
     """Lines for the model: read files and modified files, each sorted, `max_chars` in total.
 
     Read files are left out first, the oldest first; a last line "+N more" counts the files not
@@ -126,7 +130,7 @@ def capped_lists(files: FileOperations, max_chars: int) -> tuple[list[str], list
     """
     modified, room = _that_fit(files.modified, max_chars)
     read, _ = _that_fit(files.read, room)
-    return _listed(read, len(files.read)), _listed(modified, len(files.modified))
+    return _list_lines(read, len(files.read)), _list_lines(modified, len(files.modified))
 
 
 def _that_fit(newest_first: Sequence[str], room: int) -> tuple[list[str], int]:
@@ -138,6 +142,6 @@ def _that_fit(newest_first: Sequence[str], room: int) -> tuple[list[str], int]:
     return taken, room
 
 
-def _listed(paths: list[str], count: int) -> list[str]:
+def _list_lines(paths: list[str], count: int) -> list[str]:
     more = count - len(paths)
     return [*sorted(paths), *([f"+{more} more"] if more else [])]

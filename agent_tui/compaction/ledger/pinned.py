@@ -47,7 +47,7 @@ _WRAPPED_CHARS = 50
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 
 
-def pinned_sentences(text: str) -> tuple[str, ...]:
+def find_rules(text: str) -> tuple[str, ...]:
     """The sentences of a user's message that state a rule, in order, exactly as written.
 
     Fenced code, quoted lines, tagged blocks and lines that look like code or logs are not the
@@ -78,7 +78,7 @@ def is_strong(sentence: str) -> bool:
     return bool(_STRONG.search(sentence))
 
 
-def bounded_pins(newest_first: Iterable[str], max_chars: int = MAX_PINNED_CHARS) -> tuple[str, ...]:
+def fit_pins(newest_first: Iterable[str], max_chars: int = MAX_PINNED_CHARS) -> tuple[str, ...]:
     """As many pins as fit: preferences are dropped before orders, and old ones before new ones."""
     pins = tuple(dict.fromkeys(newest_first))
     room = max_chars

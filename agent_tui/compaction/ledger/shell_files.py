@@ -58,41 +58,41 @@ def shell_changes(command: str) -> ShellChanges:
     command = command[:_MAX_COMMAND_CHARS]
     read: dict[str, None] = {}
     written: dict[str, None] = {}
-    removed = dict.fromkeys(deleted_files(command))
-    edited = dict.fromkeys(path for path in patched_files(command) if path not in removed)
+    removed = dict.fromkeys(files_deleted_in_patch(command))
+    edited = dict.fromkeys(path for path in files_in_patch(command) if path not in removed)
     moved: dict[str, str] = {}
     restored: dict[str, None] = {}
     folder = ""
     for words in _simple_commands(command):
         words, targets = _without_redirections(words)
-        _put(written, targets, folder)
+        _add(written, targets, folder)
         name, arguments = _program(words)
         if name == "cd" and len(arguments) == 1:
-            folder = _joined(folder, arguments[0]) if _is_file(arguments[0]) else folder
+            folder = _join(folder, arguments[0]) if _is_file(arguments[0]) else folder
         elif name in _EDITING and any(re.match(r"-[a-zA-Z]*i|--in-place", a) for a in arguments):
-            _put(edited, _operands(arguments, skip_script=True), folder)
+            _add(edited, _operands(arguments, skip_script=True), folder)
         elif name in _READERS:
-            _put(read, _operands(arguments, skip_script=name in _SCRIPTED), folder)
+            _add(read, _operands(arguments, skip_script=name in _SCRIPTED), folder)
         elif name in _WRITERS:
-            _put(written, _operands(arguments), folder)
+            _add(written, _operands(arguments), folder)
         elif name in _MOVERS:
-            _put(written, _moved(arguments), folder)
+            _add(written, _move_targets(arguments), folder)
             if name == "mv":
-                sources = [_joined(folder, path) for path in _operands(arguments)[:-1]]
-                _put(removed, sources, "")
+                sources = [_join(folder, path) for path in _operands(arguments)[:-1]]
+                _add(removed, sources, "")
                 moved.update(
-                    zip(sources, (_joined(folder, p) for p in _moved(arguments)), strict=False)
+                    zip(sources, (_join(folder, p) for p in _move_targets(arguments)), strict=False)
                 )
         elif name == "rm":
             gone: dict[str, None] = {}
-            _put(gone, _operands(arguments), folder)
+            _add(gone, _operands(arguments), folder)
             removed.update(gone)
             written = {path: None for path in written if path not in gone}
             edited = {path: None for path in edited if path not in gone}
         elif name in ("checkout", "restore"):
             at = arguments.index("--") + 1 if "--" in arguments else 0
             named = [path for path in arguments[at:] if at or re.search(r"\.[A-Za-z]\w*$", path)]
-            _put(restored, named, folder)
+            _add(restored, named, folder)
     return ShellChanges(
         FileTouches(read=tuple(read), written=tuple(written), edited=tuple(edited)),
         tuple(moved.items()),
@@ -101,16 +101,16 @@ def shell_changes(command: str) -> ShellChanges:
     )
 
 
-def _moved(arguments: Sequence[str]) -> list[str]:
+def _move_targets(arguments: Sequence[str]) -> list[str]:
     """The targets of files that ``mv`` or ``cp`` moves; none for whole folders."""
     *sources, target = _operands(arguments) or [""]
     if any(re.match(r"-\w*[rRa]|--recursive", argument) for argument in arguments):
         return []
     is_folder = len(sources) > 1
-    return [moved_path(f"{target}/" if is_folder else target, source) for source in sources]
+    return [path_after_move(f"{target}/" if is_folder else target, source) for source in sources]
 
 
-def moved_path(target: str, source: str) -> str:
+def path_after_move(target: str, source: str) -> str:
     """The path of the file `source` after a move to `target`, which may be a folder."""
     name = PurePosixPath(source).name
     is_folder = target.endswith("/") or PurePosixPath(target).name in ("", "..")
@@ -118,13 +118,13 @@ def moved_path(target: str, source: str) -> str:
     return str(PurePosixPath(target) / name) if is_folder else target
 
 
-def patched_files(text: str) -> tuple[str, ...]:
+def files_in_patch(text: str) -> tuple[str, ...]:
     """Files that a patch in the ``*** Update File: path`` form changes."""
     found = (added or moved for added, moved in _PATCHED.findall(text))
     return tuple(dict.fromkeys(path.strip() for path in found))
 
 
-def deleted_files(text: str) -> tuple[str, ...]:
+def files_deleted_in_patch(text: str) -> tuple[str, ...]:
     """Files that a patch in the same form deletes."""
     return tuple(_DELETED.findall(text))
 
@@ -201,11 +201,11 @@ def _operands(arguments: Sequence[str], *, skip_script: bool = False) -> list[st
     return operands[1:] if skip_script and not has_script else operands
 
 
-def _put(known: dict[str, None], paths: Iterable[str], folder: str) -> None:
-    known.update((_joined(folder, path), None) for path in paths if _is_file(path))
+def _add(known: dict[str, None], paths: Iterable[str], folder: str) -> None:
+    known.update((_join(folder, path), None) for path in paths if _is_file(path))
 
 
-def _joined(folder: str, path: str) -> str:
+def _join(folder: str, path: str) -> str:
     return str(PurePosixPath(folder) / path) if folder and not path.startswith("~") else path
 
 

@@ -9,33 +9,36 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent_tui.compaction.ledger.files import FileOperations, capped_lists, normalise_path
-from agent_tui.compaction.sections.commands import commands_run
-from agent_tui.compaction.sections.errors import open_errors
+from agent_tui.compaction.ledger.files import FileOperations, cap_lists, normalise_path
+from agent_tui.compaction.sections.commands import commands_run, open_errors
 from agent_tui.compaction.sections.files import (
     FileReader,
     FileState,
     ShownFile,
-    known_files,
-    seen_path,
+    files_for_later,
+    path_shown_by,
 )
-from agent_tui.compaction.sections.findings import all_findings, findings_that_fit, names_in_use
 from agent_tui.compaction.sections.history import Event, Said, read_history
-from agent_tui.compaction.sections.person import questions_answered, said_by_person, with_questions
+from agent_tui.compaction.sections.person import choose_messages, questions_answered, with_questions
 from agent_tui.compaction.sections.state import (
     StateReader,
     check_lines,
-    done_lines,
     in_progress_lines,
     items_begun,
+    lines_of_done,
     pending_lines,
 )
 from agent_tui.compaction.sections.task import items_of, task_blocks, task_texts
-from agent_tui.compaction.sections.way import way_so_far
-from agent_tui.compaction.transcript import tagged_blocks
+from agent_tui.compaction.sections.way import (
+    all_findings,
+    findings_that_fit,
+    names_in_use,
+    way_so_far,
+)
+from agent_tui.compaction.transcript import tag_blocks
 from agent_tui.messages import Job
 from agent_tui.sessions.entries import Entry, Handover, Ledger, TaskText, WorkState
-from agent_tui.sessions.replay.notes import known_jobs
+from agent_tui.sessions.replay.notes import jobs_on
 from agent_tui.tokens import TokenCounter
 
 PERSON_SHARE = 0.15
@@ -143,7 +146,7 @@ def read_work(
         state=state.model_copy(update={"jobs": _running(path, earlier.state)}),
         findings=all_findings(new, earlier.findings),
         errors=open_errors(new, earlier.errors),
-        commands=_united(earlier.commands, commands_run(new)),
+        commands=_unite(earlier.commands, commands_run(new)),
         files=files,
         ledger=ledger,
         earlier_way=earlier.way,
@@ -161,11 +164,11 @@ def _as_it_is_now(task: TaskText, files: Iterable[FileState], folders: Sequence[
 
 def _running(path: Sequence[Entry], earlier: WorkState) -> dict[str, Job]:
     """The background commands still running at the end of `path`."""
-    known = known_jobs(path, earlier.jobs)
+    known = jobs_on(path, earlier.jobs)
     return {id: job for id, job in known.items() if not job.ending}
 
 
-def _united(earlier: Sequence[str], later: Sequence[str]) -> tuple[str, ...]:
+def _unite(earlier: Sequence[str], later: Sequence[str]) -> tuple[str, ...]:
     """Both lists without duplicates; a text in both has its place in the later one."""
     return (*(text for text in earlier if text not in set(later)), *later)
 
@@ -194,7 +197,7 @@ class Sections:
     def with_files(self, files: Iterable[ShownFile]) -> "Sections":
         """The same sections with `files` as they are now."""
         shown = tuple(files)
-        block = tagged_blocks(("files-now", [file.text for file in shown]))
+        block = tag_blocks(("files-now", [file.text for file in shown]))
         after = "\n\n".join(part for part in (self.after_prose, block) if part)
         return replace(self, after_prose=after, shown=shown)
 
@@ -235,7 +238,7 @@ def make_sections(
     task = task_blocks(tasks, tasks_room, counter)
     unused = tasks_room - counter.count_text("\n".join(task))
     spoken_room = int(room_tokens * PERSON_SHARE) + max(unused, 0)
-    spoken = said_by_person(said, spoken_room, counter)
+    spoken = choose_messages(said, spoken_room, counter)
     spoken_room -= sum(counter.count_text(line) + _NUMBER_TOKENS for line in spoken.lines)
     lines = with_questions(spoken.lines, record.asked, spoken_room, counter)
     state = _state_lines(record, int(room_tokens * STATE_SHARE), counter)
@@ -263,15 +266,15 @@ def make_sections(
     share = NOTED_LISTS_SHARE if has_notes else LISTS_SHARE
     chars = max(int(room_tokens * share * 4), min(_LEAST_LIST_CHARS, room_tokens))
     lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
-    read, modified = capped_lists(lists, chars)
+    read, modified = cap_lists(lists, chars)
     person_text = "\n".join(spoken.lines)
     pins = [pin for pin in reversed(record.ledger.pinned) if pin not in person_text]
-    before = tagged_blocks(
-        ("said-by-the-person", _numbered(lines)),
+    before = tag_blocks(
+        ("said-by-the-person", _number_messages(lines)),
         ("pinned-constraints", [f"- {pin}" for pin in pins]),
         ("task-text", task),
     )
-    after = tagged_blocks(
+    after = tag_blocks(
         ("work-state", state),
         ("findings", findings),
         ("open-errors", [_ERRORS, *(f"- {error}" for error in errors)] if errors else []),
@@ -280,7 +283,7 @@ def make_sections(
     return Sections(
         before_prose=before,
         after_prose=after,
-        lists=tagged_blocks(("read-files", read), ("modified-files", modified)),
+        lists=tag_blocks(("read-files", read), ("modified-files", modified)),
         shown=(),
         left_out=spoken.left_out,
     )
@@ -301,10 +304,10 @@ def way_block(
     events = [
         event
         for event in record.events
-        if event.entry_id in before and seen_path(event, record.folders) not in paths
+        if event.entry_id in before and path_shown_by(event, record.folders) not in paths
     ]
     lines = way_so_far(events, record.earlier_way, room_tokens, counter, record.folders)
-    return tagged_blocks(("way-so-far", lines)), tuple(lines)
+    return tag_blocks(("way-so-far", lines)), tuple(lines)
 
 
 def handover_of(
@@ -333,7 +336,7 @@ def handover_of(
         findings=record.findings,
         errors=record.errors,
         commands=record.commands,
-        files=known_files(record.files, {file.path for file in sections.shown} | covered),
+        files=files_for_later(record.files, {file.path for file in sections.shown} | covered),
         way=way,
     )
 
@@ -346,15 +349,15 @@ def _state_lines(record: WorkRecord, room: int, counter: TokenCounter) -> list[s
     """The lines on the state of the work; open items have priority, then what was done last."""
     state = record.state
     open_lines = in_progress_lines(state) + [f"- [ ] {line}" for line in pending_lines(state)]
-    checks = check_lines(state) + _uncommitted(record)
+    checks = check_lines(state) + _uncommitted_line(record)
     room -= sum(counter.count_text(line) + 1 for line in (*open_lines, *checks))
     closed = [task for task in record.tasks if task.is_closed and record.uncommitted]
     uncommitted = {item for task in closed for item in items_of(task)}
-    done = _newest_that_fit(done_lines(state, uncommitted), max(room, 0), counter)
+    done = _newest_that_fit(lines_of_done(state, uncommitted), max(room, 0), counter)
     return [*done, *open_lines, *checks]
 
 
-def _uncommitted(record: WorkRecord) -> list[str]:
+def _uncommitted_line(record: WorkRecord) -> list[str]:
     """One line with the files edited since the last commit; none if there was no commit."""
     changed = record.uncommitted
     if not changed:
@@ -380,6 +383,6 @@ def _newest_that_fit(lines: Sequence[str], room: int, counter: TokenCounter) -> 
     return taken[::-1]
 
 
-def _numbered(messages: Sequence[str]) -> list[str]:
+def _number_messages(messages: Sequence[str]) -> list[str]:
     lines = [f"({number}) {text}" for number, text in enumerate(messages, start=1)]
     return [_ORDER, *lines] if len(lines) > 2 else lines

@@ -142,7 +142,7 @@ class FileState:
             if start + len(known) > end and (tail := known[max(end - start, 0) :]):
                 kept.append((max(start, end), tail))
         kept.append((first, lines))
-        self.runs = _joined(kept)
+        self.runs = _join_runs(kept)
 
     def edit(self, old: str, new: str, *, is_everywhere: bool = False) -> None:
         """Replace `old` with `new`."""
@@ -166,7 +166,7 @@ class FileState:
             self.runs.append((0, new.split("\n")))
             self.is_whole = False
 
-    def changed_by(self, command: str) -> None:
+    def note_command(self, command: str) -> None:
         """Note that a command changed the file in a way that the log does not show."""
         self.is_changed, self.is_committed, self.written_at = True, False, ""
         self.unseen = [*self.unseen[-2:], command]
@@ -234,7 +234,7 @@ def file_view(output: Output) -> FileView | None:
     if not action.command:
         if action.kind != "read" or not action.path:
             return None
-        first, lines, is_cut = _shown_lines(output.text)
+        first, lines, is_cut = _parse_view(output.text)
         asked = _first_asked(action.arguments)
         is_part = asked is not None or is_cut or output.is_truncated
         return FileView(action.path, first or asked or 1, tuple(lines), not is_part)
@@ -243,14 +243,14 @@ def file_view(output: Output) -> FileView | None:
     if shown is None:
         return None
     ranges = shown.groupdict()
-    first, lines, is_cut = _shown_lines(_inner(output.text))
+    first, lines, is_cut = _parse_view(_inner(output.text))
     start = int(ranges.get("a") or 0)
     is_part = bool(start or ranges.get("h")) or is_cut or output.is_truncated
     path = _within(_folder_of(command), shown["path"])
     return FileView(path, first or start or 1, tuple(lines), not is_part)
 
 
-def seen_path(event: Event, folders: Sequence[str]) -> str:
+def path_shown_by(event: Event, folders: Sequence[str]) -> str:
     """The file that `event` showed; empty if it showed none."""
     view = file_view(event.output) if isinstance(event, Done) else None
     return normalise_path(view.path.strip("'\""), folders) if view is not None else ""
@@ -310,7 +310,7 @@ class FileReader:
                 if (view := file_view(output)) is not None:
                     file.read(view.first, list(view.lines), is_whole=view.is_whole)
             case "write":
-                file.write(written_text(action.arguments) or "", event.entry_id)
+                file.write(text_to_write(action.arguments) or "", event.entry_id)
             case _:
                 for old, new, is_everywhere in edits_in(action.arguments):
                     file.edit(old, new, is_everywhere=is_everywhere)
@@ -327,7 +327,7 @@ class FileReader:
             known.update(self._move(old, new))
         for path in changes.removed:
             self._remove(path)
-        if written := written_by_command(command):
+        if written := file_in_command(command):
             path, body = written
             if path in changes.touches.written and (file := self._file(path)) is not None:
                 file.write(body, event.entry_id)
@@ -346,7 +346,7 @@ class FileReader:
     def _note_changes(self, paths: Iterable[str], command: str) -> None:
         for path in paths:
             if (file := self._file(path)) is not None:
-                file.changed_by(" ".join(command.split())[:160])
+                file.note_command(" ".join(command.split())[:160])
 
     def _remove(self, path: str) -> None:
         """Remove the file `path`, or everything in the folder `path`."""
@@ -416,7 +416,7 @@ class ShownFile:
         return {line for line in lines if line.strip()} <= set(self.text.split("\n"))
 
 
-def shown_files(
+def choose_files(
     files: Sequence[FileState],
     room_tokens: int,
     counter: TokenCounter,
@@ -465,13 +465,13 @@ def shown_files(
     return shown
 
 
-def shown_paths(summary: str) -> list[str]:
+def paths_shown_in(summary: str) -> list[str]:
     """The files that `summary` shows in their state at that time."""
     block = _FILES_NOW.search(summary)
     return _FILE_HEAD.findall(block[1]) if block else []
 
 
-def known_files(files: Sequence[FileState], paths: Set[str]) -> tuple[KnownFile, ...]:
+def files_for_later(files: Sequence[FileState], paths: Set[str]) -> tuple[KnownFile, ...]:
     """What a later session needs of the files at `paths`, the most recently touched last."""
     return tuple(
         KnownFile(
@@ -522,11 +522,11 @@ def _forms(file: FileState, room: int, counter: TokenCounter) -> Iterable[tuple[
     if file.edits:
         head = f"### {file.path} ({what}; edited places){note}"
         room = min(room, PLACES_TOKENS) - counter.count_text(head)
-        if places := _edited_places(file, room, counter):
+        if places := _cut_edit_places(file, room, counter):
             yield f"{head}\n{places}", False
 
 
-def _edited_places(file: FileState, room: int, counter: TokenCounter) -> str:
+def _cut_edit_places(file: FileState, room: int, counter: TokenCounter) -> str:
     """The lines of edits, newest first, then the lines around them, as many as fit."""
     wanted: list[set[int]] = [set() for _ in file.runs]
     found = list(_places_of_edits(file))
@@ -567,7 +567,7 @@ def _places(file: FileState, wanted: Sequence[set[int]]) -> str:
     return "\n".join(parts)
 
 
-def _joined(runs: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+def _join_runs(runs: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
     """`runs` sorted by number, with adjacent ones joined; those without numbers come last."""
     joined: list[tuple[int, list[str]]] = []
     for start, lines in sorted(runs, key=lambda run: run[0] or 1 << 40):
@@ -578,7 +578,7 @@ def _joined(runs: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]
     return joined
 
 
-def _shown_lines(text: str) -> tuple[int, list[str], bool]:
+def _parse_view(text: str) -> tuple[int, list[str], bool]:
     """The number of the first line (0 if unnumbered), the lines, and whether more follow."""
     lines = text.removesuffix("\n").split("\n")
     is_cut = False
@@ -625,19 +625,19 @@ def edits_in(arguments: JsonObject) -> list[tuple[str, str, bool]]:
     return found
 
 
-def written_text(arguments: JsonObject) -> str | None:
+def text_to_write(arguments: JsonObject) -> str | None:
     """The complete file text that a call writes; None if it has none."""
     return _first_text(arguments, _BODY_NAMES)
 
 
-def changed_text(action: Action) -> str:
+def text_of_change(action: Action) -> str:
     """What a call writes into its file: the whole text, the new texts of its edits, or a patch."""
-    new = [text for _, text, _ in edits_in(action.arguments)] or [written_text(action.arguments)]
+    new = [text for _, text, _ in edits_in(action.arguments)] or [text_to_write(action.arguments)]
     patch = [v for v in action.arguments.values() if isinstance(v, str) and "*** " in v]
     return "\n".join(text for text in (*new, *patch) if text)
 
 
-def written_by_command(command: str) -> tuple[str, str] | None:
+def file_in_command(command: str) -> tuple[str, str] | None:
     """Path and text of the file that `command` writes with a here-document; None if it does not."""
     if "<<" not in command or (found := _HEREDOC.search(command)) is None:
         return None

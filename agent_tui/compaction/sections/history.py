@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from agent_tui.attachments import AttachedFile, attached_files, without_attachments
+from agent_tui.attachments import AttachedFile, find_attached_files, without_attachments
 from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.compaction.tiers.outputs import read_outputs
 from agent_tui.messages import (
@@ -57,12 +57,14 @@ def read_history(path: Sequence[Entry]) -> tuple[Event, ...]:
     events: list[Event] = []
     for entry, output in zip(entries, outputs, strict=True):
         if output is not None:
-            events.append(Done(entry.id, output, _changed_files(entry.message)))
+            events.append(Done(entry.id, output, _files_of_changes(entry.message)))
         elif isinstance(entry.message, UserMessage):
             written = without_attachments(entry.message.text).strip()
             if text := "\n".join((written, *(IMAGE_MARK for _ in entry.message.images))).strip():
                 events.append(Said(entry.id, text))
-            events += [Done(entry.id, _read(file)) for file in attached_files(entry.message.text)]
+            events += [
+                Done(entry.id, _read(file)) for file in find_attached_files(entry.message.text)
+            ]
         elif isinstance(entry.message, AssistantMessage):
             events.append(Replied(entry.id, entry.message.text.strip()))
     return tuple(events)
@@ -91,7 +93,7 @@ def _results_after_their_calls(entries: Iterable[MessageEntry]) -> list[MessageE
     return [entry for group in groups for entry in group]
 
 
-def _changed_files(message: Message) -> tuple[str, ...]:
+def _files_of_changes(message: Message) -> tuple[str, ...]:
     match message:
         case ToolResultMessage():
             files = message.tool_details.files

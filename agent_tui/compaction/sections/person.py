@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from agent_tui.compaction.ledger.pinned import pinned_sentences, sentences_of
+from agent_tui.compaction.ledger.pinned import find_rules, sentences_of
 from agent_tui.compaction.sections.history import Event, Replied, Said
-from agent_tui.compaction.tiers.forms import cut_middle
+from agent_tui.compaction.tiers.forms import keep_ends
 from agent_tui.omissions import one_line, recall_mark
 from agent_tui.tokens import TokenCounter
 
@@ -69,7 +69,7 @@ class _Message:
     is_whole: bool = True
 
 
-def said_by_person(
+def choose_messages(
     messages: Sequence[tuple[str, str]], room_tokens: int, counter: TokenCounter
 ) -> Spoken:
     """The messages within `room_tokens`, oldest first.
@@ -132,7 +132,7 @@ def _read(
     later: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
     found: list[_Message] = []
     for (entry_id, text), tokens in zip(reversed(messages), reversed(sizes), strict=True):
-        rules = pinned_sentences(text)
+        rules = find_rules(text)
         sentences: list[_Sentence] = []
         for sentence in sentences_of(text):
             words = frozenset(word.casefold() for word in _WORD.findall(sentence))
@@ -225,7 +225,7 @@ def _shorten_long(messages: Sequence[_Message], over: float, counter: TokenCount
     for message in long:
         if message.tokens > share:
             ends = max((share - 20) // 2, 10)
-            message.text = cut_middle(
+            message.text = keep_ends(
                 message.text,
                 tokens=message.tokens,
                 end_tokens=ends,

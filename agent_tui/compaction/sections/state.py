@@ -11,7 +11,7 @@ from agent_tui.compaction.sections.commands import without_folder
 from agent_tui.compaction.sections.history import Done, Event
 from agent_tui.compaction.sections.task import tracker_orders
 from agent_tui.compaction.tiers.model import Action, Output
-from agent_tui.compaction.tiers.outputs import counted_tests, is_test
+from agent_tui.compaction.tiers.outputs import is_test, test_counts
 from agent_tui.messages import Job
 from agent_tui.omissions import one_line
 from agent_tui.sessions.entries import WorkState
@@ -97,7 +97,7 @@ class StateReader:
                     self._titles[item] = title
 
     def _note_test(self, output: Output, text: str) -> None:
-        result = counted_tests(text)
+        result = test_counts(text)
         if output.exit_code is not None and (output.exit_code or not result):
             result = f"exit {output.exit_code} {result}".strip()
         elif output.has_failed:
@@ -108,7 +108,7 @@ class StateReader:
             self._tests[command] = one_line(result, _RESULT_CHARS)
 
 
-def done_lines(state: WorkState, uncommitted: Collection[str] = ()) -> list[str]:
+def lines_of_done(state: WorkState, uncommitted: Collection[str] = ()) -> list[str]:
     """What is finished, one line each; items in `uncommitted` are marked."""
     lines = [f"- [x] {step}" for step, status in state.plan.items() if status == "completed"]
     lines += [

@@ -11,17 +11,17 @@ from agent_tui.compaction.plan import LiveConversation, LiveEntry
 from agent_tui.compaction.sections.files import (
     OLD_NAMES,
     ShownFile,
-    changed_text,
+    file_in_command,
     file_view,
     plain_lines,
-    written_by_command,
+    text_of_change,
 )
 from agent_tui.compaction.tiers.forms import (
     SLACK,
-    cut_middle,
+    keep_ends,
     left_out_mark,
-    left_out_whole,
     pointers_to_newer,
+    without_long_texts,
     without_thinking,
 )
 from agent_tui.compaction.tiers.model import UNEDITED, Content, Output, Unit
@@ -35,7 +35,7 @@ from agent_tui.messages import (
     ToolResultMessage,
 )
 from agent_tui.omissions import recall_mark, shorten_middle
-from agent_tui.sessions.context import edited_message
+from agent_tui.sessions.context import apply_edit
 from agent_tui.sessions.entries import ContextEditEntry, timestamp_now
 from agent_tui.tokens import TokenCounter
 
@@ -67,7 +67,7 @@ class Tail:
     edits: Mapping[str, ContextEditEntry]
     files: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
 
-    def needed(self, entries: Iterable[LiveEntry]) -> frozenset[str]:
+    def files_to_show(self, entries: Iterable[LiveEntry]) -> frozenset[str]:
         """The files that must be shown if `entries` stay."""
         return frozenset(path for one in entries for path in self.files.get(one.id, ()))
 
@@ -144,13 +144,13 @@ class TailEditor:
         units = (self._units.get(entry.id) for entry in live.entries)
         return frozenset(u.entry_id for u in units if u is not None and u.position >= newest)
 
-    def unchanged(self, live: LiveConversation, tail: Tail, cut: int) -> frozenset[str]:
+    def entries_as_written(self, live: LiveConversation, tail: Tail, cut: int) -> frozenset[str]:
         """The entries of `live` from `cut` on that the model sees as originally written."""
         entries = [entry.id for entry in live.entries[cut:] if entry.id not in tail.edits]
         edited = {u.entry_id for u in self._order if u.edited_tier != UNEDITED}
         return frozenset(entries) - edited
 
-    def filled(
+    def fill(
         self,
         live: LiveConversation,
         tail: Tail,
@@ -169,7 +169,7 @@ class TailEditor:
             unit = self._units.get(live.entries[at].id)
             if unit is not None and isinstance(unit.message, AssistantMessage):
                 parts = tuple(
-                    left_out_whole(part, _LONG_ARGUMENT_TOKENS, unit.entry_id, self._counter)
+                    without_long_texts(part, _LONG_ARGUMENT_TOKENS, unit.entry_id, self._counter)
                     if isinstance(part, ToolCall) and action_of(part).kind != "other"
                     else part
                     for part in without_thinking(unit.message)
@@ -186,7 +186,7 @@ class TailEditor:
             ends = max(int((share - _MARK_TOKENS) / (2 * SLACK)), _LEAST_END_TOKENS)
             text = unit.output.text
             size = self._counter.count_text(text)
-            cut = cut_middle(
+            cut = keep_ends(
                 text, tokens=size, end_tokens=ends, entry_id=unit.entry_id, counter=self._counter
             )
             if edit := self._edit(unit, cut, 1):
@@ -232,15 +232,15 @@ class TailEditor:
                 part = _with_text(part, command, text)
             elif isinstance(part, ToolCall) and part.id not in self._failed:
                 limit = _SHORT_ARGUMENT_TOKENS
-                part = left_out_whole(part, limit, entry_id, self._counter, names=OLD_NAMES)
+                part = without_long_texts(part, limit, entry_id, self._counter, names=OLD_NAMES)
             parts.append(part)
         return tuple(parts) if tuple(parts) != message.content else None
 
     def _without_written(self, call: ToolCall, entry_id: str) -> ToolCall:
         action = action_of(call)
         if not action.command:
-            return left_out_whole(call, _SHORT_ARGUMENT_TOKENS, entry_id, self._counter)
-        _, body = written_by_command(action.command) or ("", "")
+            return without_long_texts(call, _SHORT_ARGUMENT_TOKENS, entry_id, self._counter)
+        _, body = file_in_command(action.command) or ("", "")
         mark = left_out_mark(self._counter.count_text(body), entry_id)
         return _with_text(call, body, mark)
 
@@ -253,7 +253,7 @@ class TailEditor:
             batch=self._batch,
             timestamp=self._timestamp,
         )
-        message = edited_message(unit.message, edit)
+        message = apply_edit(unit.message, edit)
         size = self._counter.count_message(message) if message else 0
         return (edit, size) if unit.tokens - size >= _LEAST_SAVING_TOKENS else None
 
@@ -284,7 +284,7 @@ def _line(
         return (f"({', '.join(paths)} is in files-now) {recall}" if paths else pointer), paths
     own = _Said(())
     if output.action.kind in ("write", "edit"):
-        own.add(changed_text(output.action))
+        own.add(text_of_change(output.action))
     text, _ = own.without(output.text, lambda _: f"(as written above) {recall}")
     text, found = said.without(text, partial(_stands_mark, unit.entry_id))
     if output.action.command and not is_newest:
@@ -320,7 +320,7 @@ def _files_named(
     calls = unit.message.tool_calls if isinstance(unit.message, AssistantMessage) else ()
     for call in calls:
         action = action_of(call)
-        path, text = written_by_command(action.command) or (action.path, changed_text(action))
+        path, text = file_in_command(action.command) or (action.path, text_of_change(action))
         file = shown.get(normalise_path(path, folders)) if path else None
         if file is None or (action.command and not file.shows(text.split("\n"))):
             continue
@@ -372,4 +372,4 @@ def _passages(text: str) -> Iterator[tuple[int, _Passage]]:
 def _texts(message: Message) -> list[str]:
     """The texts that the calls of `message` write or run."""
     calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
-    return [action.command or changed_text(action) for action in map(action_of, calls)]
+    return [action.command or text_of_change(action) for action in map(action_of, calls)]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from agent_tui.attachments import approved_plan
+from agent_tui.attachments import plan_approved_by
 from agent_tui.compaction.ledger.shell_files import programs_run
 from agent_tui.compaction.sections.files import changes_files, file_view, is_commit
 from agent_tui.compaction.sections.history import Done, Event, Said
@@ -61,7 +61,7 @@ def tracker_orders(action: Action) -> Iterator[Order]:
         values = [str(v) for v in action.arguments.values() if isinstance(v, str | int)]
         items = tuple(value for value in values if _ITEM.fullmatch(value))[:1]
         named = (action.arguments.get("state"), action.arguments.get("status"))
-        state = next((_known_state(value) for value in named if isinstance(value, str)), "")
+        state = next((_state_of(value) for value in named if isinstance(value, str)), "")
         is_plain = any(_KIND.fullmatch(word) for word in words)
         if is_plain and items and (verb := _verb(words)):
             if verb in _SHOWS:
@@ -83,7 +83,7 @@ def _order(program: str, arguments: Sequence[str]) -> Order | None:
         return None
     state = "done" if verb in _SETTLES else ""
     if verb in _CHANGES:
-        state = _asked_state(verb, after, plain[count : count + 1])
+        state = _state_in_command(verb, after, plain[count : count + 1])
     name = PurePosixPath(program).name
     return Order(name, verb, items, state, is_plain)
 
@@ -93,19 +93,19 @@ def _verb(words: Sequence[str]) -> str:
     return next((word for word in words if word in known), "")
 
 
-def _asked_state(verb: str, arguments: Sequence[str], behind: Sequence[str]) -> str:
+def _state_in_command(verb: str, arguments: Sequence[str], behind: Sequence[str]) -> str:
     """The state that a change of items names: in an option, or as the word after them."""
     for at, word in enumerate(arguments):
         if word == "--claim":
             return "in progress"
         if found := _STATE_OPTION.fullmatch(word):
-            return _known_state(found[1] or "".join(arguments[at + 1 : at + 2]))
+            return _state_of(found[1] or "".join(arguments[at + 1 : at + 2]))
     if verb == "reopen":
         return "open"
-    return _known_state("".join(behind)) if verb in ("move", "transition", "set") else ""
+    return _state_of("".join(behind)) if verb in ("move", "transition", "set") else ""
 
 
-def _known_state(word: str) -> str:
+def _state_of(word: str) -> str:
     if _DONE.search(word):
         return "done"
     if _BEGUN.search(word):
@@ -146,7 +146,7 @@ def task_texts(
     has_commits = has_commits or any(is_commit(e.output) for e in events if isinstance(e, Done))
     has_changed = True
     for event in events:
-        if isinstance(event, Said) and approved_plan(event.text):
+        if isinstance(event, Said) and plan_approved_by(event.text):
             found = _without_plan(found)  # it stands among what the user said, as they changed it
         if not isinstance(event, Done) or event.output.has_failed:
             continue
@@ -160,7 +160,9 @@ def task_texts(
             if order.state == "done":
                 found = _without_plan(found, order.items)
                 stays = has_commits and has_changed
-                found = _closed(found, order.items) if stays else _without(found, order.items)
+                found = (
+                    _without_closed(found, order.items) if stays else _without(found, order.items)
+                )
             elif order.state == "in progress":
                 begun += order.items
         plan = plan_in(action)
@@ -193,7 +195,7 @@ def _without(tasks: dict[str, TaskText], items: Sequence[str]) -> dict[str, Task
     return left
 
 
-def _closed(tasks: dict[str, TaskText], items: Sequence[str]) -> dict[str, TaskText]:
+def _without_closed(tasks: dict[str, TaskText], items: Sequence[str]) -> dict[str, TaskText]:
     """`tasks` after `items` were closed: a text of these alone stays until the next commit."""
     closed = {
         label: task.model_copy(update={"is_closed": True})
@@ -263,25 +265,25 @@ def task_blocks(
     """
     lines: list[str] = []
     for task in sorted(reversed(list(tasks)), key=lambda task: task.is_closed):
-        text = f"### {task.item}{_shown_then(task)}\n{task.text}"
+        text = f"### {task.item}{_outdated_note(task)}\n{task.text}"
         tokens = counter.count_text(text) + 4
         if tokens > room_tokens:
             if room_tokens < _LEAST_TOKENS:
                 continue
-            text = _cut(text, room_tokens, task.entry_id, counter)
+            text = _cut_to(text, room_tokens, task.entry_id, counter)
             tokens = room_tokens
         lines.append(text)
         room_tokens -= tokens
     return lines
 
 
-def _shown_then(task: TaskText) -> str:
+def _outdated_note(task: TaskText) -> str:
     """A note that an item's text may be outdated; empty for documents, whose edits are known."""
     is_document = PurePosixPath(task.item).suffix.lower() in _DOCUMENTS
     return "" if is_document or task.item.startswith(_PLAN) else " (as it was shown then)"
 
 
-def _cut(text: str, room: int, entry_id: str, counter: TokenCounter) -> str:
+def _cut_to(text: str, room: int, entry_id: str, counter: TokenCounter) -> str:
     """Cut `text` to `room` tokens. Parts whose boxes are all ticked keep only their heading.
 
     Parts with open boxes have priority, then those headings, then other parts while they fit.

@@ -132,7 +132,7 @@ class HybridStrategy:
         await asyncio.to_thread(work.describe_newest_results)
         plan, failures = work.plan, condenser.failures if condenser else ["no model"]
         return await asyncio.to_thread(
-            lambda: plan.finished(_statistics(plan), _note(plan, failures), services.on_decisions)
+            lambda: plan.finish(_statistics(plan), _note(plan, failures), services.on_decisions)
         )
 
 

@@ -9,17 +9,17 @@ from math import inf
 from typing import NamedTuple, TypeAlias
 
 from agent_tui.compaction.draft import CompactionRequest, ledger_of
-from agent_tui.compaction.ledger.pinned import pinned_sentences
+from agent_tui.compaction.ledger.pinned import find_rules
 from agent_tui.compaction.plan import previous_summary
-from agent_tui.compaction.sections.files import file_view, shown_paths
+from agent_tui.compaction.sections.files import file_view, paths_shown_in
 from agent_tui.compaction.strategies.base import OnDecisions, StrategyPlan
 from agent_tui.compaction.tiers.describe import line_count, outdated_positions
 from agent_tui.compaction.tiers.forms import (
-    left_out_whole,
     one_line_of,
     pointers_to_newer,
     two_ends,
     with_images,
+    without_long_texts,
     without_repetition,
 )
 from agent_tui.compaction.tiers.model import Content, EditTier, Output, Unit
@@ -29,7 +29,7 @@ from agent_tui.compaction.transcript import escape_tags
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.messages import AssistantMessage, TextContent, ToolResultMessage, UserMessage
 from agent_tui.omissions import omission_mark, recall_mark
-from agent_tui.sessions.context import build_context, edited_message
+from agent_tui.sessions.context import apply_edit, build_context
 from agent_tui.sessions.entries import ContextEditEntry, Entry, timestamp_now
 from agent_tui.sessions.replay.normalise import OPENING_TEXT, ContextMessage
 from agent_tui.tokens import TokenCounter
@@ -162,7 +162,7 @@ class Conversation:
         path, role = (*self.request.path, *edits), self.request.settings.summary_role
         return build_context(path, summary_role=role, carryover=self.request.previous).messages
 
-    def made(self, position: int, fate: Fate) -> Made:
+    def make(self, position: int, fate: Fate) -> Made:
         """The edit and size of one message with `fate`; cached."""
         known = self._known.get((position, fate))
         if known is None:
@@ -175,9 +175,9 @@ class Conversation:
             case Gone():  # a result goes with its call
                 return Made(self._entry(unit, None, 0 if unit.is_display_only else 3), 0)
             case Words(text=text):
-                tier, content, least = 3, self._said(unit, text), -inf
+                tier, content, least = 3, self._with_rules(unit, text), -inf
             case Lines(spans=spans) if spans and unit.output is not None:
-                tier, content = 1, self._kept(unit, unit.output, spans)
+                tier, content = 1, self._keep_lines(unit, unit.output, spans)
             case Whole():
                 tier, least = 0, 1
                 content = without_repetition(unit, self._pointers.get(unit.position))
@@ -190,7 +190,7 @@ class Conversation:
         if content is None or self._stays(unit, tier):
             return Made(None, unit.tokens)
         edit = self._entry(unit, content, tier)
-        message = edited_message(unit.message, edit)
+        message = apply_edit(unit.message, edit)
         size = self.counter.count_message(message) if message else 0
         return Made(edit, size) if unit.tokens - size >= least else Made(None, unit.tokens)
 
@@ -217,7 +217,7 @@ class Conversation:
     def _current(self) -> frozenset[int]:
         """Replies that change a file which the current summary shows in its earlier state."""
         summary = previous_summary(self.request.path, self.request.previous)
-        shown = tuple(f"/{path}" for path in shown_paths(summary))
+        shown = tuple(f"/{path}" for path in paths_shown_in(summary))
         return frozenset(
             unit.position
             for unit in self.units
@@ -235,17 +235,17 @@ class Conversation:
             timestamp=self._timestamp,
         )
 
-    def _said(self, unit: Unit, text: str) -> Content:
+    def _with_rules(self, unit: Unit, text: str) -> Content:
         message = unit.message
         if isinstance(message, AssistantMessage):
             calls = (
-                left_out_whole(call, _ARGUMENT_TOKENS, unit.entry_id, self.counter)
+                without_long_texts(call, _ARGUMENT_TOKENS, unit.entry_id, self.counter)
                 for call in message.tool_calls
             )
             return (TextContent(text=text), *calls)
-        return "\n".join([text, *(r for r in pinned_sentences(message.text) if r not in text)])
+        return "\n".join([text, *(r for r in find_rules(message.text) if r not in text)])
 
-    def _kept(self, unit: Unit, output: Output, spans: Sequence[tuple[int, int]]) -> Content:
+    def _keep_lines(self, unit: Unit, output: Output, spans: Sequence[tuple[int, int]]) -> Content:
         """The given lines of a result, numbered if it shows a file; all of it if none match."""
         view = file_view(output)
         lines, first = (view.lines, view.first) if view else (output.text.splitlines(), 1)
@@ -282,7 +282,7 @@ class MessagePlan:
 
     def size(self, position: int) -> int:
         """The tokens left of one message."""
-        return self.conversation.made(position, self.fate(position)).tokens
+        return self.conversation.make(position, self.fate(position)).tokens
 
     def is_open(self, position: int) -> bool:
         """Whether the form of a message may still change."""
@@ -297,7 +297,7 @@ class MessagePlan:
     def towards_target(self, offers: Iterable[tuple[int, Fate]]) -> "MessagePlan":
         """This plan with those `offers` that save something, in order, until the target is met."""
         taken: dict[int, Fate] = {}
-        missing, made = self.missing_tokens, self.conversation.made
+        missing, made = self.missing_tokens, self.conversation.make
         for position, fate in offers:
             if missing <= 0:
                 break
@@ -313,7 +313,7 @@ class MessagePlan:
         """The approximate tokens that the edits of each tier free."""
         freed = Counter[int]()
         for unit in self.conversation.units:
-            made = self.conversation.made(unit.position, self.fate(unit.position))
+            made = self.conversation.make(unit.position, self.fate(unit.position))
             if made.edit is not None:
                 freed[made.edit.tier] += unit.tokens - made.tokens
         return freed
@@ -329,7 +329,7 @@ class MessagePlan:
     def edits(self) -> tuple[ContextEditEntry, ...]:
         """The edits that carry out the plan, in the order of the messages."""
         positions = range(len(self.conversation.units))
-        found = (self.conversation.made(at, self.fate(at)).edit for at in positions)
+        found = (self.conversation.make(at, self.fate(at)).edit for at in positions)
         return tuple(edit for edit in found if edit is not None)
 
     @cached_property
@@ -349,7 +349,7 @@ class MessagePlan:
         """Whether the target is reached."""
         return self.used_tokens <= self.conversation.target_tokens
 
-    def finished(
+    def finish(
         self,
         statistics: Mapping[str, int],
         note: str = "",
@@ -384,7 +384,7 @@ class MessagePlan:
             tool = f" {unit.output.action.tool}" if unit.output is not None else ""
             named = f"{unit.entry_id} {unit.message.role}{tool} {unit.tokens:,}"
             fate = self.fate(unit.position)
-            if conversation.made(unit.position, fate).edit is None:
+            if conversation.make(unit.position, fate).edit is None:
                 why = "protected" if unit.is_protected else "short enough, or the target is reached"
                 yield f"{named} tokens kept: {why}"
             else:
@@ -406,7 +406,7 @@ class MessagePlan:
             if len({isinstance(self.fate(position), Gone) for position in exchange}) > 1:
                 return "a call and its result were parted"
         before, after = conversation.context_after(()), self.context
-        if _untouched(before, edited) != _untouched(after, edited):
+        if _messages_without_edit(before, edited) != _messages_without_edit(after, edited):
             return "messages that had to stay unchanged were changed"
         text_before, text_after = (
             escape_tags("\n".join(item.message.text for item in items)) for items in (before, after)
@@ -425,7 +425,9 @@ def is_spoken(unit: Unit) -> bool:
     return is_message and unit.output is None and not unit.is_display_only
 
 
-def _untouched(items: Sequence[ContextMessage], edited: set[str]) -> list[tuple[object, ...]]:
+def _messages_without_edit(
+    items: Sequence[ContextMessage], edited: set[str]
+) -> list[tuple[object, ...]]:
     """The messages without an edit. Ids are left out, as the context renames repeated ones."""
     found: list[tuple[object, ...]] = []
     for item in items:

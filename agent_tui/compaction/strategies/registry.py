@@ -170,7 +170,7 @@ class _BroughtStrategy:
             ask=lambda prompt: self._ask(request, prompt, tracker),
         )
         try:
-            plan = await self._shortened(plan, given)
+            plan = await self._shorten(plan, given)
         except AgentTuiError:
             raise
         except (Exception, SystemExit) as error:
@@ -179,17 +179,17 @@ class _BroughtStrategy:
                 "It comes from a plugin; tell its author.",
             ) from error
         made = {"messages_shortened": len(plan.edits)}
-        return await asyncio.to_thread(plan.finished, made, "", services.on_decisions)
+        return await asyncio.to_thread(plan.finish, made, "", services.on_decisions)
 
-    async def _shortened(self, plan: MessagePlan, given: StrategyRequest) -> MessagePlan:
+    async def _shorten(self, plan: MessagePlan, given: StrategyRequest) -> MessagePlan:
         shorten = self.known.shorten
         if inspect.iscoroutinefunction(shorten):
             offers = await cast("Awaitable[Iterable[Shortening]]", shorten(given))
-            return await asyncio.to_thread(lambda: plan.towards_target(_checked(offers, given)))
+            return await asyncio.to_thread(lambda: plan.towards_target(_check(offers, given)))
 
         def choose() -> MessagePlan:
             offers = cast("Iterable[Shortening]", shorten(given))
-            return plan.towards_target(_checked(offers, given))
+            return plan.towards_target(_check(offers, given))
 
         return await asyncio.to_thread(choose)
 
@@ -233,7 +233,7 @@ def _message(unit: Unit) -> StrategyMessage:
     )
 
 
-def _checked(offers: Iterable[Shortening], given: StrategyRequest) -> Iterator[tuple[int, Fate]]:
+def _check(offers: Iterable[Shortening], given: StrategyRequest) -> Iterator[tuple[int, Fate]]:
     """`offers` as a plan takes them.
 
     Raises:

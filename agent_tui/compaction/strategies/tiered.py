@@ -23,7 +23,7 @@ from agent_tui.compaction.strategies.message_plan import (
     Lines,
     MessagePlan,
 )
-from agent_tui.compaction.summary.writer import written_note
+from agent_tui.compaction.summary.writer import note_on_writing
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.tokens import TokenCounter
 
@@ -64,7 +64,7 @@ def worthiest(plan: MessagePlan, fate: Fate) -> list[tuple[int, Fate]]:
     units = plan.conversation.units
 
     def worth(position: int) -> int:
-        saved = plan.size(position) - plan.conversation.made(position, fate).tokens
+        saved = plan.size(position) - plan.conversation.make(position, fate).tokens
         return saved * (len(units) - position)
 
     positions = [unit.position for unit in units if plan.is_open(unit.position)]
@@ -128,7 +128,7 @@ class TieredStrategy:
             is_over = expected > _MUCH_OVER * request.target_tokens
             if is_over and shorter is not None and shorter.tokens_after <= request.target_tokens:
                 return shorter  # the newest exchange alone exceeds the target
-            result = await self._summarised(request, draft, RequestTracker(on_progress, on_usage))
+            result = await self._summarise(request, draft, RequestTracker(on_progress, on_usage))
         except NothingToCompactError:
             if shorter is None:
                 raise
@@ -147,11 +147,11 @@ class TieredStrategy:
             result.summarised,
         )
 
-    async def _summarised(
+    async def _summarise(
         self, request: CompactionRequest, draft: Draft, tracker: RequestTracker
     ) -> CompactionResult:
         """The compaction with a model's choice; made from `draft` if no model chooses."""
-        found = await self._answered(request, tracker)
+        found = await self._answer(request, tracker)
         proof, choice = Proof(), found if isinstance(found, Choice) else None
         if choice is not None:
             draft, proof = await asyncio.to_thread(
@@ -160,16 +160,14 @@ class TieredStrategy:
         notes = [f"{proof.sentence[0].upper()}{proof.sentence[1:]}."] if proof.sentence else []
         notes.append(_who_chose(found))
         notes += [_UNUSED_FOCUS] if request.focus and choice is None else []
-        notes.append(_left_out(draft.left_out))
+        notes.append(_omission_notice(draft.left_out))
         usage = tracker.total or (choice.usage if choice is not None else None)
         result = await asyncio.to_thread(
             result_of, request, draft, choice, usage, counter=self.counter
         )
         return replace(result, note=" ".join(filter(None, notes)))
 
-    async def _answered(
-        self, request: CompactionRequest, tracker: RequestTracker
-    ) -> Answered | None:
+    async def _answer(self, request: CompactionRequest, tracker: RequestTracker) -> Answered | None:
         """A model's answer, given now or in advance; None without a model."""
         if request.ahead is not None:
             tracker.tell("finishing the summary started earlier")
@@ -187,14 +185,14 @@ class TieredStrategy:
 def _who_chose(found: Answered | None) -> str:
     match found:
         case Choice(model=model, problem=problem, failures=failures):
-            return written_note(model.name, problem, failures)
+            return note_on_writing(model.name, problem, failures)
         case NoChoice(problems=problems):
-            return written_note("", "", problems)
+            return note_on_writing("", "", problems)
         case None:
             return ""
 
 
-def _left_out(messages: int) -> str:
+def _omission_notice(messages: int) -> str:
     if not messages:
         return ""
     if messages == 1:

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from agent_tui.compaction.ledger.files import FileOperations, capped_lists
-from agent_tui.compaction.ledger.pinned import bounded_pins
-from agent_tui.compaction.transcript import FACT_TAGS, tagged_blocks
+from agent_tui.compaction.ledger.files import FileOperations, cap_lists
+from agent_tui.compaction.ledger.pinned import fit_pins
+from agent_tui.compaction.transcript import FACT_TAGS, tag_blocks
 from agent_tui.sessions.entries import Ledger
 
 MAX_FILE_CHARS = 6_000
@@ -28,11 +28,11 @@ def fact_blocks(ledger: Ledger, *, window: int) -> str:
             order: rules, errors, changed files, read files.
     """
     chars = max(window // 3, _LEAST_CHARS)
-    pins = bounded_pins(ledger.pinned, min(MAX_PIN_CHARS, chars // 2))
+    pins = fit_pins(ledger.pinned, min(MAX_PIN_CHARS, chars // 2))
     chars -= _chars(pins)
     errors = _that_fit(ledger.errors, min(MAX_ERROR_CHARS, chars // 2))
     chars -= _chars(errors)
-    read, modified = capped_lists(
+    read, modified = cap_lists(
         FileOperations(ledger.read_files, ledger.modified_files), min(MAX_FILE_CHARS, chars)
     )
     blocks = (
@@ -41,7 +41,7 @@ def fact_blocks(ledger: Ledger, *, window: int) -> str:
         ("read-files", read),
         ("modified-files", modified),
     )
-    return tagged_blocks(*blocks)
+    return tag_blocks(*blocks)
 
 
 def _chars(texts: Sequence[str]) -> int:

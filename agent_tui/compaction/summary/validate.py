@@ -55,12 +55,12 @@ class SummarySource:
     def _folded(self) -> str:
         return self.text.casefold()
 
-    def invented_paths(self, document: str) -> tuple[str, ...]:
+    def find_invented_paths(self, document: str) -> tuple[str, ...]:
         """The paths in `document` that never occurred, if most of its paths did not.
 
         A path counts as known if its last part occurred anywhere.
         """
-        paths = named_paths(document)
+        paths = paths_in(document)
         invented = {p for p in paths if PurePosixPath(p).name.casefold() not in self._folded}
         if len(paths) < _LEAST_PATHS or len(invented) <= _INVENTED_SHARE * len(paths):
             return ()
@@ -72,7 +72,7 @@ class SummarySource:
         return min(self.tokens // _TOKENS_PER_WORD, _MOST_DEMANDED_WORDS)
 
 
-def named_paths(text: str) -> frozenset[str]:
+def paths_in(text: str) -> frozenset[str]:
     """The files that `text` names, recognized by their endings; URLs do not count."""
     return frozenset(path for path in _PATH.findall(_URL.sub(" ", text)) if _is_path(path))
 
@@ -102,7 +102,7 @@ class Judgement:
     problem: str = ""
 
 
-def refused(problem: str) -> Judgement:
+def refuse(problem: str) -> Judgement:
     """The judgement of an unusable reply."""
     return Judgement("", problem)
 
@@ -144,17 +144,17 @@ class SummaryJudge:
         text, problem = plain_text(reply.text), why_unusable(reply)
         bodies = {h: body for h, body in self._template.parse(text).items() if h}
         if not bodies and not problem and sounds_like_refusal(text):
-            return refused("it was a refusal")
+            return refuse("it was a refusal")
         if not bodies:
-            return refused(problem or _why_missing(self._template.core, bodies))
+            return refuse(problem or _why_missing(self._template.core, bodies))
         is_cut = reply.finish == "length"
         if problem and not is_cut:
-            return refused(problem)
+            return refuse(problem)
         if is_cut:
             bodies = _without_the_cut(bodies)
         useful = {heading: body for heading, body in bodies.items() if not self._is_no_use(body)}
         if useless := self._why_useless(bodies, useful):
-            return refused(useless)
+            return refuse(useless)
         document = fit_to_tokens(
             escape_tags(self._template.render(useful)),
             template=self._template,
@@ -179,12 +179,12 @@ class SummaryJudge:
     def _why_useless(self, bodies: Mapping[str, str], useful: Mapping[str, str]) -> str:
         """What makes the whole document unusable; empty if some of it is usable."""
         said = [body.strip() for body in bodies.values() if not says_nothing(body)]
-        if is_repetitive(_joined(bodies)) or len(said) - len(set(said)) > _FORGIVEN_COPIES:
+        if is_repetitive(_join(bodies)) or len(said) - len(set(said)) > _FORGIVEN_COPIES:
             return "it repeated itself"
-        text = _joined(useful)
+        text = _join(useful)
         if not text:
             return "it only repeated the form and its rules" if said else "it said nothing"
-        if invented := self._source.invented_paths(text):
+        if invented := self._source.find_invented_paths(text):
             shown = ", ".join(invented[:_SHOWN_PATHS])
             return f"most files it named do not occur in the conversation, such as {shown}"
         return ""
@@ -234,7 +234,7 @@ def plain_text(text: str) -> str:
     return text
 
 
-def _joined(bodies: Mapping[str, str]) -> str:
+def _join(bodies: Mapping[str, str]) -> str:
     return "\n".join(body for body in bodies.values() if not says_nothing(body))
 
 
@@ -278,7 +278,7 @@ def words_problem(text: str, original: str, tokens: int) -> str:
     if len(text) < min(tokens // _TOKENS_PER_CHAR, _MOST_DEMANDED_CHARS):
         return f"it is too short for {tokens:,} tokens"
     known = original.casefold()
-    named = {*named_paths(text), *_FOLDER_PATH.findall(text)}
+    named = {*paths_in(text), *_FOLDER_PATH.findall(text)}
     if invented := sorted(p for p in named if p.removeprefix("./").casefold() not in known):
         return f"it names {', '.join(invented[:_MOST_INVENTED])}, which does not occur there"
     content = _CONTENT_WORD.findall(text.casefold())

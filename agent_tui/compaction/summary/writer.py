@@ -94,7 +94,7 @@ class Writer:
         return min([wanted, *limits])
 
 
-def written_note(name: str, problem: str, failures: Sequence[str]) -> str:
+def note_on_writing(name: str, problem: str, failures: Sequence[str]) -> str:
     """One line for the user on how a text was written; empty if all went as planned.
 
     Args:

@@ -8,10 +8,10 @@ from agent_tui.compaction.sections.commands import without_folder
 from agent_tui.compaction.tiers.model import Action, Output, Unit
 from agent_tui.compaction.tiers.outputs import (
     action_of,
-    counted_tests,
     error_text,
     is_test,
     looks_like_error,
+    test_counts,
 )
 from agent_tui.messages import ToolCall, ToolResultMessage
 from agent_tui.omissions import one_line, recall_mark
@@ -75,7 +75,7 @@ def line_count(count: int) -> str:
 def outcome_line(output: Output) -> str:
     """The result of an action: a test run's counts, else the most telling line."""
     text = output.text[-_LOOKED_AT_CHARS:]
-    count = counted_tests(text) if is_test(output.action.command) else ""
+    count = test_counts(text) if is_test(output.action.command) else ""
     return one_line(count, _TELLING_LINE_CHARS) or telling_line(output.text)
 
 

@@ -7,7 +7,7 @@ from math import inf
 
 from pydantic import JsonValue
 
-from agent_tui.compaction.ledger.pinned import pinned_sentences
+from agent_tui.compaction.ledger.pinned import find_rules
 from agent_tui.compaction.sections.files import file_view
 from agent_tui.compaction.tiers.describe import describe
 from agent_tui.compaction.tiers.model import Content, Output, Unit
@@ -87,7 +87,7 @@ def left_out_mark(tokens: int, entry_id: str) -> str:
     return f"{omission_mark(f'{tokens:,} tokens')} {recall_mark(entry_id)}"
 
 
-def cut_middle(
+def keep_ends(
     text: str, *, tokens: int, end_tokens: int, entry_id: str, counter: TokenCounter
 ) -> str:
     """The beginning and end of `text`, about `end_tokens` each, and a line on what was removed.
@@ -144,22 +144,22 @@ def shorter_reply(
         counter: Counts the tokens of texts.
     """
 
-    def shortened(part: TextContent | ToolCall) -> TextContent | ToolCall:
+    def shorten(part: TextContent | ToolCall) -> TextContent | ToolCall:
         if isinstance(part, ToolCall):
-            return left_out_whole(part, argument, entry_id, counter)
+            return without_long_texts(part, argument, entry_id, counter)
         tokens = counter.count_text(part.text)
         if tokens <= note:
             return part
         ends = note // _NOTE_ENDS
-        text = cut_middle(
+        text = keep_ends(
             part.text, tokens=tokens, end_tokens=ends, entry_id=entry_id, counter=counter
         )
         return part.model_copy(update={"text": text})
 
-    return tuple(map(shortened, without_thinking(message)))
+    return tuple(map(shorten, without_thinking(message)))
 
 
-def left_out_whole(
+def without_long_texts(
     call: ToolCall,
     max_tokens: int,
     entry_id: str,
@@ -174,7 +174,7 @@ def left_out_whole(
     files. With `names`, only texts in those arguments are replaced, at any depth.
     """
 
-    def shortened(value: JsonValue, name: str = "") -> JsonValue:
+    def shorten_value(value: JsonValue, name: str = "") -> JsonValue:
         match value:
             case str() if len(value) > max_tokens and (not names or name in names):
                 tokens = counter.count_text(value)
@@ -182,13 +182,13 @@ def left_out_whole(
             case list():
                 is_long = len(value) > _LONGEST_LIST
                 items = [*value[:_LIST_END], *value[-_LIST_END:]] if is_long else value
-                return [shortened(item) for item in items]
+                return [shorten_value(item) for item in items]
             case dict():
-                return {key: shortened(item, key) for key, item in value.items()}
+                return {key: shorten_value(item, key) for key, item in value.items()}
             case _:
                 return value
 
-    arguments = {key: shortened(value, key) for key, value in call.arguments.items()}
+    arguments = {key: shorten_value(value, key) for key, value in call.arguments.items()}
     return call if arguments == call.arguments else call.model_copy(update={"arguments": arguments})
 
 
@@ -231,8 +231,8 @@ def two_ends(unit: Unit, max_output_tokens: int, counter: TokenCounter) -> Conte
         text, most, ends = message.text, _PASTE_FACTOR * max_output_tokens, _PASTE_END_TOKENS
     if unit.written_tokens <= most or (tokens := counter.count_text(text)) <= most:
         return None
-    cut = cut_middle(text, tokens=tokens, end_tokens=ends, entry_id=unit.entry_id, counter=counter)
-    rules = pinned_sentences(text) if unit.output is None else ()
+    cut = keep_ends(text, tokens=tokens, end_tokens=ends, entry_id=unit.entry_id, counter=counter)
+    rules = find_rules(text) if unit.output is None else ()
     if lost := [rule for rule in rules if rule not in cut]:
         cut = "\n\n".join([cut, "Also said in the part left out:", *lost])
     return with_images(cut, message)

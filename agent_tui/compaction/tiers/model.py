@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from agent_tui.messages import FileTouches, JsonObject, Message
 from agent_tui.sessions.entries import EditContent
-from agent_tui.tool_names import meant_tool
+from agent_tui.tool_names import find_meant_tool
 
 ActionKind: TypeAlias = Literal["read", "write", "edit", "run", "other"]
 
@@ -37,7 +37,7 @@ _OTHER_KINDS: Final[Mapping[str, ActionKind]] = {
 def tool_kind(name: str) -> ActionKind:
     """The kind of the tool called `name`; ``other`` if its name is unknown."""
     plain = name.lower()
-    return _OTHER_KINDS.get(plain) or _KINDS.get(meant_tool(plain, _KINDS), "other")
+    return _OTHER_KINDS.get(plain) or _KINDS.get(find_meant_tool(plain, _KINDS), "other")
 
 
 EditTier: TypeAlias = Literal[0, 1, 2, 3]

@@ -66,7 +66,7 @@ def is_test(command: str) -> bool:
     return bool(_TEST_COMMAND.search(command))
 
 
-def counted_tests(text: str) -> str:
+def test_counts(text: str) -> str:
     """The last line of a test run's output that counts tests; empty if there is none."""
     lines = (line.strip() for line in reversed(text.split("\n")))
     return next((line.strip("= ") for line in lines if _TEST_RESULT.search(line)), "")
@@ -145,7 +145,7 @@ _FENCED = re.compile(r"^```[^\n`]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _LOOKED_AT_CHARS = 400
 
 
-def observed_action(message: UserMessage, before: AssistantMessage | None) -> Action | None:
+def action_before(message: UserMessage, before: AssistantMessage | None) -> Action | None:
     """The action whose result `message` is; None if a user wrote it.
 
     It is a result if it begins like one and the reply before it requested a command in a fenced
@@ -157,7 +157,7 @@ def observed_action(message: UserMessage, before: AssistantMessage | None) -> Ac
     return run_action("bash", blocks[-1].strip()) if blocks else None
 
 
-def observed_exit_code(text: str) -> int | None:
+def exit_code_in(text: str) -> int | None:
     """The exit code in a recorded result; None if there is none."""
     found = _RETURN_CODE.search(text[:_LOOKED_AT_CHARS])
     return int(found[1] or found[2]) if found else None
@@ -184,8 +184,8 @@ def read_outputs(messages: Sequence[Message]) -> list[Output | None]:
                 action = run_action("bash", message.command)
                 output = _ran(action, message.output, message.exit_code)
             case UserMessage():
-                if action := observed_action(message, before):
-                    output = _ran(action, message.text, observed_exit_code(message.text))
+                if action := action_before(message, before):
+                    output = _ran(action, message.text, exit_code_in(message.text))
         outputs.append(output)
     return outputs
 

@@ -14,7 +14,7 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from agent_tui.sessions.context import build_context, context_edits, edited_message
+from agent_tui.sessions.context import apply_edit, build_context, context_edits
 from agent_tui.sessions.entries import (
     Carryover,
     CustomMessageEntry,
@@ -23,7 +23,7 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.replay.changes import in_force
 from agent_tui.sessions.replay.marks import read_marks
-from agent_tui.sessions.replay.normalise import ContextMessage, repaired
+from agent_tui.sessions.replay.normalise import ContextMessage, repair
 from agent_tui.sessions.replay.pins import pin_of
 from agent_tui.tokens import TokenCounter
 
@@ -67,9 +67,9 @@ def read_units(
         if entry is None or type(message := _as_written(entry)) is not type(item.message):
             continue
         if message is not item.message:  # the context renamed its ids, edited it, or both
-            message = repaired(ContextMessage(entry.id, message)).message
+            message = repair(ContextMessage(entry.id, message)).message
             tokens = written_tokens = counter.count_message(message)
-            if (edit := edits.get(entry.id)) and (left := edited_message(message, edit)):
+            if (edit := edits.get(entry.id)) and (left := apply_edit(message, edit)):
                 tokens = counter.count_message(left)
         found.append((entry, message, tokens, written_tokens))
     messages = [message for _, message, _, _ in found]

@@ -12,8 +12,8 @@ from agent_tui.providers.accounts.device import (
     DeviceCode,
     Pending,
     SignInError,
-    answered,
     as_object,
+    read_answer,
 )
 from agent_tui.providers.wires.parts import count_at, text_at
 from agent_tui.regular_files import read_regular_file
@@ -46,7 +46,7 @@ class ChatGptService:
         """See `DeviceService.new_code`."""
         url = f"{self._home}/api/accounts/deviceauth/usercode"
         response = await http.post(url, json={"client_id": _CLIENT_ID})
-        given = answered(response)
+        given = read_answer(response)
         code = DeviceCode(
             text_at(given, "user_code") or text_at(given, "usercode"),
             f"{self._home}/codex/device",
@@ -68,7 +68,7 @@ class ChatGptService:
         response = await http.post(url, json=asked)
         if response.status_code in _NOT_YET:
             return Pending()
-        granted = answered(response)
+        granted = read_answer(response)
         exchanged = await http.post(
             f"{self._home}/oauth/token",
             data={
@@ -79,7 +79,7 @@ class ChatGptService:
                 "code_verifier": text_at(granted, "code_verifier"),
             },
         )
-        given = answered(exchanged)
+        given = read_answer(exchanged)
         if not all(text_at(given, name) for name in _TOKENS):
             raise SignInError(f"ChatGPT returned no token (status {exchanged.status_code}).")
         return given

@@ -11,7 +11,7 @@ from agent_tui.providers.accounts.device import (
     DeviceCode,
     Pending,
     SignInError,
-    answered,
+    read_answer,
 )
 from agent_tui.providers.wires.parts import count_at, text_at
 from agent_tui.regular_files import read_regular_file
@@ -54,7 +54,7 @@ class CopilotService:
         """See `DeviceService.new_code`."""
         asked = {"client_id": self._client_id, "scope": "read:user"}
         response = await http.post(self._code_url, headers=_HEADERS, json=asked)
-        given = answered(response)
+        given = read_answer(response)
         code = DeviceCode(
             text_at(given, "user_code"),
             text_at(given, "verification_uri"),
@@ -74,7 +74,7 @@ class CopilotService:
             "grant_type": _GRANT,
         }
         response = await http.post(self._token_url, headers=_HEADERS, json=asked)
-        given = answered(response)
+        given = read_answer(response)
         if token := text_at(given, "access_token"):
             await self._check_plan(http, token)
             return given

@@ -108,13 +108,13 @@ async def sign_in(service: DeviceService, show: Callable[[DeviceCode], object]) 
         show(code)
         try:
             async with asyncio.timeout(code.expires_in_s):
-                tokens = await _entered(service, http, code)
+                tokens = await _wait_for_tokens(service, http, code)
         except TimeoutError as error:
             raise SignInError("The code expired before it was entered.", "Try again.") from error
     service.keep(tokens)
 
 
-async def _entered(
+async def _wait_for_tokens(
     service: DeviceService, http: "httpx.AsyncClient", code: DeviceCode
 ) -> JsonObject:
     import httpx
@@ -137,7 +137,7 @@ def unreachable(error: "httpx.HTTPError") -> SignInError:
     return SignInError(f"Cannot reach {host}: {error or type(error).__name__}.", "Try again.")
 
 
-def answered(response: "httpx.Response") -> JsonObject:
+def read_answer(response: "httpx.Response") -> JsonObject:
     """The JSON object in `response`; empty if it holds none."""
     try:
         return as_object(response.json())

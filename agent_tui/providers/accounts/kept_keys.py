@@ -80,21 +80,21 @@ class SystemKeyring:
 
     def read(self, name: str) -> str:
         """See `Keyring.read`."""
-        return _asked(lambda: self._module.get_password(_SERVICE, name)) or ""
+        return _ask(lambda: self._module.get_password(_SERVICE, name)) or ""
 
     def write(self, name: str, text: str) -> None:
         """See `Keyring.write`."""
-        _asked(lambda: self._module.set_password(_SERVICE, name, text))
+        _ask(lambda: self._module.set_password(_SERVICE, name, text))
         if self.read(name) != text:
             raise KeyringError("The system keyring did not store the key.")
 
     def remove(self, name: str) -> None:
         """See `Keyring.remove`."""
         if self.read(name):
-            _asked(lambda: self._module.delete_password(_SERVICE, name))
+            _ask(lambda: self._module.delete_password(_SERVICE, name))
 
 
-def _asked(ask: Callable[[], _T]) -> _T:
+def _ask(ask: Callable[[], _T]) -> _T:
     try:
         return ask()
     except Exception as error:  # backends raise errors of D-Bus or the Keychain

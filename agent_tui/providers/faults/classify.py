@@ -13,12 +13,12 @@ from agent_tui.providers.accounts.kept_keys import KEEPABLE
 from agent_tui.providers.accounts.table import ACCOUNTS, login_command
 from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
 from agent_tui.providers.faults.fault import Fault
-from agent_tui.providers.faults.overflow import is_context_overflow, stated_window
+from agent_tui.providers.faults.overflow import is_context_overflow, window_in
 from agent_tui.providers.faults.reset_time import seconds_to_reset
 from agent_tui.providers.keys import key_variable
-from agent_tui.providers.servers.error_texts import (
+from agent_tui.providers.servers.kinds import (
     LOST,
-    interrupted_words,
+    interruption_text,
     loading_delay_s,
     server_in_text,
     server_words,
@@ -171,7 +171,7 @@ def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False
         is_unproven=kind == "network" or (kind == "server" and fault.name in _NO_REPLY),
     )
     if kind == "context_overflow":
-        error.stated_window = stated_window(detail)
+        error.stated_window = window_in(detail)
     return error
 
 
@@ -296,7 +296,7 @@ def _words(kind: FaultKind, model: ModelRef, detail: str, fault: Fault) -> tuple
             hint = "Try again{or_setting:raise request_idle_timeout_s}."
             return _with(f"{name} stopped responding", detail), hint
         case "interrupted":
-            return interrupted_words(name, detail), "Try again."
+            return interruption_text(name, detail), "Try again."
         case "context_overflow":
             hint = "Shorten it with {compact}, or switch to a model with a larger context window."
             return _with(f"The conversation is too long for {name}", detail), hint

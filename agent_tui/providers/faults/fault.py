@@ -91,7 +91,7 @@ def _body(error: BaseException) -> object:
     body: object = getattr(error, "body", None)
     if _is_mapping(body):
         return body
-    return _parsed(_response_text(error)) or _parsed(getattr(error, "message", None))
+    return _parse(_response_text(error)) or _parse(getattr(error, "message", None))
 
 
 def _message(answer: object) -> str:
@@ -107,7 +107,7 @@ def _message(answer: object) -> str:
     raw = metadata.get("raw") if _is_mapping(metadata) else None
     if not isinstance(raw, str) or not raw.strip():
         return said
-    inner = _parsed(raw)
+    inner = _parse(raw)
     behind = _message(inner.get("error", inner)) if _is_mapping(inner) else ""
     return f"{said}: {behind or raw}" if said else behind or raw
 
@@ -120,7 +120,7 @@ def _response_text(error: BaseException) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _parsed(text: object) -> object:
+def _parse(text: object) -> object:
     if not isinstance(text, str | bytes) or text.lstrip()[:1] not in ("{", b"{"):
         return None
     try:

@@ -107,7 +107,7 @@ def is_context_overflow(text: str, status: int | None = None) -> bool:
     return status in (None, 400, 422, 500) and _WORDINGS.search(text) is not None
 
 
-def stated_window(refusal: str) -> int:
+def window_in(refusal: str) -> int:
     """The window in tokens that `refusal` names; 0 if it names none."""
     sizes = [int(match["tokens"]) for match in _STATED.finditer(refusal)]
     return min((size for size in sizes if size >= _LEAST_WINDOW), default=0)

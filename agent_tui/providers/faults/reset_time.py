@@ -91,7 +91,11 @@ def seconds_to_reset(
         if (seconds := _seconds(name, headers.get(name, ""), now)) is not None:
             return seconds
     direct = (_seconds(name, value, now) for name, value in fields.items() if _is_time(name))
-    for found in (direct, _used_up(fields, now), _used_up(headers, now)):
+    for found in (
+        direct,
+        _resets_of_spent_limits(fields, now),
+        _resets_of_spent_limits(headers, now),
+    ):
         known = [seconds for seconds in found if seconds is not None]
         if known:
             return max(known)
@@ -103,7 +107,7 @@ def _is_time(name: str) -> bool:
     return "limit" not in name and "percent" not in name
 
 
-def _used_up(headers: Mapping[str, str], now: datetime) -> Iterator[float | None]:
+def _resets_of_spent_limits(headers: Mapping[str, str], now: datetime) -> Iterator[float | None]:
     """Yield the seconds to the reset of each limit that is used up."""
     for name, value in headers.items():
         before, is_reset, after = name.partition("reset")
@@ -127,12 +131,12 @@ def _seconds(name: str, value: str, now: datetime) -> float | None:
     if _NUMBER.fullmatch(value):
         return _seconds_of_number(float(value) / (1_000 if name.endswith("-ms") else 1), now)
     if (duration := _duration(value, 0)) is not None and duration[1] == len(value):
-        return _bounded(duration[0])
+        return _within_bounds(duration[0])
     for parse in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             time = parse(value)
             time = time if time.tzinfo else time.replace(tzinfo=UTC)
-            return _bounded((time - now).total_seconds())
+            return _within_bounds((time - now).total_seconds())
         except (ValueError, OverflowError):
             continue
     return None
@@ -141,7 +145,7 @@ def _seconds(name: str, value: str, now: datetime) -> float | None:
 def _seconds_of_number(number: float, now: datetime) -> float | None:
     if number >= _EPOCH_MS:
         number /= 1_000
-    return _bounded(number - now.timestamp() if number >= _EPOCH_S else number)
+    return _within_bounds(number - now.timestamp() if number >= _EPOCH_S else number)
 
 
 def _duration(text: str, at: int) -> tuple[float, int] | None:
@@ -157,13 +161,13 @@ def _duration(text: str, at: int) -> tuple[float, int] | None:
 def _seconds_in_text(text: str, now: datetime) -> float | None:
     for before in _BEFORE_DURATION.finditer(text):
         if (duration := _duration(text, before.end())) is not None:
-            return _bounded(duration[0])
+            return _within_bounds(duration[0])
     if (found := _TIME.search(text)) is None:
         return None
     return _seconds("", found["epoch"] or found["time"], now)
 
 
-def _bounded(seconds: float) -> float | None:
+def _within_bounds(seconds: float) -> float | None:
     return max(seconds, 0.0) if seconds <= _LONGEST_S else None
 
 

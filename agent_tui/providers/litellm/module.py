@@ -138,11 +138,11 @@ def _send_bodies_as_they_are() -> None:
     """
     chat: Any = importlib.import_module("openai.resources.chat.completions.completions")
 
-    async def given(body: Mapping[str, object], _type: object) -> Mapping[str, object]:
+    async def without_omitted(body: Mapping[str, object], _type: object) -> Mapping[str, object]:
         omitted = (chat.NotGiven, chat.Omit)
         return {name: value for name, value in body.items() if not isinstance(value, omitted)}
 
-    chat.async_maybe_transform = given
+    chat.async_maybe_transform = without_omitted
 
 
 def _hear_every_client() -> None:
@@ -168,7 +168,7 @@ def _hear_every_client() -> None:
     clients: Any = httpx.AsyncClient
     send = clients.send
 
-    async def heard_send(
+    async def send_with_notice(
         client: httpx.AsyncClient, request: httpx.Request, **options: bool
     ) -> httpx.Response:
         listener = listening.get()
@@ -180,7 +180,7 @@ def _hear_every_client() -> None:
             response.stream = HeardStream(response.stream, listener)
         return response
 
-    clients.send = heard_send
+    clients.send = send_with_notice
 
 
 def renew_token(account: Account) -> None:

@@ -301,7 +301,7 @@ class LiteLlmProcess:
 
 
 def _start_line(request_id: int, way: Way, silence: SilenceLimits) -> bytes:
-    return command_line(Start(request_id, way.written(), silence))
+    return command_line(Start(request_id, way.build_request(), silence))
 
 
 async def _end(launching: "asyncio.Task[_Process]") -> None:

@@ -35,8 +35,8 @@ from agent_tui.providers.wires.chat import (
     CallSplitter,
     finish_reason,
     is_translated,
+    join_reasoning,
     model_family,
-    sealed_details,
     waiting_grammar,
 )
 from agent_tui.providers.wires.parts import BUDGET_TOKENS, TokenCounts, count_at, effort
@@ -212,7 +212,7 @@ async def litellm_chunks(
         yield chunk
     if usage is not None:
         counts = replace(_counts_of(usage), is_estimate=not _was_usage_sent(response))
-        yield UsageChunk(counts.priced(request, known))
+        yield UsageChunk(counts.with_cost(request, known))
     if _was_finished(response):
         yield FinishChunk(finish_reason(reason))
 
@@ -252,7 +252,7 @@ class _Reasoning:
     def ending(self) -> Iterator[Chunk]:
         """The details of the whole reply, with split ones joined."""
         if self._details:
-            yield sealed_details(self._details)
+            yield join_reasoning(self._details)
 
 
 def _chunks_of(delta: object, calls: CallSplitter) -> Iterator[Chunk]:

@@ -77,7 +77,7 @@ class LocalCatalog:
         """
         if self._settings.model:
             return self.resolve(self._settings.model)
-        newest = max(self._present(), key=self._added_at, default=None)
+        newest = max(self._present(), key=self._time_added, default=None)
         return ModelRef(f"{LOCAL}/{newest.name}") if newest else None
 
     def info(self, ref: ModelRef) -> ModelInfo:
@@ -103,7 +103,7 @@ class LocalCatalog:
             self._served[ref.name] = replace(told, is_tiny=self.info(ref).is_tiny)
         return self.info(ref)
 
-    def found(self) -> tuple[FoundModel, ...]:
+    def list_models(self) -> tuple[FoundModel, ...]:
         """Every model whose file exists."""
         return tuple(
             FoundModel(ref, self.info(ref), _VIA, "ready", model.size_bytes)
@@ -111,7 +111,7 @@ class LocalCatalog:
             for ref in (ModelRef(f"{LOCAL}/{model.name}"),)
         )
 
-    def _added_at(self, model: LocalModel) -> tuple[float, str]:
+    def _time_added(self, model: LocalModel) -> tuple[float, str]:
         return self._library.added_at(model.name) if self._library else 0.0, model.name
 
     def _find(self, name: str) -> LocalModel | None:

@@ -9,8 +9,7 @@ from typing import Final
 
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import Chunk, ModelRef, ModelRequest, Provider, ProviderError
-from agent_tui.providers.local.pool import LocalServers
-from agent_tui.providers.local.process import LocalServerProcess
+from agent_tui.providers.local.pool import LocalServerProcess, LocalServers
 from agent_tui.providers.local.server_messages import ServedLocal
 from agent_tui.providers.silence import NO_LIMIT, SilenceLimits
 
@@ -41,7 +40,7 @@ class LocalProvider:
         self._prefill: tuple[ModelRequest, asyncio.Task[None]] | None = None
         self._streams = 0
 
-    async def served(self, name: str) -> ServedLocal:
+    async def start_server(self, name: str) -> ServedLocal:
         """What the server of model `name` reports; it is started if necessary.
 
         Raises:

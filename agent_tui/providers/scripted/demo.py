@@ -77,18 +77,18 @@ def prepare_demo_folder(folder: Path) -> None:
 def demo_reply(request: ModelRequest) -> Reply:
     """The tour's reply to `request`; the script of its `ScriptedProvider`."""
     if request.purpose == "summary":
-        return _paced(Reply(text=_summary_of(_last_user_text(request.messages))))
+        return _at_reading_pace(Reply(text=_summary_of(_last_user_text(request.messages))))
     if _is_over(request.messages):
-        return _paced(Reply(text=_answer_to(_last_user_text(request.messages))))
+        return _at_reading_pace(Reply(text=_answer_to(_last_user_text(request.messages))))
     results = [
         message
         for message in request.messages
         if isinstance(message, ToolResultMessage) and message.tool_call_id.startswith(_CALL_PREFIX)
     ]
-    return _paced(_step(results))
+    return _at_reading_pace(_step(results))
 
 
-def _paced(reply: Reply) -> Reply:
+def _at_reading_pace(reply: Reply) -> Reply:
     return Reply(
         text=reply.text,
         thinking=reply.thinking,
@@ -155,7 +155,7 @@ def _step(results: Sequence[ToolResultMessage]) -> Reply:
         case 4 if "OK:" in last.text:
             return Reply(tool_calls=(_plan_call(done),))
         case _:
-            return Reply(text=_stopped(last))
+            return Reply(text=_explain_failure(last))
 
 
 def _call(done: int, name: str, /, **arguments: object) -> ToolCall:
@@ -172,7 +172,7 @@ def _plan_call(done: int) -> ToolCall:
     return _call(done, "todo", todos=todos)
 
 
-def _stopped(last: ToolResultMessage) -> str:
+def _explain_failure(last: ToolResultMessage) -> str:
     lines = last.text.strip().splitlines() or ["no output"]
     return (
         f"That step did not go as scripted (`{last.tool_name}`: {lines[0][:200]}). No model is "
@@ -274,14 +274,14 @@ def _answer_to(text: str) -> str:
 
 def _summary_of(prompt: str) -> str:
     """A summary in the form that `prompt` requests, of the conversation it quotes."""
-    conversation = _tagged(prompt, "conversation")
+    conversation = _text_in_tag(prompt, "conversation")
     if "only the sentences" in prompt.rpartition("</conversation>")[2]:
         return _sentences(conversation)
-    before = _tagged(prompt, "previous-summary")
-    focus = _tagged(prompt, "focus")
-    asked = _asked(conversation)
+    before = _text_in_tag(prompt, "previous-summary")
+    focus = _text_in_tag(prompt, "focus")
+    asked = _requests_in(conversation)
     goal = _section(before, "## Goal") or (asked[0] if asked else "See the scripted tour.")
-    done = _unique([*_items(before), *_finished(conversation)])
+    done = _unique([*_items(before), *_steps_done_in(conversation)])
     facts = ["- This was a scripted tour: no model wrote this summary."]
     facts += [f"- Asked for: {text}" for text in asked[1:_MAX_ITEMS]]
     facts += [f"- Focus: {focus}"] if focus else []
@@ -303,7 +303,7 @@ def _summary_of(prompt: str) -> str:
 
 
 def _sentences(conversation: str) -> str:
-    done = "; ".join(_finished(conversation)) or "Nothing was changed"
+    done = "; ".join(_steps_done_in(conversation)) or "Nothing was changed"
     return f"{done}. This was a scripted tour: no model wrote this summary."
 
 
@@ -322,13 +322,13 @@ def _seven_sections(goal: str, done: list[str], facts: list[str]) -> str:
     )
 
 
-def _asked(conversation: str) -> list[str]:
+def _requests_in(conversation: str) -> list[str]:
     """The first lines of what the user said."""
     said = re.findall(r"^\[?User\]?:?[ \n]+(\S.*)$", conversation, re.M)
-    return _unique([_shortened(text) for text in said])
+    return _unique([_shorten(text) for text in said])
 
 
-def _finished(conversation: str) -> list[str]:
+def _steps_done_in(conversation: str) -> list[str]:
     """What the conversation shows as done, in our own words."""
     shown = (
         ("FAIL: greet", "Ran the test of greet.py and saw it fail"),
@@ -347,12 +347,12 @@ def _section(summary: str, heading: str) -> str:
     return found[1].strip() if found else ""
 
 
-def _tagged(text: str, tag: str) -> str:
+def _text_in_tag(text: str, tag: str) -> str:
     found = re.search(rf"<{tag}>\n?(.*?)</{tag}>", text, re.S)
     return found[1].strip() if found else ""
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     line = text.strip()
     return line if len(line) <= _MAX_QUOTE_CHARS else line[: _MAX_QUOTE_CHARS - 1] + "…"
 

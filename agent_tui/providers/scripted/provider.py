@@ -114,7 +114,7 @@ class ScriptedProvider:
                 raise reply.error
             if reply.cut:
                 raise ProviderError("interrupted", "The scripted reply was cut off.", "Try again.")
-            yield UsageChunk(reply.usage or _estimated_usage(request, reply))
+            yield UsageChunk(reply.usage or _estimate_usage(request, reply))
             yield FinishChunk(reply.finish or ("toolUse" if reply.tool_calls else "stop"))
         finally:
             if not is_over:
@@ -148,7 +148,7 @@ def _pieces(text: str) -> Iterator[str]:
     return (text[start : start + _CHUNK_CHARS] for start in range(0, len(text), _CHUNK_CHARS))
 
 
-def _estimated_usage(request: ModelRequest, reply: Reply) -> Usage:
+def _estimate_usage(request: ModelRequest, reply: Reply) -> Usage:
     """Token counts by length, so that the context bar has something to show."""
     sent = len(request.system) + sum(len(message.model_dump_json()) for message in request.messages)
     sent += sum(len(spec.model_dump_json()) for spec in request.tools)

@@ -247,7 +247,7 @@ class ServedModel:
     takes_schema: bool = False
     takes_grammar: bool = False
 
-    def found_at(self, base_url: str, via: str, api_key_env: str = "") -> FoundModel:
+    def at_address(self, base_url: str, via: str, api_key_env: str = "") -> FoundModel:
         """The model as a choice; always called by OpenAI's protocol, whatever its name contains."""
         ref = ModelRef(f"openai/{self.id}", base_url, api_key_env)
         window = self.window or GUESSED_WINDOW
@@ -334,7 +334,7 @@ def _lm_studio(server: ServerClient) -> Sequence[ServedModel]:
     return [
         ServedModel(
             model.key,
-            model.loaded_window or _unloaded_window(model.max_context_length),
+            model.loaded_window or _window_before_loading(model.max_context_length),
             is_window_assumed=not model.loaded_window,
             state="loaded" if model.loaded_instances else "not loaded",
             size_bytes=model.size_bytes,
@@ -353,7 +353,7 @@ def _lm_studio_v0(server: ServerClient) -> Sequence[ServedModel]:
     return [
         ServedModel(
             model.id,
-            model.loaded_context_length or _unloaded_window(model.max_context_length),
+            model.loaded_context_length or _window_before_loading(model.max_context_length),
             is_window_assumed=not model.loaded_context_length,
             state={"not-loaded": "not loaded", "loaded": "loaded"}.get(model.state, "ready"),
             sees_images=model.type == "vlm",
@@ -387,7 +387,7 @@ def _ollama_model(
     said = (loaded and loaded.context_length) or details.chosen_window
     return ServedModel(
         model.name,
-        said or _unloaded_window(details.trained_window),
+        said or _window_before_loading(details.trained_window),
         is_window_assumed=not said,
         state="loaded" if loaded else "not loaded",
         size_bytes=model.size,
@@ -398,7 +398,7 @@ def _ollama_model(
     )
 
 
-def _unloaded_window(trained_window: int | None) -> int:
+def _window_before_loading(trained_window: int | None) -> int:
     return min(UNLOADED_WINDOW, trained_window or UNLOADED_WINDOW)
 
 

@@ -42,9 +42,9 @@ class RunningServer:
         """Kind and address, for the user."""
         return f"{self.title} at {urlsplit(self.base_url).netloc.rpartition('@')[2]}"
 
-    def found_models(self) -> tuple[FoundModel, ...]:
+    def list_models(self) -> tuple[FoundModel, ...]:
         """Its models as choices."""
-        return tuple(m.found_at(self.base_url, self.via, self.api_key_env) for m in self.models)
+        return tuple(m.at_address(self.base_url, self.via, self.api_key_env) for m in self.models)
 
 
 def find_servers(
@@ -76,7 +76,7 @@ def server_at(
         patience_s = PATIENCE_S if is_loopback(base_url) else REMOTE_PATIENCE_S
     server = ServerClient(base_url, api_key, patience_s=patience_s)
     kind, models = read_any(server)
-    return _found(server, kind or "server", base_url, models, api_key_env)
+    return _running_server(server, kind or "server", base_url, models, api_key_env)
 
 
 def _server_of_kind(address: ServerAddress, patience_s: float) -> RunningServer | None:
@@ -86,10 +86,10 @@ def _server_of_kind(address: ServerAddress, patience_s: float) -> RunningServer 
     if not models:
         other, models = read_any(server)
         kind = (other or "server") if models else kind
-    return _found(server, kind, address.base_url, models)
+    return _running_server(server, kind, address.base_url, models)
 
 
-def _found(
+def _running_server(
     server: ServerClient,
     title: str,
     base_url: str,
@@ -138,7 +138,7 @@ class ServerCatalog:
         guess = ModelInfo(ref.name, GUESSED_WINDOW, reply_limit(GUESSED_WINDOW))
         return self._known.get(ref, guess)
 
-    def named(self, name: str) -> ModelRef | None:
+    def find_model(self, name: str) -> ModelRef | None:
         """The first model found so far that its server or a session calls `name`.
 
         A tag ``:latest`` and the folder of a file may be left out.
@@ -154,29 +154,29 @@ class ServerCatalog:
         if ref not in self._known or self._known[ref].source == "guess":
             key = self._environ.get(ref.api_key_env, "")
             server = await asyncio.to_thread(server_at, ref.base_url, key, ref.api_key_env)
-            self._remember(server.found_models() if server else ())
+            self._remember(server.list_models() if server else ())
 
     def find_running(self) -> tuple[RunningServer, ...]:
         """The servers that run now; their models can then be found by name. Blocking."""
         addresses = usual_addresses(self._environ, self._ports)
         servers = find_servers(addresses, patience_s=self._patience_s)
         for server in servers:
-            self._remember(server.found_models())
+            self._remember(server.list_models())
         return servers
 
-    async def found(self) -> tuple[FoundModel, ...]:
+    async def list_models(self) -> tuple[FoundModel, ...]:
         """The models at the addresses in the settings, then of other running servers."""
         running, named = await asyncio.gather(
             asyncio.to_thread(self.find_running), self._at_named_addresses()
         )
         places = {_place(server.base_url) for server in named}
         others = (server for server in running if _place(server.base_url) not in places)
-        found = [model for server in (*named, *others) for model in server.found_models()]
+        found = [model for server in (*named, *others) for model in server.list_models()]
         self._remember(found)
         return tuple(found)
 
     async def find_at(self, address: str) -> tuple[FoundModel, ...]:
-        """The models of the server at `address`; `found` lists them from now on.
+        """The models of the server at `address`; `list_models` lists them from now on.
 
         The address may lack its scheme and its ``/v1``.
 
@@ -190,7 +190,7 @@ class ServerCatalog:
         for base_url in dict.fromkeys((f"{address.removesuffix('/v1')}/v1", address)):
             server = await asyncio.to_thread(server_at, base_url)
             if server is not None and server.models:
-                found = server.found_models()
+                found = server.list_models()
                 self._remember(found)
                 self._added.append(base_url)
                 return found
@@ -214,7 +214,7 @@ class ServerCatalog:
                 f"The server at {shown_address(base_url)} lists no models.{problem}",
                 "Choose one with {model}.",
             )
-        found = server.found_models()
+        found = server.list_models()
         self._remember(found)
         return found[0].ref
 

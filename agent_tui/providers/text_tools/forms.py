@@ -163,7 +163,7 @@ def read_tagged(text: str, at: int, tools: OfferedTools) -> Written | None:
             break
         item = following
         calls += following.calls
-    return _closed(text, tuple(calls), item.end)
+    return _past_closing_tags(text, tuple(calls), item.end)
 
 
 def read_plain(text: str, at: int, tools: OfferedTools) -> Written | None:
@@ -175,7 +175,7 @@ def read_plain(text: str, at: int, tools: OfferedTools) -> Written | None:
     if text[at : at + 1] not in ("{", "["):
         return None
     value, end = read_json(text, at)
-    return _closed(text, tools.calls(value) if looks_like_call(text, at) else (), end)
+    return _past_closing_tags(text, tools.calls(value) if looks_like_call(text, at) else (), end)
 
 
 def read_only_calls(text: str, tools: OfferedTools) -> Written:
@@ -215,7 +215,7 @@ def _read_item(text: str, at: int, tools: OfferedTools) -> Written | None:
 
 def _read_function(text: str, function: re.Match[str], tools: OfferedTools) -> Written | None:
     """Read ``<function=read>`` with a JSON object or ``<parameter=path>`` elements in it."""
-    tool = tools.named(function["name"])
+    tool = tools.find_tool(function["name"])
     at = skip_space(text, function.end())
     if text.startswith("{", at):
         value, end = read_json(text, at)
@@ -226,7 +226,7 @@ def _read_function(text: str, function: re.Match[str], tools: OfferedTools) -> W
         if end is None:
             raise CutOffError
         written = text[parameter.end() : end.start()].removeprefix("\n")
-        arguments[parameter["name"]] = _typed(tool, parameter["name"], written)
+        arguments[parameter["name"]] = _convert(tool, parameter["name"], written)
         at = skip_space(text, end.end())
     if text.startswith(f"</{function['kind']}>", at) or arguments:
         # If a text argument contained its own closing tag, something else is left here.
@@ -238,7 +238,7 @@ def _read_function(text: str, function: re.Match[str], tools: OfferedTools) -> W
     return None
 
 
-def _typed(tool: ToolSpec | None, name: str, written: str) -> JsonValue:
+def _convert(tool: ToolSpec | None, name: str, written: str) -> JsonValue:
     """`written`, the bare text of an argument, converted to the schema's type.
 
     A number, boolean, list or object is parsed if the schema expects one, and stays text if that
@@ -257,7 +257,7 @@ def _typed(tool: ToolSpec | None, name: str, written: str) -> JsonValue:
     return value if end == len(bare) else written
 
 
-def _closed(text: str, calls: tuple[WrittenCall, ...], at: int) -> Written:
+def _past_closing_tags(text: str, calls: tuple[WrittenCall, ...], at: int) -> Written:
     """The calls, with the end moved past closing tags and end-of-turn tokens."""
     match = _CLOSERS.match(text, at)
     return Written(calls, match.end() if match else at)

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.text import repair_json
-from agent_tui.tool_names import meant_tool
+from agent_tui.tool_names import find_meant_tool
 
 NAME_KEYS = ("name", "tool", "function", "tool_name", "function_name", "action")
 ARGUMENT_KEYS = ("arguments", "args", "parameters", "params", "input", "action_input", "tool_input")
@@ -34,7 +34,7 @@ class OfferedTools:
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
         self._by_name = {tool.name.casefold(): tool for tool in tools}
 
-    def named(self, written: str) -> ToolSpec | None:
+    def find_tool(self, written: str) -> ToolSpec | None:
         """The tool called `written`, in any case and with or without ``functions.`` before it."""
         name = _NAMESPACE.sub("", written.strip())
         return self._by_name.get(name.casefold())
@@ -60,7 +60,7 @@ class OfferedTools:
 
     def call(self, written_name: str, arguments: JsonObject) -> tuple[WrittenCall, ...]:
         """The call with these parts; none if no such tool was offered."""
-        tool = self.named(meant_tool(written_name, self._by_name))
+        tool = self.find_tool(find_meant_tool(written_name, self._by_name))
         if tool is None or _is_schema(arguments):
             return ()
         mended = repair_json(arguments)

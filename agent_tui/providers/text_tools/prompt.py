@@ -59,7 +59,7 @@ def as_text(messages: Iterable[Message]) -> tuple[Message, ...]:
         if turn is None:
             continue
         if turns and turns[-1].role == turn.role:
-            turns[-1] = _merged(turns[-1], turn)
+            turns[-1] = _merge(turns[-1], turn)
         else:
             turns.append(turn)
     if turns and turns[0].role != "user":
@@ -97,7 +97,7 @@ def _call_text(call: ToolCall) -> str:
     return f"{CALL_BEGIN}\n{value}\n{CALL_END}"
 
 
-def _merged(first: _Turn, second: _Turn) -> _Turn:
+def _merge(first: _Turn, second: _Turn) -> _Turn:
     if isinstance(first, AssistantMessage):
         text = f"{first.text}\n\n{second.text}"
         return first.model_copy(update={"content": (TextContent(text=text),)})

@@ -133,8 +133,10 @@ def read_calls(text: str, tools: Sequence[ToolSpec], sent: SentTexts) -> Written
         unclear = plain[0]
         kept = _without_inventions(text, [c for c in kept.candidates if c.is_tagged])
     if kept.candidates:
-        return _taken_apart(text, kept)
-    refused = _refused(text, found.refused_at, offered, sent) or _only_call(text, offered, sent)
+        return _take_apart(text, kept)
+    refused = _find_refused(text, found.refused_at, offered, sent) or _only_call(
+        text, offered, sent
+    )
     if refused is None and unclear is not None and _not_copied(text, [unclear], sent):
         refused = RefusedCall(unclear.calls[0].name, text.strip(), _MAY_BE_AN_EXAMPLE)
     return WrittenReply(text, refused=refused)
@@ -160,7 +162,7 @@ def _not_copied(text: str, candidates: Iterable[Candidate], sent: SentTexts) -> 
     return made
 
 
-def _refused(
+def _find_refused(
     text: str, at: int | None, offered: OfferedTools, sent: SentTexts
 ) -> RefusedCall | None:
     """The call at `at` if it is one: without tags only of an offered tool, and not copied."""
@@ -169,7 +171,7 @@ def _refused(
         return None
     name, written = meant["json"] or meant["element"], text[at:]
     _, bracket, rest = written.partition("{")
-    tool = offered.named(name)
+    tool = offered.find_tool(name)
     if tool is None and not begins_tagged(text, at):
         return None
     named = tool.name if tool else name
@@ -187,7 +189,7 @@ def _only_call(text: str, offered: OfferedTools, sent: SentTexts) -> RefusedCall
     if fenced := _FENCED.fullmatch(whole):
         whole = fenced["body"].strip()
     meant = _MEANT.search(whole, 0, _MAX_HEAD_CHARS)
-    if meant is None or not meant["json"] or offered.named(meant["json"]):
+    if meant is None or not meant["json"] or offered.find_tool(meant["json"]):
         return None
     if not whole.startswith("{", skip_space(whole, meant.end())):
         return None
@@ -220,7 +222,7 @@ def _prose_after(text: str, first: Candidate, kept: _Kept) -> str:
     return "\n".join(piece for piece in pieces if piece)
 
 
-def _taken_apart(text: str, kept: _Kept) -> WrittenReply:
+def _take_apart(text: str, kept: _Kept) -> WrittenReply:
     calls: dict[str, WrittenCall] = {}
     pieces: list[str] = []
     at = 0

@@ -50,7 +50,9 @@ class GoogleAccount:
         self._request = transport.Request()
         given = next(filter(None, map(environ.get, _VARIABLES)), "")
         try:
-            self._credentials: Any = _named(given) if given else auth.default(scopes=_SCOPES)[0]
+            self._credentials: Any = (
+                _load_credentials(given) if given else auth.default(scopes=_SCOPES)[0]
+            )
         except (auth.exceptions.GoogleAuthError, OSError, ValueError) as error:
             raise MissingKeyError(f"{_ELSE} no Google account was found: {error}") from error
         self._error: type[Exception] = auth.exceptions.GoogleAuthError
@@ -69,7 +71,7 @@ class GoogleAccount:
         return {"authorization": f"Bearer {self._credentials.token}"}
 
 
-def _named(given: str) -> object:
+def _load_credentials(given: str) -> object:
     """The credentials in a file, or in the JSON content of one.
 
     Raises:
@@ -130,7 +132,7 @@ class AwsAccount:
         return dict(request.headers.items())
 
 
-async def framed_events(
+async def read_frames(
     pieces: AsyncIterator[bytes], in_time: InTime
 ) -> AsyncGenerator[JsonObject, None]:
     """The events in the frames of `pieces`, each an object with its kind as the only name.

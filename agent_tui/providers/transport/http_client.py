@@ -15,7 +15,7 @@ import httpx
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
-from agent_tui.providers.transport.cloud_auth import AwsAccount, GoogleAccount, framed_events
+from agent_tui.providers.transport.cloud_auth import AwsAccount, GoogleAccount, read_frames
 from agent_tui.providers.wires.base import (
     STREAM_END,
     Address,
@@ -197,7 +197,7 @@ async def _events(
     if response.is_error:
         raise _refusal(await _whole(pieces, in_time), response)
     if response.headers.get("content-type", "").startswith(_FRAMES):
-        async with aclosing(framed_events(pieces, in_time)) as events:
+        async with aclosing(read_frames(pieces, in_time)) as events:
             async for event in events:
                 yield event
         return

@@ -218,13 +218,13 @@ def _ends_in_half(text: str) -> bool:
 def _pieces(chunk: Chunk) -> Iterator[Chunk]:
     match chunk:
         case TextChunk(text, signature) | ThinkingChunk(text, signature):
-            *parts, last = _cut(text)
+            *parts, last = _split_text(text)
             for part in parts:
                 yield replace(chunk, text=part, signature=None)
             if last or signature is not None:
                 yield replace(chunk, text=last)
         case ToolCallChunk(index, _, _, text):
-            first, *parts = _cut(text)
+            first, *parts = _split_text(text)
             yield replace(chunk, arguments_json=first)
             for part in parts:
                 yield ToolCallChunk(index, "", "", part)
@@ -232,7 +232,7 @@ def _pieces(chunk: Chunk) -> Iterator[Chunk]:
             yield chunk
 
 
-def _cut(text: str) -> list[str]:
+def _split_text(text: str) -> list[str]:
     """`text`, repaired, in pieces; at least one, which may be empty."""
     repaired = repair_text(text)
     starts = range(0, len(repaired), MAX_PIECE_CHARS)

@@ -114,7 +114,7 @@ def anthropic_payload(
     return payload
 
 
-def sealed_thinking(part: ThinkingContent, *, may_be_unsigned: bool = False) -> list[JsonObject]:
+def thinking_to_send(part: ThinkingContent, *, may_be_unsigned: bool = False) -> list[JsonObject]:
     """The block to send back; none if it is unsigned or would have to be repaired.
 
     The signature covers every byte of the text, so a repaired block would be refused. Models that
@@ -149,7 +149,7 @@ def _reply_blocks(
                     blocks.append({"type": "text", "text": text})
             case ThinkingContent():
                 if takes_thinking:
-                    blocks += sealed_thinking(part, may_be_unsigned=not to_claude)
+                    blocks += thinking_to_send(part, may_be_unsigned=not to_claude)
             case ToolCall():
                 blocks.append(
                     {

@@ -217,7 +217,7 @@ class Way:
     model_id: str
     without: tuple[str, ...] = ()
 
-    def written(self) -> WireRequest:
+    def build_request(self) -> WireRequest:
         """The request as the wire sends it; slow for a long conversation."""
         request, model = self.request, self.request.model
         return WireRequest(

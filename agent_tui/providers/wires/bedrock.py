@@ -62,7 +62,7 @@ def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
     named = _REGION.match(request.model_id)
     region = named["region"] if named else ""
     region = region or next(filter(None, map(environ.get, _REGION_VARIABLES)), "")
-    region = region or _configured_region(environ) or _USUAL_REGION
+    region = region or _region_of_profile(environ) or _USUAL_REGION
     home = request.base_url or environ.get("AWS_BEDROCK_RUNTIME_ENDPOINT")
     home = (home or f"https://bedrock-runtime.{region}.amazonaws.com").rstrip("/")
     name = quote(_REGION.sub("", request.model_id, count=1), safe="")
@@ -72,7 +72,7 @@ def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
     return Address(url, {}, aws_region=region)
 
 
-def _configured_region(environ: Mapping[str, str]) -> str:
+def _region_of_profile(environ: Mapping[str, str]) -> str:
     """The region of the profile in use; empty if none is set."""
     profile = environ.get("AWS_PROFILE", "default")
     path = Path(environ.get("AWS_CONFIG_FILE") or "~/.aws/config").expanduser()
@@ -104,7 +104,7 @@ def request_body(request: WireRequest, known: Known) -> JsonObject:
         body["system"] = as_value(_blocks({"content": given["system"]}, request.model))
     if of_claude or request.max_output_tokens is not None:
         body["inferenceConfig"] = {"maxTokens": given["max_tokens"]}
-    if tools := [_tool(tool) for tool in objects_at(given, "tools")] or _called_tools(body):
+    if tools := [_tool(tool) for tool in objects_at(given, "tools")] or _tools_of_calls(body):
         body["toolConfig"] = {"tools": as_value(tools)}
     if fields := _thinking(request, given, known):
         body["additionalModelRequestFields"] = fields
@@ -129,7 +129,7 @@ def _tool(tool: JsonObject) -> JsonObject:
     return {"toolSpec": {**described, "inputSchema": schema}}
 
 
-def _called_tools(body: JsonObject) -> list[JsonObject]:
+def _tools_of_calls(body: JsonObject) -> list[JsonObject]:
     """A tool for each tool that was called: without tools, such messages are refused."""
     blocks = (
         block

@@ -23,7 +23,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.providers.base import ModelRef, ThinkingChunk, ToolCallChunk, TriggeredGrammar
-from agent_tui.providers.wires.anthropic import gave_claudes_thinking, is_claude, sealed_thinking
+from agent_tui.providers.wires.anthropic import gave_claudes_thinking, is_claude, thinking_to_send
 from agent_tui.providers.wires.base import is_own
 from agent_tui.providers.wires.parts import (
     CONTINUE,
@@ -31,7 +31,7 @@ from agent_tui.providers.wires.parts import (
     CallIds,
     as_value,
     is_sendable,
-    joined_text,
+    join_texts,
     text_of,
     user_parts,
     wire_id,
@@ -94,12 +94,12 @@ def _is_complete(arguments: str) -> bool:
     return True
 
 
-def sealed_details(pieces: Iterable[Mapping[str, object]]) -> ThinkingChunk:
+def join_reasoning(pieces: Iterable[Mapping[str, object]]) -> ThinkingChunk:
     """The ``reasoning_details`` of a reply, joined into the signature to send back."""
-    return ThinkingChunk("", json.dumps(_joined_details(pieces), separators=(",", ":")))
+    return ThinkingChunk("", json.dumps(_join_details(pieces), separators=(",", ":")))
 
 
-def _joined_details(details: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
+def _join_details(details: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
     """Join pieces of one detail (same type and index): text concatenated, the rest newest."""
     joined: list[dict[str, object]] = []
     for piece in details:
@@ -143,26 +143,26 @@ def waiting_grammar(grammar: TriggeredGrammar) -> str:
     """
     trigger = grammar.trigger
     letters = sorted(set(trigger))
-    others = f"[^{''.join(map(_escaped, letters))}]"
+    others = f"[^{''.join(map(_escape, letters))}]"
     rules = ["root ::= free-0"]
     for matched in range(len(trigger)):
         choices = ['""', f"{others} free-0"]
         for letter in letters:
-            following = _matched_after(trigger, trigger[:matched] + letter)
+            following = _match_length(trigger, trigger[:matched] + letter)
             if following < len(trigger):
-                choices.append(f"[{_escaped(letter)}] free-{following}")
+                choices.append(f"[{_escape(letter)}] free-{following}")
         if not matched:
             choices.append("triggered")
         rules.append(f"free-{matched} ::= {' | '.join(choices)}")
     return "\n".join((*rules, _ROOT.sub("triggered", grammar.text)))
 
 
-def _matched_after(trigger: str, text: str) -> int:
+def _match_length(trigger: str, text: str) -> int:
     """How many characters of `trigger` the end of `text` may begin."""
     return next(n for n in range(len(text), -1, -1) if text.endswith(trigger[:n]))
 
 
-def _escaped(letter: str) -> str:
+def _escape(letter: str) -> str:
     """`letter`, escaped for a character class."""
     return letter if letter.isalnum() else f"\\U{ord(letter):08X}"
 
@@ -230,7 +230,7 @@ def openai_messages(
                     {
                         "role": "tool",
                         "tool_call_id": ids.of_result(message.tool_call_id),
-                        "content": joined_text(message.content, "[image follows]"),
+                        "content": join_texts(message.content, "[image follows]"),
                     }
                 )
             case _:
@@ -281,7 +281,7 @@ def _call(call: ToolCall, ids: CallIds, is_same: bool) -> JsonObject:
         "type": "function",
         "function": function,
     }
-    if is_same and (extra := _parsed(call.signature, "{")):
+    if is_same and (extra := _parse_signature(call.signature, "{")):
         written["extra_content"] = extra
     return written
 
@@ -290,7 +290,7 @@ def _reasoning(message: AssistantMessage, model: ModelRef, family: ModelFamily) 
     """The fields with the model's reasoning; empty if it is another model's or not accepted."""
     thoughts = [part for part in message.content if isinstance(part, ThinkingContent)]
     if family == "anthropic" and gave_claudes_thinking(message):
-        blocks = [block for part in thoughts for block in sealed_thinking(part)]
+        blocks = [block for part in thoughts for block in thinking_to_send(part)]
         return {"thinking_blocks": as_value(blocks)} if blocks else {}
     if is_translated(model.name) or not is_own(message, model):
         return {}
@@ -309,11 +309,11 @@ def _reasoning(message: AssistantMessage, model: ModelRef, family: ModelFamily) 
 
 def _details(signature: str | None) -> list[JsonValue]:
     """The ``reasoning_details`` in `signature`; empty if it has another form."""
-    value = _parsed(signature, "[")
+    value = _parse_signature(signature, "[")
     return value if isinstance(value, list) else []
 
 
-def _parsed(signature: str | None, opening: str) -> JsonValue:
+def _parse_signature(signature: str | None, opening: str) -> JsonValue:
     """The JSON in `signature` if it begins with `opening`; else None."""
     if not signature or not signature.startswith(opening):
         return None

@@ -31,8 +31,8 @@ from agent_tui.providers.wires.base import (
 from agent_tui.providers.wires.chat import (
     CallSplitter,
     finish_reason,
+    join_reasoning,
     messages_to_send,
-    sealed_details,
     waiting_grammar,
 )
 from agent_tui.providers.wires.http import (
@@ -237,7 +237,7 @@ class _Reading:
         """See `Reading.rest`."""
         yield from self._tags.rest()
         if self._details:
-            yield sealed_details(self._details)
+            yield join_reasoning(self._details)
 
     def counts(self) -> TokenCounts | None:
         """See `Reading.counts`; without counts, a piece counts as a token, as most servers send."""
@@ -296,13 +296,13 @@ class _ThinkTags:
         """The chunks for the next piece of text."""
         text, self._waiting = self._waiting + text, ""
         if self._place == "before":
-            text = self._begun(text)
+            text = self._after_beginning(text)
         if self._place == "inside":
             thought, closer, text = text.partition(self._closer)
             if closer:
                 self._place = "behind"
             else:
-                kept = _begun_tag(thought, self._closer)
+                kept = _partial_tag_length(thought, self._closer)
                 self._waiting = thought[len(thought) - kept :]
                 thought = thought[: len(thought) - kept]
             if thought:
@@ -321,7 +321,7 @@ class _ThinkTags:
             yield of_kind(self._waiting)
             self._waiting = ""
 
-    def _begun(self, text: str) -> str:
+    def _after_beginning(self, text: str) -> str:
         """The part of `text` to read further, once its beginning is clear."""
         bare = text.lstrip()
         if opener := next((tag for tag in _OPENERS if bare.startswith(tag)), ""):
@@ -334,7 +334,7 @@ class _ThinkTags:
         return text
 
 
-def _begun_tag(text: str, tag: str) -> int:
+def _partial_tag_length(text: str, tag: str) -> int:
     """How many characters at the end of `text` may be the start of `tag`."""
     return next((n for n in range(len(tag) - 1, 0, -1) if text.endswith(tag[:n])), 0)
 

@@ -46,7 +46,7 @@ from agent_tui.providers.wires.parts import (
     count_at,
     counts_at,
     is_sendable,
-    joined_text,
+    join_texts,
     object_at,
     objects_at,
     text_at,
@@ -125,11 +125,13 @@ def _reply_parts(message: AssistantMessage, model: ModelRef) -> Iterator[JsonObj
         match part:
             case TextContent():
                 if (is_same and part.signature) or part.text.strip():
-                    yield _signed({"text": repair_text(part.text)}, is_same and part.signature)
+                    yield _with_signature(
+                        {"text": repair_text(part.text)}, is_same and part.signature
+                    )
             case ThinkingContent():
                 if is_same and part.signature:
                     thought: JsonObject = {"text": repair_text(part.thinking), "thought": True}
-                    yield _signed(thought, part.signature)
+                    yield _with_signature(thought, part.signature)
             case ToolCall():
                 stand_in = _ANY_SIGNATURE if needs_signature else ""
                 needs_signature = False  # only the first call of a reply has one
@@ -144,15 +146,15 @@ def _call_part(part: ToolCall, *, is_same: bool, stand_in: str) -> JsonObject:
     if own_id and not _MADE_ID.fullmatch(own_id):
         call["id"] = own_id
     signature = (part.signature or sealed) if is_same else ""
-    return _signed({"functionCall": call}, signature or stand_in)
+    return _with_signature({"functionCall": call}, signature or stand_in)
 
 
-def _signed(part: JsonObject, signature: str | Literal[False] | None) -> JsonObject:
+def _with_signature(part: JsonObject, signature: str | Literal[False] | None) -> JsonObject:
     return {**part, "thoughtSignature": signature} if signature else part
 
 
 def _result_parts(message: ToolResultMessage) -> list[JsonObject]:
-    text = joined_text(message.content, "[image follows]")
+    text = join_texts(message.content, "[image follows]")
     response: JsonObject = {
         "name": wire_name(message.tool_name),
         "response": {"error" if message.is_error else "output": text},

@@ -125,7 +125,7 @@ def http_wire(
 
     def prepare(way: Way, link: Link) -> tuple[WireRequest, Known, Address, bytes]:
         """What to send; slow for a long conversation, and may read files."""
-        request = way.written()
+        request = way.build_request()
         known = link.known(request.model)
         address, body = ask(request, link.environ, known)
         return request, known, address, encode_body(without(body, request.without))
@@ -145,7 +145,7 @@ def http_wire(
                         break
         except StreamError:
             if (counts := under_way.counts()) is not None:
-                yield UsageChunk(counts.priced(request, known))
+                yield UsageChunk(counts.with_cost(request, known))
             raise
         for chunk in _last_chunks(under_way, request, known):
             yield chunk
@@ -163,7 +163,7 @@ def _last_chunks(reply: Reading, request: WireRequest, known: Known) -> Iterator
     """The chunks after the server has sent all of `reply`."""
     yield from reply.rest()
     if (counts := reply.counts()) is not None:
-        yield UsageChunk(counts.priced(request, known))
+        yield UsageChunk(counts.with_cost(request, known))
     if (finish := reply.finish()) is not None:
         yield finish
 

@@ -39,7 +39,7 @@ class TokenCounts:
     cache_write: int = 0
     is_estimate: bool = False
 
-    def priced(self, request: WireRequest, known: Mapping[str, object]) -> Usage:
+    def with_cost(self, request: WireRequest, known: Mapping[str, object]) -> Usage:
         """These counts with their cost.
 
         The user's own server may reuse a known model name: it has no price. No request has zero
@@ -167,7 +167,7 @@ def text_of(part: UserContent) -> str:
     return repair_text(part.text)
 
 
-def joined_text(parts: Iterable[UserContent], where_images: str) -> str:
+def join_texts(parts: Iterable[UserContent], where_images: str) -> str:
     """The text of `parts`, with `where_images` for each image that is sent separately."""
     joined = "\n".join(where_images if is_sendable(part) else text_of(part) for part in parts)
     return joined if joined.strip() else NO_OUTPUT

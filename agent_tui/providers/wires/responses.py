@@ -122,7 +122,7 @@ def _reply_items(message: AssistantMessage, ids: CallIds, *, is_same: bool) -> I
         item: JsonObject
         match part:
             case ThinkingContent():
-                if is_same and (sealed := _sealed_item(part.signature)) is not None:
+                if is_same and (sealed := _reasoning_item(part.signature)) is not None:
                     waiting.append(sealed)
                     has_reasoning = True
                 continue
@@ -147,7 +147,7 @@ def _reply_items(message: AssistantMessage, ids: CallIds, *, is_same: bool) -> I
 
 
 def _message_item(text: str, signature: str | None, has_reasoning: bool) -> JsonObject:
-    given = _parsed(signature)
+    given = _parse_object(signature)
     item: JsonObject = {"role": "assistant", "content": text}
     if has_reasoning and (item_id := text_at(given, "id")):
         item = {
@@ -162,13 +162,13 @@ def _message_item(text: str, signature: str | None, has_reasoning: bool) -> Json
     return item
 
 
-def _sealed_item(signature: str | None) -> JsonObject | None:
+def _reasoning_item(signature: str | None) -> JsonObject | None:
     """The original reasoning item in `signature`; None if it has another form."""
-    item = _parsed(signature)
+    item = _parse_object(signature)
     return item if item.get("type") == "reasoning" else None
 
 
-def _parsed(text: str | None) -> JsonObject:
+def _parse_object(text: str | None) -> JsonObject:
     if not text or not text.startswith("{"):
         return {}
     try:
@@ -391,7 +391,7 @@ class _Reading:
                 yield ToolCallChunk(index, "", "", delta)
             case "response.custom_tool_call_input.delta":
                 item.chars += len(delta)
-                yield ToolCallChunk(index, "", "", _escaped(delta))
+                yield ToolCallChunk(index, "", "", _escape(delta))
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" if delta:
                 item.thoughts += len(delta)
                 yield ThinkingChunk(delta)
@@ -427,7 +427,7 @@ class _Reading:
                 yield ToolCallChunk(index, "", "", rest, signature=text_at(given, "id"))
             case "custom_tool_call":
                 yield from self._begin(index, item, given)
-                rest = "" if item.chars else _escaped(text_at(given, "input"))
+                rest = "" if item.chars else _escape(text_at(given, "input"))
                 yield ToolCallChunk(index, "", "", f'{rest}"}}')
             case _:
                 pass
@@ -438,7 +438,7 @@ def _compact(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """`text` escaped for use inside a JSON string."""
     return json.dumps(text, ensure_ascii=False)[1:-1]
 

@@ -42,7 +42,7 @@ def to_atif(header: Header, path: Sequence[Entry], secrets: Sequence[str] = ()) 
         path: Entries from the root to the leaf.
         secrets: Values to mask, as is everything that looks like one.
     """
-    masked = _masked(_trajectory(header, path), secrets)
+    masked = _mask(_trajectory(header, path), secrets)
     return safe_json(json.dumps(masked, ensure_ascii=False, indent=2)) + "\n"
 
 
@@ -226,16 +226,16 @@ def _compaction(entry: CompactionEntry) -> JsonObject:
     return told
 
 
-def _masked(value: JsonValue, secrets: Sequence[str]) -> JsonValue:
+def _mask(value: JsonValue, secrets: Sequence[str]) -> JsonValue:
     """`value` with `secrets` and everything that looks like one masked; images are unchanged."""
     match value:
         case str(text):
             return text if is_image_address(text) else mask_secrets(text, secrets)
         case list(items):
-            return [_masked(item, secrets) for item in items]
+            return [_mask(item, secrets) for item in items]
         case dict(fields):
             return {
-                mask_secrets(name, secrets): _masked(item, secrets) for name, item in fields.items()
+                mask_secrets(name, secrets): _mask(item, secrets) for name, item in fields.items()
             }
         case _:
             return value

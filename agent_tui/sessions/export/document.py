@@ -38,7 +38,7 @@ from agent_tui.sessions.replay.changes import (
     report_of,
 )
 from agent_tui.sessions.replay.notes import jobs_in
-from agent_tui.sessions.replay.pins import pin_of, pinned_line
+from agent_tui.sessions.replay.pins import pin_line, pin_of
 from agent_tui.sessions.replay.scope_entries import (
     ScopeEnter,
     ScopeExit,
@@ -148,7 +148,7 @@ def blocks_of(entry: Entry) -> Iterator[Block]:
         case MessageEntry():
             yield from _message_blocks(entry.message)
         case CompactionEntry():
-            yield Block("summary", _compacted(entry), entry.summary)
+            yield Block("summary", _compaction_line(entry), entry.summary)
         case BranchSummaryEntry():
             yield Block("summary", "Summary of another branch", entry.summary)
         case CustomMessageEntry() if mark := mark_of(entry):
@@ -160,7 +160,7 @@ def blocks_of(entry: Entry) -> Iterator[Block]:
             yield Block("user", entry.custom_type or "Note", entry.text, images=images)
         case CustomEntry() if report := report_of(entry):
             done = describe_edits(report.messages, report.freed)
-            yield Block("summary", _compacted(report), done)
+            yield Block("summary", _compaction_line(report), done)
         case CustomEntry() if is_undo_mark(entry):
             yield Block("summary", "Note", UNDONE)
         case _:
@@ -169,7 +169,7 @@ def blocks_of(entry: Entry) -> Iterator[Block]:
 
 def _note_of(entry: CustomMessageEntry) -> str:
     if pin := pin_of(entry):
-        return pinned_line(pin)
+        return pin_line(pin)
     return entry.text if jobs_in(entry) else ""
 
 
@@ -183,7 +183,7 @@ def _scope_blocks(mark: ScopeMark) -> Iterator[Block]:
             pass
 
 
-def _compacted(change: CompactionEntry | EditReport) -> str:
+def _compaction_line(change: CompactionEntry | EditReport) -> str:
     sizes = f"{change.tokens_before:,} -> {change.tokens_after:,} tokens"
     return f"Context compacted ({sizes})"
 

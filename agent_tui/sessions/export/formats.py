@@ -73,7 +73,7 @@ class ExportFormat:
             raise ValueError(f"the suffix {self.suffix!r} is not like '.txt'")
 
 
-def guarded_export(known: ExportFormat) -> ExportFormat:
+def guard_export(known: ExportFormat) -> ExportFormat:
     """`known` as a format of another package: its text holds no keys and no control characters.
 
     It raises nothing but `SessionError`.
@@ -106,12 +106,12 @@ def to_markdown(document: Document) -> str:
 
 def _block_markdown(block: Block) -> str:
     text = strip_control_characters(block.text).strip("\n")
-    shown = _fenced(text) if block.is_code else text + _missing_end(text)
+    shown = _fence(text) if block.is_code else text + _missing_end(text)
     images = [f"[image, {strip_control_characters(i.mime_type)}]" for i in block.images]
     return "\n\n".join([*([shown] if text or not images else []), *images])
 
 
-def _fenced(text: str) -> str:
+def _fence(text: str) -> str:
     """`text` in a fence longer than any run of backticks in it."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
@@ -194,7 +194,7 @@ EXPORT_FORMATS: Final = (MARKDOWN, HTML, JSONL, ATIF)
 """The formats that agent-tui ships."""
 
 
-def exported(log: SessionLog, form: ExportFormat, secrets: Sequence[str] = ()) -> str:
+def export_text(log: SessionLog, form: ExportFormat, secrets: Sequence[str] = ()) -> str:
     """The present branch of `log` in a format; as ``jsonl`` the whole file.
 
     Masks `secrets` and everything that looks like one; only ``jsonl`` is exact.
@@ -244,6 +244,6 @@ def write_export(form: ExportFormat, path: Path, log: SessionLog, secrets: Seque
         OSError: It exists already or cannot be written.
         SessionError: A format of another package failed.
     """
-    text = exported(log, form, secrets)
+    text = export_text(log, form, secrets)
     with path.open("x", encoding="utf-8") as file:
         file.write(text)

@@ -18,7 +18,7 @@ MOST_STORED_BYTES = 200_000_000
 _SUFFIX = ".files"
 
 
-def kept_folder(session: Path) -> Path:
+def folder_of(session: Path) -> Path:
     """The folder of the contents of the session at this path."""
     return session.with_suffix(_SUFFIX)
 
@@ -82,17 +82,17 @@ class KeptFiles:
         """Remove the oldest contents if the limit would be exceeded."""
         assert self._folder is not None
         if self._stored_bytes is None:
-            self._stored_bytes = sum(size for _, size, _ in self._stored())
+            self._stored_bytes = sum(size for _, size, _ in self._list_contents())
         self._stored_bytes += packed_bytes
         if self._stored_bytes <= self._most_bytes:
             return
-        for _, size, path in sorted(self._stored()):
+        for _, size, path in sorted(self._list_contents()):
             path.unlink(missing_ok=True)
             self._stored_bytes -= size
             if self._stored_bytes <= self._most_bytes // 2:
                 break
 
-    def _stored(self) -> Iterable[tuple[int, int, Path]]:
+    def _list_contents(self) -> Iterable[tuple[int, int, Path]]:
         """Yield time, size and path of each stored content."""
         assert self._folder is not None
         for path in self._folder.glob("*/*"):

@@ -1,15 +1,18 @@
-"""The file side of a session: created late, appended line by line, migrated to a new file."""
+"""The file side of a session: one writer, created late, appended line by line, migrated."""
 
+import errno
 import filecmp
 import os
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.config import Durability
 from agent_tui.errors import SessionError
+from agent_tui.file_locks import FileLock, LockHeldError, LockOwner
 from agent_tui.paths import make_private_dir
-from agent_tui.regular_files import read_regular_file
+from agent_tui.regular_files import open_regular_file, read_regular_file
 from agent_tui.sessions.entries import FORMAT_VERSION, Entry, Header
 from agent_tui.sessions.file.disk import (
     AppendFile,
@@ -18,9 +21,116 @@ from agent_tui.sessions.file.disk import (
     sync_folder,
     write_new_file,
 )
-from agent_tui.sessions.file.lock import SessionLock
-from agent_tui.sessions.format.codec import encode_header, encode_repaired
+from agent_tui.sessions.format.codec import (
+    UnreadableRecordError,
+    decode_record,
+    encode_header,
+    encode_repaired,
+)
 from agent_tui.sessions.format.parse import ParsedSession
+
+
+class SessionInUseError(SessionError):
+    """The program `owner` is writing the session at `path`."""
+
+    def __init__(self, path: Path, owner: LockOwner) -> None:
+        hint = owner.how_to_go_on or "Close it there first, or start a new session."
+        super().__init__(f"{path} is open in {owner}.", hint)
+        self.path = path
+        self.owner = owner
+
+
+class SessionLock:
+    """The right to write one session, held from creation to `release`.
+
+    It is taken on a file beside the session (``<name>.lock``, with the owner's pid in it),
+    not on the session itself, so that it survives the rename of a migration. A file left by a
+    killed process does not lock. It belongs to the process that took it: a fork of that process
+    neither holds nor releases it.
+
+    Raises:
+        SessionInUseError: Another process, or another log in this one, holds it.
+        SessionNotWritableError: The folder or the session may not be written.
+        SessionError: The folder is gone, or its disk is full.
+    """
+
+    def __init__(self, session_path: Path) -> None:
+        try:
+            if session_path.exists() and not os.access(session_path, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            self._lock = FileLock(Path(os.path.realpath(session_path) + ".lock"))
+        except LockHeldError as error:
+            raise SessionInUseError(session_path, error.owner) from error
+        except OSError as error:
+            raise describe_fault(session_path, "opened for writing", error) from error
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this process may write: false in a fork of the one that took the lock."""
+        return self._lock.is_held
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether other processes still see it: false after its file was deleted."""
+        return self._lock.is_in_place
+
+    def release(self) -> None:
+        """Release the lock; a second call does nothing."""
+        self._lock.release()
+
+
+_MOST_HEADER_BYTES = 4_000_000
+"""The header of a session that ``/compact`` began contains a summary, which is far smaller."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStatus:
+    """A session file as it is now.
+
+    Attributes:
+        path: The file.
+        cwd: The folder it works in; None if the file does not say.
+        has_folder: Whether that folder exists; true if none is named.
+        owner: The other program that writes it; None if none does.
+    """
+
+    path: Path
+    cwd: Path | None
+    has_folder: bool
+    owner: LockOwner | None
+
+
+def session_status(path: Path) -> SessionStatus:
+    """The status of the session file `path`; an unreadable header names no folder. Blocking."""
+    folder = _folder(path)
+    return SessionStatus(path, folder, folder is None or _is_dir(folder), _owner(path))
+
+
+def _folder(path: Path) -> Path | None:
+    try:
+        with open_regular_file(path) as file:
+            header = decode_record(file.readline(_MOST_HEADER_BYTES).rstrip(b"\r\n")).value
+    except (OSError, UnreadableRecordError):
+        return None
+    return Path(header.cwd) if isinstance(header, Header) and header.cwd else None
+
+
+def _is_dir(folder: Path) -> bool:
+    try:
+        return folder.is_dir()
+    except (OSError, ValueError):  # a name that is too long or has a NUL: another program wrote it
+        return False
+
+
+def _owner(path: Path) -> LockOwner | None:
+    try:
+        SessionLock(path).release()
+    except SessionInUseError as error:
+        is_this = error.owner.pid == os.getpid() and not error.owner.host
+        return None if is_this else error.owner
+    except SessionError:
+        return None  # the folder is not writable; opening the session for writing will report that
+    return None
 
 
 class SessionWriter:
@@ -196,7 +306,7 @@ class SessionWriter:
         self._file = self._open_file(self._path, True)
         self._exists = True
         try:
-            self._put(lines)
+            self._write(lines)
         except OSError:
             with suppress(OSError):  # otherwise the next write appends to what is in the file
                 self._path.unlink()
@@ -212,9 +322,9 @@ class SessionWriter:
             lines = b"\n" + lines
         if self._file is None:
             self._file = self._open_file(self._path, False)
-        self._put(lines)
+        self._write(lines)
 
-    def _put(self, lines: bytes) -> None:
+    def _write(self, lines: bytes) -> None:
         assert self._file is not None
         self._ends_clean = False  # until everything is written, however the write ends
         self._file.write(lines)

@@ -74,7 +74,9 @@ def decode_record(line: bytes) -> DecodedRecord:
         entry = _KNOWN_ENTRY.validate_json(line)
     except ValidationError:
         return _read_with_care(line)
-    return DecodedRecord(_dated(entry), names_parent="parent_id" in entry.model_fields_set)
+    return DecodedRecord(
+        _with_file_times(entry), names_parent="parent_id" in entry.model_fields_set
+    )
 
 
 def recover_records(line: bytes) -> list[tuple[DecodedRecord, int]]:
@@ -96,11 +98,11 @@ def recover_records(line: bytes) -> list[tuple[DecodedRecord, int]]:
 
 def encode_header(header: Header) -> bytes:
     """`header` as a line, line end included; lone surrogates (odd folder names) are replaced."""
-    header = stored_within_depth(header)
+    header = limit_depth(header)
     try:
         line = header.model_dump_json(by_alias=True, exclude_none=True)
     except PydanticSerializationError:
-        line = Header.model_validate(_repaired_fields(header)).model_dump_json(
+        line = Header.model_validate(_repair_fields(header)).model_dump_json(
             by_alias=True, exclude_none=True
         )
     return line.encode() + b"\n"
@@ -130,11 +132,11 @@ def encode_repaired(entry: Entry) -> tuple[Entry, bytes]:
 
     Lone surrogates are replaced, and so are values nested too deeply.
     """
-    shallow = stored_within_depth(entry)
+    shallow = limit_depth(entry)
     try:
         return shallow, encode_entry(shallow)
     except (PydanticSerializationError, UnicodeEncodeError):
-        data = _repaired_fields(shallow)
+        data = _repair_fields(shallow)
         repaired: Entry = (
             UnknownEntry.model_validate(data)
             if isinstance(shallow, UnknownEntry)
@@ -143,7 +145,7 @@ def encode_repaired(entry: Entry) -> tuple[Entry, bytes]:
         return repaired, encode_entry(repaired)
 
 
-def _repaired_fields(value: Header | Entry) -> JsonValue:
+def _repair_fields(value: Header | Entry) -> JsonValue:
     """The fields of `value` with every text repaired, as if read from a file."""
     escaped = json.dumps(value.model_dump(by_alias=True))  # escapes what UTF-8 cannot encode
     return repair_json(cast(JsonValue, json.loads(escaped)))
@@ -200,14 +202,14 @@ def _to_value(data: JsonObject, notes: list[str]) -> DecodedRecord:
     if entry is None:
         entry = _read_unknown(shaped, notes)
     return DecodedRecord(
-        _dated(entry),
+        _with_file_times(entry),
         tuple(notes),
         names_parent,
         kept_index if isinstance(kept_index, int) else None,
     )
 
 
-def _dated(entry: Entry) -> Entry:
+def _with_file_times(entry: Entry) -> Entry:
     """`entry` with only the file's times: otherwise a missing one would default to now."""
     changes: dict[str, object] = {}
     if "timestamp" not in entry.model_fields_set:
@@ -315,18 +317,18 @@ def within_depth(value: JsonObject, room: int = DEPTH) -> JsonObject:
 
     Returns the same object if there are none.
     """
-    return cast(JsonObject, _bounded(value, room))
+    return cast(JsonObject, _limit(value, room))
 
 
-def stored_within_depth(value: StoredT) -> StoredT:
+def limit_depth(value: StoredT) -> StoredT:
     """`within_depth` for a value about to be written."""
-    return cast(StoredT, _bounded(value, DEPTH))
+    return cast(StoredT, _limit(value, DEPTH))
 
 
-def _bounded(value: object, room: int) -> object:
+def _limit(value: object, room: int) -> object:
     match value:
         case Stored():
-            return _bounded_model(value, room)
+            return _limit_model(value, room)
         case dict() | list() | tuple() if room <= 0:
             return TOO_DEEP_TEXT
         case dict():
@@ -335,7 +337,7 @@ def _bounded(value: object, room: int) -> object:
             return {**fields, **changed} if changed else fields
         case list() | tuple():
             items = cast("list[object] | tuple[object, ...]", value)
-            new = [_bounded(item, room - 1) for item in items]
+            new = [_limit(item, room - 1) for item in items]
             if not any(map(is_not, new, items)):
                 return items
             return new if isinstance(items, list) else tuple(new)
@@ -343,16 +345,14 @@ def _bounded(value: object, room: int) -> object:
             return value
 
 
-def _bounded_model(value: Stored, room: int) -> Stored:
+def _limit_model(value: Stored, room: int) -> Stored:
     changed = _changes(value, room)
     return value.model_copy(update=changed) if changed else value
 
 
 def _changes(fields: Iterable[tuple[str, object]], room: int) -> dict[str, object]:
     return {
-        name: after
-        for name, before in fields
-        if (after := _bounded(before, room - 1)) is not before
+        name: after for name, before in fields if (after := _limit(before, room - 1)) is not before
     }
 
 
@@ -388,13 +388,13 @@ def _without(data: JsonValue, places: Sequence[_Place]) -> JsonValue:
     for place in places:
         inner.setdefault(place[0], []).append(place[1:])
 
-    def kept(key: str | int) -> bool:
+    def is_within(key: str | int) -> bool:
         return () not in inner.get(key, ())
 
     def part(key: str | int, value: JsonValue) -> JsonValue:
         return _without(value, inner[key]) if key in inner else value
 
     if isinstance(data, dict):
-        return {key: part(key, value) for key, value in data.items() if kept(key)}
+        return {key: part(key, value) for key, value in data.items() if is_within(key)}
     assert isinstance(data, list)
-    return [part(at, value) for at, value in enumerate(data) if kept(at)]
+    return [part(at, value) for at, value in enumerate(data) if is_within(at)]

@@ -18,7 +18,7 @@ from agent_tui.sessions.format.codec import (
     decode_record,
     recover_records,
 )
-from agent_tui.sessions.replay.file_changes import completed_result
+from agent_tui.sessions.replay.file_changes import complete_result
 
 _MANY_OBJECTS = 50_000
 """Fewer new objects are scanned within a few milliseconds."""
@@ -172,18 +172,20 @@ class _Linker:
         wanted = item.entry.parent_id
         if wanted is None:
             if not item.names_parent and self._has_ids:
-                self.warnings.append(f"line {item.number}: names no parent; {self._linked_to()}")
+                self.warnings.append(
+                    f"line {item.number}: names no parent; {self._describe_link()}"
+                )
             return None if item.names_parent else self._newest
         if wanted in self._present_id:
             return self._present_id[wanted]
         if wanted not in self._substitute_parent:
             self.warnings.append(
-                f"line {item.number}: parent {wanted} is missing; {self._linked_to()}"
+                f"line {item.number}: parent {wanted} is missing; {self._describe_link()}"
             )
             self._substitute_parent[wanted] = self._newest
         return self._substitute_parent[wanted]
 
-    def _linked_to(self) -> str:
+    def _describe_link(self) -> str:
         return f"linked to {self._newest}" if self._newest else "made the first entry"
 
     def _first_kept(self, index: int | None) -> str | None:
@@ -294,7 +296,7 @@ def _parse(lines: Iterable[bytes | LongLine], fallback_id: str) -> ParsedSession
 def _with_results_completed(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
     by_id = {entry.id: entry for entry in entries}
     for entry in entries:
-        if (completed := completed_result(entry, by_id)) is not None:
+        if (completed := complete_result(entry, by_id)) is not None:
             by_id[completed.id] = completed
     return tuple(by_id.values())
 

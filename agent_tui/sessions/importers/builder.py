@@ -146,7 +146,7 @@ class SessionBuilder:
 
     def user(self, content: Sequence[UserContent]) -> None:
         """Add a user message."""
-        self._message(UserMessage(content=_simplified(content), timestamp=self._sent_at))
+        self._message(UserMessage(content=_simplify(content), timestamp=self._sent_at))
 
     def user_words(
         self, content: Sequence[UserContent], split: SplitText, *, display: bool
@@ -176,10 +176,10 @@ class SessionBuilder:
 
     def note(self, kind: str, content: Sequence[UserContent], *, display: bool = False) -> None:
         """Add something that the other program told the model in the user's name."""
-        entry = CustomMessageEntry(custom_type=kind, content=_simplified(content), display=display)
+        entry = CustomMessageEntry(custom_type=kind, content=_simplify(content), display=display)
         self._append(entry)
 
-    def kept_aside(self, kind: str, data: JsonObject) -> None:
+    def keep_aside(self, kind: str, data: JsonObject) -> None:
         """Add something that is not part of the context here."""
         self._append(CustomEntry(custom_type=kind, data=data))
 
@@ -305,7 +305,7 @@ class SessionBuilder:
         self._model_at[own_id] = self._model
 
 
-def _simplified(content: Sequence[UserContent]) -> str | tuple[UserContent, ...]:
+def _simplify(content: Sequence[UserContent]) -> str | tuple[UserContent, ...]:
     """A single text part as a plain string, as in our own user messages."""
     if len(content) == 1 and isinstance(content[0], TextContent):
         return content[0].text

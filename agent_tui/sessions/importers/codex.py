@@ -154,7 +154,7 @@ class _Reader:
         self._is_reply_open = False
         if role != "user" or is_preamble(text):
             self._in_folder(folder_in(text))
-            self.builder.kept_aside("instructions", {"role": role, "text": text})
+            self.builder.keep_aside("instructions", {"role": role, "text": text})
         elif is_notice(text):
             self.builder.note("notice", content, display=True)
         elif not text.startswith(_SUMMARY_OPENING):
@@ -214,7 +214,7 @@ class _Reader:
         count = min(turn_count, len(self._turn_parents))
         if count:
             self.builder.back_to(self._turn_parents[-count])
-            self.builder.kept_aside("thread_rolled_back", {"turns": count})
+            self.builder.keep_aside("thread_rolled_back", {"turns": count})
             del self._turn_parents[-count:], self._requests[-count:]
 
     def _take_compaction(self, item: CodexItem) -> None:

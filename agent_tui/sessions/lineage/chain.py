@@ -65,7 +65,7 @@ class PastSessions:
 
         So its file need not be read again; a session in memory has none.
         """
-        session = known_session(log)
+        session = snapshot(log)
         self._known[session.id] = session
         if session.path is not None:
             self._known[str(session.path)] = session
@@ -77,7 +77,7 @@ class PastSessions:
             self._known[session.parent] = parent
         return parent
 
-    def compacted_from(self, session: KnownSession) -> KnownSession | None:
+    def find_parent(self, session: KnownSession) -> KnownSession | None:
         """The session that `session` was compacted from; None if there is no readable one.
 
         A fork begins with copies of everything before it, so its source is skipped. The session is
@@ -133,9 +133,9 @@ class ProjectSessions:
         late += sum(session is None for session, _ in read)
         return [session for session, _ in read if session and self._has(session)], late
 
-    def named(self, start: str) -> Sequence[KnownSession]:
+    def find_by_prefix(self, start: str) -> Sequence[KnownSession]:
         """The sessions whose id begins with `start`."""
-        paths = chain(self.store.project_files(self.cwd), self.store.explored_files(self.cwd))
+        paths = chain(self.store.project_files(self.cwd), self.store.files_of_helpers(self.cwd))
         named = [path for path in paths if start and id_in_name(path).startswith(start)]
         read = [read_session_at(path, self.store) for path in named[:_MOST_SESSIONS_FOUND]]
         return [session for session in read if session and self._has(session)]
@@ -161,7 +161,7 @@ class SessionChain:
     def __init__(
         self, log: SessionLog, past: PastSessions, project: ProjectSessions | None = None
     ) -> None:
-        self._own = known_session(log)
+        self._own = snapshot(log)
         self._project = project
         self._walked: set[str] = set()
         self._past = past
@@ -213,7 +213,7 @@ class SessionChain:
 
     def others_named(self, start: str) -> Sequence[KnownSession]:
         """The sessions of the project whose id begins with `start`. Reads files."""
-        return self._project.named(start) if self._project else ()
+        return self._project.find_by_prefix(start) if self._project else ()
 
 
 def parent_file(parent: str, child: Path | None, store: SessionStore) -> Path | None:
@@ -255,7 +255,7 @@ def _first_value_has_no_type(path: Path) -> bool:
     return False
 
 
-def known_session(log: SessionLog) -> KnownSession:
+def snapshot(log: SessionLog) -> KnownSession:
     """The present contents of `log`. Call it in the thread that uses the log."""
     return KnownSession(log.header, log.path, log.entries)
 
@@ -275,6 +275,6 @@ def read_session_at(path: Path, store: SessionStore) -> KnownSession | None:
         if is_of_another_program(path, store.formats):
             foreign = read_foreign(path, formats=store.formats)
             return KnownSession(foreign.header, path, tuple(foreign.entries))
-        return known_session(SessionLog.open(path, read_only=True))
+        return snapshot(SessionLog.open(path, read_only=True))
     except SessionError:
         return None

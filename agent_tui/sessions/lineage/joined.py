@@ -164,7 +164,7 @@ class Place:
         """The number of images in that message."""
         return len(self.said.images) if self.said else 0
 
-    def written(self) -> list[Entry]:
+    def all_entries(self) -> list[Entry]:
         """All entries of its session and the later ones, each once, by time."""
         each = {
             entry.id: entry
@@ -211,7 +211,7 @@ class JoinedTree:
         for number, session in enumerate(self._sessions):
             if number:
                 copied = copies(session, self._sessions[number - 1])
-                above = names[left_at(self._sessions[number - 1], session)]
+                above = names[leaf_when_continued(self._sessions[number - 1], session)]
             else:
                 copied = frozenset[str]() if is_whole else _older_than_compaction(session)
             names = self._add(number, session, copied, above)
@@ -275,7 +275,7 @@ class JoinedTree:
         return None
 
 
-def joined_trees(
+def join_trees(
     present: KnownSession, leaf_id: str | None, past: PastSessions
 ) -> Iterator[JoinedTree]:
     """The tree of `present`, then with each session before it; the last one is whole.
@@ -287,7 +287,7 @@ def joined_trees(
     unread = ""
     while sessions[0].begins_compacted:
         yield JoinedTree(sessions, leaf_id, is_whole=False)
-        earlier = past.compacted_from(sessions[0])
+        earlier = past.find_parent(sessions[0])
         if earlier is None or earlier.id in walked:
             unread = unread_line(sessions[0])
             break
@@ -309,7 +309,7 @@ def copies(session: KnownSession, earlier: KnownSession) -> frozenset[str]:
     return frozenset(e.id for e in session.entries if e.timestamp <= begun and e.id in there)
 
 
-def left_at(earlier: KnownSession, session: KnownSession) -> str | None:
+def leaf_when_continued(earlier: KnownSession, session: KnownSession) -> str | None:
     """The newest entry of `earlier` when `session` was begun by compacting it."""
     taken = copies(session, earlier)
     if kept := [entry.id for entry in session.entries if entry.id in taken]:
@@ -319,7 +319,7 @@ def left_at(earlier: KnownSession, session: KnownSession) -> str | None:
     return next(reversed(ids or [entry.id for entry in earlier.entries]), None)
 
 
-def kept_behind(entries: Sequence[Entry]) -> Sequence[Entry]:
+def entries_kept_behind(entries: Sequence[Entry]) -> Sequence[Entry]:
     """The earlier entries kept by a session that begins with the compaction `entries[0]`."""
     begun = entries[0].timestamp
     return tuple(takewhile(lambda entry: entry.timestamp < begun, entries[1:]))

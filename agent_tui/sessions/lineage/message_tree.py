@@ -125,8 +125,8 @@ class MessageTree:
             if everything or self._kinds[entry.id] in _FIRST_SHOWN or entry.id in self._labels
         ]
         if words := wanted.casefold().split():
-            visible = self._found(visible, words)
-        return self._laid_out(visible)
+            visible = self._find(visible, words)
+        return self._lay_out(visible)
 
     def with_results(self, entry: TreeEntry) -> list[TreeEntry]:
         """`entry`, followed by the results of its calls if it is a reply."""
@@ -157,7 +157,7 @@ class MessageTree:
                     waiting.add(found)
         return ""
 
-    def _found(self, entries: Sequence[TreeEntry], words: Sequence[str]) -> list[TreeEntry]:
+    def _find(self, entries: Sequence[TreeEntry], words: Sequence[str]) -> list[TreeEntry]:
         if not self._searched:
             self._searched = {
                 entry.id: row_text(entry, _SEARCHED_CHARS).casefold()
@@ -184,7 +184,7 @@ class MessageTree:
         )
         return [entries[index] for _, _, index in like]
 
-    def _laid_out(self, visible: Sequence[TreeEntry]) -> list[TreeRow]:
+    def _lay_out(self, visible: Sequence[TreeEntry]) -> list[TreeRow]:
         """Rows for `visible`, each below its nearest visible ancestor."""
         ids = {entry.id for entry in visible}
         children = self._visible_children(ids)
@@ -193,7 +193,7 @@ class MessageTree:
         rows: list[TreeRow] = []
         waiting: list[tuple[str, str, str]] = []
 
-        def put(siblings: Sequence[str], beside: str) -> None:
+        def push(siblings: Sequence[str], beside: str) -> None:
             """Push `siblings` so that the main line comes out last."""
             if len(siblings) < 2:
                 waiting.extend((only, beside, beside) for only in siblings)
@@ -207,7 +207,7 @@ class MessageTree:
                 guide, below = (_LAST_BRANCH, _BELOW_LAST) if is_last else (_BRANCH, _BESIDE)
                 waiting.append((one, beside + guide, beside + below))
 
-        put(children.get(None, ()), "")
+        push(children.get(None, ()), "")
         while waiting:
             entry_id, guide, beside = waiting.pop()
             if not rows and guide:
@@ -217,7 +217,7 @@ class MessageTree:
             entry = self._shown[entry_id]
             mark = self._marks.get(entry_id)
             rows.append(TreeRow(entry, guide, is_on_path, entry_id == here, label, mark))
-            put(children.get(entry_id, ()), beside)
+            push(children.get(entry_id, ()), beside)
         return rows
 
     def _is_on(self, entry_id: str, visible: set[str]) -> bool:

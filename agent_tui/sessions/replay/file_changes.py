@@ -132,7 +132,7 @@ def plan_taking_back(written: Sequence[Entry], now: ReadVersion) -> RestorePlan:
     return _plan(targets, _last_known(written), now)
 
 
-def unfinished_restore(written: Sequence[Entry], now: ReadVersion) -> RestorePlan:
+def restore_to_finish(written: Sequence[Entry], now: ReadVersion) -> RestorePlan:
     """The part of the newest restore that the program's end interrupted."""
     changes = _newest_restore(written)
     undone = [change for change in changes if now(change.path).is_as(change.before)]
@@ -203,7 +203,7 @@ def result_changed(entry: Entry) -> str:
     return changes.target_id if changes is not None else ""
 
 
-def completed_result(entry: Entry, by_id: Mapping[str, Entry]) -> MessageEntry | None:
+def complete_result(entry: Entry, by_id: Mapping[str, Entry]) -> MessageEntry | None:
     """The result in `by_id` whose changes `entry` records, with them; None if there is none."""
     changes = _changes_in(entry)
     if changes is None:

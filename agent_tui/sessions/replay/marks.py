@@ -93,10 +93,10 @@ def read_marks(path: Sequence[Entry]) -> Marks:
             if is_alone and marked.mark == "drop":
                 set_by[target] = ("drop", entry.id)
             elif is_alone and marked.mark is None and set_by.get(target, ("", ""))[0] == "drop":
-                _put(set_by, (target,), set_by.get(head))
+                _set(set_by, (target,), set_by.get(head))
             else:
                 found = (marked.mark, entry.id) if marked.mark is not None else None
-                _put(set_by, (head, *groups[head]), found)
+                _set(set_by, (head, *groups[head]), found)
                 standing -= {head, *groups[head]}
     by_id: dict[str, Mark] = {key: mark for key, (mark, _) in set_by.items()}
     drop = {key for key, mark in by_id.items() if mark == "drop"}
@@ -117,7 +117,7 @@ def _with_results(ids: Set[str], groups: Mapping[str, Sequence[str]]) -> Iterato
         yield from groups.get(key, ())
 
 
-def _put(
+def _set(
     set_by: dict[str, tuple[Mark, str]], keys: Sequence[str], found: tuple[Mark, str] | None
 ) -> None:
     for key in keys:

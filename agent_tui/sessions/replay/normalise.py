@@ -64,7 +64,7 @@ def normalise_messages(
         messages: The messages as written.
         after: Valid messages that come before them and wait for no result.
     """
-    sound = [repaired(item) for item in messages]
+    sound = [repair(item) for item in messages]
     slots_of = _pair(sound)
     normalised: list[ContextMessage] = []
     replies = (item.message for item in after if isinstance(item.message, AssistantMessage))
@@ -147,7 +147,7 @@ def _result(slot: _Slot, call_id: str, reply: AssistantMessage) -> ContextMessag
     return ContextMessage(slot.result.entry_id, message.model_copy(update=changes))
 
 
-def repaired(item: ContextMessage) -> ContextMessage:
+def repair(item: ContextMessage) -> ContextMessage:
     """`item` with lone surrogates replaced; the same object if there are none."""
     message = item.message
     match message:
@@ -156,21 +156,21 @@ def repaired(item: ContextMessage) -> ContextMessage:
         case UserMessage(content=str() as text):
             fields = {"content": repair_text(text)}
         case UserMessage(content=tuple() as parts) | ToolResultMessage(content=parts):
-            fields = {"content": _repaired_parts(parts)}
+            fields = {"content": _repair_parts(parts)}
         case AssistantMessage(content=parts):
-            fields = {"content": _repaired_parts(parts)}
+            fields = {"content": _repair_parts(parts)}
         case _:
             return item
     changes = {name: value for name, value in fields.items() if value is not getattr(message, name)}
     return ContextMessage(item.entry_id, message.model_copy(update=changes)) if changes else item
 
 
-def _repaired_parts(parts: tuple[PartT, ...]) -> tuple[PartT, ...]:
-    clean = tuple(map(_repaired_part, parts))
+def _repair_parts(parts: tuple[PartT, ...]) -> tuple[PartT, ...]:
+    clean = tuple(map(_repair_part, parts))
     return clean if any(map(is_not, clean, parts)) else parts
 
 
-def _repaired_part(part: PartT) -> PartT:
+def _repair_part(part: PartT) -> PartT:
     match part:
         case TextContent(text=text):
             name, before, after = "text", text, repair_text(text)

@@ -95,7 +95,7 @@ def was_kept_by_hook(entry: Entry) -> bool:
     return isinstance(entry, CustomMessageEntry) and entry.custom_type == _KEPT
 
 
-def superseded(path: Sequence[Entry]) -> frozenset[str]:
+def find_superseded(path: Sequence[Entry]) -> frozenset[str]:
     """Ids of texts that hooks kept after earlier compactions: only the newest counts."""
     kept = [entry.id for entry in path if was_kept_by_hook(entry)]
     return frozenset(kept[:-1])
@@ -110,7 +110,7 @@ WITH_ITS_PROGRAM = "it ended with the program or session that ran it"
 _JOBS = TypeAdapter(tuple[Job, ...])
 
 
-def known_jobs(path: Iterable[Entry], earlier: Mapping[str, Job]) -> dict[str, Job]:
+def jobs_on(path: Iterable[Entry], earlier: Mapping[str, Job]) -> dict[str, Job]:
     """The background commands by id, in the last state that `path` records.
 
     Args:
@@ -137,17 +137,17 @@ def jobs_in(entry: Entry) -> Sequence[Job]:
             return ()
 
 
-def ended_entry(jobs: Sequence[Job]) -> CustomMessageEntry:
+def end_of_jobs_entry(jobs: Sequence[Job]) -> CustomMessageEntry:
     """The entry that tells the model, once, that `jobs` have ended."""
     return CustomMessageEntry(
         custom_type=JOBS_ENDED,
-        content="\n".join(f"({ended_line(job)})" for job in jobs),
+        content="\n".join(f"({end_of_job_line(job)})" for job in jobs),
         display=False,
         details=_JOBS.dump_python(tuple(jobs), mode="json", by_alias=True),
     )
 
 
-def ended_line(job: Job) -> str:
+def end_of_job_line(job: Job) -> str:
     """One line that says that and how `job` has ended."""
     return f"Background job {job.id} has ended: {job.ending}. $ {job.shown}"
 

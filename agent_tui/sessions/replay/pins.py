@@ -29,8 +29,7 @@ class _Unpinned(Stored):
 def pin_entry(pin: Pin, text: str) -> CustomMessageEntry:
     """The entry that keeps `text` in the context until it is removed."""
     head = (
-        f' name="{_quoted(pin.name)}" file="{_quoted(pin.path)}"'
-        f' sha256="{pin.digest[:_HASH_SHOWN]}"'
+        f' name="{_quote(pin.name)}" file="{_quote(pin.path)}" sha256="{pin.digest[:_HASH_SHOWN]}"'
     )
     return CustomMessageEntry(
         custom_type=_PINNED,
@@ -60,7 +59,7 @@ def is_unpin(entry: Entry) -> bool:
     return isinstance(entry, CustomEntry) and entry.custom_type == _UNPINNED
 
 
-def pinned_entries(path: Sequence[Entry]) -> Mapping[str, CustomMessageEntry]:
+def pins_on(path: Sequence[Entry]) -> Mapping[str, CustomMessageEntry]:
     """The pinned texts in force on `path`, by file path, oldest first.
 
     Of the same file the newest text counts.
@@ -68,12 +67,12 @@ def pinned_entries(path: Sequence[Entry]) -> Mapping[str, CustomMessageEntry]:
     return _read(path)[0]
 
 
-def taken_out(path: Sequence[Entry]) -> frozenset[str]:
+def removed_pins(path: Sequence[Entry]) -> frozenset[str]:
     """Ids of the entries whose texts were pinned on `path` and then removed."""
     return _read(path)[1]
 
 
-def pinned_line(pin: Pin, *, is_changed: bool = False) -> str:
+def pin_line(pin: Pin, *, is_changed: bool = False) -> str:
     """The line for the user about a text that is now pinned."""
     if pin.kind == "goal":
         return f"Goal: {pin.name}"
@@ -98,5 +97,5 @@ def _read(path: Sequence[Entry]) -> tuple[dict[str, CustomMessageEntry], frozens
     return pinned, frozenset(gone)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return " ".join(text.replace('"', "'").split())

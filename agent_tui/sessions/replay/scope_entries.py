@@ -162,7 +162,7 @@ def compression_of(entry: Entry) -> ScopeExit | None:
     return mark if isinstance(mark, ScopeExit) and mark.replaces else None
 
 
-def replaced_by_scopes(entries: Iterable[Entry]) -> frozenset[str]:
+def ids_replaced_by_scopes(entries: Iterable[Entry]) -> frozenset[str]:
     """Ids of the entries that scope summaries in `entries` replace."""
     found = (compression_of(entry) for entry in entries)
     return frozenset(entry_id for mark in found if mark for entry_id in mark.replaces)

@@ -58,7 +58,7 @@ def _texts(entry: JsonObject) -> Iterator[str]:
             return
 
 
-def drawn_text(entry: JsonObject) -> str:
+def display_text(entry: JsonObject) -> str:
     """`record_text` as shown: a model's Markdown rendered, without our own tags."""
     text = record_text(entry)
     markdown = text[: _markdown_length(entry)]
@@ -376,7 +376,7 @@ class WordIndex:
         rows: list[tuple[int | str, ...]] = []
         for number, record in enumerate(records):
             written = record_text(record)
-            forms = dict.fromkeys((drawn_text(record), written, fold(written)))
+            forms = dict.fromkeys((display_text(record), written, fold(written)))
             texts = [_with_words_apart(form) for form in forms] + [""] * (3 - len(forms))
             for at in range(0, max(map(len, texts), default=1) or 1, _PIECE_CHARS):
                 pieces = (text[at : at + _PIECE_CHARS + _PIECE_OVERLAP] for text in texts)
@@ -431,7 +431,7 @@ class WordIndex:
 
         The last line is left for later if its end is missing.
         """
-        known = self._known(file)
+        known = self._find_indexed(file)
         if known.is_current(file):
             return 0, True
         try:
@@ -453,7 +453,7 @@ class WordIndex:
         )
         return chunk.size_bytes, is_last
 
-    def _known(self, file: SessionFile) -> _IndexedFile:
+    def _find_indexed(self, file: SessionFile) -> _IndexedFile:
         """The indexed state of `file`; empty if it is new or was rewritten."""
         path = os.fsencode(file.path)
         for known in self._files(path):

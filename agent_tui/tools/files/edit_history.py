@@ -15,7 +15,7 @@ from agent_tui.messages import (
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import path_from
 from agent_tui.sessions.entries import Entry, MessageEntry
-from agent_tui.sessions.replay.file_changes import completed_result
+from agent_tui.sessions.replay.file_changes import complete_result
 from agent_tui.tools.files.diffs import before_diff, diffs_by_file, unified_diff
 
 _MOST_FILE_BYTES = 5_000_000
@@ -44,7 +44,7 @@ def file_edits(entries: Sequence[Entry]) -> tuple[FileEdit, ...]:
     """The changes to files recorded in `entries` (oldest first), in order."""
     by_id = {entry.id: entry for entry in entries}
     completed = {
-        result.id: result for e in entries if (result := completed_result(e, by_id)) is not None
+        result.id: result for e in entries if (result := complete_result(e, by_id)) is not None
     }
     edits: list[FileEdit] = []
     calls: dict[str, ToolCall] = {}

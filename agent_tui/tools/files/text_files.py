@@ -15,7 +15,7 @@ from agent_tui.atomic_files import scratch_beside, sync_file
 from agent_tui.errors import ToolError
 from agent_tui.omissions import cut_end_mark
 from agent_tui.regular_files import open_in, open_regular_file
-from agent_tui.safe_paths import opened_folder
+from agent_tui.safe_paths import open_folder
 from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.files.documents import is_document
@@ -122,7 +122,7 @@ def read_bytes(path: Path, context: ToolContext) -> bytes:
     """
     shown = context.shown(path)
     try:
-        with opened_folder(path.parent) as folder, open_in(folder, path) as file:
+        with open_folder(path.parent) as folder, open_in(folder, path) as file:
             content = file.read(_MAX_FILE_BYTES + 1)
         if len(content) > _MAX_FILE_BYTES:
             raise ToolError(
@@ -195,7 +195,7 @@ def replace_file(path: Path, content: bytes, context: ToolContext) -> None:
         ToolError: The folder or the file cannot be written.
     """
     try:
-        with opened_folder(path.parent, makes=True) as folder:
+        with open_folder(path.parent, makes=True) as folder:
             if context.open_texts.take(path, content):
                 return
             with scratch_beside(path) as scratch:
@@ -235,7 +235,7 @@ def remove_file(path: Path, shown: str) -> None:
         ToolError: It cannot be deleted.
     """
     try:
-        with opened_folder(path.parent) as folder:
+        with open_folder(path.parent) as folder:
             os.unlink(path.name, dir_fd=folder)
     except OSError as error:
         raise ToolError(f"{shown} cannot be deleted: {error.strerror}.") from error
@@ -367,7 +367,7 @@ def opened_text(path: Path, context: ToolContext) -> Generator[BinaryIO]:
         ToolError: It is too large to scan, or cannot be read.
     """
     try:
-        with opened_folder(path.parent) as folder, open_in(folder, path) as file:
+        with open_folder(path.parent) as folder, open_in(folder, path) as file:
             if os.fstat(file.fileno()).st_size > _MAX_SCANNED_BYTES:
                 raise ToolError(
                     f"{context.shown(path)} is larger than {_MAX_FILE_BYTES // 10**9} GB. Look at "

@@ -19,7 +19,7 @@ from agent_tui.sessions.lineage.chain import KnownSession
 from agent_tui.sessions.replay.file_changes import (
     FileChange,
     FileVersion,
-    completed_result,
+    complete_result,
     file_changes_in,
 )
 from agent_tui.tools.files.diffs import creates_file, diffs_by_file
@@ -112,7 +112,7 @@ class _Changes:
         completed = {
             result.id: result
             for entry in entries
-            if (result := completed_result(entry, by_id)) is not None
+            if (result := complete_result(entry, by_id)) is not None
         }
         for written in entries:
             entry = completed.get(written.id, written)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import follow_links, git_entry
-from agent_tui.sessions.file.kept_files import KeptFiles, kept_folder
+from agent_tui.sessions.file.kept_files import KeptFiles, folder_of
 from agent_tui.sessions.lineage.chain import KnownSession, read_session_at
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.line_history.changes import (
@@ -37,7 +37,7 @@ class FileHistory:
         return KeptFiles(None, self._kept_folders).content(digest)
 
     def _kept_folders(self) -> Iterable[Path]:
-        return (kept_folder(known.path) for known in self.sessions if known.path is not None)
+        return (folder_of(known.path) for known in self.sessions if known.path is not None)
 
 
 def read_file_history(

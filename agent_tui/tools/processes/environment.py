@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
-from agent_tui.program_lookup import trusted_first, trusted_path
+from agent_tui.safe_paths import keep_trusted, order_by_trust
 from agent_tui.secret_text import has_key, has_password_in_address, is_secret_name, without_user
 
 _STEERING: Final = frozenset(
@@ -95,7 +95,9 @@ def outside_environ(environ: Mapping[str, str]) -> dict[str, str]:
     Programs in folders that commands can write are found last: approving ``git push`` must not run
     a program that a command put into ``.venv/bin``.
     """
-    return {**environ, "PATH": trusted_first(environ["PATH"])} if "PATH" in environ else {**environ}
+    return (
+        {**environ, "PATH": order_by_trust(environ["PATH"])} if "PATH" in environ else {**environ}
+    )
 
 
 def shell_environ(environ: Mapping[str, str]) -> dict[str, str]:
@@ -130,7 +132,7 @@ def git_environ(environ: Mapping[str, str]) -> dict[str, str]:
         for name, value in environ.items()
         if name not in _STEERING and (not name.startswith("GIT_") or name in _GIT_PLACES)
     }
-    return {**kept, **_QUIET_GIT, "PATH": trusted_path(environ.get("PATH"))}
+    return {**kept, **_QUIET_GIT, "PATH": keep_trusted(environ.get("PATH"))}
 
 
 def _has_count(environ: Mapping[str, str]) -> bool:

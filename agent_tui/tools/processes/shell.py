@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.program_lookup import find_program
+from agent_tui.safe_paths import find_program
 from agent_tui.tools.processes.environment import shell_environ
 from agent_tui.tools.processes.keeper import READ_BYTES, Child, ProcessKeeper
 from agent_tui.tools.processes.output import MAX_KEPT_BYTES, CommandOutput, EmitOutput

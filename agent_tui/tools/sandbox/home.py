@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from agent_tui.program_lookup import is_trusted
 from agent_tui.regular_files import open_regular_file
+from agent_tui.safe_paths import is_trusted
 from agent_tui.secret_text import has_key, has_password_in_address
 from agent_tui.tools.processes.environment import git_environ
 

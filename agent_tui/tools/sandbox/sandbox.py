@@ -19,7 +19,7 @@ from typing import Final
 
 from agent_tui.config import SandboxMode, Settings
 from agent_tui.errors import ToolError
-from agent_tui.program_lookup import distrust_programs_in, find_program
+from agent_tui.safe_paths import distrust_programs_in, find_program
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.processes.environment import with_git_settings
 from agent_tui.tools.processes.keeper import Child, Confinement, ProcessKeeper

@@ -10,7 +10,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from agent_tui.commands.core.short_words import short_count
-from agent_tui.durations import elapsed, rounded
+from agent_tui.durations import format_duration, format_remaining
 from agent_tui.key_actions import keys_in_force
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.parts import keys_line
@@ -66,13 +66,13 @@ def activity_text(state: ActivityState, now: float, wall_s: float = 0.0) -> str:
         wall_s: The present time, in seconds since 1970.
     """
     if state.until > now:
-        parts = [f"{state.label} in {rounded(state.until - now)}…"]
+        parts = [f"{state.label} in {format_remaining(state.until - now)}…"]
     elif state.ends_at_s:
-        parts = [f"{state.label} in {rounded(state.ends_at_s - wall_s)}…"]
+        parts = [f"{state.label} in {format_remaining(state.ends_at_s - wall_s)}…"]
     elif state.awaited_since:
-        parts = [f"{state.label} {elapsed(now - state.awaited_since)}…"]
+        parts = [f"{state.label} {format_duration(now - state.awaited_since)}…"]
     else:
-        parts = [f"{state.label}…", elapsed((state.paused_at or now) - state.started_at)]
+        parts = [f"{state.label}…", format_duration((state.paused_at or now) - state.started_at)]
     if state.round:
         parts.insert(1, state.round)
     if state.output_chars >= _CHARS_PER_TOKEN:

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
-from agent_tui.sessions.lineage.chain import KnownSession, PastSessions, known_session
-from agent_tui.sessions.lineage.joined import copies, left_at, path_to, unread_line
+from agent_tui.sessions.lineage.chain import KnownSession, PastSessions, snapshot
+from agent_tui.sessions.lineage.joined import copies, leaf_when_continued, path_to, unread_line
 from agent_tui.sessions.log import SessionLog
 from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.transcript.blocks import Block, BlockId, NoticeBlock
@@ -33,7 +33,7 @@ class EarlierChat:
     def begin(self, log: SessionLog) -> None:
         """Start from `log`, with nothing before it."""
         path = log.path_entries()
-        session = known_session(log)
+        session = snapshot(log)
         is_on_trunk = bool(path) and path[0] is session.entries[0]
         self._own = session if is_on_trunk and session.begins_compacted else None
         self._first_id = self._transcript.first_id
@@ -64,9 +64,9 @@ class EarlierChat:
 
     def _read(self, below: KnownSession) -> tuple[KnownSession | None, Sequence[Block]]:
         """The session before `below`, and its blocks that `below` lacks. Reads files."""
-        earlier = self._past.compacted_from(below)
+        earlier = self._past.find_parent(below)
         if earlier is None:
             return None, (NoticeBlock("info", unread_line(below)),)
         taken = copies(below, earlier)
-        path = path_to(earlier.entries, left_at(earlier, below))
+        path = path_to(earlier.entries, leaf_when_continued(earlier, below))
         return earlier, blocks_of([entry for entry in path if entry.id not in taken])

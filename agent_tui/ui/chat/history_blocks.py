@@ -30,10 +30,10 @@ from agent_tui.sessions.entries import (
     Entry,
     MessageEntry,
 )
-from agent_tui.sessions.lineage.joined import kept_behind
+from agent_tui.sessions.lineage.joined import entries_kept_behind
 from agent_tui.sessions.replay.goals import goal_of
 from agent_tui.sessions.replay.notes import jobs_in, turn_facts_in
-from agent_tui.sessions.replay.pins import pin_of, pinned_line
+from agent_tui.sessions.replay.pins import pin_line, pin_of
 from agent_tui.sessions.replay.scope_entries import mark_of
 from agent_tui.tools.processes.shell import printed_part
 from agent_tui.ui.chat.compaction_blocks import (
@@ -72,7 +72,7 @@ def blocks_of(entries: Sequence[Entry]) -> list[Block]:
     Messages kept by the compaction that begins a session come before that compaction.
     """
     if entries and isinstance(entries[0], CompactionEntry):
-        kept = kept_behind(entries)
+        kept = entries_kept_behind(entries)
         entries = (*kept, entries[0], *entries[1 + len(kept) :])
     blocks: list[Block] = []
     calls: dict[str, int] = {}
@@ -103,7 +103,7 @@ def _custom_message_blocks(entry: CustomMessageEntry) -> Sequence[Block]:
     if mark := mark_of(entry):
         return mark_blocks(entry.id, mark)
     if pin := pin_of(entry):
-        return [NoticeBlock("info", pinned_line(pin), "file")]
+        return [NoticeBlock("info", pin_line(pin), "file")]
     has_job = bool(jobs_in(entry))
     if entry.text and (entry.display or has_job):
         return [NoticeBlock("info", entry.text, "job" if has_job else "")]

@@ -78,7 +78,9 @@ def _start_row(step: tuple[str, str], *, is_first: bool) -> StartRow:
     """Something to try; the draft ends where a file name is needed."""
     text, about = step
     begun, at, _ = text.partition("@")
-    return StartRow(text, about, begun + at, keys_in_force().shown("submit") if is_first else "")
+    return StartRow(
+        text, about, begun + at, keys_in_force().first_key("submit") if is_first else ""
+    )
 
 
 def _names(paths: Iterable[Path]) -> str:

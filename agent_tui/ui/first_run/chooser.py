@@ -79,7 +79,7 @@ class _OnlyThese:
     def info(self, ref: ModelRef) -> ModelInfo:
         return self.source.info(ref)
 
-    async def found(self) -> tuple[FoundModel, ...]:
+    async def list_models(self) -> tuple[FoundModel, ...]:
         return self.models
 
 
@@ -167,7 +167,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
         self._is_looking = True
         self._fill_again()
         self._show_texts()
-        found = await self._models.found()
+        found = await self._models.list_models()
         self._is_looking = False
         self.offer(found)
         self._show_texts()
@@ -321,7 +321,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
         await self._offered.sign_in(
             account, lambda code: self._note(how_to_enter(code, account.title))
         )
-        return tuple(one for one in await self._models.found() if one.via == account.title)
+        return tuple(one for one in await self._models.list_models() if one.via == account.title)
 
     def action_back(self) -> None:
         """Leave the field, or the chooser."""

@@ -27,7 +27,7 @@ def edit_outside(app: App[ReturnT], prompt: Prompt) -> None:
 
 def edit_text(app: App[ReturnT], text: str) -> str | None:
     """`text` after the user edited it; None if the editor failed."""
-    return text_editor.edited_text(text, lambda file: edit_file(app, file))
+    return text_editor.edit_text(text, lambda file: edit_file(app, file))
 
 
 def edit_file(app: App[ReturnT], file: Path) -> bool:

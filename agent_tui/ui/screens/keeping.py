@@ -81,7 +81,7 @@ class KeepingScreen(PickerScreen[Decision | int]):
     def _row(self, proposal: Proposal, piece: Piece) -> PickerRow[Decision | int]:
         mark, place = self._marks.get(piece.number), proposal.place(piece, self._marks)
         named = "always kept" if piece.is_lasting else place
-        if place == "kept" and (lines := proposal.chosen_lines(piece)):
+        if place == "kept" and (lines := proposal.lines_of_choice(piece)):
             named = f"kept {lines}"
         shown = "\n".join(piece.lines[:_MOST_LINES])
         span = f" {piece.first}-{piece.last}" if piece.path else ""
@@ -97,7 +97,7 @@ class KeepingScreen(PickerScreen[Decision | int]):
         """How much is kept, and why no model chose, if so."""
         proposal = self._proposal
         assert proposal is not None
-        kept, room = proposal.kept_tokens(self._marks), proposal.ask.budget.keep
+        kept, room = proposal.tokens_to_keep(self._marks), proposal.ask.budget.keep
         told = f"About {kept:,} of {room:,} tokens are kept word for word."
         if kept > room:
             told += " What was marked or chosen last may be cut."
@@ -127,4 +127,4 @@ class KeepingScreen(PickerScreen[Decision | int]):
     def action_compact(self) -> None:
         """Close with the decision."""
         if self._proposal is not None:
-            self.dismiss(self._proposal.decided(self._marks))
+            self.dismiss(self._proposal.decide(self._marks))

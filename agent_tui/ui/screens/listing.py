@@ -75,7 +75,7 @@ def palette_rows(choices: Iterable[PaletteChoice], keys: KeyMap) -> list[PickerR
 
 
 def _name(choice: PaletteChoice, keys: KeyMap) -> str:
-    return f"/{choice.name}" if isinstance(choice, Command) else keys.shown(choice.id or "")
+    return f"/{choice.name}" if isinstance(choice, Command) else keys.first_key(choice.id or "")
 
 
 def _also(choice: PaletteChoice, keys: KeyMap) -> str:

@@ -19,7 +19,7 @@ from textual.widgets import Static
 from textual.worker import Worker
 
 from agent_tui.commands.core.short_words import short_path
-from agent_tui.durations import elapsed
+from agent_tui.durations import format_duration
 from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.model import Offer, PullProgress, size_text
 from agent_tui.providers.base import ModelRef
@@ -90,7 +90,7 @@ def transfer_text(progress: PullProgress, bytes_per_s: float | None) -> str:
     if bytes_per_s is not None:
         parts.append(f"{size_text(round(bytes_per_s))}/s")
         if total and done < total:
-            parts.append(f"{elapsed((total - done) / bytes_per_s)} left")
+            parts.append(f"{format_duration((total - done) / bytes_per_s)} left")
     return " · ".join(parts)
 
 

@@ -35,8 +35,7 @@ from agent_tui.sessions.importers.discovery import (
     foreign_sessions,
 )
 from agent_tui.sessions.importers.formats import read_foreign
-from agent_tui.sessions.lineage.rows import lineage_rows
-from agent_tui.sessions.listing import SessionSummary
+from agent_tui.sessions.listing import SessionSummary, lineage_rows
 from agent_tui.sessions.search.word_index import SearchHit
 from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.parts import KeysLine, PaintedLines

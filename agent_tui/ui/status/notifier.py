@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never
 
 from agent_tui.config import NotifySetting
-from agent_tui.durations import elapsed
+from agent_tui.durations import format_duration
 from agent_tui.events import AgentEvent, ApprovalRequested, TurnFinished, TurnStarted
-from agent_tui.program_lookup import found_command
+from agent_tui.safe_paths import resolve_command
 from agent_tui.safe_text import safe_text
 
 LONG_TURN_S = 10.0
@@ -87,7 +87,7 @@ def _tmux_facts() -> str:
     command = ("tmux", "display-message", "-p", wanted)
     try:
         done = subprocess.run(
-            found_command(command),
+            resolve_command(command),
             capture_output=True,
             text=True,
             timeout=_TMUX_TIMEOUT_S,
@@ -190,4 +190,4 @@ class Notifier:
         took_s = self._clock() - began_at if began_at is not None else 0.0
         if event.outcome == "aborted" or took_s < LONG_TURN_S:
             return ""
-        return f"Finished after {elapsed(took_s)}"
+        return f"Finished after {format_duration(took_s)}"

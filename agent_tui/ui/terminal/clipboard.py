@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from agent_tui.atomic_files import replace_private_file
-from agent_tui.program_lookup import find_program, found_command
+from agent_tui.safe_paths import find_program, resolve_command
 from agent_tui.safe_text import strip_control_characters
 
 _TIMEOUT_S = 2.0
@@ -59,7 +59,7 @@ def image_commands(environ: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
 def _image_bytes(command: Sequence[str]) -> bytes:
     try:
         done = subprocess.run(
-            found_command(command),
+            resolve_command(command),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -169,7 +169,7 @@ def _takes_no_copies(environ: Mapping[str, str]) -> str:
 def _run(command: tuple[str, ...], text: str) -> str | None:
     try:
         done = subprocess.run(
-            found_command(command),
+            resolve_command(command),
             input=text.encode("utf-8", "replace"),
             stdout=subprocess.PIPE if command == _TMUX_PASSES_ON else subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -195,7 +195,7 @@ class BlockPainter:
             title, below = f"context compacted ({before} -> {after} tokens)", note
             if cell_len(whole := f"{title} · {note}") <= self._measure - 4:
                 title, below = whole if note else title, ""
-        hint = "" if is_expanded else keys_in_force().shown("toggle_details")
+        hint = "" if is_expanded else keys_in_force().first_key("toggle_details")
         rows = [replace(row, toggles=True) for row in self._divider(title, hint)]
         if below:
             rows += self._notice(NoticeBlock("info", below))

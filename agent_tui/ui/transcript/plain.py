@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from agent_tui.attachments import approved_plan
+from agent_tui.attachments import plan_approved_by
 from agent_tui.commands.command_output import excerpt, excerpt_lines
 from agent_tui.commands.event_lines import turn_facts_line
 from agent_tui.safe_text import safe_output, safe_text
@@ -34,7 +34,7 @@ def plain_texts(blocks: Sequence[Block], columns: int, *, newest_first: bool) ->
     painter = BlockPainter(Palette(), markdown_parser(), columns + MARGIN, show_thinking=False)
     said = [block.markdown for block in blocks if isinstance(block, AssistantBlock)]
     for block in reversed(blocks) if newest_first else blocks:
-        plan = approved_plan(block.text).strip() if isinstance(block, UserBlock) else ""
+        plan = plan_approved_by(block.text).strip() if isinstance(block, UserBlock) else ""
         if plan and any(plan in text for text in said):
             block = UserBlock(_APPROVAL)
         if text := plain_text(block, painter).strip("\n"):
@@ -68,7 +68,7 @@ def plain_text(block: Block, painter: BlockPainter) -> str:
 
 def _user(said: str, painter: BlockPainter) -> str:
     text = safe_text(said)
-    if plan := approved_plan(said):
+    if plan := plan_approved_by(said):
         text = f"{_APPROVAL}\n\n{_markdown_text(plan, painter)}"
     return "\n".join(f"> {line}" for line in text.split("\n"))
 

@@ -253,5 +253,5 @@ def _fold(hidden: int, palette: Palette, *, is_expanded: bool, what: str = "line
 
 def unfold_hint() -> str:
     """The key that unfolds, behind what is said to be folded."""
-    key = keys_in_force().shown("toggle_details")
+    key = keys_in_force().first_key("toggle_details")
     return f" · {key}" if key else ""

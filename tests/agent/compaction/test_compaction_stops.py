@@ -249,7 +249,7 @@ async def test_a_compaction_that_left_much_is_not_repeated_before_there_is_somet
 async def test_a_compaction_that_failed_is_not_tried_again_before_there_is_something_to_gain(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(TieredStrategy, "_summarised", fail)
+    monkeypatch.setattr(TieredStrategy, "_summarise", fail)
     scene = await at_the_threshold(stage, Script(FINE))
     assert of_kind(await collect(scene.begin()), CompactionFailed)
     assert not told(await collect(scene.begin()))
@@ -259,7 +259,7 @@ async def test_a_compaction_that_failed_is_not_tried_again_before_there_is_somet
 async def test_three_failures_stop_automatic_compaction_until_it_is_reset(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, reset: Callable[[Scene], Awaitable[None]]
 ):
-    monkeypatch.setattr(TieredStrategy, "_summarised", fail)
+    monkeypatch.setattr(TieredStrategy, "_summarise", fail)
     scene = await at_the_threshold(stage, Script(FINE))
     events = await collect(scene.begin())
     talk(scene.log, 6)
@@ -278,7 +278,7 @@ async def test_three_failures_stop_automatic_compaction_until_it_is_reset(
 async def test_a_compaction_by_hand_that_fails_does_not_reset_what_stopped(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(TieredStrategy, "_summarised", fail)
+    monkeypatch.setattr(TieredStrategy, "_summarise", fail)
     scene = await at_the_threshold(stage, Script(FINE))
     talk(scene.log, 4)
     for _ in range(3):
@@ -291,7 +291,7 @@ async def test_a_compaction_by_hand_that_fails_does_not_reset_what_stopped(
 async def test_where_no_summary_can_be_had_shortening_is_told_of_in_one_line(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(TieredStrategy, "_summarised", fail)
+    monkeypatch.setattr(TieredStrategy, "_summarise", fail)
     scene = Scene(stage, Script(FINE), 60_000)
     listing = call("c1", "bash", command="ls -R")
     scene.log.append(MessageEntry(message=AssistantMessage(content=(listing,))))

@@ -11,7 +11,7 @@ from agent_tui.config import GoalSettings
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, BashFinished, BashStarted, GoalChanged, TurnFinished
 from agent_tui.providers.base import ModelInfo, ModelRef
-from agent_tui.providers.budget import BudgetSpent
+from agent_tui.providers.limits import BudgetSpent
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.goals import Goal, goal_in

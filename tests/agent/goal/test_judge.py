@@ -8,7 +8,7 @@ from agent_tui.agent.goal.judge import (
     FileDifference,
     Judgement,
     changes_text,
-    named_in_checks,
+    paths_in_checks,
     read_judgement,
 )
 
@@ -66,8 +66,8 @@ def test_files_that_checks_name_are_told_if_they_existed(tmp_path: Path):
         FileDifference("src/a.py", "changed", "", ""),
     ]
     checks = ("pytest -q tests", "bash ./run.sh && true", "echo 'unfinished")
-    assert named_in_checks(changes, checks, tmp_path) == ("tests/unit/test_a.py", "run.sh")
-    assert named_in_checks(changes, ("pytest -q",), tmp_path) == ()
+    assert paths_in_checks(changes, checks, tmp_path) == ("tests/unit/test_a.py", "run.sh")
+    assert paths_in_checks(changes, ("pytest -q",), tmp_path) == ()
 
 
 def test_diffs_share_the_room_and_say_what_is_left_out():
@@ -106,5 +106,5 @@ def test_two_verdicts_that_contradict_each_other_are_none():
 def test_a_check_may_have_words_of_any_length_and_name_what_is_gone(tmp_path: Path):
     changes = [FileDifference("run.sh", "removed", "", "")]
     checks = (f"python -c '{'x' * 5_000}'", "! test -e tests/../run.sh", "ls / ..")
-    assert named_in_checks(changes, checks, tmp_path) == ("run.sh",)
-    assert named_in_checks(changes, checks[::2], tmp_path) == ()
+    assert paths_in_checks(changes, checks, tmp_path) == ("run.sh",)
+    assert paths_in_checks(changes, checks[::2], tmp_path) == ()

@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from agent_tui.agent.hooks.answer import HookAnswer, HookRun, joined, read_answer
+from agent_tui.agent.hooks.answer import HookAnswer, HookRun, merge_answers, read_answer
 from agent_tui.config import HookEvent
 
 
@@ -101,7 +101,7 @@ def test_what_is_no_json_is_named(text: str):
 
 
 def test_together_they_hold_back_whatever_one_holds_back():
-    all_of_them = joined(
+    all_of_them = merge_answers(
         [
             HookAnswer(added="a", messages=("m",)),
             HookAnswer(refusal="r1", problem="p"),
@@ -117,7 +117,7 @@ def test_together_they_hold_back_whatever_one_holds_back():
         updated_input={"x": 2},
         messages=("m",),
     )
-    assert joined([]) == HookAnswer()
+    assert merge_answers([]) == HookAnswer()
 
 
 def test_what_came_of_it_is_said_in_a_line():

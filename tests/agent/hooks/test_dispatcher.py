@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.hooks.conversation_hooks import shared_input
+from agent_tui.agent.hooks.conversation_hooks import input_for_hooks
 from agent_tui.agent.hooks.dispatcher import HookPlace, Hooks
 from agent_tui.agent.hooks.files import FoundHook, FoundHooks, HookSpec
 from agent_tui.messages import ToolCall
-from agent_tui.tool_names import names_of, shared_name
+from agent_tui.tool_names import name_for_hooks, names_of
 from agent_tui.tools.registry import default_toolbox
 
 SPEC = HookSpec("PreToolUse", "true", "Edit|Write", source="/p/hooks.json", is_projects=True)
@@ -63,14 +63,14 @@ def test_what_edits_say_in_shared_terms_is_read_back(tmp_path):
         {"path": "a.py", "edits": [{"old": "a", "new": "b", "all": True}]},
         {"path": "a.py", "edits": [{"old": "a", "new": "b"}, {"old": "c", "new": "d"}]},
     ):
-        given = shared_input(ToolCall(id="1", name="edit", arguments=arguments), ())
+        given = input_for_hooks(ToolCall(id="1", name="edit", arguments=arguments), ())
         assert "path" not in given
         assert "old" not in given
-        name, path = shared_name("edit"), given["file_path"]
+        name, path = name_for_hooks("edit"), given["file_path"]
         back = toolbox.understood(name, given, tmp_path)
         toolbox.check(back.name, back.arguments)
         assert (back.name, back.remark, path) == ("edit", "", "a.py")
-        again = shared_input(ToolCall(id="1", name="edit", arguments=back.arguments), ())
+        again = input_for_hooks(ToolCall(id="1", name="edit", arguments=back.arguments), ())
         assert again == given
 
 
@@ -83,7 +83,7 @@ async def test_what_was_not_asked_about_is_told_once_and_not_run(tmp_path):
     assert [line.partition(":")[0] for line in told] == ["Hook ignored", told[1].partition(":")[0]]
     assert told[1].startswith("1 project hook did not run")
     assert hooks.not_asked == (SPEC,)
-    assert hooks.wanted("PreToolUse", ("Edit",)) == ()
+    assert hooks.hooks_for("PreToolUse", ("Edit",)) == ()
 
 
 async def test_a_yes_counts_at_once_and_a_no_too(tmp_path):
@@ -91,11 +91,11 @@ async def test_a_yes_counts_at_once_and_a_no_too(tmp_path):
     hooks = Hooks(sources)
     await hooks.take_up(tmp_path)
     await hooks.answer(SPEC, is_allowed=True)
-    assert hooks.wanted("PreToolUse", ("Edit",)) == (SPEC,)
-    assert hooks.wanted("PreToolUse", ("Bash",)) == ()
-    assert hooks.wanted("PostToolUse", ("Edit",)) == ()
+    assert hooks.hooks_for("PreToolUse", ("Edit",)) == (SPEC,)
+    assert hooks.hooks_for("PreToolUse", ("Bash",)) == ()
+    assert hooks.hooks_for("PostToolUse", ("Edit",)) == ()
     await hooks.answer(SPEC, is_allowed=False)
-    assert hooks.wanted("PreToolUse", ("Edit",)) == ()
+    assert hooks.hooks_for("PreToolUse", ("Edit",)) == ()
     assert sources.answers == [(SPEC, True), (SPEC, False)]
 
 

@@ -25,7 +25,7 @@ from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.scripted.demo import demo_reply
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
-from agent_tui.sessions.export.formats import MARKDOWN, exported
+from agent_tui.sessions.export.formats import MARKDOWN, export_text
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.scope_entries import ScopeExit, ScopePending, mark_of
 from tests.support.compaction_ways import talk
@@ -375,7 +375,7 @@ async def test_the_scripted_tour_can_be_looped_over_too(stage: Stage):
 async def test_an_export_shows_the_marks_the_summary_and_all_that_was_said(stage: Stage):
     runtime = stage.runtime(Model().provider)
     await collect(runtime.loop(PLAN))
-    text = exported(runtime.conversation.log, MARKDOWN, ())
+    text = export_text(runtime.conversation.log, MARKDOWN, ())
     places = [
         text.index(part) for part in (f"==> {LABEL}", "Look at b.py.", f"<== {LABEL}", SUMMARY)
     ]

@@ -59,7 +59,7 @@ def test_files_of_the_person_and_the_project_are_commands_named_by_their_folders
     found = place.look()
     assert names(found) == ["project a:b:c:deep", "project git:commit", "user review"]
     assert found.left_out == ()
-    assert (review := found.named("REVIEW")) is not None
+    assert (review := found.find_file("REVIEW")) is not None
     assert (review.description, review.argument_hint) == ("Look", "[arguments]")
     assert place.message("review", "src") == "Review src."
 

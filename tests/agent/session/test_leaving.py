@@ -82,14 +82,14 @@ async def test_opening_or_leaving_a_session_makes_it_the_one_left_last(stage: St
     one, two = await left(stage, "ask"), await left(stage, "ask")
     runtime = stage.runtime([], mode="ask")
     store = runtime.services.store
-    assert store.left_last(stage.workspace) == two
+    assert store.find_left_last(stage.workspace) == two
     before = one.stat()
     await runtime.sessions.open(str(one))
-    assert store.left_last(stage.workspace) == one
+    assert store.find_left_last(stage.workspace) == one
     await runtime.sessions.open(str(two))
     await runtime.sessions.open(str(one))
     await runtime.aclose()
-    assert store.left_last(stage.workspace) == one
+    assert store.find_left_last(stage.workspace) == one
     assert one.stat().st_mtime_ns == before.st_mtime_ns
 
 
@@ -101,7 +101,7 @@ async def test_what_a_script_leaves_is_not_noted(stage: Stage):
     await collect(runtime.submit("hi"))
     runtime.conversation.permissions.mode = "plan"
     await runtime.aclose()
-    assert runtime.services.store.left_last(stage.workspace) == path
+    assert runtime.services.store.find_left_last(stage.workspace) == path
     written = runtime.conversation.log.path
     assert written is not None
     assert "permission_mode" not in written.read_text()

@@ -17,8 +17,8 @@ from agent_tui.events import AgentEvent, Notice
 from agent_tui.messages import ToolCall
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Entry, MessageEntry
-from agent_tui.sessions.file.kept_files import KeptFiles, digest_of, kept_folder
-from agent_tui.sessions.lineage.chain import known_session
+from agent_tui.sessions.file.kept_files import KeptFiles, digest_of, folder_of
+from agent_tui.sessions.lineage.chain import snapshot
 from agent_tui.sessions.lineage.joined import Place
 from agent_tui.sessions.replay.file_changes import (
     NOT_KEPT,
@@ -30,7 +30,7 @@ from agent_tui.sessions.replay.file_changes import (
     file_changes_entry,
     file_changes_in,
     plan_restore,
-    unfinished_restore,
+    restore_to_finish,
 )
 from agent_tui.tools.files.versions import PROGRAM, make_so, version_of
 from agent_tui.tools.git.trees import WorkTrees
@@ -72,7 +72,7 @@ async def back_to(runtime: AgentRuntime, number: int) -> RestorePlan:
 def behind(runtime: AgentRuntime, leaf_id: str | None) -> Place:
     """The place where `leaf_id` was the newest entry."""
     log = runtime.conversation.log
-    return Place(known_session(log), log.entries[0], leaf_id)
+    return Place(snapshot(log), log.entries[0], leaf_id)
 
 
 def notices(events: tuple[AgentEvent, ...]) -> list[str]:
@@ -236,12 +236,12 @@ async def test_a_deleted_session_takes_what_it_kept_along(stage: Stage):
     await collect(runtime.submit("Go."))
     path = runtime.conversation.log.path
     assert path is not None
-    assert kept_folder(path).is_dir()
-    assert all(f.stat().st_mode & 0o077 == 0 for f in kept_folder(path).rglob("*"))
+    assert folder_of(path).is_dir()
+    assert all(f.stat().st_mode & 0o077 == 0 for f in folder_of(path).rglob("*"))
     await runtime.aclose()
     moved = runtime.services.store.delete(path)
-    assert not kept_folder(path).exists()
-    assert kept_folder(moved).is_dir()
+    assert not folder_of(path).exists()
+    assert folder_of(moved).is_dir()
 
 
 async def test_a_fork_finds_what_the_session_before_it_kept(stage: Stage):
@@ -356,7 +356,7 @@ def test_a_putting_back_that_was_cut_short_can_be_gone_on_with_and_taken_back():
     done, open_ = change("/a", "x", "y"), change("/b", "x", "y")
     entries = log(FileChanges(changes=(done, open_), is_restore=True))
     disk = {"/a": done.after, "/b": open_.before}
-    left = unfinished_restore(entries, disk.__getitem__)
+    left = restore_to_finish(entries, disk.__getitem__)
     assert [(r.path, r.wanted.digest) for r in left.restores] == [("/b", "y")]
     before = plan_restore(entries, None, disk.__getitem__)
     assert [(r.path, r.wanted.digest) for r in before.restores] == [("/a", "x")]

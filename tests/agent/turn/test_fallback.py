@@ -13,7 +13,7 @@ from agent_tui.events import (
     TurnFinished,
 )
 from agent_tui.providers.base import FaultKind, ModelRef, ModelRequest, ProviderError
-from agent_tui.providers.budget import BudgetSpent
+from agent_tui.providers.limits import BudgetSpent
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import ModelChangeEntry
 from tests.support.runtime import MODEL, Script, Stage, collect, of_kind, only

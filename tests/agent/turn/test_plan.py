@@ -4,7 +4,7 @@ from pathlib import Path
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.attachments import approved_plan, approving_message
+from agent_tui.attachments import approving_message, plan_approved_by
 from agent_tui.config import PermissionMode
 from agent_tui.events import (
     AgentEvent,
@@ -141,9 +141,9 @@ async def test_the_plan_comes_behind_all_results_of_its_reply(tmp_path: Path):
 
 
 def test_approvals_of_earlier_versions_are_recognised():
-    assert approved_plan("I approve this plan. Work by it:\n\n# Shout") == "# Shout"
-    assert approved_plan(approving_message("# Shout")) == "# Shout"
-    assert approved_plan("I approve of it.") == ""
+    assert plan_approved_by("I approve this plan. Work by it:\n\n# Shout") == "# Shout"
+    assert plan_approved_by(approving_message("# Shout")) == "# Shout"
+    assert plan_approved_by("I approve of it.") == ""
 
 
 async def test_a_session_with_an_approved_plan_is_resumed_with_it(tmp_path: Path):

@@ -32,9 +32,9 @@ def test_a_call_with_another_result_or_other_arguments_is_no_repetition():
     repetition = Repetition()
     for number in range(3 * STUCK_AT):
         output = ToolOutput(f"line {number}")
-        assert repetition.noticed(call("c", "bash", command="tail log"), output) == output
+        assert repetition.with_remark(call("c", "bash", command="tail log"), output) == output
         same = ToolOutput("same")
-        assert repetition.noticed(call("c", "read", path=f"{number}.txt"), same) == same
+        assert repetition.with_remark(call("c", "read", path=f"{number}.txt"), same) == same
     assert not repetition.is_stuck
 
 
@@ -43,7 +43,7 @@ def test_going_round_in_a_circle_is_noticed_too(names):
     repetition = Repetition()
     for _ in range(STUCK_AT):
         for name in names:
-            repetition.noticed(call("c", "read", path=name), ToolOutput(name))
+            repetition.with_remark(call("c", "read", path=name), ToolOutput(name))
     assert repetition.is_stuck
 
 
@@ -57,8 +57,8 @@ def test_a_check_that_says_the_same_after_each_change_is_no_circle(command):
     repetition = Repetition()
     check, silent = call("c", "bash", command=command), ToolOutput("(no output)\n[exit code 0]")
     for number in range(3 * STUCK_AT):
-        repetition.noticed(*_written(f"x = {number}", diff="-x\n+y"))
-        assert repetition.noticed(check, silent) == silent
+        repetition.with_remark(*_written(f"x = {number}", diff="-x\n+y"))
+        assert repetition.with_remark(check, silent) == silent
     assert not repetition.is_stuck
 
 
@@ -66,15 +66,15 @@ def test_a_command_that_changes_a_file_each_time_is_no_circle():
     repetition = Repetition()
     details = ToolDetails(files=FileTouches(edited=("/a.py",)))
     for _ in range(3 * STUCK_AT):
-        repetition.noticed(call("c", "bash", command="./step"), ToolOutput("ok", details))
+        repetition.with_remark(call("c", "bash", command="./step"), ToolOutput("ok", details))
     assert not repetition.is_stuck
 
 
 def test_a_command_not_made_before_may_have_changed_something():
     repetition = Repetition()
     for number in range(3 * STUCK_AT):
-        repetition.noticed(call("c", "bash", command=f"./set {number}"), ToolOutput("ok"))
-        repetition.noticed(call("c", "bash", command="pytest -q"), ToolOutput("1 failed"))
+        repetition.with_remark(call("c", "bash", command=f"./set {number}"), ToolOutput("ok"))
+        repetition.with_remark(call("c", "bash", command="pytest -q"), ToolOutput("1 failed"))
     assert not repetition.is_stuck
 
 
@@ -91,8 +91,8 @@ def test_a_command_not_made_before_may_have_changed_something():
 def test_what_changes_nothing_does_not_hide_a_circle(between):
     repetition = Repetition()
     for _ in range(STUCK_AT + 1):
-        repetition.noticed(call("c", "bash", command="pytest -q"), ToolOutput("1 failed"))
-        repetition.noticed(*between)
+        repetition.with_remark(call("c", "bash", command="pytest -q"), ToolOutput("1 failed"))
+        repetition.with_remark(*between)
     assert repetition.is_stuck
 
 
@@ -109,7 +109,7 @@ def test_no_recorded_run_that_worked_is_told_that_it_goes_in_circles(name):
                 calls |= {made.id: made for made in message.tool_calls}
             case ToolResultMessage() if message.tool_call_id in calls:
                 output = ToolOutput(message.text, is_error=message.is_error)
-                assert repetition.noticed(calls[message.tool_call_id], output) == output
+                assert repetition.with_remark(calls[message.tool_call_id], output) == output
             case _:
                 pass
 
@@ -216,7 +216,7 @@ def test_a_call_made_again_after_its_result_has_gone_is_no_circle():
     read = call("c", "read", path="a.py")
     for _ in range(10):
         for _ in range(2):
-            assert repetition.noticed(read, ToolOutput("same")).for_model == "same"
+            assert repetition.with_remark(read, ToolOutput("same")).for_model == "same"
         repetition.forget_single_calls()
     assert not repetition.is_stuck
 
@@ -238,6 +238,6 @@ def test_a_circle_goes_on_being_one_across_compactions():
     read = call("c", "read", path="a.py")
     for _ in range(2):
         for _ in range(3):
-            repetition.noticed(read, ToolOutput("same"))
+            repetition.with_remark(read, ToolOutput("same"))
         repetition.forget_single_calls()
     assert repetition.is_stuck

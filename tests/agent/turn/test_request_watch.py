@@ -20,8 +20,8 @@ def cause(
     second: ModelRequest, *, compaction: str = "", after_s: float = 1.0, usage: Usage = CACHED
 ) -> str:
     watch = RequestWatch()
-    watch.answered(FIRST, "", 1_000.0, MISSED, KEPT)
-    watch.answered(second, compaction, 1_000.0 + after_s, usage, KEPT)
+    watch.record(FIRST, "", 1_000.0, MISSED, KEPT)
+    watch.record(second, compaction, 1_000.0 + after_s, usage, KEPT)
     assert watch.count == 2
     assert [one.number for one in watch.breaks] in ([], [2])
     return watch.breaks[0].cause if watch.breaks else ""

@@ -4,7 +4,7 @@ import pytest
 
 from agent_tui.events import TurnFinished
 from agent_tui.providers.base import ProviderError
-from agent_tui.providers.faults.overflow import stated_window
+from agent_tui.providers.faults.overflow import window_in
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from tests.support.runtime import collect, only
 
@@ -16,7 +16,7 @@ VLLM = (
 
 def _refused() -> ProviderError:
     error = ProviderError("context_overflow", VLLM)
-    error.stated_window = stated_window(VLLM)
+    error.stated_window = window_in(VLLM)
     return error
 
 
@@ -40,7 +40,7 @@ def _refused() -> ProviderError:
     ],
 )
 def test_the_window_a_server_names_is_found(refusal: str, window: int):
-    assert stated_window(refusal) == window
+    assert window_in(refusal) == window
 
 
 async def test_a_window_named_in_a_refusal_is_used_and_the_request_made_anew(stage):

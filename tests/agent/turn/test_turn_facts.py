@@ -14,7 +14,7 @@ from agent_tui.events import (
 )
 from agent_tui.messages import TurnFacts
 from agent_tui.providers.scripted.provider import Reply, call
-from agent_tui.sessions.context import build_context, extended_context
+from agent_tui.sessions.context import build_context, extend_context
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.notes import turn_facts_in
 from tests.support.runtime import Stage, collect, of_kind
@@ -113,4 +113,4 @@ async def test_the_context_of_the_next_turn_only_grows_over_the_facts_of_the_las
     path = log.path_entries()
     assert turn_facts_in(path[-1]) is not None
     known = build_context(path[:-1])
-    assert extended_context(known, path[:-1], path) == build_context(path)
+    assert extend_context(known, path[:-1], path) == build_context(path)

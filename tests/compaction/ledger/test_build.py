@@ -6,8 +6,8 @@ from agent_tui.compaction.ledger.build import (
     MAX_USER_MESSAGE_CHARS,
     MAX_USER_MESSAGES_CHARS,
     build_ledger,
-    known_so_far,
-    unrecorded_entries,
+    earlier_ledger,
+    entries_to_record,
 )
 from agent_tui.messages import BashExecutionMessage, FileTouches, Todo, ToolCall
 from agent_tui.sessions.entries import Carryover, CompactionDetails, Entry, Ledger
@@ -114,7 +114,7 @@ def test_lists_of_other_programs_compactions_are_taken_in():
     talk.user("hi")
     details = CompactionDetails(read_files=("/project/a",), modified_files=("/elsewhere/b",))
     talk.compaction("s", details=details)
-    known = known_so_far(talk.path, None)
+    known = earlier_ledger(talk.path, None)
     made = ledger(talk.path, known)
     assert made.read_files == ("a",)
     assert made.modified_files == ("/elsewhere/b",)
@@ -122,11 +122,11 @@ def test_lists_of_other_programs_compactions_are_taken_in():
 
 def test_without_a_compaction_the_headers_state_is_known():
     carried = Carryover(read_files=("a",), ledger=Ledger(pinned=("never x",)))
-    known = known_so_far((), carried)
+    known = earlier_ledger((), carried)
     assert known is not None
     assert known.read_files == ("a",)
     assert known.pinned == ("never x",)
-    assert known_so_far((), None) is None
+    assert earlier_ledger((), None) is None
 
 
 def test_user_messages_are_newest_first_and_shortened_in_the_middle():
@@ -224,9 +224,9 @@ def test_after_a_compaction_only_what_its_ledger_may_not_know_is_read_again():
     details = CompactionDetails(ledger=recorded)
     newest = talk.compaction("s", first_kept=kept.id, details=details)
     later = talk.user("don't touch the lock file")
-    rest = unrecorded_entries(talk.path)
+    rest = entries_to_record(talk.path)
     assert rest == (kept, newest, later)
-    whole, continued = ledger(talk.path), ledger(rest, known_so_far(talk.path, None))
+    whole, continued = ledger(talk.path), ledger(rest, earlier_ledger(talk.path, None))
     assert continued == whole
 
 
@@ -234,7 +234,7 @@ def test_a_compaction_without_a_ledger_has_everything_read():
     talk = Talk()
     talk.user("never push")
     talk.compaction("s")
-    assert unrecorded_entries(talk.path) == talk.path
+    assert entries_to_record(talk.path) == talk.path
 
 
 def test_files_that_a_command_removed_are_listed_no_more():

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.compaction.ledger.pinned import bounded_pins, pinned_sentences
+from agent_tui.compaction.ledger.pinned import find_rules, fit_pins
 
 
 @pytest.mark.parametrize(
@@ -23,17 +23,17 @@ from agent_tui.compaction.ledger.pinned import bounded_pins, pinned_sentences
     ],
 )
 def test_a_rule_is_found_word_for_word(rule: str):
-    assert pinned_sentences(f"Please fix the parser. {rule}\nThanks.") == (rule,)
+    assert find_rules(f"Please fix the parser. {rule}\nThanks.") == (rule,)
 
 
 def test_rules_in_a_list_are_found_one_by_one():
     text = "Rules:\n- never push\n* always test\n1. avoid globals\nThat is it"
-    assert pinned_sentences(text) == ("never push", "always test", "avoid globals")
+    assert find_rules(text) == ("never push", "always test", "avoid globals")
 
 
 def test_a_sentence_over_two_lines_stays_as_it_was_written():
     rule = "Please never touch the generated files in build, and above all\nthe lock file."
-    assert pinned_sentences(f"Hello.\n{rule} Bye.") == (rule,)
+    assert find_rules(f"Hello.\n{rule} Bye.") == (rule,)
 
 
 @pytest.mark.parametrize(
@@ -53,17 +53,17 @@ def test_a_sentence_over_two_lines_stays_as_it_was_written():
     ],
 )
 def test_other_sentences_code_quotes_and_logs_are_no_rules(text: str):
-    assert pinned_sentences(text) == ()
+    assert find_rules(text) == ()
 
 
 @pytest.mark.parametrize("code", ["```py\ncode\n```", "  ```\ncode\n```", "~~~\n\ncode\n\n  ~~~"])
 def test_a_rule_after_a_block_of_code_is_found(code: str):
-    assert pinned_sentences(f"It fails here:\n\n{code}\n\nNever push.") == ("Never push.",)
+    assert find_rules(f"It fails here:\n\n{code}\n\nNever push.") == ("Never push.",)
 
 
 def test_the_middle_of_a_long_paste_is_not_read():
     text = "Never push. See:\n" + "you must obey\n" * 5_000 + "\nAlways test."
-    found = pinned_sentences(text)
+    found = find_rules(text)
     assert found[0] == "Never push."
     assert found[-1] == "Always test."
 
@@ -71,7 +71,7 @@ def test_the_middle_of_a_long_paste_is_not_read():
 def test_code_that_a_long_paste_ends_in_is_no_rule():
     code = "# Replace only the first one.\nsed -i s/a/b/ x\n" * 200
     opened = "Never push.\n```\nx\n" + "y\n" * 3_000  # the beginning ends amid code, too
-    assert pinned_sentences(f"{opened}```\n~~~sh\n{code}~~~\nAlways test.") == (
+    assert find_rules(f"{opened}```\n~~~sh\n{code}~~~\nAlways test.") == (
         "Never push.",
         "Always test.",
     )
@@ -79,7 +79,7 @@ def test_code_that_a_long_paste_ends_in_is_no_rule():
 
 def test_preferences_give_way_to_orders_and_old_to_new():
     pins = [f"prefer {n} over the other" for n in range(10)] + ["never push to main, ever"]
-    kept = bounded_pins(pins, 75)
+    kept = fit_pins(pins, 75)
     assert "never push to main, ever" in kept
     assert kept[0] == "prefer 0 over the other"
     assert sum(len(pin) for pin in kept) <= 75
@@ -87,5 +87,5 @@ def test_preferences_give_way_to_orders_and_old_to_new():
 
 @given(st.text(max_size=3_000))
 def test_whatever_the_text_pins_are_parts_of_it(text: str):
-    for sentence in pinned_sentences(text):
+    for sentence in find_rules(text):
         assert sentence in text

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.compaction.ledger.shell_files import patched_files, shell_changes
+from agent_tui.compaction.ledger.shell_files import files_in_patch, shell_changes
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_files_that_are_changed_in_place_count_as_edited(command: str, edited: t
 
 def test_a_patch_names_added_updated_and_moved_files():
     patch = "*** Add File: a\n+x\n*** Update File: b\n*** Move to: c\n"
-    assert patched_files(patch) == ("a", "b", "c")
+    assert files_in_patch(patch) == ("a", "b", "c")
 
 
 @given(st.text(st.sampled_from("cat >|&;'\"\\\n<EOF-$()a/. #"), max_size=60))

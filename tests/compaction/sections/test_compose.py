@@ -26,7 +26,7 @@ from agent_tui.compaction.sections.compose import (
     read_work,
     way_block,
 )
-from agent_tui.compaction.sections.files import shown_files
+from agent_tui.compaction.sections.files import choose_files
 from agent_tui.messages import FileTouches, JsonObject
 from agent_tui.sessions.entries import Entry, Handover, Ledger
 from agent_tui.tokens import TokenCounter
@@ -86,7 +86,7 @@ def text_of(sections: Sections) -> str:
 def made(record: WorkRecord, room: int, counter: TokenCounter) -> Sections:
     """All sections, the files among them."""
     sections = make_sections(record, room, counter)
-    return sections.with_files(shown_files(record.files, int(FILES_SHARE * room), counter))
+    return sections.with_files(choose_files(record.files, int(FILES_SHARE * room), counter))
 
 
 def test_notes_of_a_model_take_the_place_of_findings_and_commands(counter: TokenCounter) -> None:

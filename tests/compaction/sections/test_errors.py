@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_tui.compaction.sections.errors import open_errors
+from agent_tui.compaction.sections.commands import open_errors
 from agent_tui.compaction.sections.history import read_history
 from agent_tui.messages import JsonObject
 from tests.compaction.sections.scene import begun, ran, run

@@ -10,8 +10,8 @@ from agent_tui.compaction.sections.files import (
     WHOLE_TOKENS,
     FileReader,
     FileState,
-    known_files,
-    shown_files,
+    choose_files,
+    files_for_later,
 )
 from agent_tui.compaction.sections.history import read_history
 from agent_tui.messages import JsonObject
@@ -142,7 +142,7 @@ def test_what_was_edited_in_one_known_part_stays_as_it_is_in_another() -> None:
 
 def test_an_edit_that_a_later_one_took_back_has_no_place(counter: TokenCounter) -> None:
     calls = [*long_file(), edit("def function_400(value): return 0", "# gone")]
-    (shown,) = shown_files([file_after(*calls)], 400, counter, None)
+    (shown,) = choose_files([file_after(*calls)], 400, counter, None)
     assert "return 0" not in shown.text
     assert shown.text.count("@@ line") == 1
     assert "# gone" in shown.text
@@ -168,14 +168,14 @@ def test_lines_seen_nearer_to_the_beginning_stand_once() -> None:
 def test_temporary_files_are_not_shown(counter: TokenCounter) -> None:
     script = ("write", {"path": "/tmp/probe.py", "content": WHOLE}, "Wrote.")
     files = files_after(script, READ, edit("line 3\n", "line three\n"))
-    assert [file.path for file in shown_files(files, 4_000, counter)] == ["a.py"]
+    assert [file.path for file in choose_files(files, 4_000, counter)] == ["a.py"]
 
 
 def test_a_file_of_which_nothing_was_seen_is_not_taken_from_the_disk(
     counter: TokenCounter,
 ) -> None:
     changed = file_after(bash("sed -i 's/a/b/' a.py"))
-    assert shown_files([changed], 2_000, counter, lambda _path: WHOLE) == []
+    assert choose_files([changed], 2_000, counter, lambda _path: WHOLE) == []
 
 
 def test_a_file_that_was_written_stands_as_it_was_written() -> None:
@@ -275,7 +275,7 @@ def test_a_command_that_changes_a_file_out_of_sight_is_named_beside_it(
     counter: TokenCounter,
 ) -> None:
     changed = file_after(READ, bash("sed -i 's/line 7/seven/' a.py"))
-    (shown,) = shown_files([changed], 2_000, counter, None)
+    (shown,) = choose_files([changed], 2_000, counter, None)
     assert "(changed since by: sed -i 's/line 7/seven/' a.py)" in shown.text
     assert not shown.is_whole
     again = file_after(READ, bash("sed -i 's/line 7/seven/' a.py"), READ)
@@ -305,7 +305,7 @@ def test_a_file_is_not_shown_as_it_was_before_a_command_changed_it(
     command: str, counter: TokenCounter
 ) -> None:
     written: Call = ("write", {"path": "a.py", "content": "one\ntwo\n"}, "")
-    shown = shown_files(files_after(written, bash(command)), 2_000, counter, None)
+    shown = choose_files(files_after(written, bash(command)), 2_000, counter, None)
     assert "### a.py (changed; whole)\none\ntwo" not in [file.text for file in shown]
 
 
@@ -330,7 +330,7 @@ def test_the_file_touched_last_comes_first() -> None:
 
 
 def shown_paths(files: list[FileState], room: int, counter: TokenCounter) -> list[str]:
-    return [file.path for file in shown_files(files, room, counter, None)]
+    return [file.path for file in choose_files(files, room, counter, None)]
 
 
 def test_changed_files_and_those_read_often_are_shown_the_newest_first_and_no_others(
@@ -342,7 +342,7 @@ def test_changed_files_and_those_read_often_are_shown_the_newest_first_and_no_ot
         ("read", {"path": "once.py"}, "z = 1"),
         ("read", {"path": "often.py"}, "y = 1"),
     )
-    shown = shown_files(files, 1_000, counter, None)
+    shown = choose_files(files, 1_000, counter, None)
     assert [file.text for file in shown] == [
         "### often.py (read 2 times; whole)\ny = 1",
         "### changed.py (changed; whole)\nx = 1",
@@ -352,7 +352,7 @@ def test_changed_files_and_those_read_often_are_shown_the_newest_first_and_no_ot
 
 def test_a_file_known_in_part_says_so(counter: TokenCounter) -> None:
     part: Call = ("read", {"path": "a.py", "offset": 5, "limit": 2}, numbered(LINES[4:6], 5))
-    (shown,) = shown_files([file_after(part, part)], 1_000, counter, None)
+    (shown,) = choose_files([file_after(part, part)], 1_000, counter, None)
     assert shown.text == "### a.py (read 2 times; as far as read)\nline 5\nline 6"
     assert not shown.is_whole
 
@@ -376,7 +376,7 @@ def long_file() -> list[Call]:
 def test_a_file_too_large_to_stand_whole_is_shown_by_its_edited_places(
     counter: TokenCounter,
 ) -> None:
-    (shown,) = shown_files([file_after(*long_file())], 3 * WHOLE_TOKENS, counter, None)
+    (shown,) = choose_files([file_after(*long_file())], 3 * WHOLE_TOKENS, counter, None)
     lines = shown.text.split("\n")
     assert lines[0] == "### a.py (changed; edited places)"
     assert lines[1] == "@@ line 389"
@@ -389,7 +389,7 @@ def test_a_file_too_large_to_stand_whole_is_shown_by_its_edited_places(
 def test_where_there_is_less_room_fewer_lines_are_around_the_edited_place(
     counter: TokenCounter,
 ) -> None:
-    (shown,) = shown_files([file_after(*long_file())], 200, counter, None)
+    (shown,) = choose_files([file_after(*long_file())], 200, counter, None)
     assert counter.count_text(shown.text) <= 200
     assert "def function_400(value): return 0" in shown.text
     assert "@@ line 397" in shown.text
@@ -400,7 +400,7 @@ def test_of_many_edits_the_newest_are_shown(counter: TokenCounter) -> None:
     for number in range(0, 800, 40):
         old = f"def function_{number}(value): return value + {number}"
         calls.append(edit(old, old.replace("return value", "return  -value")))
-    (shown,) = shown_files([file_after(*calls)], 160, counter, None)
+    (shown,) = choose_files([file_after(*calls)], 160, counter, None)
     places = [line for line in shown.text.split("\n") if "return  -value" in line]
     assert 1 < len(places) < 10
     assert places[-1].startswith("def function_760(")
@@ -414,7 +414,7 @@ def _changed(number: int) -> str:
 def test_what_one_file_takes_leaves_room_for_others(counter: TokenCounter) -> None:
     new = "\n".join(f"def test_{number}(): assert {number} == {number}" for number in range(600))
     big: list[Call] = [("read", {"path": "big.py"}, WHOLE), edit("line 1\n", new, "big.py")]
-    (shown,) = shown_files([file_after(*big)], 20_000, counter, None)
+    (shown,) = choose_files([file_after(*big)], 20_000, counter, None)
     assert PLACES_TOKENS * 0.8 < counter.count_text(shown.text) <= PLACES_TOKENS
     assert "def test_0():" in shown.text
 
@@ -425,11 +425,11 @@ def test_a_file_whose_last_writing_stays_in_the_context_takes_a_line(
     calls: list[Call] = [("write", {"path": "a.py", "content": WHOLE}, "ok")]
     file = file_after(*calls)
     staying = frozenset({file.written_at})
-    (shown,) = shown_files([file], 2_000, counter, verbatim=staying)
+    (shown,) = choose_files([file], 2_000, counter, verbatim=staying)
     assert shown.text == "### a.py (changed; whole in the newest messages)"
     assert shown.is_whole
     later = file_after(*calls, edit("line 3", "line three"))
-    (shown,) = shown_files([later], 2_000, counter, verbatim=staying)
+    (shown,) = choose_files([later], 2_000, counter, verbatim=staying)
     assert "line three" in shown.text
 
 
@@ -447,7 +447,7 @@ def test_all_files_together_keep_to_the_room(counter: TokenCounter) -> None:
         ("write", {"path": f"f{number}.py", "content": WHOLE}, "") for number in range(12)
     ]
     for room in (100, 500, 1_000, 5_000):
-        shown = shown_files(files_after(*calls), room, counter, None)
+        shown = choose_files(files_after(*calls), room, counter, None)
         assert sum(counter.count_text(file.text) for file in shown) <= room
     assert len(shown) == 12
 
@@ -462,7 +462,7 @@ def test_the_disk_completes_a_file_that_holds_every_line_the_log_knows(
         asked.append(path)
         return WHOLE + "\n"
 
-    (shown,) = shown_files([file_after(part, part)], 1_000, counter, on_disk)
+    (shown,) = choose_files([file_after(part, part)], 1_000, counter, on_disk)
     assert shown.text == f"### a.py (read 2 times; whole)\n{WHOLE}"
     assert shown.is_whole
     assert asked == ["a.py"]
@@ -473,17 +473,17 @@ def test_a_file_that_another_one_changed_on_the_disk_is_not_taken_from_there(
 ) -> None:
     part: Call = ("read", {"path": "a.py", "offset": 5, "limit": 2}, numbered(LINES[4:6], 5))
     for text in (WHOLE.replace("line 6", "else"), None):
-        (shown,) = shown_files([file_after(part, part)], 1_000, counter, lambda _, t=text: t)
+        (shown,) = choose_files([file_after(part, part)], 1_000, counter, lambda _, t=text: t)
         assert shown.text.endswith("\nline 5\nline 6")
 
 
 def test_a_file_known_whole_that_differs_on_the_disk_is_said_to_be_changed(
     counter: TokenCounter,
 ) -> None:
-    (same,) = shown_files([file_after(READ, READ)], 1_000, counter, lambda _: WHOLE)
+    (same,) = choose_files([file_after(READ, READ)], 1_000, counter, lambda _: WHOLE)
     assert same.is_whole
     other = WHOLE.replace("line 6", "else")
-    (changed,) = shown_files([file_after(READ, READ)], 1_000, counter, lambda _: other)
+    (changed,) = choose_files([file_after(READ, READ)], 1_000, counter, lambda _: other)
     assert not changed.is_whole
     assert "\n(the file on disk differs; read it again)\n" in changed.text
 
@@ -497,7 +497,7 @@ def test_files_whose_changes_are_committed_come_last(counter: TokenCounter) -> N
         ("read", {"path": "done.py"}, "y = 1"),
     )
     assert [file.path for file in files] == ["done.py", "open.py"]
-    shown = shown_files(files, 1_000, counter, None)
+    shown = choose_files(files, 1_000, counter, None)
     assert [file.path for file in shown] == ["open.py", "done.py"]
 
 
@@ -505,7 +505,9 @@ def test_a_later_session_knows_the_files_that_were_shown_and_goes_on_from_them(
     counter: TokenCounter,
 ) -> None:
     files = files_after(READ, edit("line 7", "seven"), bash("cat once.py", "x"))
-    known = known_files(files, {file.path for file in shown_files(files, 2_000, counter, None)})
+    known = files_for_later(
+        files, {file.path for file in choose_files(files, 2_000, counter, None)}
+    )
     assert [file.path for file in known] == ["a.py"]
     (again,) = FileReader(FOLDERS, known).read(())
     assert (again.text, again.is_whole, again.is_changed, again.edits) == (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_tui.compaction.sections.findings import (
+from agent_tui.compaction.sections.way import (
     all_findings,
     findings_that_fit,
     first_sentence,

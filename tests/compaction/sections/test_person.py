@@ -5,7 +5,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_tui.compaction.sections.person import said_by_person
+from agent_tui.compaction.sections.person import choose_messages
 from agent_tui.tokens import TokenCounter
 
 LONG = " ".join(f"word{number}" for number in range(600))
@@ -17,17 +17,17 @@ def said(*texts: str) -> list[tuple[str, str]]:
 
 def test_all_messages_stand_as_they_were_typed_and_in_their_order(counter: TokenCounter) -> None:
     texts = ("Fix it.\n\n  - please", "no, the other one", "<b>thanks</b>")
-    assert said_by_person(said(*texts), 1_000, counter).lines == list(texts)
+    assert choose_messages(said(*texts), 1_000, counter).lines == list(texts)
 
 
 def test_nothing_that_was_said_is_nothing_to_say(counter: TokenCounter) -> None:
-    assert said_by_person([], 1_000, counter).lines == []
+    assert choose_messages([], 1_000, counter).lines == []
 
 
 def test_one_long_message_is_shortened_in_the_middle_and_short_ones_stay(
     counter: TokenCounter,
 ) -> None:
-    first, long, last = said_by_person(said("Begin here.", LONG, "End there."), 200, counter).lines
+    first, long, last = choose_messages(said("Begin here.", LONG, "End there."), 200, counter).lines
     assert (first, last) == ("Begin here.", "End there.")
     assert long.startswith("word0 word1 ")
     assert long.endswith(" word599")
@@ -36,7 +36,7 @@ def test_one_long_message_is_shortened_in_the_middle_and_short_ones_stay(
 
 
 def test_long_messages_are_all_brought_down_to_the_same_size(counter: TokenCounter) -> None:
-    lines = said_by_person(said(LONG, LONG * 3, "short"), 600, counter).lines
+    lines = choose_messages(said(LONG, LONG * 3, "short"), 600, counter).lines
     sizes = [counter.count_text(line) for line in lines]
     assert lines[2] == "short"
     assert abs(sizes[0] - sizes[1]) < 30
@@ -49,7 +49,7 @@ STATED = "The budget is $803 and must not be exceeded."
 
 def test_what_is_said_again_later_goes_first(counter: TokenCounter) -> None:
     texts = ["Fix the parser.", *[FILLER, "go on"] * 40, STATED, "yes", "What next?"]
-    lines = said_by_person(said(*texts), 40, counter).lines
+    lines = choose_messages(said(*texts), 40, counter).lines
     assert lines[0] == "Fix the parser."
     assert STATED in lines
     assert lines.count(FILLER) <= 1
@@ -59,7 +59,7 @@ def test_what_is_said_again_later_goes_first(counter: TokenCounter) -> None:
 
 def test_a_repetition_with_another_value_is_none(counter: TokenCounter) -> None:
     texts = ["Fix the parser.", STATED, STATED.replace("803", "950"), *[FILLER] * 20]
-    lines = said_by_person(said(*texts), 90, counter).lines
+    lines = choose_messages(said(*texts), 90, counter).lines
     assert STATED in lines
     assert STATED.replace("803", "950") in lines
 
@@ -71,21 +71,23 @@ def test_plain_sentences_go_before_statements(counter: TokenCounter) -> None:
     ]
     stated = [f"The budget of part {number} is ${number}00." for number in range(1, 9)]
     texts = ["Fix the parser.", *map(" ".join, zip(plain, stated, strict=True)), "Go.", "Now."]
-    lines = said_by_person(said(*texts), 300, counter).lines
+    lines = choose_messages(said(*texts), 300, counter).lines
     assert lines[1] == f"[…] {stated[0]}"
     assert all(any(one in line for line in lines) for one in stated)
 
 
 def test_what_a_short_message_states_stays_together(counter: TokenCounter) -> None:
     rule = "Only Python 3.11. Calls from inside the sandbox to the outside."
-    lines = said_by_person(said("Fix the parser.", rule, *[FILLER, "Go on"] * 9), 70, counter).lines
+    lines = choose_messages(
+        said("Fix the parser.", rule, *[FILLER, "Go on"] * 9), 70, counter
+    ).lines
     assert rule in lines
 
 
 def test_what_there_is_no_room_for_is_counted(counter: TokenCounter) -> None:
     texts = ["Fix the parser.", *(f"{FILLER} {word}" for word in "abc"), STATED, "Now.", "Next?"]
-    assert said_by_person(said(*texts), 1_000, counter).left_out == 0
-    assert said_by_person(said(*texts), 50, counter).left_out == 3
+    assert choose_messages(said(*texts), 1_000, counter).left_out == 0
+    assert choose_messages(said(*texts), 50, counter).left_out == 3
 
 
 def test_of_too_many_statements_the_oldest_leave_a_line_or_a_number(
@@ -96,7 +98,7 @@ def test_of_too_many_statements_the_oldest_leave_a_line_or_a_number(
         + "which answers for all of it in every respect and until the end of the year, " * 6
         for number in range(40)
     ]
-    lines = said_by_person(said(*texts), 1_500, counter).lines
+    lines = choose_messages(said(*texts), 1_500, counter).lines
     assert lines[0] == texts[0]
     assert lines[-2:] == texts[-2:]
     gone = [line for line in lines if line.startswith("Part ") and line.endswith("]")]
@@ -105,7 +107,7 @@ def test_of_too_many_statements_the_oldest_leave_a_line_or_a_number(
 
 
 def test_the_first_and_the_newest_stay_even_without_any_room(counter: TokenCounter) -> None:
-    lines = said_by_person(said("first", "second", "third", "newest"), 0, counter).lines
+    lines = choose_messages(said("first", "second", "third", "newest"), 0, counter).lines
     assert lines == [
         "first",
         "[1 of the later messages left out; recall finds them]",
@@ -118,7 +120,7 @@ def test_a_rule_never_stays_without_the_value_beside_it(counter: TokenCounter) -
     rule = "The cap of the budget is $803 in total. Never exceed it without approval."
     stated = [f"Part {number} of it belongs to team {number}." for number in range(60)]
     for room in range(100, 900, 20):
-        lines = said_by_person(said("Begin.", rule, *stated, "Go.", "Now."), room, counter).lines
+        lines = choose_messages(said("Begin.", rule, *stated, "Go.", "Now."), room, counter).lines
         assert rule in lines or not any(
             "Never exceed" in line and "$803" not in line for line in lines
         )
@@ -135,7 +137,7 @@ def test_what_was_stated_stands_whole_within_the_share_and_beyond_it_its_id(
 ) -> None:
     stated = [f"The limit of part {value} is ${value}." for value in values]
     messages = said("Begin.", *stated, *chatter, "Go on.", "And now?")
-    text = "\n".join(said_by_person(messages, room, counter).lines)
+    text = "\n".join(choose_messages(messages, room, counter).lines)
     gone = [(id, one) for id, one in messages if one in stated and one not in text]
     if room >= 8 * len(messages) + 60:
         assert all(re.search(rf"\b{id}\b", text) for id, _ in gone)
@@ -152,7 +154,7 @@ def test_what_was_stated_stands_whole_within_the_share_and_beyond_it_its_id(
 def test_whatever_was_said_the_lines_keep_to_their_room(
     counter: TokenCounter, texts: list[str], room: int
 ) -> None:
-    lines = said_by_person(said(*texts), room, counter).lines
+    lines = choose_messages(said(*texts), room, counter).lines
     assert sum(counter.count_text(line) for line in lines) <= 1.15 * room + 20
     assert [line for line in lines if line in ("ok", "do it now")] == [
         text for text in texts if text in ("ok", "do it now")

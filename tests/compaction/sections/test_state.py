@@ -4,8 +4,8 @@ from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.sections.state import (
     StateReader,
     check_lines,
-    done_lines,
     in_progress_lines,
+    lines_of_done,
     pending_lines,
 )
 from agent_tui.messages import Job, JsonObject
@@ -27,7 +27,7 @@ def test_the_steps_of_the_newest_plan_stand_under_their_state() -> None:
         ("todo", planned(("read", "completed"), ("fix", "in_progress"), ("test", "pending")), "ok"),
     )
     state = StateReader().read(events)
-    assert done_lines(state) == ["- [x] read"]
+    assert lines_of_done(state) == ["- [x] read"]
     assert in_progress_lines(state) == ["- [ ] fix (in progress)"]
     assert pending_lines(state) == ["test"]
 
@@ -37,7 +37,7 @@ def test_plans_of_other_programs_are_read_too() -> None:
         "todos": [{"content": "read", "status": "done"}, {"step": "fix", "status": "unheard of"}]
     }
     state = StateReader().read(called(("TodoWrite", todos, "ok")))
-    assert done_lines(state) == ["- [x] read"]
+    assert lines_of_done(state) == ["- [x] read"]
     assert pending_lines(state) == ["fix"]
 
 
@@ -49,7 +49,7 @@ def test_the_plan_of_a_tool_that_calls_it_a_plan_is_read() -> None:
         ]
     }
     state = StateReader().read(called(("update_plan", plan, "Plan updated")))
-    assert done_lines(state) == ["- [x] read"]
+    assert lines_of_done(state) == ["- [x] read"]
     assert in_progress_lines(state) == ["- [ ] fix (in progress)"]
 
 
@@ -61,7 +61,7 @@ def test_items_stand_by_their_last_state_with_the_title_they_were_shown_with() -
         ("bd reopen bd-3", "Reopened bd-3: Slow start up", 0),
     )
     assert in_progress_lines(state) == ["- [ ] bd-1: The parser drops a token (in progress)"]
-    assert done_lines(state) == ["- [x] bd-2"]
+    assert lines_of_done(state) == ["- [x] bd-2"]
     assert pending_lines(state) == ["bd-3: Slow start up"]
 
 
@@ -70,7 +70,7 @@ def test_a_title_has_no_status_of_the_time_when_it_was_listed() -> None:
         ("bd show x-1", "○ x-1 · Mend the parser [core]   [● P1 · OPEN]", 0),
         ("bd close x-1", "Closed x-1", 0),
     )
-    assert done_lines(state) == ["- [x] x-1: Mend the parser [core]"]
+    assert lines_of_done(state) == ["- [x] x-1: Mend the parser [core]"]
 
 
 def test_a_line_of_another_output_that_names_an_item_is_no_title() -> None:
@@ -78,7 +78,7 @@ def test_a_line_of_another_output_that_names_an_item_is_no_title() -> None:
         ("bd close bd-2", "Closed bd-2", 0),
         ("git log", "1a2b3c4 bd-2 was harder than it seemed", 0),
     )
-    assert done_lines(state) == ["- [x] bd-2"]
+    assert lines_of_done(state) == ["- [x] bd-2"]
 
 
 def test_a_later_state_takes_the_place_of_an_earlier_one() -> None:
@@ -87,7 +87,7 @@ def test_a_later_state_takes_the_place_of_an_earlier_one() -> None:
         ("bd close bd-1", "", 0),
     )
     assert in_progress_lines(state) == []
-    assert done_lines(state) == ["- [x] bd-1"]
+    assert lines_of_done(state) == ["- [x] bd-1"]
 
 
 def test_a_tracker_that_failed_changed_nothing() -> None:
@@ -107,7 +107,7 @@ def test_commits_are_done_and_name_the_branch() -> None:
         ("git commit -m 'Keep the token'", "[fix/parser 1a2b3c4] Keep the token\n 1 file", 0),
         ("git commit --amend", "[fix/parser (root-commit) 2b3c4d5] Keep all", 0),
     )
-    assert done_lines(state) == [
+    assert lines_of_done(state) == [
         "- [x] commit 1a2b3c4: Keep the token",
         "- [x] commit 2b3c4d5: Keep all",
     ]
@@ -116,13 +116,13 @@ def test_commits_are_done_and_name_the_branch() -> None:
 
 def test_a_commit_on_no_branch_is_told_and_names_none() -> None:
     state = state_of(("git commit", "[detached HEAD 1a2b3c4] Keep the token", 0))
-    assert done_lines(state) == ["- [x] commit 1a2b3c4: Keep the token"]
+    assert lines_of_done(state) == ["- [x] commit 1a2b3c4: Keep the token"]
     assert check_lines(state) == []
 
 
 def test_only_the_newest_five_commits_are_told() -> None:
     state = state_of(*(("git commit", f"[main 1a2b3c{n}] Step {n}", 0) for n in range(9)))
-    assert [line[-1] for line in done_lines(state)] == list("45678")
+    assert [line[-1] for line in lines_of_done(state)] == list("45678")
 
 
 def test_the_branch_is_the_one_gone_to_last() -> None:
@@ -181,7 +181,7 @@ def test_a_later_session_goes_on_from_the_state_handed_on() -> None:
     )
     assert StateReader.after(first).read(()) == first
     later = state_of(("bd close bd-1", "", 0), ("pytest", "2 passed", 0), earlier=first)
-    assert done_lines(later) == ["- [x] bd-1: Keep the token", "- [x] commit 1a2b3c4: Step"]
+    assert lines_of_done(later) == ["- [x] bd-1: Keep the token", "- [x] commit 1a2b3c4: Step"]
     assert check_lines(later) == ["- branch: main", "- `pytest` -> 2 passed"]
 
 
@@ -189,7 +189,7 @@ def test_a_session_in_which_nothing_was_done_has_no_state() -> None:
     state = state_of(("ls", "a.py", 0))
     assert state == WorkState()
     assert not (
-        done_lines(state) + in_progress_lines(state) + pending_lines(state) + check_lines(state)
+        lines_of_done(state) + in_progress_lines(state) + pending_lines(state) + check_lines(state)
     )
 
 

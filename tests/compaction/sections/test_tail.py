@@ -123,7 +123,7 @@ def test_a_view_of_lines_that_are_shown_of_a_file_gives_way(counter: TokenCounte
     view = result_id(talk)
     tail = tail_of(ended(talk), counter, (hidden,))
     assert tail.edits[view].replacement == f"(src/a.py is in files-now) [recall {view}]"
-    assert tail.needed(read_live(talk.path, counter).entries) == {"src/a.py"}
+    assert tail.files_to_show(read_live(talk.path, counter).entries) == {"src/a.py"}
 
 
 def test_a_view_of_more_lines_than_are_shown_keeps_the_others(counter: TokenCounter) -> None:
@@ -282,7 +282,7 @@ def filled(talk: Talk, counter: TokenCounter, room: int) -> Tail | None:
     """The whole of `talk` but its last message, shortened to fit `room`."""
     live = read_live(talk.path, counter)
     plain = Tail(live.tokens, {})
-    return editor(talk, counter).filled(live, plain, 0, len(live.entries) - 1, room)
+    return editor(talk, counter).fill(live, plain, 0, len(live.entries) - 1, room)
 
 
 def test_a_step_that_is_too_long_keeps_the_ends_of_its_outputs(counter: TokenCounter) -> None:
@@ -344,7 +344,7 @@ def test_what_must_stay_whole_is_not_cut_and_a_plan_is_no_text_that_a_call_wrote
     plain, last = Tail(live.tokens, {}), len(live.entries)
     whole = frozenset({result_id(talk)})
     ended(talk)
-    assert editor(talk, counter).filled(live, plain, 0, last, 800, whole) is None
+    assert editor(talk, counter).fill(live, plain, 0, last, 800, whole) is None
     plan = begun()
     plan.tool("plan", {"plan": TEXT}, "ok")
     assert filled(ended(plan), counter, 400) is None
@@ -357,6 +357,8 @@ def test_what_was_shortened_does_not_stay_unchanged(counter: TokenCounter) -> No
     tail = tail_of(ended(talk), counter, ("src/a.py",))
     live = read_live(talk.path, counter)
     everything = {entry.id for entry in live.entries}
-    assert editor(talk, counter).unchanged(live, tail, 0) == everything - {view}
+    assert editor(talk, counter).entries_as_written(live, tail, 0) == everything - {view}
     later = Talk(entries=list(seen(talk, tail)))
-    assert editor(later, counter).unchanged(live, Tail(tail.tokens, {}), 0) == everything - {view}
+    assert editor(later, counter).entries_as_written(
+        live, Tail(tail.tokens, {}), 0
+    ) == everything - {view}

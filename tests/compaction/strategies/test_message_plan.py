@@ -64,7 +64,7 @@ def text_at(plan: MessagePlan, position: int) -> str:
 def problem_of(plan: MessagePlan, fates: Fates) -> str:
     """What the check says of `plan` with `fates`."""
     try:
-        plan.taking(fates).finished({})
+        plan.taking(fates).finish({})
     except CompactionError as error:
         return str(error)
     return ""
@@ -76,7 +76,7 @@ def test_a_plan_is_a_value_that_says_what_is_left(counter: TokenCounter) -> None
     assert (plan.fates, plan.edits) == ({}, ())
     assert [edit.target_id for edit in other.edits] == ["e0000002", "e0000004"]
     assert other.used_tokens == plan.used_tokens - sum(plan.size(n) - other.size(n) for n in (2, 4))
-    made = other.finished({"results": 2}, "A note.")
+    made = other.finish({"results": 2}, "A note.")
     assert (made.edits, made.note) == (other.edits, "A note.")
     assert made.tokens_after == other.used_tokens < made.tokens_before == plan.used_tokens
     after = build_context((*plan.conversation.request.path, *made.edits)).messages
@@ -244,6 +244,6 @@ def test_a_change_of_other_messages_is_found(counter: TokenCounter) -> None:
 
 def test_a_plan_without_edits_or_need_is_none(counter: TokenCounter) -> None:
     with pytest.raises(NothingToCompactError, match="no older message can be shorter"):
-        plan_of(long_session(), counter).finished({})
+        plan_of(long_session(), counter).finish({})
     with pytest.raises(NothingToCompactError, match="small enough"):
         plan_of(long_session(), counter, target=90_000)

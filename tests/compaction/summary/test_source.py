@@ -25,7 +25,7 @@ def subject() -> SummarySource:
 
 def test_files_that_never_occurred_are_found_when_they_are_most():
     document = "Changed src/app.js and src/index.html; read lib/parser.py."
-    assert subject().invented_paths(document) == ("src/app.js", "src/index.html")
+    assert subject().find_invented_paths(document) == ("src/app.js", "src/index.html")
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_files_that_never_occurred_are_found_when_they_are_most():
     ],
 )
 def test_a_few_new_names_and_what_only_looks_like_a_path_are_let_through(document: str):
-    assert subject().invented_paths(document) == ()
+    assert subject().find_invented_paths(document) == ()
 
 
 def test_the_more_there_was_the_more_words_there_must_be():
@@ -76,4 +76,4 @@ def test_the_real_summary_of_another_session_is_refused(counter: TokenCounter, n
     other = CLAUDE[0] if name == PI else PI
     foreign = real_summaries(other, counter)[0]
     for real in real_summaries(name, counter):
-        assert real.source.invented_paths(foreign.text)
+        assert real.source.find_invented_paths(foreign.text)

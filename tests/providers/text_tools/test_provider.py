@@ -12,7 +12,7 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from agent_tui.providers.adapting import AdaptingProvider
+from agent_tui.providers.access import AdaptingProvider
 from agent_tui.providers.base import (
     Chunk,
     FaultKind,

@@ -17,9 +17,9 @@ from agent_tui.providers.base import (
     ToolCallChunk,
     UsageChunk,
 )
+from agent_tui.providers.text_tools.adapter import CallFilter, filter_calls
 from agent_tui.providers.text_tools.provenance import SentTexts
 from agent_tui.providers.text_tools.reader import read_calls
-from agent_tui.providers.text_tools.stream import CallFilter, filter_calls
 from agent_tui.tools.registry import default_toolbox
 
 TOOLS = default_toolbox().specs

@@ -6,7 +6,7 @@ import pytest
 
 from agent_tui.events import ReplyFinished, TextDelta, ToolFinished, ToolStarted, TurnFinished
 from agent_tui.messages import ToolResultMessage, UserMessage
-from agent_tui.providers.adapting import AdaptingProvider
+from agent_tui.providers.access import AdaptingProvider
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from tests.support.runtime import Stage, collect, of_kind, only, roles

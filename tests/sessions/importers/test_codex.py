@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.compaction.ledger.files import Touched, touched_by
+from agent_tui.compaction.ledger.files import Touched
+from agent_tui.compaction.ledger.files import files_of as files_touched_by
 from agent_tui.compaction.sections.history import Done, read_history
 from agent_tui.errors import SessionError
 from agent_tui.messages import ImageContent, UserMessage
@@ -53,7 +54,11 @@ def read(tmp_path: Path, *lines: dict[str, object] | str) -> ForeignSession:
 
 
 def files_of(session: ForeignSession) -> list[Touched]:
-    return [touched_by(event) for event in read_history(session.entries) if isinstance(event, Done)]
+    return [
+        files_touched_by(event)
+        for event in read_history(session.entries)
+        if isinstance(event, Done)
+    ]
 
 
 def conversation() -> list[dict[str, object]]:

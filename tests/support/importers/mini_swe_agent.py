@@ -66,7 +66,7 @@ class _Reader:
         content = message.get("content")
         match message.get("role"):
             case "system":
-                self.builder.kept_aside("system_prompt", {"text": content_text(content)})
+                self.builder.keep_aside("system_prompt", {"text": content_text(content)})
             case "assistant":
                 self._take_reply(number, message, response)
             case "tool":
@@ -78,7 +78,7 @@ class _Reader:
             case "user":
                 self.builder.user(said_parts(content))
             case "exit":
-                self.builder.kept_aside("exit", {"text": content_text(content)})
+                self.builder.keep_aside("exit", {"text": content_text(content)})
             case role:
                 self.builder.warnings.add(
                     f"message {number}: unknown role {str(role)[:40]!r}; left out"

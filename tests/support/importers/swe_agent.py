@@ -57,7 +57,7 @@ class _Reader:
         waiting = self.builder.open_calls
         match message.get("role"):
             case "system":
-                self.builder.kept_aside("system_prompt", {"text": content_text(content)})
+                self.builder.keep_aside("system_prompt", {"text": content_text(content)})
             case _ if message.get("is_demo") is True:
                 self.builder.note("demonstration", said_parts(content))
             case "assistant":

@@ -12,7 +12,7 @@ from agent_tui.compaction.draft import ledger_of
 from agent_tui.compaction.ledger.build import build_ledger
 from agent_tui.compaction.model_client import ModelReply
 from agent_tui.compaction.sections.history import Said, read_history
-from agent_tui.compaction.sections.person import said_by_person
+from agent_tui.compaction.sections.person import choose_messages
 from agent_tui.compaction.strategies.message_plan import (
     Fate,
     Gone,
@@ -264,7 +264,7 @@ class AgentActions:
             said = next((unit.message.text for unit in units if unit.message.text.strip()), "")
             words = escape_tags(one_line(said, _SHOWN_CHARS))
             quoted = json.dumps(words, ensure_ascii=False)  # cannot be mistaken for a line of ours
-            line = f"{_named(segment)} {self._tokens(segment):,} {results:,} {quoted}"
+            line = f"{_name_segment(segment)} {self._tokens(segment):,} {results:,} {quoted}"
             room_tokens -= self._counter.count_text(line) + 1
             if room_tokens < 0:
                 break
@@ -282,7 +282,7 @@ class AgentActions:
             case "compress_conversation_segment":
                 return self._segment(arguments, share)
             case "verify_compression_target":
-                return self._verified()
+                return self._verify()
             case _:
                 names = ", ".join(tool.name for tool in TOOLS)
                 raise BadCallError(f"There is no tool {name[:60]!r}. Available: {names}.")
@@ -306,11 +306,11 @@ class AgentActions:
         if not changed:
             raise BadCallError(
                 "Nothing changed: these messages are protected, already short, or not results. "
-                + self._verified()
+                + self._verify()
             )
         self.results += changed
         freed = before.used_tokens - self.plan.used_tokens
-        return f"Shortened {changed} messages; {freed:,} tokens freed. {self._verified()}"
+        return f"Shortened {changed} messages; {freed:,} tokens freed. {self._verify()}"
 
     def _segment(self, arguments: JsonObject, share: int) -> str:
         first, last = number_in(arguments, "first"), number_in(arguments, "last")
@@ -331,11 +331,11 @@ class AgentActions:
             return self._read(segment, share)
         if problem := self._replace(segment, text):
             raise BadCallError(
-                f"The text for messages {_named(segment)} was not accepted: {problem}.",
+                f"The text for messages {_name_segment(segment)} was not accepted: {problem}.",
                 self._read(segment, share),
             )
         self.segments += 1
-        return f"Replaced messages {_named(segment)}. {self._verified()}"
+        return f"Replaced messages {_name_segment(segment)}. {self._verify()}"
 
     def _read(self, segment: range, share: int) -> str:
         """The contents of a segment, labelled, escaped and cut, and what to do with it."""
@@ -348,7 +348,7 @@ class AgentActions:
         self._shown.add(segment)
         words = min(max(tokens // _WORD_SHARE, _LEAST_WORDS), _MOST_WORDS)
         return (
-            f"Messages {_named(segment)} ({tokens:,} tokens), quoted:\n"
+            f"Messages {_name_segment(segment)} ({tokens:,} tokens), quoted:\n"
             f"<conversation>\n{quoted}\n</conversation>\n"
             f"Now call {SEGMENT} with first={segment[0] + 1}, last={segment[-1] + 1} and text: "
             f"your own account of these messages in at most {words} words."
@@ -386,7 +386,7 @@ class AgentActions:
         """The user's messages with their rules, open errors and touched files of a segment."""
         entries = self._entries_of(segment)
         spoken = [(e.entry_id, e.text) for e in read_history(entries) if isinstance(e, Said)]
-        said = said_by_person(spoken, tokens // _SAID_PART, self._counter)
+        said = choose_messages(spoken, tokens // _SAID_PART, self._counter)
         block = escape_tags(
             "\n".join(f"({n}) {text}" for n, text in enumerate(said.lines, start=1))
         )
@@ -412,7 +412,7 @@ class AgentActions:
         end = min((places[unit.entry_id] for unit in units[segment.stop :]), default=len(path))
         return path[start:end]
 
-    def _verified(self) -> str:
+    def _verify(self) -> str:
         used, target = self.plan.used_tokens, self._conversation.target_tokens
         if used <= target:
             return f"The target is met: {used:,} of at most {target:,} tokens."
@@ -448,7 +448,7 @@ class AgentActions:
         return sum(map(self.plan.size, segment))
 
 
-def _named(segment: range) -> str:
+def _name_segment(segment: range) -> str:
     """The numbers of the messages of `segment`, as text."""
     first, last = segment[0] + 1, segment[-1] + 1
     return str(first) if first == last else f"{first}-{last}"

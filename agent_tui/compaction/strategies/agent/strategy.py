@@ -97,7 +97,7 @@ class CompressionAgent:
                 raise _gave_up(f"it did not finish within {self.limit_s:.0f} s") from None
         made = work.actions.plan
         return await asyncio.to_thread(
-            lambda: made.finished(work.statistics, on_decisions=services.on_decisions)
+            lambda: made.finish(work.statistics, on_decisions=services.on_decisions)
         )
 
 

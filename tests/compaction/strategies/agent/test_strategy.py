@@ -7,7 +7,7 @@ import pytest
 from agent_tui.compaction.strategies.agent.actions import REMINDER, RESULT, SEGMENT, TOOLS, VERIFY
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import ToolResultMessage
-from agent_tui.providers.adapting import AdaptingProvider
+from agent_tui.providers.access import AdaptingProvider
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.providers.wires.anthropic import anthropic_payload
