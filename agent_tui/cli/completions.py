@@ -91,9 +91,11 @@ def _files(prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def _models() -> Iterator[tuple[str, str]]:
-    """Models on this machine and in the settings, then those of providers with a key."""
+    """Models on this machine, in the settings and of plugins, then of providers with a key."""
     from agent_tui.cli.login.keys import kept_keys
+    from agent_tui.cli.plugins import plugins_in_shell
     from agent_tui.cli.settings import read_settings
+    from agent_tui.commands.core.plugin_kinds import PROVIDERS
     from agent_tui.providers.accounts.table import ACCOUNTS
     from agent_tui.providers.families import FAMILIES
     from agent_tui.providers.keys import KEY_VARIABLES
@@ -101,6 +103,8 @@ def _models() -> Iterator[tuple[str, str]]:
 
     yield from _local_models()
     yield from ((name, "in your settings") for name in read_settings(None).models)
+    for provider in plugins_in_shell(PROVIDERS).of(PROVIDERS):
+        yield from ((model.name, provider.via) for model in provider.models)
     table = bundled_table()
     kept = kept_keys().places()
     with_key = [
@@ -160,4 +164,6 @@ def _values(key: str) -> Iterator[tuple[str, str]]:
     elif spec.key[-1] == "model":
         yield from _models()
     else:
-        yield from ((choice, "") for choice in spec.choices)
+        from agent_tui.cli.plugins import specs_in_shell
+
+        yield from ((choice, "") for choice in specs_in_shell([spec])[0].choices)
