@@ -183,6 +183,7 @@ class AgentApp(App[UiOutcome]):
             # Everything here stays to the end. Scanning it for cycles again and again would stop
             # the program for 0.2 s each time, with a long session on the screen.
             gc.freeze()
+            gc.enable()  # `cli.main` disabled it
         self._submit_early(loaded.controller)
 
     def _use_loaded_settings(self, options: "UiOptions") -> tuple[str, ...]:
