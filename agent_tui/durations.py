@@ -4,7 +4,7 @@ import re
 import time
 from typing import Final
 
-_GIVEN: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[smh]?)")
+_GIVEN: Final = r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[smh]?)"
 _UNIT_S: Final = (("h", 3_600.0), ("m", 60.0), ("s", 1.0))
 
 
@@ -37,7 +37,7 @@ def clock_time(moment_s: float, now_s: float) -> str:
 
 def seconds_of(text: str) -> float | None:
     """The seconds that ``90``, ``90s``, ``10m`` or ``1.5h`` mean; None if invalid or 0."""
-    given = _GIVEN.fullmatch(text.strip())
+    given = re.fullmatch(_GIVEN, text.strip())
     if given is None:
         return None
     return float(given["number"]) * dict(_UNIT_S).get(given["unit"], 1.0) or None

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 
-_WAY = re.compile(r"\{(\w+)(?::([^{}]*))?\}")
+_WAY = r"\{(\w+)(?::([^{}]*))?\}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Ways:
             way: str = getattr(self, found[1]) if found[1] in self.__slots__ else found[0]
             return way.replace("%", found[2] or "")
 
-        return _WAY.sub(way_of, text).strip()
+        return re.sub(_WAY, way_of, text).strip()
 
 
 IN_CHAT = Ways(

@@ -9,6 +9,7 @@ import string
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Final
 
@@ -107,7 +108,7 @@ def _no_choices() -> Mapping[str, tuple[str, ...]]:
     return MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KeyMap:
     """The keys of all actions.
 
@@ -128,7 +129,13 @@ class KeyMap:
     def action(self, key: str) -> str:
         """The name of the action of `key`, as the terminal sent it; empty for none."""
         sent = key.replace("\r", "enter")  # tmux sends shift+enter like this
-        return next((name for name in KEY_ACTIONS if sent in self.keys(name)), "")
+        return self._names.get(sent, "")
+
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        """The actions' names by key; the first has a key that several have."""
+        pairs = [(key, name) for name in KEY_ACTIONS for key in self.keys(name)]
+        return dict(reversed(pairs))
 
     def first_key(self, name: str) -> str:
         """The first key of an action, as shown in texts; empty if it has none."""

@@ -18,16 +18,14 @@ _LINE_MARK = "\N{RETURN SYMBOL}"
 MOST_STACKED = 8
 """Combining marks kept on one letter: more than any writing needs, too few to cover a line."""
 
-_ESCAPE_SEQUENCES = re.compile(
-    r"""
+# Patterns are compiled at their first use: large classes take 8 ms, which the first paint needs.
+_ESCAPE_SEQUENCES = r"""(?x)
       (?:\x1b\[|\x9b) [0-?]* [ -/]* [@-~]         # CSI: colours, cursor movement
     | (?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])        # OSC, DCS, SOS, PM, APC: strings ...
       [^\x07\x1b\x9c\n]* (?:\x07|\x1b\\|\x9c)?      # ... up to their end
     | \x1b [ -/]* [0-~]                           # other two- and three-character escapes
-    """,
-    re.VERBOSE,
-)
-_OVERSTRIKE = re.compile(r"[^\n\x08]\x08")
+    """
+_OVERSTRIKE = r"[^\n\x08]\x08"
 
 _HIDDEN = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
@@ -57,8 +55,7 @@ _STACKING = (
 )
 """Marks that are drawn above or below the letter before them, however many there are."""
 
-# The large classes are compiled at their first use: that takes 8 ms, which the first paint needs.
-_SUSPECT_ASCII = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+_SUSPECT_ASCII = "[\x00-\x08\x0b-\x1f\x7f]"
 _SUSPECT = f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029{_HIDDEN}]"
 _SUSPECT_IN_JSON = f"[\x7f-\x9f\u2028\u2029{_HIDDEN}]"
 _SELECTOR = f"(?<![{_EMOJI_BASE}])[\ufe0e\ufe0f]"
@@ -79,7 +76,7 @@ def safe_text(text: str, *, keep_newlines: bool = True) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n")
     if text.isascii():
-        text = _SUSPECT_ASCII.sub(_visible, text)
+        text = _compile(_SUSPECT_ASCII).sub(_visible, text)
     else:
         text = _compile(_STORM).sub(lambda storm: storm[0][:MOST_STACKED] + _MARK, text)
         text = _without_stray_joiners(text, _MARK)
@@ -107,13 +104,13 @@ def strip_escape_sequences(text: str) -> str:
     """
     if "\x1b" not in text and text.isascii():
         return text
-    return _ESCAPE_SEQUENCES.sub("", text)
+    return _compile(_ESCAPE_SEQUENCES).sub("", text)
 
 
 def final_lines(text: str) -> str:
     """`text` with carriage returns and backspaces applied to each line."""
     if "\x08" in text:
-        text = _OVERSTRIKE.sub("", text)
+        text = _compile(_OVERSTRIKE).sub("", text)
     if "\r" in text:
         text = "\n".join(_last_state(line) for line in text.replace("\r\n", "\n").split("\n"))
     return text
@@ -126,7 +123,7 @@ def strip_control_characters(text: str) -> str:
     """
     text = strip_escape_sequences(text.replace("\r\n", "\n"))
     if text.isascii():
-        return _SUSPECT_ASCII.sub("", text)
+        return _compile(_SUSPECT_ASCII).sub("", text)
     text = _compile(_SUSPECT).sub(_replace, text)
     text = _without_stray_joiners(text, "")
     return _compile(_STORM).sub(lambda storm: storm[0][:MOST_STACKED], text)

@@ -5,7 +5,6 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
@@ -84,7 +83,7 @@ async def _serve(arguments: Arguments) -> None:
     store = SessionStore(session_root(settings), settings.durability)
 
     async def open_program(cwd: Path, servers: "Sequence[ServerSpec]") -> "EditorProgram":
-        return await asyncio.to_thread(_open_for_editor, replace(arguments, cwd=cwd), servers)
+        return await asyncio.to_thread(_open_for_editor, arguments._replace(cwd=cwd), servers)
 
     agent = AcpAgent(open_program, store, _SIGN_INS)
     wire = StdioWire(sys.stdin.fileno(), sys.stdout.fileno())

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from typing import NoReturn
 
-_UNKNOWN = re.compile(r"unrecognized arguments: (--[^\s=]+)")
-_OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+_UNKNOWN = r"unrecognized arguments: (--[^\s=]+)"
+_OPTION = r"(?<![\w-])--[a-z][\w-]*"
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -42,8 +42,8 @@ class CommandParser(argparse.ArgumentParser):
         self.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
 
     def _nearest(self, message: str) -> str:
-        unknown = _UNKNOWN.search(message)
-        options = dict.fromkeys(_OPTION.findall(self.format_help()))
+        unknown = re.search(_UNKNOWN, message)
+        options = dict.fromkeys(re.findall(_OPTION, self.format_help()))
         near = get_close_matches(unknown[1], options, n=1) if unknown else []
         return f"Did you mean {near[0]}? " if near else ""
 

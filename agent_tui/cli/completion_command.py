@@ -121,15 +121,19 @@ def _files(prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def _models() -> Iterator[tuple[str, str]]:
-    """Models on this machine and in the settings, then those of providers with a key."""
+    """Models on this machine, in the settings and of plugins, then of providers with a key."""
     from agent_tui.cli.key_store import key_store
+    from agent_tui.cli.plugins import plugins_in_shell
     from agent_tui.cli.settings import read_settings
+    from agent_tui.commands.core.plugin_kinds import PROVIDERS
     from agent_tui.providers.accounts.table import ACCOUNTS
     from agent_tui.providers.keys import KEY_VARIABLES
     from agent_tui.providers.table import FAMILIES, read_bundled_table
 
     yield from _local_models()
     yield from ((name, "in your settings") for name in read_settings(None).models)
+    for provider in plugins_in_shell(PROVIDERS).of(PROVIDERS):
+        yield from ((model.name, provider.via) for model in provider.models)
     table = read_bundled_table()
     kept = key_store().places()
     with_key = [
@@ -189,4 +193,6 @@ def _values(key: str) -> Iterator[tuple[str, str]]:
     elif spec.key[-1] == "model":
         yield from _models()
     else:
-        yield from ((choice, "") for choice in spec.choices)
+        from agent_tui.cli.plugins import specs_in_shell
+
+        yield from ((choice, "") for choice in specs_in_shell([spec])[0].choices)

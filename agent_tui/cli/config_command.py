@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from agent_tui.cli.command_parser import CommandParser, subcommand_parser
 from agent_tui.cli.folders import load_trust, present_folder_or_none
 from agent_tui.cli.output import ask, complain, write_json, write_text
+from agent_tui.cli.plugins import specs_in_shell
 from agent_tui.cli.settings import settings_editor
 from agent_tui.config import LoadedSettings, Origin, Settings
 from agent_tui.config.json_schema import SCHEMA_URL, commented_settings, settings_schema, toml_text
@@ -121,6 +122,7 @@ def _show(editor: SettingsEditor, name: str, folder: Path | None, *, is_json: bo
     specs = settings_under(loaded, _key(name) if name else ())
     if not specs:
         specs = (_spec_by_name(name),)
+    specs = specs_in_shell(specs)
     if is_json:
         write_json(settings_json(loaded, specs))
     elif len(specs) == 1 and name:
@@ -151,8 +153,8 @@ def _edit(editor: SettingsEditor) -> int:
 def _set(editor: SettingsEditor, spec: SettingSpec, words: Sequence[str]) -> int:
     value = editor.set(spec, words)
     _tell(f"{editor.file.path}: {spec.name} = {toml_text(value)}")
-    if spec.kind == "choice" and value not in spec.choices:
-        _tell(f"{value} is not built in ({spec.allowed}): a plugin must bring it.")
+    if spec.kind == "choice" and value not in (known := specs_in_shell([spec])[0]).choices:
+        _tell(f"No plugin brings {value}. Available: {known.allowed}.")
     _tell_who_is_stronger(editor, spec)
     return 0
 

@@ -12,7 +12,10 @@ from pydantic import JsonValue
 from agent_tui.cli.command_parser import subcommand_parser, whole_number
 from agent_tui.cli.folders import present_folder
 from agent_tui.cli.output import write_text
+from agent_tui.cli.plugins import plugins_in_shell
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
+from agent_tui.commands.core.plugin_kinds import PROVIDERS
+from agent_tui.commands.core.plugins import Plugins
 from agent_tui.config import Settings
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef, model_name
@@ -78,7 +81,11 @@ def run_command(argv: Sequence[str]) -> int:
         payload = {"messages": list[JsonValue](openai_messages(summary, messages, model=model))}
     counter = TokenCounter()
     tokens = counter.count_messages(messages) + counter.count_text(summary)
-    window = cast("int | None", arguments.window) or _window_of(model, settings)
+    window = cast("int | None", arguments.window)
+    if window is None:
+        plugins = plugins_in_shell(PROVIDERS)
+        warnings = (*warnings, *plugins.problems)
+        window = _window_of(model, settings, plugins)
     if arguments.is_json:
         write_text(json.dumps({**payload, "tokens": tokens, "window": window}) + "\n")
         return 0
@@ -95,10 +102,12 @@ def _model_of(log: SessionLog, context: Context) -> str:
     return model_name(log.header.provider, log.header.model_id)
 
 
-def _window_of(model: str, settings: Settings) -> int:
+def _window_of(model: str, settings: Settings, plugins: Plugins) -> int:
     from agent_tui.providers.catalog import ModelCatalog
+    from agent_tui.providers.registry import providers_with
 
-    return ModelCatalog(settings, os.environ).info(ModelRef(model)).window
+    own = providers_with(plugins.of(PROVIDERS))
+    return ModelCatalog(settings, os.environ, own=own).info(ModelRef(model)).window
 
 
 def _readable(payload: JsonObject) -> str:

@@ -5,7 +5,7 @@ They are read without the checks of `load_settings`, which follow a moment later
 
 import contextlib
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
@@ -14,8 +14,7 @@ from agent_tui.regular_files import read_regular_file
 _YES = ("1", "true", "yes", "on", "t", "y")
 
 
-@dataclass(frozen=True, slots=True)
-class FirstPaint:
+class FirstPaint(NamedTuple):
     """What the first paint of the screen depends on. `theme` is empty for the default one."""
 
     theme: str

@@ -1,6 +1,7 @@
 """Dispatches to a subcommand, one printed turn, or the screen."""
 
 import contextlib
+import gc
 import io
 import os
 import signal
@@ -53,10 +54,21 @@ def _complain(error: AgentTuiError) -> None:
 
 
 def _run_agent(argv: Sequence[str]) -> int:
+    # What imports make stays to the end, and scanning it for cycles is a part of the time to the
+    # first paint. The screen goes without the collector until all is loaded.
+    gc.disable()
+    try:
+        return _run_front(argv)
+    finally:
+        gc.enable()
+
+
+def _run_front(argv: Sequence[str]) -> int:
     from agent_tui.cli.arguments import parse_arguments
 
     arguments = parse_arguments(argv)
     if arguments.is_headless:
+        gc.enable()
         from agent_tui.cli.print_command import run_print
 
         return run_print(arguments)
@@ -66,6 +78,7 @@ def _run_agent(argv: Sequence[str]) -> int:
     from agent_tui.cli.early_settings import wants_plain
 
     if wants_plain(arguments):
+        gc.enable()
         from agent_tui.cli.plain_command import run_lines
 
         return run_lines(arguments)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, cast
 
 from agent_tui.cli.folders import present_folder_or_none
 from agent_tui.cli.settings import read_settings
-from agent_tui.commands.core.plugin_kinds import KINDS
+from agent_tui.commands.core.plugin_kinds import KINDS, kinds_named_by, spec_with_plugins
 from agent_tui.commands.core.plugins import AnyKind, Named, Plugins
 from agent_tui.config import PLUGIN_NAME
+from agent_tui.config.specs import SettingSpec
 from agent_tui.safe_text import printable_line
 
 if TYPE_CHECKING:
@@ -23,6 +24,13 @@ def plugins_in_shell(*kinds: AnyKind) -> Plugins:
     """What the packages in the user's settings bring of `kinds`, for a subcommand."""
     here = present_folder_or_none()
     return load_plugins(read_settings(None).plugins, (here,) if here else (), kinds)
+
+
+def specs_in_shell(specs: Sequence[SettingSpec]) -> tuple[SettingSpec, ...]:
+    """`specs` with the names that plugins bring among their choices, for a subcommand."""
+    kinds = dict.fromkeys(kind for spec in specs for kind in kinds_named_by(spec))
+    plugins = plugins_in_shell(*kinds) if kinds else Plugins()
+    return tuple(spec_with_plugins(spec, plugins) for spec in specs)
 
 
 def load_plugins(

@@ -1,7 +1,6 @@
 """``agent-tui``: shows the screen before the program behind it is loaded."""
 
 import asyncio
-import dataclasses
 import os
 import sys
 from pathlib import Path
@@ -44,9 +43,7 @@ def run_screen(arguments: Arguments) -> int:
 
 def _for_tour(arguments: Arguments) -> Arguments:
     """`arguments` for the tour, without the options about the conversation that was left."""
-    return dataclasses.replace(
-        arguments, is_demo=True, is_local=False, prompt="", continues=False, resume=None
-    )
+    return arguments._replace(is_demo=True, is_local=False, prompt="", continues=False, resume=None)
 
 
 def _show(arguments: Arguments) -> UiOutcome:

@@ -2,10 +2,9 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from types import MappingProxyType
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 _NAME_COLUMNS = 12
 
@@ -22,8 +21,7 @@ class SubcommandModule(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Subcommand:
+class Subcommand(NamedTuple):
     """A row of the table.
 
     Attributes:

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from agent_tui.tools.files.images import ImageFile
+if TYPE_CHECKING:  # a draft is part of the first paint, reading images is not
+    from agent_tui.tools.files.images import ImageFile
 
 _PASTE_LINES = 10
 _PASTE_CHARS = 1_000
@@ -22,7 +23,7 @@ class DraftImage:
     """An image and its path, as given."""
 
     path: str
-    image: ImageFile
+    image: "ImageFile"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Draft:
         return _replace_marks(self.text, lambda kind, number: self._words_of(kind, number, "{}"))
 
     @property
-    def sent_images(self) -> tuple[ImageFile, ...]:
+    def sent_images(self) -> "tuple[ImageFile, ...]":
         """The images, in the order of their marks."""
         numbers = dict.fromkeys(m.number for m in marks_in(self.text) if m.kind == "image")
         return tuple(self.images[number].image for number in numbers if number in self.images)
@@ -146,7 +147,7 @@ def paste_mark(number: int, text: str) -> str:
     return f"[paste #{number} {size}]"
 
 
-def image_mark(number: int, image: ImageFile) -> str:
+def image_mark(number: int, image: "ImageFile") -> str:
     """The mark for image `number`: ``[image #1 shot.png 800x600]``."""
     name = "".join(c if c.isprintable() and c not in "[]" else "_" for c in image.name)
     if len(name) > _NAME_CHARS:

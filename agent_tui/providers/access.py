@@ -280,17 +280,18 @@ def open_models(
     """
     library = ModelLibrary(paths.models_dir())
     local_key = secrets.token_urlsafe(24)
+    silence = SilenceLimits.without_bytes(
+        settings.request_idle_timeout_s, settings.loopback_idle_timeout_s
+    )
     host = ProviderHost(
         log_path=paths.log_file(),
-        silence=SilenceLimits.without_bytes(
-            settings.request_idle_timeout_s, settings.loopback_idle_timeout_s
-        ),
+        silence=silence,
         environ=ChainMap({KEY_VARIABLE: local_key}, environ),
         known=lambda name: catalog.entry(name),
     )
     servers = LocalServers(library, settings.local, paths.log_file(), local_key, environ=environ)
     local = LocalProvider(host, servers)
-    own = providers_with(brought)
+    own = providers_with(brought, silence)
     catalog = ModelCatalog(settings, environ, library=library, served=local.start_server, own=own)
     built = {name: provider.build(environ) for name, provider in own.items()}
     provider = AdaptingProvider(RoutedProvider(host, local, built), catalog.info, budget, ways)

@@ -15,8 +15,13 @@ from agent_tui.providers.base import (
     Provider,
     ProviderError,
 )
+from agent_tui.providers.faults.classify import provider_error
+from agent_tui.providers.faults.fault import Fault
 from agent_tui.providers.scripted.demo import DEMO_MODEL, DEMO_WINDOW, demo_reply
 from agent_tui.providers.scripted.provider import ScriptedProvider
+from agent_tui.providers.silence import SilenceLimits
+from agent_tui.providers.transport.serving import Listener, WaitSigns, is_part_of_reply
+from agent_tui.providers.wires.base import IdleTimeoutError
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +83,20 @@ class ModelProvider:
                 raise ValueError(f"the model {model.name!r} needs a window and a max_output")
 
 
-def providers_with(brought: Sequence[ModelProvider]) -> Mapping[str, OwnProvider]:
-    """The program's own providers and those of plugins, by name."""
+def providers_with(
+    brought: Sequence[ModelProvider], silence: SilenceLimits | None = None
+) -> Mapping[str, OwnProvider]:
+    """The program's own providers and those of plugins, by name.
+
+    Args:
+        brought: Those of plugins.
+        silence: How long one of them may send nothing, unless the request sets it.
+    """
+    limits = silence or SilenceLimits.without_bytes()
     made = {
-        one.name: OwnProvider(lambda _environ, known=one: _Guarded(known), one.models, one.via)
+        one.name: OwnProvider(
+            lambda _environ, known=one: _Guarded(known, limits), one.models, one.via
+        )
         for one in brought
     }
     return {**OWN_PROVIDERS, **made}
@@ -92,25 +107,34 @@ class _Guarded:
     """A plugin's provider: whatever it does wrong is a `ProviderError`."""
 
     known: ModelProvider
+    silence: SilenceLimits
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         """See `Provider.stream`.
 
         Raises:
-            ProviderError: It failed, or ended without a `FinishChunk`.
+            ProviderError: It failed, was silent for too long, or ended without a `FinishChunk`.
         """
         has_finished = False
+        listener = Listener(request.silence or self.silence)
+        signs = WaitSigns(listener, request.on_wait)
         try:
             async with aclosing(self.known.stream(request)) as chunks:
-                async for chunk in chunks:
+                while (chunk := await listener.in_time(anext(chunks, None))) is not None:
                     if not isinstance(cast(object, chunk), get_args(Chunk)):
                         raise TypeError(f"{chunk!r} is no chunk")
+                    if is_part_of_reply(chunk):
+                        listener.understand()
                     has_finished |= isinstance(chunk, FinishChunk)
                     yield chunk
         except ProviderError:
             raise
+        except IdleTimeoutError as error:
+            raise provider_error(Fault("IdleTimeout", str(error)), request.model) from error
         except (Exception, SystemExit) as error:
             raise self._fault(f"{type(error).__name__}: {error}") from error
+        finally:
+            signs.stop()
         if not has_finished:
             raise self._fault("its reply has no FinishChunk")
 

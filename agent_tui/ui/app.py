@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events as textual_events
@@ -59,6 +60,7 @@ _NO_IMAGE = (
     "To paste text, use ctrl+shift+v. To attach a file, drop it on the window."
 )
 _WITHOUT_COLOURS = WithoutColours()
+_CHAT_CSS = Path(__file__).with_name("chat.tcss")
 _LEAVE_WITHIN_S = 1.5
 """A second Ctrl+C within this time leaves."""
 
@@ -92,12 +94,13 @@ class AgentApp(App[UiOutcome]):
         has_mouse: bool = True,
         asks_background: bool = False,
     ) -> None:
+        self._knows_theme = False
         super().__init__()
         self.HORIZONTAL_BREAKPOINTS = list(WIDTH_CLASSES)
         self.VERTICAL_BREAKPOINTS = list(HEIGHT_CLASSES)
         for own_theme in own_themes():
             self.register_theme(own_theme)
-        self.theme = theme_or_default(theme, frozenset(self.available_themes))
+        self._begin_with(theme_or_default(theme, frozenset(self.available_themes)))
         self.prompt = Prompt()
         self.status = StatusBar(folder)
         self.window = Window(
@@ -113,6 +116,16 @@ class AgentApp(App[UiOutcome]):
         self._leaves_until = float("-inf")
         self._theme_to_mend = self.theme if asks_background else ""
         self.use_keys(KeyMap())
+
+    def _begin_with(self, theme: str) -> None:
+        """Choose a theme before the CSS is read; Textual's watcher would have it read twice."""
+        self._knows_theme = True
+        self.set_reactive(App.theme, theme)
+        is_dark = self.current_theme.dark
+        classes = {f"-theme-{theme}": True, "-dark-mode": is_dark, "-light-mode": not is_dark}
+        self.update_classes(classes, update=False)
+        self._refresh_truecolor_filter(self.ansi_theme)
+        self.stylesheet.set_variables(self.get_css_variables())
 
     @property
     def controller(self) -> "Controller":
@@ -150,6 +163,7 @@ class AgentApp(App[UiOutcome]):
 
     async def _bring_up(self) -> None:
         """Load the conversation in a thread, put the chat on the screen and begin."""
+        self.stylesheet.read(_CHAT_CSS)
         try:
             if self._before_loading is not None:
                 await self._before_loading(self.window)
@@ -169,6 +183,7 @@ class AgentApp(App[UiOutcome]):
             # Everything here stays to the end. Scanning it for cycles again and again would stop
             # the program for 0.2 s each time, with a long session on the screen.
             gc.freeze()
+            gc.enable()  # `cli.main` disabled it
         self._submit_early(loaded.controller)
 
     def _use_loaded_settings(self, options: "UiOptions") -> tuple[str, ...]:
@@ -207,7 +222,9 @@ class AgentApp(App[UiOutcome]):
         return TerminalDriver if usual is LinuxDriver else usual
 
     def get_css_variables(self) -> dict[str, str]:
-        """The theme's colours, with text that can be read."""
+        """The theme's colours, with text that can be read; none until the theme is known."""
+        if not self._knows_theme:
+            return {}
         self.theme_variables = legible_variables(super().get_css_variables())
         return self.theme_variables
 

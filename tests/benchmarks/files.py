@@ -18,8 +18,10 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from textual.app import App, ComposeResult
+from textual.types import CSSPathType
 
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.drafts.history import PromptHistory
@@ -48,6 +50,9 @@ TYPED = (
 FILES_A_FOLDER = 50
 
 
+_UI = Path(__file__).parents[2] / "agent_tui" / "ui"
+
+
 @dataclass(frozen=True)
 class Row:
     """One line of the table, in milliseconds."""
@@ -64,14 +69,14 @@ class Row:
 class PromptApp(App[None]):
     """The prompt by itself."""
 
-    CSS_PATH = str(Path(__file__).parents[2] / "agent_tui" / "ui" / "app.tcss")
+    CSS_PATH: ClassVar[CSSPathType | None] = [_UI / "app.tcss", _UI / "chat.tcss"]
 
     def __init__(self, root: Path) -> None:
         super().__init__()
         self.files = FileIndex(lambda: root, relative_files, time.monotonic)
         registry = CommandRegistry(())
-        sources = PromptSources(registry, lambda _name: (), self.files, PromptHistory(None))
-        self.prompt = Prompt(sources)
+        self.sources = PromptSources(registry, lambda _name: (), self.files, PromptHistory(None))
+        self.prompt = Prompt()
 
     def compose(self) -> ComposeResult:
         """Only the prompt."""
@@ -79,6 +84,7 @@ class PromptApp(App[None]):
 
     def on_mount(self) -> None:
         """Type at once."""
+        self.prompt.attach(self.sources)
         self.prompt.focus()
 
 

@@ -1,5 +1,6 @@
 """Model providers of other packages: loaded, refused, asked in a conversation, and their faults."""
 
+import asyncio
 import json
 import os
 from collections.abc import AsyncGenerator
@@ -25,6 +26,10 @@ from agent_tui.providers.base import (
     ToolCallChunk,
 )
 from agent_tui.providers.registry import ModelProvider
+from agent_tui.providers.silence import OnWait, Wait, ignore_wait
+from agent_tui.providers.transport import serving
+from agent_tui.sessions.entries import Header, MessageEntry
+from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.processes.environment import model_environ
 from tests.support.packages import documented_plugin, make_package, run_with_packages
 
@@ -93,6 +98,10 @@ def test_a_script_asks_it_and_the_lists_know_it(site: Path, tmp_path: Path) -> N
     assert "echo/once" in run("models", "echo").stdout
     assert run("config", "set", "model", "echo/once").returncode == 0
     assert "No model named" not in run("doctor", settings='model = "echo/once"\n').stdout
+    line = "agent-tui -m ech"
+    tab = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line))}
+    completed = run_with_packages(site, tmp_path, plugins='["echo-plugin"]', environ=tab)
+    assert completed.stdout.strip() == "echo/once"
     failed = run("-m", "failing/one", "-p", "hello")
     assert failed.returncode == 1
     assert "The provider failing failed: KeyError: 'reply'" in failed.stderr
@@ -102,14 +111,28 @@ def test_a_script_asks_it_and_the_lists_know_it(site: Path, tmp_path: Path) -> N
     assert "echo/once" in near.stderr
 
 
-async def reply_of(stream, settings: Settings | None = None) -> list[Chunk]:
+def test_the_context_of_a_session_knows_its_window(site: Path, tmp_path: Path) -> None:
+    header = Header(id="1111", cwd=str(tmp_path), provider="echo", model_id="once")
+    with SessionStore(tmp_path / "sessions", "none").create(header) as log:
+        log.append(MessageEntry(message=UserMessage(content="hi")))
+        argv = ("context", str(log.path))
+    known = run_with_packages(site, tmp_path, *argv, "--json", plugins='["echo-plugin"]')
+    assert json.loads(known.stdout)["window"] == 32_000
+    gone = run_with_packages(site, tmp_path, *argv, plugins='["gone-plugin"]')
+    assert " of 32,000 tokens" not in gone.stdout
+    assert "warning: No plugin gone-plugin is installed" in gone.stderr
+
+
+async def reply_of(
+    stream, settings: Settings | None = None, on_wait: OnWait = ignore_wait
+) -> list[Chunk]:
     """What a model ``odd/one`` of a provider that answers by `stream` says."""
     info = ModelInfo("odd/one", 32_000, 4_000)
     brought = (ModelProvider("odd", (info,), stream, "here"),)
     models = open_models(settings or Settings(), dict(os.environ), brought=brought)
     ref = models.catalog.resolve("odd/one")
     assert models.catalog.info(ref) == info
-    request = ModelRequest(ref, "", (UserMessage(content="hi"),))
+    request = ModelRequest(ref, "", (UserMessage(content="hi"),), on_wait=on_wait)
     try:
         async with aclosing(models.provider.stream(request)) as chunks:
             return [chunk async for chunk in chunks]
@@ -177,6 +200,29 @@ async def test_calls_come_through_and_a_stop_closes_it() -> None:
         FinishChunk("toolUse"),
     ]
     assert closed == [True]
+
+
+async def test_one_that_hangs_is_closed_at_the_limit_and_its_waits_are_told(monkeypatch) -> None:
+    monkeypatch.setattr(serving, "_SIGN_INTERVAL_S", 0.001)
+    closed: list[bool] = []
+    waits: list[Wait] = []
+
+    async def hangs(request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        try:
+            yield TextChunk("Half")
+            await asyncio.Event().wait()
+        finally:
+            closed.append(True)
+
+    with pytest.raises(ProviderError, match="odd/one stopped responding") as raised:
+        await reply_of(hangs, Settings(request_idle_timeout_s=0.1), waits.append)
+    assert raised.value.kind == "timeout"
+    assert "request_idle_timeout_s" in raised.value.hint
+    assert closed == [True]
+    assert waits
+    count = len(waits)
+    await asyncio.sleep(0.01)
+    assert len(waits) == count, "no more after its end"
 
 
 def test_a_model_needs_the_name_of_its_provider_and_a_window() -> None:

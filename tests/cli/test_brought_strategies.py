@@ -209,6 +209,10 @@ def test_the_shell_and_a_conversation_compact_by_its_name(site: Path, tmp_path: 
     for done in (named, chosen):
         assert json.loads(done.stdout)["strategy"] == "abridge", done.stderr
     assert "abridge" in run("compact", "--help").stdout
+    assert "abridge" in run("config", "show", "compaction.strategy").stdout
+    assert "No plugin" not in run("config", "set", "compaction.strategy", "abridge").stderr
+    unknown = run("config", "set", "compaction.strategy", "abrigde").stderr
+    assert "No plugin brings abrigde. Available: tiered, hybrid, agent, abridge." in unknown
     without = run(*argv, plugins="[]", settings='[compaction]\nstrategy = "abridge"\n')
     assert json.loads(without.stdout)["strategy"] == "tiered"
     assert "no compaction strategy 'abridge'" in without.stderr

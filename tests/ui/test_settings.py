@@ -3,6 +3,9 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, Static
 
+from agent_tui.commands.core.plugin_kinds import STRATEGIES
+from agent_tui.commands.core.plugins import Plugins
+from agent_tui.compaction.strategies.registry import CompactionStrategy
 from agent_tui.config import LoadedSettings, load_settings
 from agent_tui.config.specs import SettingSpec, setting_specs
 from agent_tui.config.user_file import SettingsEditor, UserConfigFile, setting_named
@@ -43,6 +46,15 @@ async def search(ui: Ui, text: str) -> None:
     await ui.settle()
 
 
+async def choose(ui: Ui, setting: str, value: str) -> None:
+    await search(ui, setting)
+    await ui.pilot.press("enter")
+    await ui.until(lambda: not isinstance(ui.app.screen, SettingsScreen))
+    await search(ui, value)
+    await ui.pilot.press("enter")
+    await ui.until(lambda: f"Saved: {setting}" in said(ui))
+
+
 async def test_every_setting_is_listed_by_section_with_its_value_and_origin(tmp_path, file):
     file.write_text('theme = "nord"\n[compaction]\nauto = false\n')
     async with running_app(
@@ -67,7 +79,9 @@ async def test_every_setting_is_listed_by_section_with_its_value_and_origin(tmp_
 
 
 async def test_a_switch_a_choice_and_a_number_are_changed_and_kept(tmp_path, file):
-    async with running_app(tmp_path, settings_editor=editor_of(file)) as ui:
+    brought = CompactionStrategy("abridge", "the first words", lambda _request: ())
+    plugins = Plugins({STRATEGIES.group: [brought]})
+    async with running_app(tmp_path, settings_editor=editor_of(file), plugins=plugins) as ui:
         await ui.send("/settings compaction.auto")
         await ui.until(lambda: lines(ui) == ["compaction.auto default true"])
         await ui.pilot.press("enter")
@@ -75,14 +89,14 @@ async def test_a_switch_a_choice_and_a_number_are_changed_and_kept(tmp_path, fil
         assert file.read_text() == "[compaction]\nauto = false\n"
         assert lines(ui) == ["compaction.auto config.toml:2 false"]
 
-        await search(ui, "permission_mode")
-        await ui.pilot.press("enter")
-        await ui.until(lambda: not isinstance(ui.app.screen, SettingsScreen))
-        await search(ui, "plan")
-        await ui.pilot.press("enter")
-        await ui.until(lambda: "Saved: permission_mode" in said(ui))
+        await choose(ui, "permission_mode", "plan")
         assert ui.runtime.conversation.permissions.mode == "plan"
         assert ui.status.mode == "plan"
+
+        await search(ui, "compaction.strategy")
+        assert "Allowed: tiered, hybrid, agent, abridge." in said(ui)
+        await choose(ui, "compaction.strategy", "abridge")
+        assert 'strategy = "abridge"' in file.read_text()
 
         await search(ui, "trigger_at")
         await ui.pilot.press("enter")

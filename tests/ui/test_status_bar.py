@@ -5,12 +5,8 @@ import pytest
 
 from agent_tui.commands.core.short_words import short_count, short_path
 from agent_tui.tokens import ContextUsage
-from agent_tui.ui.status.status_bar import (
-    StatusFields,
-    git_branch,
-    starting_line,
-    status_line,
-)
+from agent_tui.ui.status.status_bar import starting_line
+from agent_tui.ui.status.status_line import StatusFields, git_branch, status_line
 
 FIELDS = StatusFields(
     folder="~/proj",

@@ -10,7 +10,7 @@ from agent_tui.config import STATUS_FIELDS, Settings
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.ui.status.status_bar import USUAL_ORDER
+from agent_tui.ui.status.status_line import USUAL_ORDER
 from agent_tui.ui.status.status_script import StatusScript
 from tests.ui.app_support import running_app
 

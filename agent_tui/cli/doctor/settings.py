@@ -9,6 +9,7 @@ from agent_tui.cli.doctor.check import Check, Environment, ask_program, path_tex
 from agent_tui.cli.folders import load_trust
 from agent_tui.cli.settings import is_unusable_address, user_config_path
 from agent_tui.cli.tool_services import hook_sources
+from agent_tui.commands.core.plugin_kinds import HOOKS
 from agent_tui.commands.core.short_words import count_text
 from agent_tui.config import SettingProblem, setting_variables
 from agent_tui.local_models.addresses import is_loopback
@@ -145,10 +146,11 @@ def _variable_check(env: Environment, setting: str, variable: str, base_url: str
 
 
 def check_hooks(env: Environment) -> Iterator[Check]:
-    """Check that each hook can run: the user's own, and those of a trusted project."""
+    """Check that each hook can run: the user's own, plugins', and those of a trusted project."""
     if env.cwd is None:
         return
-    found = hook_sources(env.loaded.settings, load_trust()).find(env.cwd)
+    brought = [one.spec for one in env.plugins.of(HOOKS)]
+    found = hook_sources(env.loaded.settings, load_trust(), brought).find(env.cwd)
     for problem in found.problems:
         yield Check("ignored", "warning", problem, _FIX)
     for one in found.hooks:
@@ -158,6 +160,8 @@ def check_hooks(env: Environment) -> Iterator[Check]:
         if not one.is_allowed:
             why = "not approved yet" if one.is_allowed is None else "refused"
             yield Check(spec.event, "info", f"{why}, not run: {shown}")
+        elif spec.function is not None:
+            yield Check(spec.event, "ok", f"function {shown}")
         elif _WORD.fullmatch(first) and _is_missing(env, first):
             advice = f"Fix the command in {spec.source}."
             yield Check(spec.event, "warning", f"{first} not found: {shown}", advice)

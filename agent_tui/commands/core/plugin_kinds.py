@@ -1,11 +1,13 @@
 """The table of what other packages can bring; a new kind is one row."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from agent_tui.commands.core.command import Command
-from agent_tui.commands.core.plugins import AnyKind, Kind
+from agent_tui.commands.core.plugins import AnyKind, Kind, Plugins
 from agent_tui.config import STRATEGY_NAMES
+from agent_tui.config.specs import SettingSpec
 from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.formats import FORMATS
 from agent_tui.sessions.importers.guard import guarded_import
@@ -104,7 +106,11 @@ EXPORTS: Final = Kind(
 )
 
 STRATEGIES: Final = Kind(
-    "agent_tui.strategies", "CompactionStrategy", _strategy_type, reserved=lambda: STRATEGY_NAMES
+    "agent_tui.strategies",
+    "CompactionStrategy",
+    _strategy_type,
+    reserved=lambda: STRATEGY_NAMES,
+    setting=("compaction", "strategy"),
 )
 
 HOOKS: Final = Kind("agent_tui.hooks", "hook", _hook_type)
@@ -122,3 +128,14 @@ KINDS: Final[tuple[AnyKind, ...]] = (
     HOOKS,
     PROVIDERS,
 )
+
+
+def spec_with_plugins(spec: SettingSpec, plugins: Plugins) -> SettingSpec:
+    """`spec` with the names that `plugins` bring among its choices."""
+    brought = (one.name for kind in kinds_named_by(spec) for one in plugins.of(kind))
+    return replace(spec, choices=tuple(dict.fromkeys((*spec.choices, *brought))))
+
+
+def kinds_named_by(spec: SettingSpec) -> tuple[AnyKind, ...]:
+    """The kinds whose names the setting `spec` takes."""
+    return tuple(kind for kind in KINDS if kind.setting == spec.key)

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
+from agent_tui.config.keys import SettingKey
+
 
 class Named(Protocol):
     """What can be brought: it has a name that is unique within its kind."""
@@ -41,6 +43,7 @@ class Kind(Generic[ValueT]):
         reserved: Further names that a value must not have.
         names: All names of a value; none of them may be taken.
         guarded: The value as the program uses it: what its code does wrong breaks nothing else.
+        setting: The setting that takes the name of one; empty if there is none.
     """
 
     group: str
@@ -50,6 +53,7 @@ class Kind(Generic[ValueT]):
     reserved: Callable[[], Iterable[str]] = _none
     names: Callable[[ValueT], Iterable[str]] = _its_name
     guarded: Callable[[ValueT], ValueT] = _as_it_is
+    setting: SettingKey = ()
 
 
 AnyKind: TypeAlias = Kind[Any]

@@ -4,14 +4,14 @@ import re
 from pathlib import Path
 
 _MAX_TITLE_CHARS = 72
-_COURTESIES = re.compile(
-    r"(?:(?:hi|hello|hey|ok|okay|please|now|so|and|then)\b[\s,!.]*"
+# Patterns that `re` compiles and keeps at their first use: the first paint imports this module.
+_COURTESIES = (
+    r"(?i:(?:hi|hello|hey|ok|okay|please|now|so|and|then)\b[\s,!.]*"
     r"|(?:can|could|would|will) you (?:please )?"
     r"|i(?: want| need|'d like| would like) you to (?:please )?"
-    r"|(?:let's|lets|let us) )+",
-    re.IGNORECASE,
+    r"|(?:let's|lets|let us) )+"
 )
-_SENTENCE_END = re.compile(r"(?<=[\w)`'\"][.!?:])\s")
+_SENTENCE_END = r"(?<=[\w)`'\"][.!?:])\s"
 
 
 def task_title(request: str) -> str:
@@ -20,9 +20,9 @@ def task_title(request: str) -> str:
     Longer ones end at a word with ``…``; empty if there are no words.
     """
     text = " ".join(request.split()).lstrip("#*>- ")
-    if courtesy := _COURTESIES.match(text):
+    if courtesy := re.match(_COURTESIES, text):
         text = text[courtesy.end() :] or text
-    text = _SENTENCE_END.split(text, maxsplit=1)[0].rstrip(":").removesuffix(".")
+    text = re.split(_SENTENCE_END, text, maxsplit=1)[0].rstrip(":").removesuffix(".")
     if len(text) > _MAX_TITLE_CHARS:
         text = text[: _MAX_TITLE_CHARS - 1].rpartition(" ")[0] or text[: _MAX_TITLE_CHARS - 1]
         text = text.rstrip(" ,;:") + "…"

@@ -269,7 +269,7 @@ async def serve(
         secrets: Masked in the texts of a fault.
     """
     outbox = _Outbox(send)
-    signs = _Signs(listener, send)
+    signs = WaitSigns(listener, send)
     try:
         async with aclosing(chunks):
             await _pass_on(chunks, listener, outbox)
@@ -321,7 +321,7 @@ class _Pace:
         self._turn = None
 
 
-class _Signs:
+class WaitSigns:
     """Sends how long the request has waited, every two seconds.
 
     A late call means that the whole program was stopped (Ctrl+Z) or delayed: the lost time does not

@@ -10,7 +10,6 @@ from urllib.parse import unquote, urlsplit
 
 from agent_tui.drafts.draft import Draft, DraftImage, image_mark, is_large, paste_mark
 from agent_tui.errors import AgentTuiError
-from agent_tui.tools.files.images import IMAGE_SUFFIXES, read_image
 
 if TYPE_CHECKING:
     from agent_tui.ui.prompt.completer import PromptSources
@@ -21,31 +20,37 @@ _MOST_CHARS = 8_000
 _MOST_IMAGES = 20
 # An SGR mouse report whose leading ESC was read as a key of its own (xterm, "Extended
 # coordinates"): the rest arrives as if it had been typed.
+_REPORT_ENDS = ("M", "m")
 _MOUSE_REPORT = r"\x1b?\[<\d{1,3};\d{1,5};\d{1,5}[Mm]"
-_TYPED_REPORT = re.compile(_MOUSE_REPORT + r"$")
-_SEQUENCES = re.compile(
+# `re` compiles these at their first use, which the first paint does not wait for.
+_TYPED_REPORT = _MOUSE_REPORT + r"$"
+_SEQUENCES = (
     _MOUSE_REPORT
     + r"|\x1b\[[0-?]*[ -/]*[@-~]"  # CSI
     + r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC, DCS, SOS, PM, APC
     + r"|\x1b[@-Z\\-_]?"
 )
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_CONTROLS = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 
 
 def report_length(text_before_cursor: str) -> int:
     """Length of the mouse report that was just completed at the cursor, 0 if none was."""
-    found = _TYPED_REPORT.search(text_before_cursor[-24:])
+    if not text_before_cursor.endswith(_REPORT_ENDS):
+        return 0
+    found = re.search(_TYPED_REPORT, text_before_cursor[-24:])
     return len(found[0]) if found else 0
 
 
 def clean_paste(text: str) -> str:
     """`text` with line ends as ``\\n`` and without escape sequences and control characters."""
     unix = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _CONTROLS.sub("", _SEQUENCES.sub("", unix))
+    return re.sub(_CONTROLS, "", re.sub(_SEQUENCES, "", unix))
 
 
 def may_be_images(pasted: str) -> bool:
     """Whether it is worth looking at `pasted` closer: it is short and ends like an image."""
+    from agent_tui.tools.files.images import IMAGE_SUFFIXES
+
     end = pasted.strip().rstrip("'\"").lower()
     return len(pasted) <= _MOST_CHARS and "/" in pasted and end.endswith(tuple(IMAGE_SUFFIXES))
 
@@ -84,6 +89,8 @@ def read_draft_image(path: str, cwd: Path) -> DraftImage | None:
     Raises:
         UsageError: It is larger than can be sent.
     """
+    from agent_tui.tools.files.images import read_image
+
     try:
         image = read_image(cwd / Path(path).expanduser())
     except RuntimeError:  # ~ of nobody known
@@ -93,6 +100,8 @@ def read_draft_image(path: str, cwd: Path) -> DraftImage | None:
 
 def is_image_name(path: str) -> bool:
     """Whether `path` ends like an image."""
+    from agent_tui.tools.files.images import IMAGE_SUFFIXES
+
     return Path(path).suffix.lower() in IMAGE_SUFFIXES
 
 

@@ -70,7 +70,7 @@ class Prompt(Vertical):
     class Typed(Message):
         """The text in the prompt changed."""
 
-    def __init__(self, sources: "PromptSources | None" = None) -> None:
+    def __init__(self) -> None:
         super().__init__(id="prompt")
         self._sources: PromptSources | None = None
         self._completer: Completer | None = None
@@ -87,12 +87,9 @@ class Prompt(Vertical):
         self.changed_at = float("-inf")
         self.menu = CompletionMenu()
         self.area = PromptArea(self._take_key, self._take_paste, _PLACEHOLDER)
-        if sources is not None:
-            self.attach(sources)
 
     def compose(self) -> ComposeResult:
-        """A sign and the text field in a frame, the menu over it."""
-        yield self.menu
+        """A sign and the text field in a frame; the menu comes over it, see `attach`."""
         with Horizontal(id="prompt-frame"):
             yield Static("›", id="prompt-sign", markup=False)
             yield self.area
@@ -103,6 +100,7 @@ class Prompt(Vertical):
 
         self._sources = sources
         self._completer = Completer(sources)
+        self.mount(self.menu, before=0)
         self._update_menu()
 
     @property

@@ -1,7 +1,7 @@
 """The screen of settings: what is in force, who says so, and changing one's own file."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, ClassVar
@@ -12,6 +12,8 @@ from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
 from agent_tui.commands.core.front import Choice, Listing
+from agent_tui.commands.core.plugin_kinds import spec_with_plugins
+from agent_tui.commands.core.plugins import Plugins
 from agent_tui.commands.settings import short_origin, value_text
 from agent_tui.config import LoadedSettings
 from agent_tui.config.json_schema import commented_settings, toml_text
@@ -30,14 +32,17 @@ if TYPE_CHECKING:
     from agent_tui.ui.front import ScreenFront
 
 
+_NO_PLUGINS = Plugins()
 _VALUE_CHARS = 24
 _GENERAL = "general"
 
 
-def rows_by_section(loaded: LoadedSettings) -> list[PickerRow[SettingSpec]]:
-    """All settings below the names of their sections."""
+def rows_by_section(
+    loaded: LoadedSettings, plugins: Plugins = _NO_PLUGINS
+) -> list[PickerRow[SettingSpec]]:
+    """All settings below the names of their sections; `plugins` bring further choices."""
     rows: list[PickerRow[SettingSpec]] = []
-    for section, group in groupby(setting_specs(loaded.settings), key=lambda spec: spec.section):
+    for section, group in groupby(_specs(loaded, plugins), key=lambda spec: spec.section):
         specs = list(group)
         heading = dotted(section) if section else _GENERAL
         named = replace(specs[0], key=section)  # no setting has this key
@@ -46,9 +51,13 @@ def rows_by_section(loaded: LoadedSettings) -> list[PickerRow[SettingSpec]]:
     return rows
 
 
-def rows_by_name(loaded: LoadedSettings) -> list[PickerRow[SettingSpec]]:
-    """All settings by their whole names, to be searched."""
-    return [_row(loaded, spec, spec.name) for spec in setting_specs(loaded.settings)]
+def rows_by_name(loaded: LoadedSettings, plugins: Plugins) -> list[PickerRow[SettingSpec]]:
+    """All settings by their whole names, to be searched; `plugins` bring further choices."""
+    return [_row(loaded, spec, spec.name) for spec in _specs(loaded, plugins)]
+
+
+def _specs(loaded: LoadedSettings, plugins: Plugins) -> Iterator[SettingSpec]:
+    return (spec_with_plugins(spec, plugins) for spec in setting_specs(loaded.settings))
 
 
 def _row(loaded: LoadedSettings, spec: SettingSpec, title: str) -> PickerRow[SettingSpec]:
@@ -135,8 +144,8 @@ class SettingsScreen(PickerScreen[SettingSpec]):
     async def load_rows(self) -> Sequence[PickerRow[SettingSpec]]:
         """Every setting, by section."""
         self._loaded = loaded = await asyncio.to_thread(self._editor.load)
-        self._by_name = rows_by_name(loaded)
-        rows = rows_by_section(loaded)
+        self._by_name = rows_by_name(loaded, self._plugins)
+        rows = rows_by_section(loaded, self._plugins)
         if loaded.problems:
             first, *others = loaded.problems
             more = f" And {len(others)} more." if others else ""
@@ -220,7 +229,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         if not await self._front.edit_file(self._editor.file.path):
             return
         loaded = await asyncio.to_thread(self._editor.load)
-        specs = [row.value for row in rows_by_name(loaded)]
+        specs = _specs(loaded, self._plugins)
         changed = [s for s in specs if value_at(before, s.key) != value_at(loaded.settings, s.key)]
         wrong = "; ".join(str(problem) for problem in loaded.problems)
         await self._follow(f"Ignored: {wrong}" if wrong else "Settings reloaded.", changed)
@@ -286,8 +295,12 @@ class SettingsScreen(PickerScreen[SettingSpec]):
                 news = f"{news}, but not yet in effect. {error}"
         self._news = f"{news} (at the next start: {', '.join(later)})" if later else news
         self._news_of = self.present_row.value if self.present_row else None
-        self._by_name = rows_by_name(loaded)
-        self.show_rows(rows_by_section(loaded))
+        self._by_name = rows_by_name(loaded, self._plugins)
+        self.show_rows(rows_by_section(loaded, self._plugins))
+
+    @property
+    def _plugins(self) -> Plugins:
+        return self._front.services.plugins
 
     @property
     def _now(self) -> LoadedSettings:
@@ -299,7 +312,7 @@ def _values(spec: SettingSpec, present: str) -> ListingScreen[str]:
     """Lets the user pick one of the values a setting may have, a dot before the present one."""
     choices = tuple(
         Choice(value, f"{'●' if value == present else ' '} {value}")
-        for value in dict.fromkeys((*spec.choices, present))  # or what a plugin brings
+        for value in dict.fromkeys((*spec.choices, present))  # or what no plugin brings now
     )
     listing = Listing(spec.name, choices, "No such value.")
     return ListingScreen(listing, note=f"{spec.description}.", present=present)

@@ -18,7 +18,7 @@ from agent_tui.ui.chat.welcome import newest_sessions, renew_welcome
 from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.status.notifier import Notifier, notification_sequence
-from agent_tui.ui.status.status_bar import StatusFields, git_branch
+from agent_tui.ui.status.status_line import StatusFields, git_branch
 from agent_tui.ui.transcript.blocks import StartRow, WelcomeBlock
 from agent_tui.ui.window import Window
 

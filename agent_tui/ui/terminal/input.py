@@ -21,9 +21,11 @@ from textual.message import Message
 ASK_BACKGROUND = "\x1b]11;?\x07"
 """xterm's question for the colour of the background (OSC 11); terminals without it say nothing."""
 
-_BACKGROUND = re.compile(r"\x1b\]11;([^\x07\x1b]*)(?:\x07|\x1b\\)")
-_BACKGROUND_BEGUN = re.compile(r"\x1b\](?:1(?:1(?:;[^\x07\x1b]{0,64}\x1b?)?)?)?$")
-_COLOUR = re.compile(r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})")
+# `re` compiles these at their first use, which the first paint does not wait for.
+_BACKGROUND = r"\x1b\]11;([^\x07\x1b]*)(?:\x07|\x1b\\)"
+_BACKGROUND_BEGUN = r"\x1b\](?:1(?:1(?:;[^\x07\x1b]{0,64}\x1b?)?)?)?$"
+_COLOUR = r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})"
+_ANSWER_BEGINS = "\x1b]"
 _BEGIN, _END = "\x1b[200~", "\x1b[201~"
 _CHUNK_BYTES = 65_536
 _TICK_S = 0.1
@@ -41,7 +43,7 @@ class BackgroundTold(Message):
 
 def is_light(colour: str) -> bool | None:
     """Whether a colour as terminals tell it (``rgb:ffff/ffff/ffff``) is light; None: not known."""
-    if (found := _COLOUR.match(colour)) is None:
+    if (found := re.match(_COLOUR, colour)) is None:
         return None
     red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in found.groups())
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5  # relative luminance (ITU-R BT.709)
@@ -90,12 +92,13 @@ class PasteSafeParser(XTermParser):
     def _take(self, data: str) -> Iterator[Message]:
         if self._pasted is None:
             data, self._held = self._held + data, ""
-            for colour in _BACKGROUND.findall(data):
-                if (light := is_light(colour)) is not None:
-                    yield BackgroundTold(light)
-            data = _BACKGROUND.sub("", data)
-            if begun := _BACKGROUND_BEGUN.search(data):
-                data, self._held = data[: begun.start()], begun[0]
+            if _ANSWER_BEGINS in data:
+                for colour in re.findall(_BACKGROUND, data):
+                    if (light := is_light(colour)) is not None:
+                        yield BackgroundTold(light)
+                data = re.sub(_BACKGROUND, "", data)
+                if begun := re.search(_BACKGROUND_BEGUN, data):
+                    data, self._held = data[: begun.start()], begun[0]
             if data:
                 yield from super().feed(data)
         else:

@@ -2,6 +2,7 @@ import json
 
 from agent_tui.cli.doctor import settings
 from agent_tui.cli.folders import load_trust
+from tests.support.packages import documented_plugin, make_package
 
 
 def test_each_hook_is_looked_for_and_none_is_run(environment, find, config, programs, tmp_path):
@@ -38,6 +39,16 @@ def test_a_projects_hook_is_named_once_it_is_trusted(environment, find, home):
     (home / "work" / ".codex" / "hooks.json").write_text(json.dumps({"hooks": hooks}))
     check = find(settings.check_hooks(environment()))["Stop"]
     assert (check.state, check.found) == ("info", "not approved yet, not run: nowhere")
+
+
+def test_functions_of_plugins_are_listed(environment, find, config, tmp_path, monkeypatch):
+    code = documented_plugin("@hook(")
+    entries = {"agent_tui.hooks": {"no_pushes": "no_pushes"}}
+    module = make_package(tmp_path / "site", "push-plugin", code, entries)
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    config.write_text('plugins = ["push-plugin"]\n')
+    check = find(settings.check_hooks(environment()))["PreToolUse"]
+    assert (check.state, check.found) == ("ok", f"function {module}.no_pushes")
 
 
 def test_without_hooks_there_is_nothing_to_say(environment):

@@ -1,25 +1,29 @@
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
+from textual.types import CSSPathType
 from textual.widgets import Static
 
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.history import PromptHistory
+from agent_tui.ui.prompt import prompt
 from agent_tui.ui.prompt.completer import PromptSources
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.prompt import Prompt
 
+UI = Path(prompt.__file__).parents[1]
 FILES = ["README.md", "src/app.py", "src/main.py", "notes/a plan.md"]
 
 
 class PromptApp(App[None]):
     """A prompt below an empty chat; remembers what it said."""
 
-    CSS_PATH = str(Path(__file__).parents[3] / "agent_tui" / "ui" / "app.tcss")
+    CSS_PATH: ClassVar[CSSPathType | None] = [UI / "app.tcss", UI / "chat.tcss"]
 
     def __init__(self, history: PromptHistory, *, is_ready: bool = True) -> None:
         super().__init__()
@@ -30,7 +34,8 @@ class PromptApp(App[None]):
         self.sent: list[Draft] = []
         self.refused: list[str] = []
         self.history = history
-        sources = PromptSources(
+        self.is_ready = is_ready
+        self.sources = PromptSources(
             registry=load_commands(),
             completions=lambda name: ("off", "low", "high") if name == "thinking" else (),
             files=FileIndex(
@@ -40,7 +45,7 @@ class PromptApp(App[None]):
             image_refusal=lambda: self.image_refusal,
             resources=self._resources,
         )
-        self.prompt = Prompt(sources if is_ready else None)
+        self.prompt = Prompt()
 
     async def _resources(self, typed: str) -> Mapping[str, str]:
         servers = {"docs:": "resources of an MCP server"} if self.resources else {}
@@ -53,6 +58,8 @@ class PromptApp(App[None]):
         yield self.prompt
 
     def on_mount(self) -> None:
+        if self.is_ready:
+            self.prompt.attach(self.sources)
         self.prompt.focus()
 
     def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
