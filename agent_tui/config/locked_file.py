@@ -12,7 +12,7 @@ _LOCK_WITHIN_S = 10.0
 
 
 @contextmanager
-def locked_for_change(path: Path, hint: str) -> Generator[None]:
+def lock_for_change(path: Path, hint: str) -> Generator[None]:
     """Lock `path` against changes by other runs; creates its folder.
 
     Raises:

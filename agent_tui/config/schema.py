@@ -264,7 +264,7 @@ class CompactionSettings(SettingsSection):
         given = cast("dict[str, object]", values)
         return {**_HYBRID_THRESHOLDS, **given} if given.get("strategy") == "hybrid" else given
 
-    def used_window(self, window: int) -> int:
+    def effective_window(self, window: int) -> int:
         """The tokens of a `window` that the fractions are of."""
         most = round(self.trigger_tokens / self.trigger_at)
         return min(window, most or window)

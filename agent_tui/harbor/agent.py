@@ -14,7 +14,7 @@ from harbor.models.agent.context import AgentContext
 from harbor.models.trajectories import Trajectory
 from pydantic import Field
 
-from agent_tui.harbor.measured import Measured, Wheel, measured_in, source_of
+from agent_tui.harbor.measured import Measured, Wheel, measure_newest, source_of
 from agent_tui.installation import COMMAND
 from agent_tui.messages import ThinkingLevel
 from agent_tui.providers.keys import KEY_VARIABLES, secret_values
@@ -127,12 +127,12 @@ class AgentTui(BaseInstalledAgent):
 
     def convert_trajectory(self, logs_dir: Path) -> Trajectory | None:
         """The session below `logs_dir` as a trajectory; None where there is none yet."""
-        measured = self._measured(logs_dir)
+        measured = self._measure(logs_dir)
         return Trajectory.model_validate(measured.trajectory) if measured else None
 
     def populate_context_post_run(self, context: AgentContext) -> None:
         """Tell in `context` what the run took, and write ``trajectory.json`` into the logs."""
-        measured = self._measured(self.logs_dir)
+        measured = self._measure(self.logs_dir)
         if measured is None:
             return
         written = json.dumps(measured.trajectory, ensure_ascii=False, indent=2)
@@ -151,9 +151,9 @@ class AgentTui(BaseInstalledAgent):
     def _given(self) -> AgentTuiOptions:
         return cast("AgentTuiOptions", self.options)
 
-    def _measured(self, logs_dir: Path) -> Measured | None:
+    def _measure(self, logs_dir: Path) -> Measured | None:
         known = secret_values({**self._keys(), **self.extra_env})
-        return measured_in(logs_dir / _SESSIONS, known)
+        return measure_newest(logs_dir / _SESSIONS, known)
 
     def _keys(self) -> dict[str, str]:
         """The keys at hand of the providers whose models are asked."""

@@ -41,7 +41,7 @@ class Measured:
     compactions: int
 
 
-def measured_in(sessions: Path, secrets: Sequence[str] = ()) -> Measured | None:
+def measure_newest(sessions: Path, secrets: Sequence[str] = ()) -> Measured | None:
     """The newest session below the session folder `sessions`; None where there is none.
 
     Args:
@@ -103,7 +103,7 @@ def source_of(
         ValueError: The wheel is none, or what runs here cannot be installed elsewhere.
     """
     if wheel:
-        return _checked(Path(wheel).expanduser())
+        return _check_wheel(Path(wheel).expanduser())
     if version:
         return f"{DISTRIBUTION}=={version}"
     here = installation or this_installation()
@@ -112,11 +112,11 @@ def source_of(
     if not here.address:
         return f"{DISTRIBUTION}=={__version__}"
     if here.address.startswith("file:"):
-        return _checked(Path(unquote(urlsplit(here.address).path)))
+        return _check_wheel(Path(unquote(urlsplit(here.address).path)))
     return f"{DISTRIBUTION} @ {here.address}"
 
 
-def _checked(path: Path) -> Wheel:
+def _check_wheel(path: Path) -> Wheel:
     if path.suffix != ".whl" or not path.is_file():
         raise ValueError(f"{path} is not a wheel. {_BUILD}")
     return Wheel(path.resolve())

@@ -13,7 +13,7 @@ from agent_tui.permissions.rules import (
     Rule,
     change_rules_file,
     parse_rule,
-    stored_rules,
+    read_stored_rules,
 )
 
 RUN_SOURCE = "command line"
@@ -38,10 +38,10 @@ class RuleBook:
         self.project_file = project_file
         self.problems: list[str] = []
         self.rules: tuple[Rule, ...] = (
-            *self._parsed(settings.deny, "deny", "settings"),
-            *self._parsed(settings.ask, "ask", "settings"),
-            *self._parsed(settings.allow, "allow", "settings"),
-            *self._stored(),
+            *self._parse(settings.deny, "deny", "settings"),
+            *self._parse(settings.ask, "ask", "settings"),
+            *self._parse(settings.allow, "allow", "settings"),
+            *self._read_stored(),
         )
 
     @property
@@ -62,7 +62,7 @@ class RuleBook:
         """A copy of this book that also allows `texts`."""
         book = copy(self)
         book.problems = []
-        book.rules = (*self.rules, *book._parsed(texts, "allow", _SESSION_SOURCE))
+        book.rules = (*self.rules, *book._parse(texts, "allow", _SESSION_SOURCE))
         return book
 
     def add_session_rule(self, rule: str, decision: Decision = "allow") -> None:
@@ -129,12 +129,12 @@ class RuleBook:
             kept for kept in self.rules if (kept, kept.source) != (rule, rule.source)
         )
 
-    def _stored(self) -> list[Rule]:
+    def _read_stored(self) -> list[Rule]:
         """The rules in the project's file."""
         path = self.project_file
         try:
             stored: list[tuple[Decision, list[str]]] = [
-                (decision, stored_rules(path, decision)) for decision in _DECISIONS
+                (decision, read_stored_rules(path, decision)) for decision in _DECISIONS
             ]
         except (FileNotFoundError, NotADirectoryError):
             return []
@@ -143,10 +143,10 @@ class RuleBook:
             return []
         rules: list[Rule] = []
         for decision, texts in stored:
-            rules += self._parsed(texts, decision, _PROJECT_SOURCE)
+            rules += self._parse(texts, decision, _PROJECT_SOURCE)
         return rules
 
-    def _parsed(self, texts: Sequence[str], decision: Decision, source: str) -> list[Rule]:
+    def _parse(self, texts: Sequence[str], decision: Decision, source: str) -> list[Rule]:
         rules: list[Rule] = []
         for text in texts:
             try:

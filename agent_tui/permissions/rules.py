@@ -188,7 +188,7 @@ class Rule:
             return "yes"
         if self.pattern.startswith("=") or not part.words:
             return "no"
-        seen = [[*part.assignments, *map(_shown, part.words)]]
+        seen = [[*part.assignments, *map(_word_text, part.words)]]
         if ignore_prefix:
             seen = _disguises(part, names)
         found = {
@@ -250,7 +250,7 @@ def parse_rule(text: str, decision: Decision, source: str = "") -> Rule:
     return rule
 
 
-def stored_rules(path: Path, decision: Decision) -> list[str]:
+def read_stored_rules(path: Path, decision: Decision) -> list[str]:
     """The rules of one decision in the file, as text.
 
     Raises:
@@ -375,7 +375,7 @@ def rule_for_command(command: str) -> str:
     return f"bash({text})" if is_literal else f"bash(= {text})"
 
 
-def granted(rules: Sequence[str]) -> str:
+def describe_grants(rules: Sequence[str]) -> str:
     """What `rules` allow, for the user; commands are shown without the tool's name."""
     shown = (
         _INSIDE_WORDS
@@ -407,21 +407,21 @@ def _pattern_words(pattern: str) -> tuple[str, ...] | None:
     part, *others = parts.commands
     if any(not other.wrapper for other in others):
         return None
-    words = [_shown(word) for word in part.words]
+    words = [_word_text(word) for word in part.words]
     known = [word for word in words if word is not None]
     if part.kind == "construct" or len(known) < len(words) or not words:
         return None
     return (*part.assignments, *known)
 
 
-def _shown(word: Word) -> str | None:
+def _word_text(word: Word) -> str | None:
     """A word in the form rules are compared in: quoted only if necessary."""
     if word.value is None:
         return None
-    return word.value if word.is_pattern else _quoted(word.value)
+    return word.value if word.is_pattern else _quote(word.value)
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     """`value`, quoted so that a literal ``*`` differs from the wildcard."""
     return shlex.quote(value) if re.search(r"[\s*?\[\]'\"]", value) or not value else value
 
@@ -439,7 +439,7 @@ def program_names(name: str, folder: Path) -> tuple[str, ...]:
 
 def _disguises(part: CommandPart, names: tuple[str, ...]) -> list[list[str | None]]:
     """The part's words, and what they amount to once prefixes, paths and options are removed."""
-    words = [None if word.is_pattern else _shown(word) for word in part.words]
+    words = [None if word.is_pattern else _word_text(word) for word in part.words]
     seen = [words]
     if words and words[0] is not None:
         bare = [words[0].rpartition("/")[2].casefold(), *words[1:]]

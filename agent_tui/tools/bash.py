@@ -192,16 +192,16 @@ class BashTool:
         snapshot = self.changes.snapshot(context.cwd, context.environ)
         if context.is_persons or not context.files.seen:
             return (), await snapshot
-        reading = asyncio.to_thread(context.files.known_as_they_are)
+        reading = asyncio.to_thread(context.files.find_unchanged)
         return await asyncio.gather(reading, snapshot)
 
 
 def _after(settled: Settled, context: ToolContext) -> Iterator[str]:
     """What the model is told about files that outside programs read."""
     for path in settled.brought[:_MOST_TOLD]:
-        yield f"[{context.shown(path)} was updated by git]"
+        yield f"[{context.display_name(path)} was updated by git]"
     for held in settled.held:
-        yield f"[{held.told(context.shown(held.path))}]"
+        yield f"[{held.describe(context.display_name(held.path))}]"
 
 
 def _hints(

@@ -60,8 +60,8 @@ class EditTool:
 
     def intent(self, arguments: EditArguments, context: ToolContext) -> Intent:
         """The target file, and the change as a diff."""
-        change = _planned(arguments, context).change
-        return change.intent(f"edit {context.shown(change.path)} ({change.diff.counts})")
+        change = _plan_edits(arguments, context).change
+        return change.intent(f"edit {context.display_name(change.path)} ({change.diff.counts})")
 
     async def run(self, arguments: EditArguments, context: ToolContext) -> ToolOutput:
         """Write the edited file and remember its new content as seen."""
@@ -78,7 +78,7 @@ class _Plan:
 
 
 def _edit(arguments: EditArguments, context: ToolContext) -> ToolOutput:
-    plan = _planned(arguments, context)
+    plan = _plan_edits(arguments, context)
     change = plan.change
     change.write(context)
     places = "1 place" if plan.places == 1 else f"{plan.places} places"
@@ -88,13 +88,13 @@ def _edit(arguments: EditArguments, context: ToolContext) -> ToolOutput:
         files=FileTouches(edited=(str(change.path),)),
     )
     at = f", at {change.diff.lines}" if change.diff.lines else ""
-    done = f"Edited {context.shown(change.path)}: {places}, {change.diff.counts} lines{at}."
+    done = f"Edited {context.display_name(change.path)}: {places}, {change.diff.counts} lines{at}."
     return ToolOutput("\n".join([done, *plan.remarks]), details)
 
 
-def _planned(arguments: EditArguments, context: ToolContext) -> _Plan:
+def _plan_edits(arguments: EditArguments, context: ToolContext) -> _Plan:
     path = context.resolve(arguments.path)
-    shown = context.shown(path)
+    shown = context.display_name(path)
     if path.is_dir():
         raise ToolError(f"{shown} is a folder.")
     if not path.exists():
@@ -107,8 +107,8 @@ def _planned(arguments: EditArguments, context: ToolContext) -> _Plan:
     places, remarks = _places(file.text, arguments.edits, shown, unseen)
     if unseen and path in context.files.seen:  # otherwise a command has shown it
         remarks = (f"({shown} {unseen}; the text around it may not be what you expect.)",)
-    raw_text = file.replaced([(place.start, place.end, place.new) for place in places])
-    after = file.encoded(raw_text)
+    raw_text = file.replace_spans([(place.start, place.end, place.new) for place in places])
+    after = file.encode(raw_text)
     if after == before:
         raise ToolError("The edits change nothing.")
     diff = unified_diff(file.text, raw_text.replace("\r\n", "\n"), shown)

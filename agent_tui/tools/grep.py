@@ -51,7 +51,7 @@ class GrepTool:
     def intent(self, arguments: GrepArguments, context: ToolContext) -> Intent:
         """Read access to the files below one path."""
         path = context.resolve(arguments.path)
-        title = f"grep {arguments.pattern} in {context.shown(path)}"
+        title = f"grep {arguments.pattern} in {context.display_name(path)}"
         return Intent(title=title, access="read", paths=(path,))
 
     async def run(self, arguments: GrepArguments, context: ToolContext) -> ToolOutput:
@@ -103,7 +103,7 @@ def _output(found: RipgrepOutput, arguments: GrepArguments, context: ToolContext
             "backslash before each."
         )
     if arguments.output == "lines":
-        unit, (lines, count, has_more) = "match", _limited(printed, arguments.limit, context)
+        unit, (lines, count, has_more) = "match", _limit_matches(printed, arguments.limit, context)
     else:
         unit, (lines, count, has_more) = "file", _files(printed, arguments.limit, context)
     stopped = "" if found.is_complete else f"stopped after {_SEARCH_TIME_S:.0f} s or much output"
@@ -141,18 +141,20 @@ def _files(lines: list[str], limit: int, context: ToolContext) -> tuple[list[str
     for line in found[:limit]:
         counted = _COUNTED.fullmatch(line)
         path, count = (counted[1], counted[2]) if counted else (line, "")
-        shown.append(f"{context.shown(Path(path))}{count}")
+        shown.append(f"{context.display_name(Path(path))}{count}")
     return shown, len(shown), len(found) > limit
 
 
-def _limited(lines: list[str], limit: int, context: ToolContext) -> tuple[list[str], int, bool]:
+def _limit_matches(
+    lines: list[str], limit: int, context: ToolContext
+) -> tuple[list[str], int, bool]:
     """The lines up to the last allowed match, with short paths; matches; whether more came."""
     kept: list[str] = []
     count = 0
     line_chars = min(_MAX_LINE_CHARS, context.limits.max_line_chars)
     for line in lines:
         if line.startswith(os.sep):
-            kept.append(context.shown(Path(line)))
+            kept.append(context.display_name(Path(line)))
             continue
         if _MATCH.match(line):
             if count == limit:

@@ -34,7 +34,7 @@ class LsTool:
     def intent(self, arguments: LsArguments, context: ToolContext) -> Intent:
         """Read access to one folder."""
         path = context.resolve(arguments.path)
-        return Intent(title=f"ls {context.shown(path)}", access="read", paths=(path,))
+        return Intent(title=f"ls {context.display_name(path)}", access="read", paths=(path,))
 
     async def run(self, arguments: LsArguments, context: ToolContext) -> ToolOutput:
         """Names with ``/`` for folders, sizes for files, targets for links."""
@@ -43,7 +43,7 @@ class LsTool:
 
 def _list(arguments: LsArguments, context: ToolContext) -> ToolOutput:
     path = context.resolve(arguments.path)
-    shown = context.shown(path)
+    shown = context.display_name(path)
     if not path.exists():
         raise missing_file_error(path, context)
     if not path.is_dir():

@@ -9,8 +9,8 @@ from pydantic import JsonValue
 
 from agent_tui.config import LoadedSettings, Origin, Settings
 from agent_tui.config.json_schema import toml_text
-from agent_tui.config.keys import SettingKey, dotted
-from agent_tui.config.specs import SettingSpec, masked, setting_specs, value_at
+from agent_tui.config.keys import SettingKey, join_key
+from agent_tui.config.specs import SettingSpec, mask, setting_specs, value_at
 from agent_tui.messages import JsonObject
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import safe_text
@@ -41,9 +41,9 @@ def settings_text(loaded: LoadedSettings, specs: Sequence[SettingSpec], folder: 
     lines: list[str] = []
     for section, group in groupby(specs, key=lambda spec: spec.section):
         if section:
-            lines += ["", f"[{dotted(section)}]"] if lines else [f"[{dotted(section)}]"]
+            lines += ["", f"[{join_key(section)}]"] if lines else [f"[{join_key(section)}]"]
         for spec in group:
-            assignment = f"{dotted(spec.key[-1:])} = {_shown_value(loaded.settings, spec)}"
+            assignment = f"{join_key(spec.key[-1:])} = {_shown_value(loaded.settings, spec)}"
             origins = _shown_origins(loaded, spec, folder)
             lines.append(f"{assignment.ljust(_WIDEST_VALUE)}  # {origins}")
     lines += _problem_lines(loaded, folder)
@@ -74,7 +74,7 @@ def settings_json(loaded: LoadedSettings, specs: Sequence[SettingSpec]) -> JsonO
         origins = loaded.origins_of(spec.key)
         return {
             "key": spec.name,
-            "value": masked(value_at(loaded.settings, spec.key), secrets),
+            "value": mask(value_at(loaded.settings, spec.key), secrets),
             "default": spec.default,
             "origin": str(origins[-1]),
             "layer": origins[-1].layer,
@@ -89,7 +89,7 @@ def settings_json(loaded: LoadedSettings, specs: Sequence[SettingSpec]) -> JsonO
             "source": problem.source,
             "line": problem.line or None,
             "key": problem.key,
-            "problem": masked(problem.problem, secrets),
+            "problem": mask(problem.problem, secrets),
         }
         for problem in loaded.problems
     ]
@@ -97,7 +97,7 @@ def settings_json(loaded: LoadedSettings, specs: Sequence[SettingSpec]) -> JsonO
 
 
 def _shown_value(settings: Settings, spec: SettingSpec) -> str:
-    return toml_text(masked(value_at(settings, spec.key)))
+    return toml_text(mask(value_at(settings, spec.key)))
 
 
 def _shown_origins(loaded: LoadedSettings, spec: SettingSpec, folder: Path | None) -> str:

@@ -2,7 +2,7 @@
 
 import re
 
-from agent_tui.local_models.addresses import is_loopback, shown_address
+from agent_tui.local_models.addresses import display_address, is_loopback
 from agent_tui.providers.base import FaultKind, ModelRef
 from agent_tui.providers.servers.kinds import kind_at, name_at_server, start_command
 
@@ -60,7 +60,7 @@ def server_words(kind: FaultKind, model: ModelRef, detail: str) -> tuple[str, st
 
 def server_title(model: ModelRef) -> str:
     """The server of `model`: its kind, if the port shows it, and its address."""
-    return f"{kind_at(model.base_url) or 'The server'} at {shown_address(model.base_url)}"
+    return f"{kind_at(model.base_url) or 'The server'} at {display_address(model.base_url)}"
 
 
 def server_in_text(model: ModelRef) -> str:

@@ -33,7 +33,7 @@ class FileChange:
 
     def intent(self, title: str) -> Intent:
         """The intent for approval: the file, and the change as a diff."""
-        return combined_intent(title, (self,))
+        return intent_for(title, (self,))
 
     def write(self, context: ToolContext) -> None:
         """Write the new content in one step, and remember it as seen.
@@ -42,13 +42,13 @@ class FileChange:
             ToolError: The file cannot be written; it is unchanged.
         """
         if self.after is None:
-            remove_file(self.path, context.shown(self.path))
+            remove_file(self.path, context.display_name(self.path))
             return
         replace_file(self.path, self.after, context)
         context.files.remember(self.path, digest_of(self.after))
 
 
-def combined_intent(title: str, changes: Sequence[FileChange]) -> Intent:
+def intent_for(title: str, changes: Sequence[FileChange]) -> Intent:
     """The intent for several changes at once: the files, and one diff of them all."""
     return Intent(
         title=title,

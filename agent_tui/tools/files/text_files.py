@@ -66,7 +66,7 @@ class TextFile:
         crlf = self.raw_text.count("\r\n")
         return "\r\n" if crlf > self.raw_text.count("\n") - crlf else "\n"
 
-    def encoded(self, raw_text: str) -> bytes:
+    def encode(self, raw_text: str) -> bytes:
         """`raw_text` in this file's encoding, with its byte order mark.
 
         Raises:
@@ -80,7 +80,7 @@ class TextFile:
                 f"The file is encoded as {self.encoding}, which cannot represent {missing!r}."
             ) from error
 
-    def replaced(self, spans: list[tuple[int, int, str]]) -> str:
+    def replace_spans(self, spans: list[tuple[int, int, str]]) -> str:
         """`raw_text` with `spans` of `text` (start, end, new text with ``\\n``) replaced.
 
         Bytes outside the spans stay the same; new text gets the file's line ending. Spans are in
@@ -120,7 +120,7 @@ def read_bytes(path: Path, context: ToolContext) -> bytes:
     Raises:
         ToolError: It is not a regular file, too large or unreadable.
     """
-    shown = context.shown(path)
+    shown = context.display_name(path)
     try:
         with opened_folder(path.parent) as folder, open_in(folder, path) as file:
             content = file.read(_MAX_FILE_BYTES + 1)
@@ -140,7 +140,7 @@ def decode(content: bytes) -> TextFile | None:
     Only encodings that convert back to exactly the same bytes are accepted.
     """
     for encoding, bom in likely_encodings(content):
-        text = _decoded_exactly(content[len(bom) :], encoding)
+        text = _decode_exactly(content[len(bom) :], encoding)
         if text is not None:
             return TextFile(text, encoding, bom, digest_of(content))
     return None
@@ -158,11 +158,11 @@ def likely_encodings(beginning: bytes) -> Iterator[tuple[str, bytes]]:
     if b"\0" in beginning[:_SNIFFED_BYTES]:
         return
     yield "utf-8", b""
-    if (encoding := _guessed_encoding(beginning)) is not None:
+    if (encoding := _guess_encoding(beginning)) is not None:
         yield encoding, b""
 
 
-def _decoded_exactly(content: bytes, encoding: str) -> str | None:
+def _decode_exactly(content: bytes, encoding: str) -> str | None:
     try:
         text = content.decode(encoding)
         return text if text.encode(encoding) == content else None
@@ -170,7 +170,7 @@ def _decoded_exactly(content: bytes, encoding: str) -> str | None:
         return None
 
 
-def _guessed_encoding(beginning: bytes) -> str | None:
+def _guess_encoding(beginning: bytes) -> str | None:
     from charset_normalizer import from_bytes  # 60 ms, and few files are not UTF-8
 
     best = from_bytes(beginning[:GUESSED_BYTES]).best()
@@ -211,7 +211,9 @@ def replace_file(path: Path, content: bytes, context: ToolContext) -> None:
                     sync_file(file.fileno())
                 os.replace(scratch.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError as error:
-        raise ToolError(f"{context.shown(path)} cannot be written: {error.strerror}.") from error
+        raise ToolError(
+            f"{context.display_name(path)} cannot be written: {error.strerror}."
+        ) from error
 
 
 def _mode_of(name: str, folder: int) -> int | None:
@@ -225,7 +227,7 @@ def missing_file_error(path: Path, context: ToolContext) -> ToolError:
     """The error for a missing file; suggests similar names."""
     near = near_names(path, context.cwd)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    return ToolError(f"There is no file {context.shown(path)}.{hint}")
+    return ToolError(f"There is no file {context.display_name(path)}.{hint}")
 
 
 def remove_file(path: Path, shown: str) -> None:
@@ -331,7 +333,7 @@ class WindowedText:
         self._begun, self._begun_chars = "", 0
 
 
-def windowed_text(pieces: Iterable[str], window: Window) -> WindowedText:
+def take_window(pieces: Iterable[str], window: Window) -> WindowedText:
     """The lines of `window` in a text that arrives in pieces, with ``\\r\\n`` as ``\\n``."""
     found = WindowedText(window)
     held = ""
@@ -360,7 +362,7 @@ def is_large_text(path: Path) -> bool:
 
 
 @contextmanager
-def opened_text(path: Path, context: ToolContext) -> Generator[BinaryIO]:
+def open_text(path: Path, context: ToolContext) -> Generator[BinaryIO]:
     """Open the file at `path` to read a window of it.
 
     Raises:
@@ -370,12 +372,14 @@ def opened_text(path: Path, context: ToolContext) -> Generator[BinaryIO]:
         with opened_folder(path.parent) as folder, open_in(folder, path) as file:
             if os.fstat(file.fileno()).st_size > _MAX_SCANNED_BYTES:
                 raise ToolError(
-                    f"{context.shown(path)} is larger than {_MAX_FILE_BYTES // 10**9} GB. Look at "
-                    "parts of it with grep, or with head, tail or sed in bash."
+                    f"{context.display_name(path)} is larger than {_MAX_SCANNED_BYTES // 10**9} GB."
+                    " Look at parts of it with grep, or with head, tail or sed in bash."
                 )
             yield file
     except OSError as error:
-        raise ToolError(f"{context.shown(path)} cannot be read: {error.strerror}.") from error
+        raise ToolError(
+            f"{context.display_name(path)} cannot be read: {error.strerror}."
+        ) from error
 
 
 def read_window(file: BinaryIO, window: Window) -> tuple[WindowedText, str] | None:
@@ -390,14 +394,16 @@ def read_window(file: BinaryIO, window: Window) -> tuple[WindowedText, str] | No
         file.seek(0)
         digest = hashlib.sha256(file.read(len(bom)))
         try:
-            found = windowed_text(_decoded(file, encoding, digest.update), window)
+            found = take_window(_decode_chunks(file, encoding, digest.update), window)
         except UnicodeError:
             continue
         return found, digest.hexdigest()
     return None
 
 
-def _decoded(file: BinaryIO, encoding: str, look_at: Callable[[bytes], None]) -> Iterator[str]:
+def _decode_chunks(
+    file: BinaryIO, encoding: str, look_at: Callable[[bytes], None]
+) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(encoding)()
     while chunk := file.read(_CHUNK_BYTES):
         look_at(chunk)

@@ -165,7 +165,7 @@ class WorkTrees:
         argv = git_argv("diff-tree", "-r", "-z", "--raw", "--no-renames", before.id, after.id)
         try:
             answer = await ask_git(self._keeper, argv, before.root, place.environ)
-            changed = tuple(_changed(before.root, answer))
+            changed = tuple(_parse_changes(before.root, answer))
         except (GitSilentError, ValueError):
             return ()
         return changed if len(changed) <= MOST_CHANGES else ()
@@ -289,7 +289,7 @@ def _last_part(name: bytes) -> str:
     return os.fsdecode(name.rpartition(b"/")[2])
 
 
-def _changed(root: Path, answer: bytes) -> Iterator[ChangedFile]:
+def _parse_changes(root: Path, answer: bytes) -> Iterator[ChangedFile]:
     """Parse lines of ``diff-tree --raw -z``: ``:mode mode id id status``, then the name."""
     fields = answer.split(b"\0")
     for about, name in zip(fields[0::2], fields[1::2], strict=False):

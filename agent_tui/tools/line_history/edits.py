@@ -20,7 +20,7 @@ from agent_tui.tools.apply_patch import (
 from agent_tui.tools.edit import EditArguments, Replacement
 from agent_tui.tools.files.diffs import after_diff, before_diff
 from agent_tui.tools.files.matching import Place, find_places
-from agent_tui.tools.foreign_calls import UnderstoodCall, understood
+from agent_tui.tools.foreign_calls import UnderstoodCall, translate_call
 from agent_tui.tools.schema import compact_schema
 from agent_tui.tools.write import WriteArguments
 
@@ -222,7 +222,7 @@ class CallReader:
             return (CalledEdit(path),) if is_one and isinstance(path, str) else ()
 
     def _understood(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
-        return understood(name, arguments, self._specs, cwd)
+        return translate_call(name, arguments, self._specs, cwd)
 
 
 def _of_edit(arguments: JsonObject) -> tuple[CalledEdit, ...]:
