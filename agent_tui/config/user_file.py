@@ -93,7 +93,7 @@ class UserConfigFile:
 
         Args:
             spec: The setting.
-            value: As returned by `checked`.
+            value: As returned by `convert`.
 
         Raises:
             ConfigError: The file is invalid, unreadable or not writable, and stays as it was.

@@ -34,7 +34,7 @@ from agent_tui.permissions.rules import Rule, program_names
 from agent_tui.permissions.shell.parts import Redirection, ShellParts
 from agent_tui.permissions.shell.words import CommandPart, Word
 from agent_tui.safe_paths import is_file, is_folder, path_exists
-from agent_tui.tools.base import Place
+from agent_tui.tools.base import CommandPlace
 
 _MAX_FOLDERS = 32
 _MAX_FOLDER_CHARS = 4_096
@@ -104,12 +104,12 @@ class CommandJudge:
         rules: Sequence[Rule],
         command: str,
         parts: ShellParts,
-        place: Place = "open",
+        place: CommandPlace = "open",
     ) -> None:
         self.parts = parts
         self._command = command
         self._guard = guard
-        self._place: Place = place
+        self._place: CommandPlace = place
         self._rules = [rule for rule in rules if rule.is_for("bash", "execute")]
         self._denied_reads = path_deniers(rules, "read", guard.workspace)
         self._denied_writes = path_deniers(rules, "write", guard.workspace)

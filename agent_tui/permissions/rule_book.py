@@ -19,7 +19,6 @@ from agent_tui.permissions.rules import (
 RUN_SOURCE = "command line"
 _PROJECT_SOURCE = "project"
 _SESSION_SOURCE = "session"
-_DECISIONS: tuple[Decision, ...] = ("deny", "ask", "allow")
 
 
 class RuleBook:
@@ -86,11 +85,10 @@ class RuleBook:
         kept = parse_rule(rule, decision, _PROJECT_SOURCE)
         path = self.project_file
         try:
-            for other in _DECISIONS:
-                added = (rule,) if other == decision else ()
-                change_rules_file(
-                    path, other, lambda texts, added=added: [*_without(texts, kept), *added]
-                )
+            change_rules_file(
+                path,
+                lambda other, texts: [*_without(texts, kept), *[rule] * (other == decision)],
+            )
         except (OSError, ValueError) as error:
             self._put(replace(kept, source=_SESSION_SOURCE))
             raise ConfigError(
@@ -120,7 +118,10 @@ class RuleBook:
         path = self.project_file
         if rule.source == _PROJECT_SOURCE:
             try:
-                change_rules_file(path, rule.decision, lambda texts: _without(texts, rule))
+                change_rules_file(
+                    path,
+                    lambda other, texts: _without(texts, rule) if other == rule.decision else texts,
+                )
             except (OSError, ValueError) as error:
                 raise ConfigError(
                     f"{path}: cannot remove the rule: {error}", "Edit that file."
@@ -133,16 +134,14 @@ class RuleBook:
         """The rules in the project's file."""
         path = self.project_file
         try:
-            stored: list[tuple[Decision, list[str]]] = [
-                (decision, read_stored_rules(path, decision)) for decision in _DECISIONS
-            ]
+            stored = read_stored_rules(path)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except (OSError, ValueError) as error:
             self.problems.append(f"{path}: cannot read the project's rules: {error}")
             return []
         rules: list[Rule] = []
-        for decision, texts in stored:
+        for decision, texts in stored.items():
             rules += self._parse(texts, decision, _PROJECT_SOURCE)
         return rules
 

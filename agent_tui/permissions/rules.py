@@ -21,6 +21,7 @@ from agent_tui.tools.mcp.remote_tools import PREFIX, is_remote
 from agent_tui.tools.sandbox.registries import BUNDLES, bundle_of
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
+_DECISIONS: Final[tuple[Decision, ...]] = ("deny", "ask", "allow")
 Match: TypeAlias = Literal["yes", "maybe", "no"]
 """``maybe``: known only at run time (variables, substitutions)."""
 
@@ -250,19 +251,17 @@ def parse_rule(text: str, decision: Decision, source: str = "") -> Rule:
     return rule
 
 
-def read_stored_rules(path: Path, decision: Decision) -> list[str]:
-    """The rules of one decision in the file, as text.
+def read_stored_rules(path: Path) -> dict[Decision, list[str]]:
+    """The rules in the file as text, by decision.
 
     Raises:
         OSError, ValueError: The file cannot be read, or is not TOML.
     """
-    return _rule_texts(tomllib.loads(read_regular_file(path).decode("utf-8")).get(decision, []))
+    return _stored_rules(read_regular_file(path).decode("utf-8"))
 
 
-def change_rules_file(
-    path: Path, decision: Decision, change: Callable[[list[str]], list[str]]
-) -> None:
-    """Replace the rules of one decision with the result of `change`; comments stay.
+def change_rules_file(path: Path, change: Callable[[Decision, list[str]], list[str]]) -> None:
+    """Replace the rules of each decision with the result of `change`; comments stay.
 
     Raises:
         OSError, ValueError: The file cannot be read or written, or is not TOML.
@@ -270,12 +269,17 @@ def change_rules_file(
     import tomlkit  # 30 ms that only changing a rule needs
 
     text = read_regular_file(path).decode("utf-8") if path.exists() else ""
-    before = _rule_texts(tomllib.loads(text).get(decision, []))
-    after = change(before)
+    before = _stored_rules(text)
+    after = {decision: change(decision, texts) for decision, texts in before.items()}
     if after != before:
         document = tomlkit.parse(text)
-        document[decision] = after
+        document.update({each: texts for each, texts in after.items() if texts != before[each]})
         replace_private_file(path, tomlkit.dumps(document))
+
+
+def _stored_rules(text: str) -> dict[Decision, list[str]]:
+    stored = tomllib.loads(text)
+    return {decision: _rule_texts(stored.get(decision, [])) for decision in _DECISIONS}
 
 
 def _rule_texts(stored: object) -> list[str]:

@@ -14,7 +14,7 @@ from agent_tui.messages import FileTouches, ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.tools.files.file_change import FileChange, check_whole, intent_for
-from agent_tui.tools.files.matching import Place, describe_miss, find_places
+from agent_tui.tools.files.matching import TextSpan, describe_miss, find_places
 from agent_tui.tools.files.text_files import decode, missing_file_error, read_bytes, why_unseen
 
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"
@@ -247,7 +247,7 @@ def _take_header(header: str, file: FilePatch) -> None:
         last.headers.append(header)
 
 
-def hunk_places(text: str, file: FilePatch, shown: str) -> tuple[list[Place], tuple[str, ...]]:
+def hunk_places(text: str, file: FilePatch, shown: str) -> tuple[list[TextSpan], tuple[str, ...]]:
     """Where the hunks of an update belong in `text`, in order, and what differences were ignored.
 
     Each is searched for after the one before it and below its headers. One without headers must
@@ -256,7 +256,7 @@ def hunk_places(text: str, file: FilePatch, shown: str) -> tuple[list[Place], tu
     Raises:
         ToolError: A hunk has no place, or too many; the text names it.
     """
-    places: list[Place] = []
+    places: list[TextSpan] = []
     remarks: list[str] = []
     done = 0
     for number, hunk in enumerate(file.hunks, start=1):
@@ -270,14 +270,14 @@ def hunk_places(text: str, file: FilePatch, shown: str) -> tuple[list[Place], tu
     return places, tuple(remarks)
 
 
-def _place(text: str, hunk: Hunk, done: int, name: str) -> tuple[Place, str]:
+def _place(text: str, hunk: Hunk, done: int, name: str) -> tuple[TextSpan, str]:
     start = done
     for header in hunk.headers:
         start = _below(text, header, start, name)
     if not hunk.old:
         at = start if hunk.headers else len(text)
         missing_end = "\n" if at == len(text) and text and not text.endswith("\n") else ""
-        return Place(at, at, missing_end + "".join(f"{line}\n" for line in hunk.new)), ""
+        return TextSpan(at, at, missing_end + "".join(f"{line}\n" for line in hunk.new)), ""
     there = list(_line_places(text, hunk, start))
     if not there:
         old = "\n".join(hunk.old)
@@ -304,7 +304,7 @@ def _below(text: str, header: str, start: int, name: str) -> int:
     raise ToolError(f"The line {header[:200]!r} after @@ in {name} is not in the file.")
 
 
-def _line_places(text: str, hunk: Hunk, start: int) -> Iterator[tuple[Place, str]]:
+def _line_places(text: str, hunk: Hunk, start: int) -> Iterator[tuple[TextSpan, str]]:
     """Where the old lines of `hunk` are whole lines of `text`, from the offset `start` on.
 
     Both are compared with a line end before and after, so that only whole lines match.
@@ -318,6 +318,6 @@ def _line_places(text: str, hunk: Hunk, start: int) -> Iterator[tuple[Place, str
         end = start + place.end - 1
         body = place.new.removeprefix("\n")
         if end > len(text):
-            yield Place(start + place.start, len(text), body.removesuffix("\n")), there.but_for
+            yield TextSpan(start + place.start, len(text), body.removesuffix("\n")), there.but_for
         else:
-            yield Place(start + place.start, end, body), there.but_for
+            yield TextSpan(start + place.start, end, body), there.but_for

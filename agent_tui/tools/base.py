@@ -26,7 +26,7 @@ Access: TypeAlias = Literal["none", "read", "write", "execute", "network", "outs
 """What a call can do: nothing outside the program, read files, change files, run commands, call a
 network host, or make another program do something that cannot be judged."""
 
-Place: TypeAlias = Literal["open", "inside", "outside"]
+CommandPlace: TypeAlias = Literal["open", "inside", "outside"]
 """Where a command runs: without a sandbox, inside it, or outside an existing one."""
 
 ScopeAction: TypeAlias = Literal["enter", "exit", "break"]
@@ -83,7 +83,7 @@ class Intent:
     command: str = ""
     host: str = ""
     leaves_sandbox: bool = False
-    place: Place = "open"
+    place: CommandPlace = "open"
     purpose: str = ""
     is_coarse: bool = False
     body: str = ""

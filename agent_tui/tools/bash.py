@@ -12,7 +12,7 @@ from pydantic import Field
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import Job, ToolDetails
-from agent_tui.tools.base import Intent, Place, ToolArguments, ToolContext, ToolOutput
+from agent_tui.tools.base import CommandPlace, Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.git.changes import GitChanges, Snapshot
 from agent_tui.tools.job_table import MAX_RUNNING
 from agent_tui.tools.processes.environment import outside_environ
@@ -97,7 +97,7 @@ class BashTool:
             ).hexdigest(),
         )
 
-    def _place(self, arguments: BashArguments, context: ToolContext) -> Place:
+    def _place(self, arguments: BashArguments, context: ToolContext) -> CommandPlace:
         if context.is_persons or self.sandbox is None or not self.sandbox.state(context.cwd).is_on:
             return "open"
         return "outside" if arguments.outside else "inside"

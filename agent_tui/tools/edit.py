@@ -11,7 +11,7 @@ from agent_tui.messages import FileTouches, JsonObject, ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.tools.files.file_change import FileChange, check_whole
-from agent_tui.tools.files.matching import Place, describe_miss, find_places
+from agent_tui.tools.files.matching import TextSpan, describe_miss, find_places
 from agent_tui.tools.files.text_files import (
     decode,
     missing_file_error,
@@ -117,7 +117,7 @@ def _plan_edits(arguments: EditArguments, context: ToolContext) -> _Plan:
 
 def _places(
     text: str, edits: tuple[Replacement, ...], shown: str, unseen: str
-) -> tuple[list[Place], tuple[str, ...]]:
+) -> tuple[list[TextSpan], tuple[str, ...]]:
     """Where each edit applies in the unchanged file, in order, and the differences ignored.
 
     All are found before any is applied. If the model has not seen the file as it is (`unseen` says
@@ -126,7 +126,7 @@ def _places(
     Raises:
         ToolError: An edit is missing, ambiguous, empty or overlaps another; names it.
     """
-    places: list[Place] = []
+    places: list[TextSpan] = []
     remarks: list[str] = []
     for number, edit in enumerate(edits):
         name = f"edits[{number}]" if len(edits) > 1 else "old"
@@ -161,7 +161,7 @@ def _places(
     return places, tuple(remarks)
 
 
-def _lines_of(text: str, places: tuple[Place, ...]) -> str:
+def _lines_of(text: str, places: tuple[TextSpan, ...]) -> str:
     """The numbers of the first few lines where they begin."""
     lines = [str(text.count("\n", 0, place.start) + 1) for place in places[:_MOST_LINES_NAMED]]
     return ", ".join(lines) + (", ..." if len(places) > _MOST_LINES_NAMED else "")

@@ -65,7 +65,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchFindings:
     """The result of a search: the best hits first; `matches` of `searched` messages matched.
 
     If no message has all words, the hits have as many of them as possible, at least half.
@@ -97,7 +97,7 @@ def terms_of(query: str) -> tuple[str, ...]:
     return tuple(text for folded, text in by_folded.items() if folded.strip())
 
 
-def search_history(entries: Sequence[Entry], terms: Sequence[str]) -> Found:
+def search_history(entries: Sequence[Entry], terms: Sequence[str]) -> SearchFindings:
     """Messages that contain all `terms`, in their text or in the call that they answer.
 
     Originals come before summaries, then those with the most words in one row, with the most
@@ -114,7 +114,7 @@ def search_history(entries: Sequence[Entry], terms: Sequence[str]) -> Found:
     best = matches[:_RANKED_BY_LINE]
     closer = [_rank_by_line(match, wanted, _older(entries, match.age)) for match in best]
     closer.sort(key=lambda seen: seen[0])  # stable: equal items keep their order
-    return Found(tuple(_distinct([hit for _, hit in closer])), len(matches), searched)
+    return SearchFindings(tuple(_distinct([hit for _, hit in closer])), len(matches), searched)
 
 
 def _matches(entries: Sequence[Entry], wanted: TermSet) -> tuple[list[_Match], int]:

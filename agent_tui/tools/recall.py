@@ -15,7 +15,7 @@ from agent_tui.messages import ToolCall, ToolDetails
 from agent_tui.safe_paths import is_file
 from agent_tui.sessions.entries import Entry
 from agent_tui.tools.base import History, Intent, ToolArguments, ToolContext, ToolOutput
-from agent_tui.tools.history_search import Found, Hit, search_history, terms_of
+from agent_tui.tools.history_search import Hit, SearchFindings, search_history, terms_of
 from agent_tui.tools.originals import (
     RecallableEntry,
     call_answered_by,
@@ -226,7 +226,7 @@ def _still_there(path: str | None) -> str:
     return path if path and is_file(Path(path)) else ""
 
 
-def _hits(found: Found, others: str, history: History, limits: OutputLimits) -> ToolOutput:
+def _hits(found: SearchFindings, others: str, history: History, limits: OutputLimits) -> ToolOutput:
     """The conversation's hits, then `others`, each with at least half of the space."""
     if not others:
         return _own_hits(found, history, limits)
@@ -238,7 +238,7 @@ def _hits(found: Found, others: str, history: History, limits: OutputLimits) -> 
     return replace(own, for_model="\n\n".join(parts))
 
 
-def _own_hits(found: Found, history: History, limits: OutputLimits) -> ToolOutput:
+def _own_hits(found: SearchFindings, history: History, limits: OutputLimits) -> ToolOutput:
     searched = _describe_search(found.searched, history)
     if not found.hits:
         text = f"Nothing found in {searched}. Try fewer or other words."

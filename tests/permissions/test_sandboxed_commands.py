@@ -9,7 +9,7 @@ from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
 from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.permissions.rules import INSIDE_RULE, describe_grants, parse_rule
-from agent_tui.tools.base import Intent, Place
+from agent_tui.tools.base import CommandPlace, Intent
 
 _MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 _HARMFUL_ELSEWHERE = (
@@ -61,7 +61,7 @@ def _engine(
 def _judge(
     engine: PermissionEngine,
     command: str,
-    place: Place = "inside",
+    place: CommandPlace = "inside",
     *,
     can_undo: bool = False,
     is_coarse: bool = False,

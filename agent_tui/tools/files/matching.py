@@ -213,7 +213,7 @@ def _in_place_of(have: str, gave: str, want: str, indentation: _Indentation) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextSpan:
     """Where a text is in a file, and its replacement."""
 
     start: int
@@ -222,14 +222,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class FoundSpans:
     """All places of one text. `but_for` says which differences were ignored; empty if none."""
 
-    found: tuple[Place, ...] = ()
+    found: tuple[TextSpan, ...] = ()
     but_for: str = ""
 
 
-def find_places(text: str, old: str, new: str) -> Places:
+def find_places(text: str, old: str, new: str) -> FoundSpans:
     """The places of `old` in `text`, with as few differences ignored as possible.
 
     If something was ignored, whatever `new` repeats of `old` keeps the file's characters and
@@ -244,13 +244,13 @@ def find_places(text: str, old: str, new: str) -> Places:
     readings = [("", old, new), *rewritten]
     for but_for, given, wanted in readings:
         if found := _exact_places(text, given, wanted):
-            return Places(found, but_for)
+            return FoundSpans(found, but_for)
     for overlooked, pattern in _FOLDS:
         folded = _Folded(text, pattern)
         for but_for, given, wanted in readings:
             if found := tuple(_find_folded_places(folded, _Folded(given, pattern), wanted)):
-                return Places(found, " and ".join(filter(None, (but_for, overlooked))))
-    return Places()
+                return FoundSpans(found, " and ".join(filter(None, (but_for, overlooked))))
+    return FoundSpans()
 
 
 _AT_LINE_ENDS = r"(?<![ \t])[ \t]++$"
@@ -297,7 +297,7 @@ class _Folded:
         return self._starts[start], self._ends[end - 1]
 
 
-def _find_folded_places(file: _Folded, sought: _Folded, new: str) -> Iterator[Place]:
+def _find_folded_places(file: _Folded, sought: _Folded, new: str) -> Iterator[TextSpan]:
     """Where `sought` occurs; if its end lost blanks, the match must end a line too."""
     old = sought.original
     if not sought.text.strip():
@@ -314,7 +314,7 @@ def _find_folded_places(file: _Folded, sought: _Folded, new: str) -> Iterator[Pl
         start = _with_indentation(file.original, start, stop, old)
         starts_line = file.original[max(start - 1, 0) : start] in ("", "\n")
         replaced = merge_text(file.original[start:stop], old, new, starts_line=starts_line)
-        yield Place(start, stop, replaced)
+        yield TextSpan(start, stop, replaced)
 
 
 def _with_indentation(text: str, start: int, stop: int, old: str) -> int:
@@ -362,8 +362,8 @@ def _without_numbers(text: str, near: range) -> str:
     )
 
 
-def _exact_places(text: str, old: str, new: str) -> tuple[Place, ...]:
-    return tuple(Place(at, at + len(old), new) for at in _occurrences(text, old))
+def _exact_places(text: str, old: str, new: str) -> tuple[TextSpan, ...]:
+    return tuple(TextSpan(at, at + len(old), new) for at in _occurrences(text, old))
 
 
 def _undo_escapes(text: str, kinds: frozenset[str]) -> str:

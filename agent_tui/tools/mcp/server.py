@@ -109,17 +109,17 @@ async def running_process(
         OSError: It cannot be started.
     """
 
-    def filled(text: str) -> str:
+    def fill(text: str) -> str:
         return expand_variables(text, around.whole_environ, around.refused)
 
-    env = {name: filled(value) for name, value in spec.env.items()}
+    env = {name: fill(value) for name, value in spec.env.items()}
     environ = {**around.environ, **env}
-    argv = tuple(filled(word) for word in spec.argv)
+    argv = tuple(fill(word) for word in spec.argv)
     headers: dict[str, str] = {}
     if spec.url:
-        headers = {name: filled(value) for name, value in spec.headers.items()}
+        headers = {name: fill(value) for name, value in spec.headers.items()}
         argv = (sys.executable, *_BRIDGE)
-        url = filled(spec.url)
+        url = fill(spec.url)
         if problem := address_problem(url):
             raise ToolError(f"The address of the MCP server {spec.name} {problem}.")
         environ |= bridge_environ(url, headers)

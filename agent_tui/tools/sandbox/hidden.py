@@ -50,7 +50,7 @@ class HiddenFiles:
         """Update from the result of a walk. Blocking.
 
         Args:
-            secrets: `Found.secrets`.
+            secrets: `WalkFindings.secrets`.
             by_commands: Whether commands made the changes since the last call.
         """
         now = {path: stamp for path in secrets if (stamp := _stamp(path)) is not None}

@@ -32,7 +32,7 @@ _Stamp: TypeAlias = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class WalkFindings:
     """What a walk found, as absolute paths.
 
     Args:
@@ -71,9 +71,9 @@ class ProjectWalk:
         self._known: dict[str, _Folder] = {}
         self.first: tuple[str, ...] = ()
 
-    def look(self) -> Found:
+    def look(self) -> WalkFindings:
         """Everything that exists now. Blocking."""
-        found, seen, first = Found(), dict[str, _Folder](), list[str]()
+        found, seen, first = WalkFindings(), dict[str, _Folder](), list[str]()
         for path, folder in self._folders():
             seen[path] = folder
             if folder.obeyed or folder.gits or folder.secrets:

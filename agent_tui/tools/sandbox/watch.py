@@ -1,6 +1,6 @@
 """Protects files that outside programs follow, whatever commands in the wall do.
 
-What exists is protected in one of three ways (`obeyed_state.Way`). A read-only mount is the
+What exists is protected in one of three ways (`obeyed_state.Protection`). A read-only mount is the
 simplest, but git cannot change such a file: a merge or rebase that must do so fails half-way. So a
 *folder* (``.vscode``) is replaced inside by a copy that commands may change, and a *text* that runs
 nothing itself (``AGENTS.md``) is only compared. The changes are examined after each command.
@@ -56,7 +56,7 @@ from agent_tui.tools.sandbox.obeyed_state import (
     with_seen,
     write_state,
 )
-from agent_tui.tools.sandbox.project_walk import Found, ProjectWalk
+from agent_tui.tools.sandbox.project_walk import ProjectWalk, WalkFindings
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class ObeyedWatch:
         self._pending: list[HeldFile] = []
         self._turn = asyncio.Lock()
         self.hidden = HiddenFiles(may_show, environ)
-        self.found = Found()
+        self.found = WalkFindings()
         self.covers = Covers()
         self._synced: dict[Path, dict[str, str]] = {}
 
@@ -610,7 +610,7 @@ def _in_order(now: Look, before: Look, judged: _Judged) -> Look:
     seen = judged.look
     stayed = judged.aside.isdisjoint
 
-    def ordered(
+    def keep_allowed(
         now: dict[Path, str], was: dict[Path, str], seen: dict[Path, str]
     ) -> dict[Path, str]:
         found: dict[Path, str] = {}
@@ -631,8 +631,8 @@ def _in_order(now: Look, before: Look, judged: _Judged) -> Look:
             for node, who in now.nodes.items()
             if node in before.nodes or (node in seen.nodes and stayed((node,)))
         },
-        contents=ordered(now.contents, before.contents, seen.contents),
-        control_contents=ordered(
+        contents=keep_allowed(now.contents, before.contents, seen.contents),
+        control_contents=keep_allowed(
             now.control_contents, before.control_contents, seen.control_contents
         ),
     )
