@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
-from agent_tui.config.locked_file import lock_for_change
+from agent_tui.file_locks import lock_for_change
 from agent_tui.regular_files import read_regular_file
 from agent_tui.sessions.file.disk import DiskFile, write_new_file
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from agent_tui.config.locked_file import lock_for_change
 from agent_tui.errors import ConfigError
+from agent_tui.file_locks import lock_for_change
 from agent_tui.permissions.project_files import (
     git_risk,
     project_files,

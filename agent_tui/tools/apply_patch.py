@@ -13,9 +13,15 @@ from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.diffs import unified_diff
-from agent_tui.tools.files.file_change import FileChange, check_whole, intent_for
 from agent_tui.tools.files.matching import TextSpan, describe_miss, find_places
-from agent_tui.tools.files.text_files import decode, missing_file_error, read_bytes, why_unseen
+from agent_tui.tools.files.text_files import (
+    FileChange,
+    check_whole,
+    decode,
+    intent_for,
+    read_for_change,
+    why_unseen,
+)
 
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"
 _END_OF_FILE = "*** End of File"
@@ -74,7 +80,7 @@ class ApplyPatchTool:
         """All files of the patch, and the changes as a diff."""
         changes, _ = _plan_changes(arguments, context)
         names = ", ".join(context.display_name(change.path) for change in changes)
-        return intent_for(f"patch {names}", changes)
+        return intent_for(f"patch {names}", *changes)
 
     async def run(self, arguments: ApplyPatchArguments, context: ToolContext) -> ToolOutput:
         """Write the files and remember their new content as seen."""
@@ -160,12 +166,8 @@ def _plan_deletion(path: Path, before: bytes, context: ToolContext) -> FileChang
 def _plan_update(
     patch: FilePatch, path: Path, context: ToolContext
 ) -> tuple[FileChange, tuple[str, ...]]:
+    _, before = read_for_change(patch.path, context)
     shown = context.display_name(path)
-    if path.is_dir():
-        raise ToolError(f"{shown} is a folder.")
-    if not path.exists():
-        raise missing_file_error(path, context)
-    before = read_bytes(path, context)
     unseen = why_unseen(path, before, context.files)
     if patch.action == "delete":
         if unseen:

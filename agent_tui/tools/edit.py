@@ -10,12 +10,13 @@ from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, JsonObject, ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.diffs import unified_diff
-from agent_tui.tools.files.file_change import FileChange, check_whole
 from agent_tui.tools.files.matching import TextSpan, describe_miss, find_places
 from agent_tui.tools.files.text_files import (
+    FileChange,
+    check_whole,
     decode,
-    missing_file_error,
-    read_bytes,
+    intent_for,
+    read_for_change,
     why_unseen,
 )
 
@@ -61,7 +62,8 @@ class EditTool:
     def intent(self, arguments: EditArguments, context: ToolContext) -> Intent:
         """The target file, and the change as a diff."""
         change = _plan_edits(arguments, context).change
-        return change.intent(f"edit {context.display_name(change.path)} ({change.diff.counts})")
+        title = f"edit {context.display_name(change.path)} ({change.diff.counts})"
+        return intent_for(title, change)
 
     async def run(self, arguments: EditArguments, context: ToolContext) -> ToolOutput:
         """Write the edited file and remember its new content as seen."""
@@ -93,13 +95,8 @@ def _edit(arguments: EditArguments, context: ToolContext) -> ToolOutput:
 
 
 def _plan_edits(arguments: EditArguments, context: ToolContext) -> _Plan:
-    path = context.resolve(arguments.path)
+    path, before = read_for_change(arguments.path, context)
     shown = context.display_name(path)
-    if path.is_dir():
-        raise ToolError(f"{shown} is a folder.")
-    if not path.exists():
-        raise missing_file_error(path, context)
-    before = read_bytes(path, context)
     file = decode(before)
     if file is None:
         raise ToolError(f"{shown} is not a text file.")

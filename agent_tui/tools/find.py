@@ -13,7 +13,7 @@ from agent_tui.errors import ToolError
 from agent_tui.messages import ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.ripgrep import RipgrepOutput, run_ripgrep
-from agent_tui.tools.files.text_files import missing_file_error
+from agent_tui.tools.files.text_files import resolve_existing
 from agent_tui.tools.files.walk import glob_spec
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.shorten import keep_head
@@ -48,9 +48,7 @@ class FindTool:
 
     async def run(self, arguments: FindArguments, context: ToolContext) -> ToolOutput:
         """The paths of the matching files."""
-        folder = context.resolve(arguments.path)
-        if not folder.exists():
-            raise missing_file_error(folder, context)
+        folder = resolve_existing(arguments.path, context)
         if not folder.is_dir():
             raise ToolError(f"{context.display_name(folder)} is a file. Give a folder.")
         spec = _spec(arguments.pattern)

@@ -14,7 +14,7 @@ from agent_tui.messages import ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.protected import PLAIN_SECRET_GLOBS, SECRET_GLOBS
 from agent_tui.tools.files.ripgrep import RipgrepOutput, run_ripgrep
-from agent_tui.tools.files.text_files import missing_file_error
+from agent_tui.tools.files.text_files import resolve_existing
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.shorten import MAX_OUTPUT_BYTES, cut_line, keep_head
 
@@ -56,9 +56,7 @@ class GrepTool:
 
     async def run(self, arguments: GrepArguments, context: ToolContext) -> ToolOutput:
         """Matching lines with their numbers, grouped by file."""
-        target = context.resolve(arguments.path)
-        if not target.exists():
-            raise missing_file_error(target, context)
+        target = resolve_existing(arguments.path, context)
         found = await run_ripgrep(
             self.keeper,
             _options(arguments),

@@ -10,7 +10,7 @@ from pydantic import Field
 from agent_tui.errors import ToolError
 from agent_tui.messages import ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
-from agent_tui.tools.files.text_files import missing_file_error
+from agent_tui.tools.files.text_files import resolve_existing
 from agent_tui.tools.shorten import keep_head
 
 _MAX_ENTRIES = 500
@@ -42,10 +42,8 @@ class LsTool:
 
 
 def _list(arguments: LsArguments, context: ToolContext) -> ToolOutput:
-    path = context.resolve(arguments.path)
+    path = resolve_existing(arguments.path, context)
     shown = context.display_name(path)
-    if not path.exists():
-        raise missing_file_error(path, context)
     if not path.is_dir():
         raise ToolError(f"{shown} is a file. Use read to see it.")
     try:

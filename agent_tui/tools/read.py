@@ -20,10 +20,10 @@ from agent_tui.tools.files.text_files import (
     Window,
     WindowedText,
     is_large_text,
-    missing_file_error,
     open_text,
     read_bytes,
     read_window,
+    resolve_existing,
     take_window,
 )
 from agent_tui.tools.shorten import MAX_OUTPUT_LINES, OutputLimits, Shortened, keep_head, size_bytes
@@ -73,12 +73,10 @@ class ReadTool:
 
 
 def _read(arguments: ReadArguments, context: ToolContext) -> ToolOutput:
-    path = context.resolve(arguments.path)
+    path = resolve_existing(arguments.path, context)
     shown = context.display_name(path)
     if path.is_dir():
         raise ToolError(f"{shown} is a folder. Use ls to list it.")
-    if not path.exists():
-        raise missing_file_error(path, context)
     if is_large_text(path):
         with open_text(path, context) as file:
             return _text(file, path, arguments, context)

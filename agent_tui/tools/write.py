@@ -9,8 +9,14 @@ from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.diffs import unified_diff
-from agent_tui.tools.files.file_change import FileChange, check_whole
-from agent_tui.tools.files.text_files import decode, read_bytes, why_unseen
+from agent_tui.tools.files.text_files import (
+    FileChange,
+    check_whole,
+    decode,
+    intent_for,
+    read_bytes,
+    why_unseen,
+)
 
 
 class WriteArguments(ToolArguments):
@@ -34,7 +40,7 @@ class WriteTool:
         """The target file, and the change as a diff."""
         change = _plan_write(arguments, context)
         verb = "create" if change.before is None else "overwrite"
-        return change.intent(f"{verb} {context.display_name(change.path)}")
+        return intent_for(f"{verb} {context.display_name(change.path)}", change)
 
     async def run(self, arguments: WriteArguments, context: ToolContext) -> ToolOutput:
         """Write the file and remember its new content as seen."""

@@ -261,7 +261,7 @@ def test_runs_that_decide_at_once_lose_nothing(store, tmp_path):
 
 
 def test_a_decision_that_cannot_be_kept_holds_for_this_run(store, proj, monkeypatch):
-    monkeypatch.setattr("agent_tui.config.locked_file._LOCK_WITHIN_S", 0.0)
+    monkeypatch.setattr("agent_tui.file_locks._LOCK_WITHIN_S", 0.0)
     store.parent.mkdir()
     trust = trust_of(store)
     lock = FileLock(store.with_name("trust.json.lock"))

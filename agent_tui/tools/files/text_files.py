@@ -13,11 +13,12 @@ from typing import BinaryIO
 
 from agent_tui.atomic_files import scratch_beside, sync_file
 from agent_tui.errors import ToolError
-from agent_tui.omissions import cut_end_mark
+from agent_tui.omissions import cut_end_mark, marks_in
 from agent_tui.regular_files import open_in, open_regular_file
 from agent_tui.safe_paths import opened_folder
 from agent_tui.sessions.file.kept_files import digest_of
-from agent_tui.tools.base import ToolContext
+from agent_tui.tools.base import Intent, ToolContext
+from agent_tui.tools.files.diffs import Diff
 from agent_tui.tools.files.documents import is_document
 from agent_tui.tools.files.images import image_type
 from agent_tui.tools.files.memory import FileMemory
@@ -223,11 +224,30 @@ def _mode_of(name: str, folder: int) -> int | None:
         return None
 
 
-def missing_file_error(path: Path, context: ToolContext) -> ToolError:
-    """The error for a missing file; suggests similar names."""
+def resolve_existing(given: str, context: ToolContext) -> Path:
+    """The path that the model means by `given`, at which something exists.
+
+    Raises:
+        ToolError: Nothing is there, or no file can have this name; suggests similar names.
+    """
+    path = context.resolve(given)
+    if path.exists():
+        return path
     near = near_names(path, context.cwd)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    return ToolError(f"There is no file {context.display_name(path)}.{hint}")
+    raise ToolError(f"There is no file {context.display_name(path)}.{hint}")
+
+
+def read_for_change(given: str, context: ToolContext) -> tuple[Path, bytes]:
+    """The path and the content of an existing file that a call would change.
+
+    Raises:
+        ToolError: There is no such file, it is a folder, or it cannot be read.
+    """
+    path = resolve_existing(given, context)
+    if path.is_dir():
+        raise ToolError(f"{context.display_name(path)} is a folder.")
+    return path, read_bytes(path, context)
 
 
 def remove_file(path: Path, shown: str) -> None:
@@ -409,3 +429,70 @@ def _decode_chunks(
         look_at(chunk)
         yield decoder.decode(chunk)
     yield decoder.decode(b"", final=True)
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What a call would do to one file.
+
+    `before` is None if the file is new, `after` if it is deleted.
+    """
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+    diff: Diff
+
+    @property
+    def verb(self) -> str:
+        """What happens to the file, as a past participle."""
+        if self.after is None:
+            return "deleted"
+        return "added" if self.before is None else "updated"
+
+    def write(self, context: ToolContext) -> None:
+        """Write the new content in one step, and remember it as seen.
+
+        Raises:
+            ToolError: The file cannot be written; it is unchanged.
+        """
+        if self.after is None:
+            remove_file(self.path, context.display_name(self.path))
+            return
+        replace_file(self.path, self.after, context)
+        context.files.remember(self.path, digest_of(self.after))
+
+
+def intent_for(title: str, *changes: FileChange) -> Intent:
+    """The intent for one or several changes: the files, and one diff of them all."""
+    return Intent(
+        title=title,
+        access="write",
+        paths=tuple(change.path for change in changes),
+        body="".join(change.diff.text for change in changes),
+        body_kind="diff",
+        fingerprint=content_fingerprint(
+            (change.path, change.before, change.after) for change in changes
+        ),
+    )
+
+
+def check_whole(new: str, old: str, name: str) -> None:
+    """Refuse `new` if it has a mark for omitted text that `old` does not have.
+
+    Args:
+        new: The text to write.
+        old: The file's current text; empty if it is new.
+        name: The argument that held `new`, for the error.
+
+    Raises:
+        ToolError: Names the mark, and how to get the omitted text.
+    """
+    marks = marks_in(new)
+    known = set(marks_in(old)) if marks else set[str]()
+    if mark := next((mark for mark in marks if mark not in known), ""):
+        raise ToolError(
+            f"{name} contains {mark[-200:]!r}, a placeholder for text left out of this "
+            "conversation. Read the file, or recall the original, and give the whole text. "
+            "Nothing was written."
+        )
