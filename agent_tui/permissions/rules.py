@@ -273,7 +273,9 @@ def change_rules_file(path: Path, change: Callable[[Decision, list[str]], list[s
     after = {decision: change(decision, texts) for decision, texts in before.items()}
     if after != before:
         document = tomlkit.parse(text)
-        document.update({each: texts for each, texts in after.items() if texts != before[each]})
+        for decision, texts in after.items():
+            if texts != before[decision]:
+                document[decision] = texts
         replace_private_file(path, tomlkit.dumps(document))
 
 

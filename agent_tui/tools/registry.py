@@ -4,7 +4,6 @@ import difflib
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -183,16 +182,22 @@ class ToolRegistry:
             names = [tool.name for tool in tools]
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(f"Two tools are called {twice}.")
+        self._specs: tuple[ToolSpec, ...] | None = None
+        self._short_specs: tuple[ToolSpec, ...] | None = None
 
-    @cached_property
+    @property
     def specs(self) -> tuple[ToolSpec, ...]:
         """The specs for the model, in order of use."""
-        return tuple(tool.describe() for tool in self._tools.values())
+        if self._specs is None:
+            self._specs = tuple(tool.describe() for tool in self._tools.values())
+        return self._specs
 
-    @cached_property
+    @property
     def short_specs(self) -> tuple[ToolSpec, ...]:
         """The same tools, with only the first line of the description and bare arguments."""
-        return tuple(tool.describe_shortly() for tool in self._tools.values())
+        if self._short_specs is None:
+            self._short_specs = tuple(tool.describe_shortly() for tool in self._tools.values())
+        return self._short_specs
 
     def translate_call(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
         """A call translated to these tools, even if made in the terms of other agents."""
