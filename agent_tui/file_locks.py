@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent_tui.errors import ConfigError
+from agent_tui.paths import make_private_dir
 from agent_tui.regular_files import open_regular_file
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ _SOFT_WITHIN_S = 0.2
 """Enough for a second try, after the file of a dead owner is removed."""
 
 _MOST_OWNER_BYTES = 1_024
+_LOCK_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,3 +225,22 @@ def _name_owner(descriptor: int) -> None:
 def _read_pid(descriptor: int) -> int:
     text = os.pread(descriptor, 20, 0)
     return int(text) if text.isdigit() else 0
+
+
+@contextmanager
+def lock_for_change(path: Path, hint: str) -> Generator[None]:
+    """Lock `path` against changes by other runs; creates its folder.
+
+    Raises:
+        ConfigError: Another run held the lock too long, or the change raised an OSError; has
+            `hint`.
+    """
+    try:
+        make_private_dir(path.parent)
+        with hold_lock(path.with_name(f"{path.name}.lock"), within_s=_LOCK_WITHIN_S):
+            yield
+    except LockHeldError as error:
+        how = error.owner.how_to_go_on or hint
+        raise ConfigError(f"{path} is in use by {error.owner}.", how) from error
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}.", hint) from error

@@ -15,11 +15,10 @@ from pathlib import Path
 import pytest
 
 from agent_tui.atomic_files import remove_leftovers, replace_private_file, scratch_beside
-from agent_tui.config.locked_file import locked_for_change
 from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.errors import ConfigError, SessionError
-from agent_tui.file_locks import FileLock, LockHeldError, LockOwner, hold_lock
+from agent_tui.file_locks import FileLock, LockHeldError, LockOwner, hold_lock, lock_for_change
 from agent_tui.sessions.entries import Header
 from agent_tui.sessions.file.writer import session_status
 from agent_tui.sessions.log import SessionInUseError, SessionLog
@@ -149,7 +148,7 @@ def test_settings_history_and_leftovers_go_without_the_kernel_s_locks(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     file = tmp_path / "trust.json"
-    with locked_for_change(file, "hint"):
+    with lock_for_change(file, "hint"):
         replace_private_file(file, "{}")
         marker = tmp_path / "trust.json.lock.owner"
         assert marker.read_text().startswith(f"{os.getpid()}\n")
@@ -169,10 +168,10 @@ def test_settings_history_and_leftovers_go_without_the_kernel_s_locks(
 
 @pytest.mark.usefixtures("no_locks")
 def test_a_file_that_another_host_writes_is_named(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("agent_tui.config.locked_file._LOCK_WITHIN_S", 0.0)
+    monkeypatch.setattr("agent_tui.file_locks._LOCK_WITHIN_S", 0.0)
     (tmp_path / "f.lock.owner").write_text("7\nnode3\n")
     said = r"in use by another agent-tui \(pid 7 on node3\)\. If it is no longer"
-    with pytest.raises(ConfigError, match=said), locked_for_change(tmp_path / "f", "hint"):
+    with pytest.raises(ConfigError, match=said), lock_for_change(tmp_path / "f", "hint"):
         pass
 
 

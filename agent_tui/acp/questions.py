@@ -34,9 +34,9 @@ from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.front import Listing, Question, TextQuestion
 from agent_tui.events import ApprovalRequest
 from agent_tui.messages import JsonObject
-from agent_tui.permissions.rules import granted
+from agent_tui.permissions.rules import describe_grants
 from agent_tui.safe_text import printable_line, safe_text
-from agent_tui.tools.mcp.elicitation import DECLINED, Elicitation, FieldKind, FormField, accepted
+from agent_tui.tools.mcp.elicitation import DECLINED, Elicitation, FieldKind, FormField, accept_form
 
 _PLAN_OPTIONS = (
     PermissionOption(option_id="session", name="Approve and accept edits", kind="allow_always"),
@@ -194,7 +194,7 @@ def _options(request: ApprovalRequest, *, tells_apart: bool) -> Sequence[Permiss
     kept = [
         PermissionOption(
             option_id=option_id,
-            name=f"Allow in this session: {safe_text(granted(rules), keep_newlines=False)}",
+            name=f"Allow in this session: {safe_text(describe_grants(rules), keep_newlines=False)}",
             kind="allow_always",
         )
         for option_id, rules in offers
@@ -275,7 +275,7 @@ class EditorForms:
         if answer is None:
             return DECLINED
         try:
-            return accepted(
+            return accept_form(
                 {
                     field.name: field.value(_as_typed(answer[field.name]))
                     for field in asked.fields

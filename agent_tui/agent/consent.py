@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
-from agent_tui.config.locked_file import locked_for_change
+from agent_tui.file_locks import lock_for_change
 from agent_tui.regular_files import read_regular_file
 from agent_tui.sessions.file.disk import DiskFile, write_new_file
 
@@ -44,7 +44,7 @@ class ConsentFile:
             ConfigError: The file cannot be written; the answer holds for this run.
         """
         self._in_this_run[fingerprint] = is_allowed
-        with locked_for_change(self._path, _FOR_THIS_RUN):
+        with lock_for_change(self._path, _FOR_THIS_RUN):
             answers = {**self._read(), fingerprint: is_allowed}
             words = {known: _ANSWERS[answer] for known, answer in answers.items()}
             text = json.dumps({self._kind: words}, indent=2, sort_keys=True)

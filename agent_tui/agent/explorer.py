@@ -31,7 +31,7 @@ from agent_tui.events import (
     ToolStarted,
     TurnFinished,
 )
-from agent_tui.local_models.addresses import shown_address
+from agent_tui.local_models.addresses import display_address
 from agent_tui.messages import AssistantMessage, ToolDetails, UserMessage
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
@@ -204,7 +204,7 @@ def _new_log(conversation: Conversation, services: RuntimeServices, model: Model
         cwd=parent.header.cwd,
         provider=model.provider,
         model_id=model.model_id,
-        base_url=shown_address(model.base_url) or None,
+        base_url=display_address(model.base_url) or None,
         thinking_level=conversation.thinking,
         parent_session=str(parent.path or parent.header.id),
     )

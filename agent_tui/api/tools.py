@@ -12,7 +12,7 @@ from pydantic import create_model
 
 from agent_tui.errors import ToolError
 from agent_tui.tools.base import Access, Intent, ToolArguments, ToolContext, ToolOutput
-from agent_tui.tools.registry import OfferedTool, offered
+from agent_tui.tools.registry import OfferedTool, offer_tool
 from agent_tui.tools.shorten import keep_ends
 
 ParametersT = ParamSpec("ParametersT")
@@ -52,7 +52,7 @@ class FunctionTool(Generic[ParametersT, ResultT]):
         Args:
             access: What a call of it counts as; for ``none``, nobody is asked.
         """
-        return offered(_Run(self, access))
+        return offer_tool(_Run(self, access))
 
 
 def tool(function: Callable[ParametersT, ResultT]) -> FunctionTool[ParametersT, ResultT]:

@@ -16,7 +16,12 @@ from agent_tui.cli.output import ask, complain, write_json, write_text
 from agent_tui.cli.plugins import specs_in_shell
 from agent_tui.cli.settings import settings_editor
 from agent_tui.config import LoadedSettings, Origin, Settings
-from agent_tui.config.json_schema import SCHEMA_URL, commented_settings, settings_schema, toml_text
+from agent_tui.config.json_schema import (
+    SCHEMA_URL,
+    settings_schema,
+    template_text,
+    toml_text,
+)
 from agent_tui.config.keys import SettingKey, dotted, parse_key
 from agent_tui.config.specs import SettingSpec, masked, setting_specs, value_at
 from agent_tui.config.user_file import SettingsEditor, setting_named
@@ -135,7 +140,7 @@ def _show(editor: SettingsEditor, name: str, folder: Path | None, *, is_json: bo
 def _edit(editor: SettingsEditor) -> int:
     file = editor.file
     command = editor_command(os.environ)
-    if file.create(commented_settings()):
+    if file.create(template_text()):
         _tell(f"Created {file.path}. It changes nothing yet.")
     while True:
         if (exit_code := run_editor(command, file.path)) != 0:

@@ -66,7 +66,7 @@ def _folder(trust: FolderTrust, arguments: argparse.Namespace) -> Path:
 def _folder_to_forget(trust: FolderTrust, arguments: argparse.Namespace) -> Path:
     """The named folder, which may no longer exist."""
     named = cast("Path | None", arguments.folder)
-    if named is not None and named.absolute() in trust.kept():
+    if named is not None and named.absolute() in trust.list_decisions():
         return named.absolute()
     return _folder(trust, arguments)
 
@@ -74,7 +74,7 @@ def _folder_to_forget(trust: FolderTrust, arguments: argparse.Namespace) -> Path
 def _forget(trust: FolderTrust, folder: Path) -> None:
     if trust.forget(folder):
         return
-    if (by := trust.decided_by(folder)) is not None:
+    if (by := trust.find_deciding_folder(folder)) is not None:
         raise ConfigError(
             f"No decision on {folder} itself: it is {trust.state_of(folder)} because of {by}.",
             f"To remove that decision, run agent-tui trust remove {by}.",
@@ -83,7 +83,7 @@ def _forget(trust: FolderTrust, folder: Path) -> None:
 
 
 def _list(trust: FolderTrust, *, is_json: bool) -> None:
-    kept = trust.kept()
+    kept = trust.list_decisions()
     if is_json:
         write_json([{"folder": str(folder), "state": state} for folder, state in kept.items()])
         return

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from agent_tui.commands.core.short_words import count_text
 from agent_tui.messages import ToolDetails, ToolResultMessage
 from agent_tui.safe_text import safe_output
-from agent_tui.tools.processes.shell import printed_part
+from agent_tui.tools.processes.shell import extract_printed
 
 SHOWN_LINES = 5
 """Lines of an output shown while it is folded."""
@@ -41,7 +41,7 @@ def command_output(message: ToolResultMessage) -> CommandOutput | None:
     details = message.tool_details
     is_job_looked_at = message.tool_name == "job" and details.jobs
     ending = f"job {details.jobs[0].id}: " if is_job_looked_at else details.summary
-    text = printed_part(message.text, ending) if ending else message.text
+    text = extract_printed(message.text, ending) if ending else message.text
     lines = details.printed_lines
     if lines is None and message.tool_name == "bash" and text != message.text:
         lines = _count_lines(text)  # a session from an earlier version

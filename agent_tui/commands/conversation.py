@@ -22,7 +22,7 @@ from agent_tui.messages import BashExecutionMessage, ToolResultMessage, ToolSpec
 from agent_tui.safe_text import safe_output, strip_control_characters
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.tools.job_table import BackgroundCommand
-from agent_tui.tools.registry import suited_tools
+from agent_tui.tools.registry import select_tools
 
 
 @command()
@@ -188,7 +188,7 @@ async def tools(front: Front, _argument: str) -> None:
     tokens = runtime.services.counter.count_tools(offered)
     model = runtime.conversation.model_info
     model_id = runtime.conversation.model.model_id
-    specs = suited_tools(
+    specs = select_tools(
         runtime.services.toolbox.specs,
         model_id,
         model.window,

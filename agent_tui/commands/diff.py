@@ -13,8 +13,8 @@ from agent_tui.tools.files.diffs import line_counts
 from agent_tui.tools.files.edit_history import (
     ChangedFile,
     FileEdit,
-    changed_files,
     file_edits,
+    find_changed_files,
 )
 
 _STEP_BY_STEP = "These lines were also changed elsewhere, so each edit is shown as it was made."
@@ -66,7 +66,7 @@ async def diff(front: Front, argument: str) -> None:
     def work_out() -> DiffPage:
         edits = file_edits([*history.entries()][::-1])
         wanted = [edit for edit in edits if argument.lower() in edit.name.lower()]
-        return diff_page(wanted, changed_files(wanted, cwd), cwd)
+        return diff_page(wanted, find_changed_files(wanted, cwd), cwd)
 
     shown = await asyncio.to_thread(work_out)
     if shown.by_file:

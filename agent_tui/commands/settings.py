@@ -9,7 +9,7 @@ from agent_tui.commands.core.front import Front, Page, PageSection, ScreenContro
 from agent_tui.commands.model import mark_present
 from agent_tui.config import Origin, Settings
 from agent_tui.config.json_schema import toml_text
-from agent_tui.config.specs import SettingSpec, masked, setting_specs, value_at
+from agent_tui.config.specs import SettingSpec, mask, setting_specs, value_at
 from agent_tui.config.user_file import SettingsEditor
 from agent_tui.key_actions import keys_in_force
 from agent_tui.safe_text import safe_text
@@ -67,7 +67,7 @@ class SettingsPage:
 
 def value_text(settings: Settings, spec: SettingSpec) -> str:
     """A value for display, without keys; `NOTHING` for an empty one."""
-    value = masked(value_at(settings, spec.key))
+    value = mask(value_at(settings, spec.key))
     text = value if isinstance(value, str) else toml_text(value)
     return safe_text(text, keep_newlines=False) or NOTHING
 

@@ -242,7 +242,7 @@ def context_limits(window: int, output_reserve: int, settings: CompactionSetting
     Compaction starts at ``trigger_tokens`` at the latest, however large the window; the warning and
     the target scale with it.
     """
-    used = settings.used_window(window)
+    used = settings.effective_window(window)
     most = usable_window(window, output_reserve)
     trigger = min(round(used * settings.trigger_at), most)
     return ContextLimits(

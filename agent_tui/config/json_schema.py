@@ -11,7 +11,7 @@ from typing import Final, cast
 
 from pydantic import JsonValue
 
-from agent_tui.config.keys import dotted
+from agent_tui.config.keys import join_key
 from agent_tui.config.schema import Settings
 from agent_tui.config.specs import section_description, setting_specs
 from agent_tui.messages import JsonObject
@@ -94,13 +94,13 @@ def _plain(schema: JsonValue, definitions: Mapping[str, JsonObject]) -> JsonValu
     return plain
 
 
-def commented_settings() -> str:
+def template_text() -> str:
     """A file that changes nothing and lists all settings."""
     pieces = [_HEAD]
     for section, specs in groupby(setting_specs(Settings()), key=lambda spec: spec.section):
         if section:
             about = section_description(section)
-            pieces.append(f"{_comment(about)}[{dotted(section)}]\n")
+            pieces.append(f"{_comment(about)}[{join_key(section)}]\n")
         for spec in specs:
             shown = toml_text(spec.default)
             about = _comment(spec.description)
@@ -121,7 +121,9 @@ def toml_text(value: JsonValue) -> str:
         case list():
             return f"[{', '.join(map(toml_text, value))}]"
         case dict():
-            inner = ", ".join(f"{dotted((key,))} = {toml_text(one)}" for key, one in value.items())
+            inner = ", ".join(
+                f"{join_key((key,))} = {toml_text(one)}" for key, one in value.items()
+            )
             return f"{{ {inner} }}" if inner else "{}"
         case str():
             return _basic_string(value)

@@ -11,9 +11,9 @@ SettingKey: TypeAlias = tuple[str, ...]
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def dotted(key: SettingKey) -> str:
+def join_key(key: SettingKey) -> str:
     """The key as it is written in TOML: ``models."openai/qwen3".window``."""
-    return ".".join(part if _BARE.fullmatch(part) else _quoted(part) for part in key)
+    return ".".join(part if _BARE.fullmatch(part) else _quote(part) for part in key)
 
 
 def parse_key(text: str) -> SettingKey:
@@ -66,6 +66,6 @@ def _key_or_nothing(text: str) -> SettingKey:
         return ()
 
 
-def _quoted(part: str) -> str:
+def _quote(part: str) -> str:
     escaped = part.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias, cast
 from pydantic import JsonValue, ValidationError
 
 from agent_tui.config.json_schema import SCHEMA_KEY
-from agent_tui.config.keys import SettingKey, dotted, key_lines, line_of, parse_key
+from agent_tui.config.keys import SettingKey, join_key, key_lines, line_of, parse_key
 from agent_tui.config.project import refusals
 from agent_tui.config.schema import Settings
 from agent_tui.config.specs import section_of, setting_specs, setting_variables, unknown_variables
@@ -225,14 +225,14 @@ class _SettingsLayers:
         kinds = {spec.variable: spec.kind for spec in setting_specs(Settings())}
         for key, variable in names.items():
             if (text := environ.get(variable)) is not None:
-                value = listed(text) if kinds[variable] == "list" else text
+                value = split_list(text) if kinds[variable] == "list" else text
                 if key[0] == "permissions" and isinstance(value, list):  # no deny rule is lost
                     value = [*self._rules(key[-1]), *value]
-                values = merge(values, nested(key, value))
+                values = merge(values, nest(key, value))
         for name, near in unknown_variables(environ):
             meant = f"did you mean {near}?" if near else "no such setting"
             self.problems.append(SettingProblem("environment", 0, name, meant))
-        values = self._checked("environment", values, {})
+        values = self._check("environment", values, {})
         self._add(values, lambda key: Origin("environment", names[key]))
 
     def _rules(self, decision: str) -> list[JsonValue]:
@@ -241,7 +241,7 @@ class _SettingsLayers:
         return present if isinstance(present, list) else []
 
     def add_flags(self, flags: JsonObject) -> None:
-        values = self._checked("command line", flags, {})
+        values = self._check("command line", flags, {})
         self._add(values, lambda key: Origin("command line", f"--{key[-1].replace('_', '-')}"))
 
     def leave_out_clashing_keys(self) -> None:
@@ -251,7 +251,9 @@ class _SettingsLayers:
             key = ("keys", name)
             origin = self.origins.pop(key)[-1]
             self.values = without(self.values, key)
-            self.problems.append(SettingProblem(str(origin.source), origin.line, dotted(key), why))
+            self.problems.append(
+                SettingProblem(str(origin.source), origin.line, join_key(key), why)
+            )
 
     def _read(self, path: Path) -> tuple[JsonObject, Mapping[SettingKey, int]]:
         source = str(path)
@@ -269,9 +271,9 @@ class _SettingsLayers:
             self.problems.append(SettingProblem(source, line, "", f"not valid TOML: {error}"))
             return {}, {}
         lines = key_lines(text)
-        return self._checked(source, values, lines), lines
+        return self._check(source, values, lines), lines
 
-    def _checked(
+    def _check(
         self, source: str, values: JsonObject, lines: Mapping[SettingKey, int]
     ) -> JsonObject:
         good, invalid = keep_valid(values)
@@ -292,7 +294,7 @@ class _SettingsLayers:
             self.origins[key] = (*self.origins.get(key, ()), origin_of(key))
 
 
-def listed(text: str) -> JsonValue:
+def split_list(text: str) -> JsonValue:
     """The list in a variable: JSON, or separated by commas that are not inside brackets."""
     if text.lstrip().startswith("["):
         with suppress(ValueError):
@@ -310,7 +312,7 @@ def leaves(values: JsonObject, prefix: SettingKey = ()) -> Iterator[SettingKey]:
             yield (*prefix, name)
 
 
-def nested(key: SettingKey, value: JsonValue) -> JsonObject:
+def nest(key: SettingKey, value: JsonValue) -> JsonObject:
     """A table that sets only `key` to `value`."""
     for part in reversed(key):
         value = {part: value}

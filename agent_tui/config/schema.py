@@ -61,7 +61,7 @@ SANDBOX_CACHES = (
 """Where package managers keep what they downloaded and built."""
 
 STATUS_FIELDS: tuple[StatusField, ...] = get_args(StatusField)
-"""What the status line can show, in the order it does so by itself."""
+"""What the status line can show, in its usual order."""
 
 PLUGIN_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]*"
 """A regular expression for the name of what a plugin brings: one word."""
@@ -81,7 +81,7 @@ _HYBRID_THRESHOLDS: Mapping[str, float] = {"warn_at": 0.60, "trigger_at": 0.70}
 
 
 class _Keys(BaseModel):
-    """A key is a text, several are a list; ``""`` leaves an action without one."""
+    """One key is a string, several are a list; ``""`` leaves an action without a key."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -124,7 +124,7 @@ def _address_or_empty(text: str) -> str:
 
 
 def _address_with_variables(text: str) -> str:
-    """An address that may hold ``${NAME}``: it is checked again when they are filled in."""
+    """Accept ``${NAME}`` in an address: it is checked again once the variables are filled in."""
     return text if "${" in text else _address_or_empty(text)
 
 
@@ -148,7 +148,7 @@ FolderBelowHome: TypeAlias = Annotated[str, AfterValidator(_below_home)]
 
 
 class GoalSettings(SettingsSection):
-    """``[goal]``: the bounds of ``/goal``, and who judges what no command can check."""
+    """``[goal]``: the limits of ``/goal``, and the model that judges what no command can check."""
 
     judge: str = Field(
         default="",
@@ -175,10 +175,10 @@ StrategyName: TypeAlias = Annotated[str, AfterValidator(_strategy_name)]
 class CompactionSettings(SettingsSection):
     """``[compaction]``. Fractions are of the model's window, as everywhere they are shown.
 
-    A large window is not filled: room is made at `trigger_tokens`, whatever fraction of it that
-    is, and the other thresholds keep their proportion to it. A compaction that frees less than
-    `min_gain` is not worth the prompt cache that it breaks. `strategy` is how room is made when
-    the window fills; ``hybrid`` warns at 0.60 and fires at 0.70 unless told otherwise.
+    A large window is not filled: agent-tui compacts at `trigger_tokens`, whatever fraction of the
+    window that is, and the other thresholds keep their proportion to it. A compaction that frees
+    less than `min_gain` is not worth losing the prompt cache. `strategy` says how to compact;
+    ``hybrid`` warns at 0.60 and compacts at 0.70 unless these are set.
     """
 
     strategy: StrategyName = Field(
@@ -264,13 +264,13 @@ class CompactionSettings(SettingsSection):
         given = cast("dict[str, object]", values)
         return {**_HYBRID_THRESHOLDS, **given} if given.get("strategy") == "hybrid" else given
 
-    def used_window(self, window: int) -> int:
-        """The tokens of a `window` that the fractions are of."""
+    def effective_window(self, window: int) -> int:
+        """How many tokens of a `window` are used; thresholds are fractions of these."""
         most = round(self.trigger_tokens / self.trigger_at)
         return min(window, most or window)
 
     def target_share(self, window: int) -> float:
-        """The part of `window` tokens to come down to: the setting, or what suits its size."""
+        """The fraction of `window` tokens left after compaction: the setting, or by its size."""
         suits = min(max(_TARGET, _LEAST_TARGET_TOKENS / max(window, 1)), _LARGEST_TARGET)
         return self.target or suits
 
@@ -299,7 +299,7 @@ class PermissionSettings(SettingsSection):
 
 
 class ModelSettings(SettingsSection):
-    """``[models."name"]``: what to believe of one model instead of the built-in table."""
+    """``[models."name"]``: facts about one model that replace those of the built-in table."""
 
     window: int | None = Field(
         default=None, gt=0, description="Context window in tokens; overrides the known value"
@@ -319,7 +319,7 @@ class ModelSettings(SettingsSection):
 
 
 class LocalSettings(SettingsSection):
-    """``[local]``: the built-in server of models on this machine. 0 leaves a value to it.
+    """``[local]``: the built-in server of models on this machine. It chooses a value that is 0.
 
     `model` is what ``--local`` uses, `context` the window in tokens, `gpu_layers` how many layers
     go to the graphics card (-1: as many as fit).
@@ -343,11 +343,11 @@ _OF_OTHERS = frozenset({"tools", "exclude", "always", "enabled", "timeout_s"})
 
 
 class McpServerSettings(SettingsSection):
-    """``[mcp.servers.NAME]``: a program that is started, or a `url` that is spoken with.
+    """``[mcp.servers.NAME]``: a program to start, or the `url` of a server.
 
-    With neither, it says what is wanted of a server that a project or an editor calls NAME. `env`
-    is added to the program's environment, which holds no keys. `headers_env` names for each
-    HTTP header the variable with its value, so that no key stands in the file.
+    With neither, it has your settings for a server that a project or an editor calls NAME. `env` is
+    added to the program's environment, which holds no keys. `headers_env` names the variable with
+    the value of each HTTP header, so that the file holds no key.
     """
 
     command: str = Field(default="", description="Program to start")
@@ -374,7 +374,7 @@ class McpServerSettings(SettingsSection):
 
     @property
     def is_of_others(self) -> bool:
-        """Whether somebody else says what is started or spoken with."""
+        """Whether a project or an editor defines the server."""
         return not self.command.strip() and not self.url.strip()
 
     @model_validator(mode="after")
@@ -389,7 +389,7 @@ class McpServerSettings(SettingsSection):
 
 
 class McpSettings(SettingsSection):
-    """``[mcp]``: the servers by name, and how long a turn waits for those that start."""
+    """``[mcp]``: the servers by name, and how long a turn waits for them to start."""
 
     wait_s: float = Field(
         default=10.0, ge=0, description="Seconds a turn waits, once, for a server to start"
@@ -400,7 +400,7 @@ class McpSettings(SettingsSection):
 
 
 class HookSettings(SettingsSection):
-    """``[[hooks.EVENT]]``: a command of the person's that is run when something happens."""
+    """``[[hooks.EVENT]]``: a command that runs when something happens."""
 
     matcher: str = Field(
         default="",
@@ -415,8 +415,8 @@ class HookSettings(SettingsSection):
 class Settings(SettingsSection):
     """All settings. Times in seconds, sizes in tokens.
 
-    `sandbox`: ``auto`` uses one for the model's commands where it works, ``on`` runs none
-    without. `sandbox_caches` that are not there are not made.
+    `sandbox`: ``auto`` uses one for the model's commands if that works here, ``on`` runs no command
+    without one. Missing `sandbox_caches` are not created.
     """
 
     model: str = Field(

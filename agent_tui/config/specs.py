@@ -10,7 +10,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, JsonValue
 from pydantic.fields import FieldInfo
 
-from agent_tui.config.keys import SettingKey, dotted
+from agent_tui.config.keys import SettingKey, join_key
 from agent_tui.config.schema import Settings
 from agent_tui.paths import FOLDER_VARIABLES
 from agent_tui.secret_text import REMOVED, is_secret_name, mask_secrets
@@ -43,7 +43,7 @@ class SettingSpec:
     @property
     def name(self) -> str:
         """The key as it is written in TOML."""
-        return dotted(self.key)
+        return join_key(self.key)
 
     @property
     def section(self) -> SettingKey:
@@ -100,7 +100,7 @@ def section_of(key: SettingKey) -> type[BaseModel]:
     model: type[BaseModel] = Settings
     rest = list(key[:-1])
     while rest and (field := model.model_fields.get(rest.pop(0))):
-        inner = _listed(field) or _inner(field)
+        inner = _table_in_lists(field) or _inner(field)
         if inner is None:
             break
         named = _is_named_tables(field) + _is_named_lists(field)  # a name, then a number
@@ -152,17 +152,17 @@ def value_at(settings: Settings, key: SettingKey) -> JsonValue:
     return _plain(value)
 
 
-def masked(value: JsonValue, known: Iterable[str] = ()) -> JsonValue:
+def mask(value: JsonValue, known: Iterable[str] = ()) -> JsonValue:
     """`value` without the `known` secrets, what looks like a secret, and what is named like one."""
     secrets = tuple(known)
     match value:
         case str():
             return mask_secrets(value, secrets)
         case list():
-            return [masked(one, secrets) for one in value]
+            return [mask(one, secrets) for one in value]
         case dict():
             return {
-                name: REMOVED if one and is_secret_name(name) else masked(one, secrets)
+                name: REMOVED if one and is_secret_name(name) else mask(one, secrets)
                 for name, one in value.items()
             }
         case _:
@@ -230,7 +230,7 @@ def _inner(field: FieldInfo) -> type[BaseModel] | None:
     return None
 
 
-def _listed(field: FieldInfo) -> type[BaseModel] | None:
+def _table_in_lists(field: FieldInfo) -> type[BaseModel] | None:
     """The table that occurs several times under each name in a field."""
     if not _is_named_lists(field):
         return None

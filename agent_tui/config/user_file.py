@@ -13,8 +13,8 @@ from typing import cast
 from pydantic import JsonValue
 
 from agent_tui.atomic_files import replace_private_file
-from agent_tui.config.keys import SettingKey, dotted, parse_key
-from agent_tui.config.loading import LoadedSettings, keep_valid, merge, nested, unknown_setting
+from agent_tui.config.keys import SettingKey, join_key, parse_key
+from agent_tui.config.loading import LoadedSettings, keep_valid, merge, nest, unknown_setting
 from agent_tui.config.schema import Settings
 from agent_tui.config.specs import SettingSpec, spec_of, value_at
 from agent_tui.errors import ConfigError
@@ -55,7 +55,7 @@ class UserConfigFile:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def checked(self, spec: SettingSpec, words: Sequence[str]) -> JsonValue:
+    def convert(self, spec: SettingSpec, words: Sequence[str]) -> JsonValue:
         """Convert the user's text for `spec` to its type.
 
         Args:
@@ -71,15 +71,15 @@ class UserConfigFile:
         if spec.kind == "list":
             is_written_out = len(words) == 1 and words[0].lstrip().startswith("[")
             written = _toml_list(spec, words[0]) if is_written_out else [*words]
-        values, _ = keep_valid(self._parsed(self._text()))
-        values = merge(values, nested(spec.key, written))
+        values, _ = keep_valid(self._parse(self._text()))
+        values = merge(values, nest(spec.key, written))
         _, invalid = keep_valid(values)
         for one in invalid:
             if one.key[: len(spec.key)] == spec.key:
                 what = f": {one.why}" if one.by_rule else f" takes {spec.allowed}"
                 raise ConfigError(f"{spec.name}{what}.")
             if spec.key[: len(one.key)] == one.key:
-                raise ConfigError(f"{dotted(one.key)}: {one.why}.")
+                raise ConfigError(f"{join_key(one.key)}: {one.why}.")
         value = value_at(Settings.model_validate(values), spec.key)
         if spec.kind == "text" and has_key(str(value)):
             raise ConfigError(
@@ -93,7 +93,7 @@ class UserConfigFile:
 
         Args:
             spec: The setting.
-            value: As returned by `checked`.
+            value: As returned by `convert`.
 
         Raises:
             ConfigError: The file is invalid, unreadable or not writable, and stays as it was.
@@ -101,9 +101,9 @@ class UserConfigFile:
         import tomlkit  # 30 ms that only a change needs
 
         text = self._text()
-        wanted = merge(self._parsed(text), nested(spec.key, value))
-        line = f"{dotted(spec.key[-1:])} = {tomlkit.item(value).as_string()}"
-        changed = _uncommented(text, spec.key, line)
+        wanted = merge(self._parse(text), nest(spec.key, value))
+        line = f"{join_key(spec.key[-1:])} = {tomlkit.item(value).as_string()}"
+        changed = _uncomment(text, spec.key, line)
         if changed is None or tomllib.loads(changed) != wanted:
             document = tomlkit.parse(text)
             self._table(document, spec.section)[spec.key[-1]] = value
@@ -120,7 +120,7 @@ class UserConfigFile:
         import tomlkit
 
         text = self._text()
-        table: JsonValue = self._parsed(text)
+        table: JsonValue = self._parse(text)
         for part in spec.key:
             if not isinstance(table, dict) or part not in table:
                 return False
@@ -128,11 +128,11 @@ class UserConfigFile:
         document = tomlkit.parse(text)
         del self._table(document, spec.section)[spec.key[-1]]
         changed = tomlkit.dumps(document)
-        _, invalid_before = keep_valid(self._parsed(text))
+        _, invalid_before = keep_valid(self._parse(text))
         _, invalid = keep_valid(tomllib.loads(changed))
         for one in invalid:
             if one not in invalid_before:
-                raise ConfigError(f"{dotted(one.key)} needs {spec.name}: {one.why}.")
+                raise ConfigError(f"{join_key(one.key)} needs {spec.name}: {one.why}.")
         self._write(changed)
         return True
 
@@ -159,7 +159,7 @@ class UserConfigFile:
                 table[part] = tomlkit.table(is_super_table=depth < len(section))
             inner = table[part]
             if not isinstance(inner, MutableMapping):
-                named = dotted(section[:depth])
+                named = join_key(section[:depth])
                 raise ConfigError(f"{self.path}: {named} is not a table.", _FIX_FIRST)
             table = cast("MutableMapping[str, object]", inner)
         return table
@@ -174,7 +174,7 @@ class UserConfigFile:
         except UnicodeDecodeError as error:
             raise ConfigError(f"{self.path} is not UTF-8: {error}.", _FIX_FIRST) from error
 
-    def _parsed(self, text: str) -> JsonObject:
+    def _parse(self, text: str) -> JsonObject:
         try:
             return tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -194,11 +194,11 @@ def _toml_list(spec: SettingSpec, text: str) -> JsonValue:
         raise ConfigError(f"{spec.name} takes {spec.allowed}: {error}.") from error
 
 
-def _uncommented(text: str, key: SettingKey, line: str) -> str | None:
+def _uncomment(text: str, key: SettingKey, line: str) -> str | None:
     """`text` with the commented line of `key` replaced by `line`; None if there is none."""
     lines = text.splitlines(keepends=True)
     is_there = not key[:-1]
-    commented = re.compile(rf"#\s?{re.escape(dotted(key[-1:]))}\s*=")
+    commented = re.compile(rf"#\s?{re.escape(join_key(key[-1:]))}\s*=")
     for number, present in enumerate(lines):
         if header := re.match(r"\s*\[+([^\[\]]+)\]", present):
             try:
@@ -227,13 +227,13 @@ class SettingsEditor:
     load_own: Callable[[], LoadedSettings]
     refuse: RefuseValue
 
-    def checked(self, spec: SettingSpec, words: Sequence[str]) -> JsonValue:
+    def convert(self, spec: SettingSpec, words: Sequence[str]) -> JsonValue:
         """Convert the user's text for `spec` to the value to store.
 
         Raises:
             ConfigError: The value is invalid; says what is allowed.
         """
-        value = self.file.checked(spec, words)
+        value = self.file.convert(spec, words)
         if why := self.refuse(spec, value):
             raise ConfigError(f"{spec.name}: {why}")
         return value
@@ -244,7 +244,7 @@ class SettingsEditor:
         Raises:
             ConfigError: The value is invalid, or the file cannot be changed and stays as it was.
         """
-        value = self.checked(spec, words)
+        value = self.convert(spec, words)
         self.file.set(spec, value)
         return value
 

@@ -14,7 +14,7 @@ from harbor.models.agent.context import AgentContext
 from harbor.models.trajectories import Trajectory
 from pydantic import Field
 
-from agent_tui.harbor.measured import Measured, Wheel, measured_in, source_of
+from agent_tui.harbor.measured import Measured, Wheel, measure_newest, source_of
 from agent_tui.installation import COMMAND
 from agent_tui.messages import ThinkingLevel
 from agent_tui.providers.keys import KEY_VARIABLES, secret_values
@@ -24,7 +24,7 @@ _PYTHON = ">=3.11,<3.14"
 _PATH = 'export PATH="$HOME/.local/bin:$PATH"'
 _SESSIONS = "sessions"
 _LIMIT = 3
-"""The exit code of ``agent-tui -p`` for a run that was ended by one of its limits."""
+"""The exit code of ``agent-tui -p`` for a run that reached one of its limits."""
 
 
 class AgentTuiOptions(InstalledAgentOptions):
@@ -48,10 +48,10 @@ class AgentTuiOptions(InstalledAgentOptions):
 
 
 class AgentTui(BaseInstalledAgent):
-    """Installs agent-tui in a task's environment, runs one prompt, and tells what it took.
+    """Installs agent-tui in a task's environment, runs one prompt, and reports its cost.
 
-    The session is written below the agent's logs as it grows, so that a trial that ran out of
-    time has its trajectory and its counts, too.
+    The session file is in the agent's logs and grows during the run, so a trial that ran out of
+    time also has a trajectory and counts.
     """
 
     capabilities = AgentCapabilities(atif=True)
@@ -59,7 +59,7 @@ class AgentTui(BaseInstalledAgent):
 
     @staticmethod
     def name() -> str:
-        """What Harbor lists it as."""
+        """The name that Harbor lists."""
         return COMMAND
 
     @classmethod
@@ -69,7 +69,7 @@ class AgentTui(BaseInstalledAgent):
         """Check the options before any trial begins.
 
         Raises:
-            ValueError: One is wrong, or there is nothing to install.
+            ValueError: An option is invalid, or there is nothing to install.
         """
         options = cast("AgentTuiOptions", cls.parse_options(kwargs, env))
         source_of(options.wheel, options.version)
@@ -88,7 +88,7 @@ class AgentTui(BaseInstalledAgent):
         return stdout.split()[-1]
 
     async def install(self, environment: BaseEnvironment) -> None:
-        """Install uv where there is none, and with it agent-tui, in an environment of its own."""
+        """Install uv if it is missing, then agent-tui with it in a separate environment."""
         options = self._given
         source = source_of(options.wheel, options.version)
         if isinstance(source, Wheel):
@@ -107,12 +107,12 @@ class AgentTui(BaseInstalledAgent):
     async def run(
         self, instruction: str, environment: BaseEnvironment, context: AgentContext
     ) -> None:
-        """Work on `instruction`. An ending by ``max_turns`` or ``max_cost`` is no failure."""
+        """Work on `instruction`. Reaching ``max_turns`` or ``max_cost`` is not a failure."""
         logs = self.environment_logs_dir
         log = shlex.quote(str(logs / "agent-tui.log"))
         options = [
             *("--permission-mode", "full", "--trust"),
-            *("--sandbox", "off"),  # the container is the wall
+            *("--sandbox", "off"),  # the container is the sandbox
             *("--session-dir", str(self.remote_session_logs_dir)),
             *(("-m", self.model_name) if self.model_name else ()),
         ]
@@ -126,13 +126,13 @@ class AgentTui(BaseInstalledAgent):
         await self.exec_as_agent(environment, command, env=self._keys())
 
     def convert_trajectory(self, logs_dir: Path) -> Trajectory | None:
-        """The session below `logs_dir` as a trajectory; None where there is none yet."""
-        measured = self._measured(logs_dir)
+        """The session below `logs_dir` as a trajectory; None if there is none yet."""
+        measured = self._measure(logs_dir)
         return Trajectory.model_validate(measured.trajectory) if measured else None
 
     def populate_context_post_run(self, context: AgentContext) -> None:
-        """Tell in `context` what the run took, and write ``trajectory.json`` into the logs."""
-        measured = self._measured(self.logs_dir)
+        """Add the run's tokens and cost to `context`, and write ``trajectory.json`` to the logs."""
+        measured = self._measure(self.logs_dir)
         if measured is None:
             return
         written = json.dumps(measured.trajectory, ensure_ascii=False, indent=2)
@@ -151,12 +151,12 @@ class AgentTui(BaseInstalledAgent):
     def _given(self) -> AgentTuiOptions:
         return cast("AgentTuiOptions", self.options)
 
-    def _measured(self, logs_dir: Path) -> Measured | None:
+    def _measure(self, logs_dir: Path) -> Measured | None:
         known = secret_values({**self._keys(), **self.extra_env})
-        return measured_in(logs_dir / _SESSIONS, known)
+        return measure_newest(logs_dir / _SESSIONS, known)
 
     def _keys(self) -> dict[str, str]:
-        """The keys at hand of the providers whose models are asked."""
+        """The available keys of the providers whose models are used."""
         models = (self.model_name, self._given.fallback_model)
         providers = {model.partition("/")[0] for model in models if model}
         names = (name for provider in providers for name in KEY_VARIABLES.get(provider, ()))

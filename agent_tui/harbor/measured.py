@@ -1,4 +1,4 @@
-"""What a run took, as its session tells it."""
+"""The tokens and the cost of a run, from its session file, and what to install for a run."""
 
 import json
 from collections.abc import Sequence
@@ -18,17 +18,17 @@ from agent_tui.sessions.replay.changes import report_of
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Counts of one session, requests for summaries and of helpers included.
+    """Counts of one session, including requests for summaries and by helpers.
 
     Attributes:
-        session_id: Which one.
+        session_id: Its id.
         trajectory: The session in ATIF.
-        input_tokens: All that was sent, `cached_tokens` among them.
-        cached_tokens: What the provider had in its cache.
-        output_tokens: What came back.
-        cost_usd: Dollars; None where no price is known.
-        replies: Of the model in the conversation.
-        compactions: How often its context was made smaller.
+        input_tokens: Tokens sent, including `cached_tokens`.
+        cached_tokens: Tokens that the provider read from its cache.
+        output_tokens: Tokens received.
+        cost_usd: US dollars; None if a price is unknown.
+        replies: How many replies of the model the conversation has.
+        compactions: How often its context was compacted.
     """
 
     session_id: str
@@ -41,11 +41,11 @@ class Measured:
     compactions: int
 
 
-def measured_in(sessions: Path, secrets: Sequence[str] = ()) -> Measured | None:
-    """The newest session below the session folder `sessions`; None where there is none.
+def measure_newest(sessions: Path, secrets: Sequence[str] = ()) -> Measured | None:
+    """Measure the newest session below `sessions`; None if there is none.
 
     Args:
-        sessions: What ``--session-dir`` named.
+        sessions: The folder that ``--session-dir`` named.
         secrets: Values that must not be in the trajectory.
 
     Raises:
@@ -72,7 +72,7 @@ def measured_in(sessions: Path, secrets: Sequence[str] = ()) -> Measured | None:
 
 
 def _compaction(entry: Entry) -> str:
-    """What tells the compaction that wrote `entry` from others; empty where none did."""
+    """An id for the compaction that wrote `entry`; empty if none did."""
     if isinstance(entry, CompactionEntry):
         return entry.details.batch or entry.id
     report = report_of(entry)
@@ -84,7 +84,7 @@ _BUILD = "Build a wheel (uv build --wheel) and pass it: --ak wheel=dist/NAME.whl
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """A wheel that is to be copied into the environment."""
+    """A wheel to copy into the environment."""
 
     path: Path
 
@@ -92,18 +92,18 @@ class Wheel:
 def source_of(
     wheel: str | None, version: str | None, installation: Installation | None = None
 ) -> Wheel | str:
-    """A wheel, or a requirement as pip and uv take it: by default what runs here.
+    """What to install: a wheel, or a requirement for pip and uv; by default this program.
 
     Args:
-        wheel: The file the person named.
-        version: The release the person named.
-        installation: How the program was installed; None: looked up.
+        wheel: The file that the user named.
+        version: The release that the user named.
+        installation: How this program was installed; None to look it up.
 
     Raises:
-        ValueError: The wheel is none, or what runs here cannot be installed elsewhere.
+        ValueError: The file is no wheel, or this program cannot be installed elsewhere.
     """
     if wheel:
-        return _checked(Path(wheel).expanduser())
+        return _check_wheel(Path(wheel).expanduser())
     if version:
         return f"{DISTRIBUTION}=={version}"
     here = installation or this_installation()
@@ -112,11 +112,11 @@ def source_of(
     if not here.address:
         return f"{DISTRIBUTION}=={__version__}"
     if here.address.startswith("file:"):
-        return _checked(Path(unquote(urlsplit(here.address).path)))
+        return _check_wheel(Path(unquote(urlsplit(here.address).path)))
     return f"{DISTRIBUTION} @ {here.address}"
 
 
-def _checked(path: Path) -> Wheel:
+def _check_wheel(path: Path) -> Wheel:
     if path.suffix != ".whl" or not path.is_file():
         raise ValueError(f"{path} is not a wheel. {_BUILD}")
     return Wheel(path.resolve())

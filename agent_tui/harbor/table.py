@@ -39,7 +39,7 @@ class _Span(_Read):
 
 
 class _Trial(_Read):
-    """What we read of a trial's ``result.json``; that of a job has no name of a trial."""
+    """The part of a trial's ``result.json`` that is read; a job's has no `trial_name`."""
 
     trial_name: str
     verifier_result: _Verified | None = None
@@ -49,7 +49,7 @@ class _Trial(_Read):
 
     @property
     def reward(self) -> float:
-        """0 where nothing was verified, as Harbor counts it."""
+        """The reward; 0 if nothing was verified, as Harbor counts it."""
         rewards = (self.verifier_result and self.verifier_result.rewards) or {}
         return rewards.get("reward", next(iter(rewards.values()), 0.0))
 
@@ -71,7 +71,7 @@ class _Trial(_Read):
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column: what it says of one trial, and how their mean is written."""
+    """A column: its value for one trial, and the format of the mean."""
 
     title: str
     value: Callable[[_Trial], float | None]
@@ -99,10 +99,10 @@ def table(jobs: Sequence[Path]) -> str:
     """A Markdown table with one row for each of `jobs`: means over their trials, ``?``: unknown.
 
     Args:
-        jobs: Folders as ``harbor run`` makes them below ``jobs/``.
+        jobs: Folders that ``harbor run`` created in ``jobs/``.
 
     Raises:
-        ValueError: One holds no result of a trial.
+        ValueError: A folder has no result of a trial.
     """
     rows: list[tuple[str, ...]] = [("job", "trials", *(column.title for column in _COLUMNS))]
     for job in jobs:

@@ -58,7 +58,7 @@ class AnswerSchema:
             raise UsageError(f"--json-schema: not a JSON Schema: {why}.", _WRITE_IT) from error
         return cls(schema)
 
-    def asked(self, prompt: str) -> str:
+    def ask(self, prompt: str) -> str:
         """`prompt` with a request for an answer of this schema."""
         schema = json.dumps(self.schema, ensure_ascii=False)
         return f"{prompt}\n\n{_ASKED.format(schema=schema)}"

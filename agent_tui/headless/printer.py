@@ -115,7 +115,7 @@ async def print_turn(
     schema = terms.schema
     watcher = _WATCHERS[output_format](runtime, out, err, terms)
     runtime.listen_to_jobs(watcher.see)
-    asked = schema.asked(prompt) if schema and prompt is not None else prompt
+    asked = schema.ask(prompt) if schema and prompt is not None else prompt
     await _run(runtime, asked, images, watcher)
     if schema is not None:
         await _mend_answer(runtime, schema, watcher)
@@ -241,7 +241,7 @@ _PROGRESS_EVERY_S = 60.0
 _SHOWN_REFUSALS = 3
 
 
-def _refused_line(refused: Sequence[RefusedCall]) -> str:
+def _describe_refusals(refused: Sequence[RefusedCall]) -> str:
     """The refused calls and the reasons, as the last line beside the result."""
     shown = [
         f"{printable_line(call.title)} ({printable_line(call.reason)})"
@@ -353,7 +353,7 @@ class _Watcher:
     def close(self) -> ExitCode:
         """Print the end; returns the exit code."""
         if self.refused:
-            self.say(_refused_line(self.refused))
+            self.say(_describe_refusals(self.refused))
         match self.outcome:
             case "done" if self.refused and self.terms.fails_on_refusal:
                 return ExitCode.REFUSED

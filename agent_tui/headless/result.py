@@ -83,7 +83,7 @@ def event_schema() -> JsonObject:
     definitions = shared.get("$defs", {})
     names = [_line_name(kind) for kind in kinds]
     for kind, name in zip(kinds, names, strict=True):
-        definition = _resolved(schemas[kind, "serialization"], definitions)
+        definition = _resolve(schemas[kind, "serialization"], definitions)
         definitions[name] = _with_type(definition, name)
     for definition in definitions.values():
         _loosen(definition)
@@ -100,7 +100,7 @@ def _line_name(kind: type) -> str:
     return "result" if kind is RunResult else kind.__name__
 
 
-def _resolved(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+def _resolve(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     """The schema itself; a reference to a definition is resolved."""
     reference = schema.get("$ref", "")
     return definitions.pop(reference.rpartition("/")[2]) if reference else schema

@@ -74,7 +74,7 @@ class UserLine(BaseModel):
         """The images of the message, made as small as providers want them.
 
         Raises:
-            UsageError: One is none.
+            UsageError: One is not an image, or cannot be sent.
         """
         content = self.message.content
         parts = [] if isinstance(content, str) else content
@@ -92,10 +92,10 @@ _LINE: Final[TypeAdapter[UserLine | InterruptLine]] = TypeAdapter(InputLine)
 
 
 def read_input_line(line: bytes) -> UserLine | InterruptLine:
-    """One line of the input.
+    """Parse one line of the input.
 
     Raises:
-        UsageError: It is not JSON, or neither a message nor a stop.
+        UsageError: It is not JSON, or neither a message nor an interrupt.
     """
     try:
         return _LINE.validate_json(line)
@@ -125,7 +125,7 @@ def _image(data: str) -> ImageContent:
 class MessageStream:
     """Runs a turn or a command for each message in order, and prints all events.
 
-    After each message comes its result. Commands in the background run on between turns, and end
+    Each message is followed by its result. Background commands keep running between turns, and end
     with the input.
 
     Args:

@@ -37,12 +37,12 @@ def check_address(address: str) -> None:
     parts = _split(address)
     if address_problem(address) or not (parts.scheme == "https" or _is_plain_loopback(parts)):
         raise ModelFileError(
-            f"Cannot download {shown_address(address)}: only https URLs are supported.",
+            f"Cannot download {display_address(address)}: only https URLs are supported.",
             "Download the file yourself, then: agent-tui models add PATH",
         )
     if _LATER_PART.search(parts.path):
         raise ModelFileError(
-            f"{shown_address(address)} is one of several files of a split model.",
+            f"{display_address(address)} is one of several files of a split model.",
             "Download all of them, then add the first: agent-tui models add PATH",
         )
 
@@ -57,7 +57,7 @@ def next_address(address: str, location: str) -> str:
         target = urljoin(address, location)
     except ValueError as error:
         raise ModelFileError(
-            f"{shown_address(address)} redirects to an invalid URL.", "Try another URL."
+            f"{display_address(address)} redirects to an invalid URL.", "Try another URL."
         ) from error
     parts = _split(target)
     was_plain = _split(address).scheme == "http"
@@ -65,12 +65,12 @@ def next_address(address: str, location: str) -> str:
     if parts.hostname and is_allowed:
         return target
     raise ModelFileError(
-        f"{shown_address(address)} redirects to {shown_address(target)}, which is not allowed.",
+        f"{display_address(address)} redirects to {display_address(target)}, which is not allowed.",
         "Try another URL.",
     )
 
 
-def shown_address(address: str) -> str:
+def display_address(address: str) -> str:
     """`address` without user, password, query and fragment."""
     try:
         parts = urlsplit(address)

@@ -14,7 +14,7 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from agent_tui.errors import ModelFileError
-from agent_tui.local_models.addresses import next_address, shown_address, without_secrets
+from agent_tui.local_models.addresses import display_address, next_address, without_secrets
 from agent_tui.regular_files import read_regular_file
 
 _BUFFER_BYTES: Final = 64 * 1024
@@ -145,7 +145,7 @@ class Download:
             if fruitless >= _MAX_FRUITLESS_TRIES:
                 kept = "Pull again to continue the download." if size else "Try again later."
                 raise ModelFileError(
-                    f"Cannot download {shown_address(self.address)}: {reason}.", kept
+                    f"Cannot download {display_address(self.address)}: {reason}.", kept
                 )
             await self.pause(float(2**fruitless) / 2)
 
@@ -190,7 +190,7 @@ class Download:
             if not size and not chunk.startswith(_START[: len(chunk)]):
                 self.part.clear()
                 raise ModelFileError(
-                    f"{shown_address(self.address)} is not a model file.",
+                    f"{display_address(self.address)} is not a model file.",
                     "It may be a web page about a model. Use the URL of the file itself.",
                 )
             file.write(chunk)
@@ -208,20 +208,20 @@ class Download:
             request = client.build_request("GET", address, headers=headers)
             login = None if request.url.userinfo else logins
             response = await client.send(request, auth=login, stream=True)
-            linked_sha256 = linked_sha256 or _linked_sha256(response.headers)
+            linked_sha256 = linked_sha256 or _find_linked_sha256(response.headers)
             location = response.headers.get("Location")
             if not (response.is_redirect and location):
                 return response, linked_sha256
             await response.aclose()
             address = next_address(address, location)
         raise ModelFileError(
-            f"{shown_address(self.address)} redirects too often.", "Try another URL."
+            f"{display_address(self.address)} redirects too often.", "Try another URL."
         )
 
     def _check_status(self, status: int) -> None:
         if status in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
             return
-        shown = shown_address(self.address)
+        shown = display_address(self.address)
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _TRANSIENT:
             raise _TemporaryError(f"the server returned {status}")
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
@@ -266,7 +266,7 @@ def _validator(headers: Mapping[str, str]) -> str:
     return etag if etag.startswith('"') else headers.get("Last-Modified", "")
 
 
-def _linked_sha256(headers: Mapping[str, str]) -> str:
+def _find_linked_sha256(headers: Mapping[str, str]) -> str:
     """The SHA-256 of a large file on Hugging Face, from its redirect; empty if it names none."""
     digest = headers.get("X-Linked-Etag", "").strip('"').lower()
     is_hash = len(digest) == _SHA256_DIGITS and not digest.strip("0123456789abcdef")

@@ -63,7 +63,7 @@ class FieldReader:
         self._block_start = 0
         self.position = 0
 
-    def damaged(self, what: str) -> ModelFileError:
+    def damage_error(self, what: str) -> ModelFileError:
         """The error that says what is wrong with the file."""
         return ModelFileError(
             f"{self._label} is not a usable GGUF file: {what}.", "Download or copy it again."
@@ -123,13 +123,13 @@ class FieldReader:
     def _text(self, limit: int, what: str) -> str:
         length = self.u64()
         if length > limit:
-            raise self.damaged(f"{what} in it has {length:,} bytes")
+            raise self.damage_error(f"{what} in it has {length:,} bytes")
         return self.take(length).decode("utf-8", "replace")
 
     def _skip_list(self) -> None:
         kind, count = self.u32(), self.u64()
         if kind == _LIST:
-            raise self.damaged("it has a list of lists")
+            raise self.damage_error("it has a list of lists")
         if kind != _STRING:
             self.skip(count * self._number(kind).size)
             return
@@ -141,13 +141,13 @@ class FieldReader:
     def _number(self, kind: int) -> struct.Struct:
         number = _NUMBERS.get(kind)
         if number is None:
-            raise self.damaged(f"it has a value of the unknown type {kind}")
+            raise self.damage_error(f"it has a value of the unknown type {kind}")
         return number
 
     def _ends_early(self) -> ModelFileError:
         if self._is_capped:
-            return self.damaged(f"its metadata is larger than {MAX_HEADER_BYTES:,} bytes")
-        return self.damaged("it ends in the middle of its metadata")
+            return self.damage_error(f"its metadata is larger than {MAX_HEADER_BYTES:,} bytes")
+        return self.damage_error("it ends in the middle of its metadata")
 
 
 GgufUse: TypeAlias = Literal["chat", "embedding", "projector", "adapter", "vocabulary"]
@@ -241,7 +241,7 @@ def _read(file: BinaryIO, size_bytes: int, label: str) -> GgufInfo:
     _check_start(reader, label)
     tensor_count, field_count = reader.u64(), reader.u64()
     if max(tensor_count, field_count) > _MAX_COUNT:
-        raise reader.damaged(f"it claims {max(tensor_count, field_count):,} entries")
+        raise reader.damage_error(f"it claims {max(tensor_count, field_count):,} entries")
     fields: dict[str, FieldValue] = {}
     for _ in range(field_count):
         key = reader.key()
@@ -251,7 +251,7 @@ def _read(file: BinaryIO, size_bytes: int, label: str) -> GgufInfo:
             fields.setdefault(key, value)
     alignment = _number(fields, "general.alignment", _ALIGNMENT)
     if alignment < 1:
-        raise reader.damaged(f"its alignment is {alignment}")
+        raise reader.damage_error(f"its alignment is {alignment}")
     data_bytes = _data_bytes(reader, tensor_count)
     data_start = -(-reader.position // alignment) * alignment if data_bytes else reader.position
     return _info(fields, tensor_count, size_bytes, data_start + data_bytes)
@@ -283,7 +283,7 @@ def _data_bytes(reader: FieldReader, tensor_count: int) -> int:
         reader.key()
         dimensions = reader.u32()
         if dimensions > _MAX_DIMENSIONS:
-            raise reader.damaged(f"a tensor in it has {dimensions} dimensions")
+            raise reader.damage_error(f"a tensor in it has {dimensions} dimensions")
         values = 1
         for _ in range(dimensions):
             values *= reader.u64()

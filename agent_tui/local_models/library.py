@@ -65,7 +65,7 @@ class ModelLibrary:
         try:
             paths = sorted(self.root.glob("*.json"), key=lambda path: path.stem)
         except OSError as error:
-            raise _failed(self.root, "read", error) from error
+            raise _failure(self.root, "read", error) from error
         for path in paths:
             if not _is_name(path.stem):
                 continue
@@ -86,7 +86,7 @@ class ModelLibrary:
         path = self._record(name)
         return _read_record(path, self.files_dir) if path.exists() else None
 
-    def added_at(self, name: str) -> float:
+    def time_added(self, name: str) -> float:
         """When model `name` was last pulled or added, in seconds since the epoch; 0 if unknown."""
         try:
             return self._record(name).stat().st_mtime
@@ -109,12 +109,12 @@ class ModelLibrary:
             raise ModelFileError(f"{str(path)!r} is not a path.", "Name a .gguf file.") from error
         info = read_gguf(path)
         refuse_unusable(path, info)
-        found = _described(path, info)
+        found = _describe(path, info)
         if len(parts := part_paths(path, info)) > 1:
             found = dataclasses.replace(
                 found, size_bytes=sum(part.stat().st_size for part in parts)
             )
-        with self._locked():
+        with self._lock():
             known = next((model for model in self.models() if model.path == path), None)
             if known is not None and name in ("", known.name):
                 found = dataclasses.replace(
@@ -139,11 +139,11 @@ class ModelLibrary:
         Raises:
             ModelFileError: The name is taken, or writing failed; the file then stays where it was.
         """
-        with self._locked():
+        with self._lock():
             name = model.name if is_name_fixed else self._free_name(model.name)
             place = self.file_of(name)
             self.refuse_taken(name, model.source)
-            found = _described(place, info)
+            found = _describe(place, info)
             found = dataclasses.replace(
                 found,
                 name=name,
@@ -157,7 +157,7 @@ class ModelLibrary:
                 make_private_dir(self.files_dir)
                 model.path.replace(place)
             except OSError as error:
-                raise _failed(place, "write to", error) from error
+                raise _failure(place, "write to", error) from error
             try:
                 self._write(found)
             except BaseException:
@@ -185,7 +185,7 @@ class ModelLibrary:
         Raises:
             ModelFileError: There is no such model, or it cannot be deleted.
         """
-        with self._locked():
+        with self._lock():
             model = self._find_damaged(name)
             if model is None:
                 names = ", ".join(model.name for model in self.models())
@@ -200,7 +200,7 @@ class ModelLibrary:
                     model.path.unlink(missing_ok=True)
                 self._record(name).unlink(missing_ok=True)
             except OSError as error:
-                raise _failed(model.path, "delete", error) from error
+                raise _failure(model.path, "delete", error) from error
         return model
 
     def file_of(self, name: str) -> Path:
@@ -220,7 +220,7 @@ class ModelLibrary:
 
     def _new_name(self, path: Path, info: GgufInfo, name: str) -> str:
         if not name:
-            return self._free_name(suggested_name(path.stem, info))
+            return self._free_name(suggest_name(path.stem, info))
         check_name(name)
         if (other := self.find(name)) is not None and other.path != path:
             raise _name_taken(name, other)
@@ -234,7 +234,7 @@ class ModelLibrary:
         return free
 
     @contextlib.contextmanager
-    def _locked(self) -> Generator[None]:
+    def _lock(self) -> Generator[None]:
         """Lock the library so that no other program chooses names at the same time."""
         try:
             make_private_dir(self.root)
@@ -244,7 +244,7 @@ class ModelLibrary:
             how = error.owner.how_to_go_on or "Try again in a moment."
             raise ModelFileError(f"{self.root} is in use by {error.owner}.", how) from error
         except OSError as error:
-            raise _failed(self.root, "write to", error) from error
+            raise _failure(self.root, "write to", error) from error
 
     def _write(self, model: LocalModel) -> None:
         record = self._record(model.name)
@@ -259,7 +259,7 @@ class ModelLibrary:
         try:
             replace_private_file(record, json.dumps(content, indent=2) + "\n")
         except OSError as error:
-            raise _failed(record, "write to", error) from error
+            raise _failure(record, "write to", error) from error
 
 
 def _read_record(path: Path, files_dir: Path) -> LocalModel:
@@ -272,44 +272,44 @@ def _read_record(path: Path, files_dir: Path) -> LocalModel:
         with open_regular_file(path) as file:
             content = file.read(_MAX_RECORD_BYTES + 1)
         if len(content) > _MAX_RECORD_BYTES:
-            raise _damaged(path, f"it is larger than {_MAX_RECORD_BYTES:,} bytes")
+            raise _damage_error(path, f"it is larger than {_MAX_RECORD_BYTES:,} bytes")
         record = _RECORD.validate_python(json.loads(content))
         if record.get("format") != _FORMAT:
             raise ModelFileError(f"{path} has an unknown format.", "Update agent-tui.")
         place = _place(path, record, files_dir)
         return _MODEL.validate_python({**record, "name": path.stem, "path": place})
     except OSError as error:
-        raise _damaged(path, error.strerror or type(error).__name__) from error
+        raise _damage_error(path, error.strerror or type(error).__name__) from error
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        raise _damaged(path, f"{key}: {first['msg']}" if key else first["msg"]) from error
+        raise _damage_error(path, f"{key}: {first['msg']}" if key else first["msg"]) from error
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, "not JSON") from error
+        raise _damage_error(path, "not JSON") from error
 
 
 def _place(path: Path, record: dict[str, object], files_dir: Path) -> Path:
     """The path of the model's file, from `record`, the content of `path`."""
     written = record.get("path")
     if not isinstance(written, str) or not written:
-        raise _damaged(path, "path is not a string")
+        raise _damage_error(path, "path is not a string")
     place = Path(written)
     if record.get("is_ours") is not True:
         if not place.is_absolute():
-            raise _damaged(path, "path is not absolute")
+            raise _damage_error(path, "path is not absolute")
         return place
     if place.name != written:
-        raise _damaged(path, "path is not in the library's own folder")
+        raise _damage_error(path, "path is not in the library's own folder")
     return files_dir / place
 
 
-def _damaged(path: Path, what: str) -> ModelFileError:
+def _damage_error(path: Path, what: str) -> ModelFileError:
     return ModelFileError(
         f"Cannot read {path}: {what}.", f"To remove it: agent-tui models remove {path.stem}"
     )
 
 
-def _described(path: Path, info: GgufInfo) -> LocalModel:
+def _describe(path: Path, info: GgufInfo) -> LocalModel:
     """A model with what its file says about itself; the name is still to be set."""
     return LocalModel(
         name="",
@@ -331,7 +331,7 @@ def _name_taken(name: str, other: LocalModel) -> ModelFileError:
     )
 
 
-def _failed(path: Path, verb: str, error: OSError) -> ModelFileError:
+def _failure(path: Path, verb: str, error: OSError) -> ModelFileError:
     reason = error.strerror or type(error).__name__
     return ModelFileError(
         f"Cannot {verb} {path}: {reason}.", "Check the folder's permissions and free space."
@@ -356,7 +356,7 @@ def check_name(name: str) -> None:
         )
 
 
-def suggested_name(stem: str, info: GgufInfo | None = None) -> str:
+def suggest_name(stem: str, info: GgufInfo | None = None) -> str:
     """A model name from its file's, without suffix; from `info` if the file name says nothing."""
     stem = _PART.sub("", _without_marks(stem.lower()))
     if _SAYS_NOTHING.fullmatch(stem) and info is not None and info.name:

@@ -15,9 +15,9 @@ from typing import Final
 
 from agent_tui.errors import ModelFileError
 from agent_tui.file_locks import FileLock, LockHeldError
-from agent_tui.local_models.addresses import check_address, file_stem, is_address, shown_address
+from agent_tui.local_models.addresses import check_address, display_address, file_stem, is_address
 from agent_tui.local_models.gguf import GgufInfo, read_gguf, refuse_unusable
-from agent_tui.local_models.library import ModelLibrary, check_name, suggested_name
+from agent_tui.local_models.library import ModelLibrary, check_name, suggest_name
 from agent_tui.local_models.model import (
     DOWNLOADING,
     OFFERS,
@@ -119,7 +119,7 @@ class _Job:
     @property
     def source(self) -> str:
         """Where the model comes from, without secrets."""
-        return f"pypi:{self.offer.requirement}" if self.offer else shown_address(self.address)
+        return f"pypi:{self.offer.requirement}" if self.offer else display_address(self.address)
 
 
 def _job(
@@ -132,7 +132,7 @@ def _job(
         check_name(name)
     if is_address(what):
         check_address(what)
-        chosen = name or suggested_name(file_stem(what))
+        chosen = name or suggest_name(file_stem(what))
         return _Job(chosen, bool(name), sha256, address=what)
     offer = offer_named(what, offers)
     if offer is None:
@@ -179,7 +179,7 @@ class _Puller:
             make_private_dir(self._folder)
             async with self._alone():
                 self._steps.tell("looking")
-                if (known := self._known()) is not None:
+                if (known := self._find_known()) is not None:
                     return known
                 if self._job.is_name_fixed:
                     self._library.refuse_taken(self._job.name, self._job.source)
@@ -204,7 +204,7 @@ class _Puller:
         finally:
             lock.release()
 
-    def _known(self) -> LocalModel | None:
+    def _find_known(self) -> LocalModel | None:
         """The model if it is already in the library."""
         job = self._job
         for model in self._library.models():

@@ -70,7 +70,7 @@ async def download_wheel(
     try:
         while not reading.done():
             await asyncio.wait({reading}, timeout=_LOOK_EVERY_S)
-            on_progress(_downloaded_bytes(folder))
+            on_progress(_count_downloaded(folder))
         await process.wait()
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -108,7 +108,7 @@ def _find_wheel(folder: Path) -> Path | None:
     return next(folder.glob("*.whl"), None)
 
 
-def _downloaded_bytes(folder: Path) -> int:
+def _count_downloaded(folder: Path) -> int:
     """The size of the wheel so far; pip moves files and removes folders while this looks."""
     sizes = [0]
     for parent, _, names in os.walk(folder):  # unlike `rglob`, passes over a folder that is gone

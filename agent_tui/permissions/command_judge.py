@@ -9,18 +9,18 @@ from typing import Literal
 
 from agent_tui.permissions.named_paths import (
     PathResolver,
+    find_held,
     follows_links,
-    held_below,
-    searched_words,
     searches_hidden_files,
     secret_a_pattern_takes_in,
     secret_below,
+    words_to_search,
 )
 from agent_tui.permissions.programs.dangers import (
     WorkLoss,
     danger_of,
     device_danger,
-    hidden_commands,
+    find_hidden_commands,
     work_loss,
 )
 from agent_tui.permissions.programs.read_only import (
@@ -34,7 +34,7 @@ from agent_tui.permissions.rules import Rule, program_names
 from agent_tui.permissions.shell.parts import Redirection, ShellParts
 from agent_tui.permissions.shell.words import CommandPart, Word
 from agent_tui.safe_paths import is_file, is_folder, path_exists
-from agent_tui.tools.base import Place
+from agent_tui.tools.base import CommandPlace
 
 _MAX_FOLDERS = 32
 _MAX_FOLDER_CHARS = 4_096
@@ -104,12 +104,12 @@ class CommandJudge:
         rules: Sequence[Rule],
         command: str,
         parts: ShellParts,
-        place: Place = "open",
+        place: CommandPlace = "open",
     ) -> None:
         self.parts = parts
         self._command = command
         self._guard = guard
-        self._place: Place = place
+        self._place: CommandPlace = place
         self._rules = [rule for rule in rules if rule.is_for("bash", "execute")]
         self._denied_reads = path_deniers(rules, "read", guard.workspace)
         self._denied_writes = path_deniers(rules, "write", guard.workspace)
@@ -124,7 +124,7 @@ class CommandJudge:
     def facts(self) -> CommandFacts:
         """All facts about the command."""
         if self.parts.problem:
-            whole = (named_part(self._command),)
+            whole = (shorten_part(self._command),)
             return CommandFacts(changing=whole, unlisted=whole)
         return self._find_facts()
 
@@ -134,13 +134,13 @@ class CommandJudge:
         changing: list[str] = []
         unlisted: list[str] = []
         asking: list[CommandPart] = []
-        denied = self._ruled(commands, "deny")
+        denied = self._find_ruling(commands, "deny")
         if why := _why_not_followed(bases):
             dangers.append(why)
             bases = bases[:1]
         for part in commands:
             reads_only = self._reads_only(part)
-            denied = denied or self._denied_paths(part, bases, reads_only)
+            denied = denied or self._find_denied_path(part, bases, reads_only)
             if danger := danger_of(
                 part, bases, self._guard, reads_only=reads_only
             ) or self._touches(part, bases, reads_only):
@@ -151,21 +151,21 @@ class CommandJudge:
                 changing.append(elsewhere)
                 unlisted.append(elsewhere)
                 asking.append(part)
-            elif doubt := self._why_unsure(part, bases) if reads_only else _named(part):
+            elif doubt := self._why_unsure(part, bases) if reads_only else _shorten(part):
                 changing.append(doubt)
                 if not self._is_allowed(part):
                     unlisted.append(doubt)
                     asking.append(part)
         written: list[Path] = []
         for redirection in dict.fromkeys(self.parts.redirections):
-            danger, paths = self._redirected(redirection, bases)
+            danger, paths = self._judge_redirection(redirection, bases)
             dangers += [self._of_part(redirection.source, danger)] if danger else []
             written += paths
         if self._words.is_exhausted:
             dangers.append("its file patterns match too many files to check")
         return CommandFacts(
-            denied=denied or self._denied_inputs(self.parts.redirections, bases),
-            asked=self._ruled(commands, "ask"),
+            denied=denied or self._find_denied_input(self.parts.redirections, bases),
+            asked=self._find_ruling(commands, "ask"),
             dangers=tuple(dangers),
             unknown=tuple(f"{p.source}: {p.note}" for p in commands if p.kind == "opaque"),
             changing=tuple(changing),
@@ -190,7 +190,7 @@ class CommandJudge:
 
     def _of_part(self, source: str, why: str) -> str:
         """`why`, prefixed with the part it is about if the command has other parts."""
-        part = named_part(source)
+        part = shorten_part(source)
         return f"{part}: {why}" if why and self.parts.is_compound and part not in why else why
 
     def _unless_told(self, part: CommandPart, why: str, told: Sequence[str]) -> list[str]:
@@ -210,23 +210,23 @@ class CommandJudge:
         if self._denied_reads:
             bases = self._bases[:_MAX_FOLDERS]
             for part in self._commands:
-                if found := self._searched_denied(part, bases):
+                if found := self._find_denied_file(part, bases):
                     return self._of_part(part.source, found)
         denying = [rule for rule in self._rules if rule.decision == "deny"]
         if not denying:
             return ""
         for part in self._commands:
             if part.kind == "opaque":
-                return f"the deny rule {denying[0]} may apply to: {_named(part)}"
-            hidden = () if self._reads_only(part) else hidden_commands(part)
+                return f"the deny rule {denying[0]} may apply to: {_shorten(part)}"
+            hidden = () if self._reads_only(part) else find_hidden_commands(part)
             for rule in denying:
                 if rule.matches_part(part, ignore_prefix=True) == "maybe" or any(
                     rule.matches_part(inner, ignore_prefix=True) != "no" for inner in hidden
                 ):
-                    return f"the deny rule {rule} may apply to: {_named(part)}"
+                    return f"the deny rule {rule} may apply to: {_shorten(part)}"
         return ""
 
-    def _ruled(self, parts: Iterable[CommandPart], decision: str) -> str:
+    def _find_ruling(self, parts: Iterable[CommandPart], decision: str) -> str:
         """The part and the rule that denies it or asks; a more specific allow rule lifts an ask."""
         if all(rule.decision != decision for rule in self._rules):
             return ""
@@ -236,7 +236,7 @@ class CommandJudge:
             for rule in matching:
                 is_lifted = decision == "ask" and rule.specificity < strongest
                 if rule.decision == decision and not is_lifted:
-                    return f"the {decision} rule {rule} applies to: {_named(part)}"
+                    return f"the {decision} rule {rule} applies to: {_shorten(part)}"
         return ""
 
     def _reads_only(self, part: CommandPart) -> bool:
@@ -266,7 +266,7 @@ class CommandJudge:
             for target in _folder_words(part):
                 if not target.is_pattern:
                     for base in tuple(bases):
-                        bases |= dict.fromkeys(self._words.named(base, target))
+                        bases |= dict.fromkeys(self._words.resolve(base, target))
         return tuple(bases)
 
     def _foreign_git(self, part: CommandPart, bases: Sequence[Path]) -> str:
@@ -274,18 +274,18 @@ class CommandJudge:
         if part.name == "git" and not any(rule.pattern == "*" for rule in self._rules):
             for base in bases:
                 if why := self._guard.why_git_asks(base):
-                    return f"{_named(part)} ({why})"
+                    return f"{_shorten(part)} ({why})"
         return ""
 
     def _why_unsure(self, part: CommandPart, bases: Sequence[Path]) -> str:
         """Why a part that only reads still needs a rule; empty if it does not."""
         doubt = (
-            _chosen_toolchain(part, bases)
-            or (self._searched_secret(part, bases) if self._place != "inside" else "")
-            or self._searched_denied(part, bases)
+            _find_toolchain_file(part, bases)
+            or (self._find_secret(part, bases) if self._place != "inside" else "")
+            or self._find_denied_file(part, bases)
             or (self._unseen(part, bases) if self._place == "outside" else "")
         )
-        return f"{_named(part)} ({doubt})" if doubt else ""
+        return f"{_shorten(part)} ({doubt})" if doubt else ""
 
     def _unseen(self, part: CommandPart, bases: Sequence[Path]) -> str:
         """A file that `part` names but that sandboxed commands cannot read; empty if none."""
@@ -293,22 +293,22 @@ class CommandJudge:
             self._guard.why_unseen(path)
             for word in part.arguments
             for base in bases
-            for path in self._words.named(base, word)
+            for path in self._words.resolve(base, word)
         )
         return next(filter(None, whys), "")
 
-    def _searched_secret(self, part: CommandPart, bases: Sequence[Path]) -> str:
+    def _find_secret(self, part: CommandPart, bases: Sequence[Path]) -> str:
         """A file with keys in a folder that `part` prints lines of; empty if none."""
         hidden, follows = searches_hidden_files(part), follows_links(part)
         if hidden is None:
             return ""
-        for folder in self._searched_folders(part, bases):
+        for folder in self._folders_to_search(part, bases):
             found = secret_below(folder, self._guard, hidden=hidden, follows_links=follows)
             if found:
                 return f"searches {found}, which may contain keys or passwords"
         return ""
 
-    def _searched_denied(self, part: CommandPart, bases: Sequence[Path]) -> str:
+    def _find_denied_file(self, part: CommandPart, bases: Sequence[Path]) -> str:
         """A file that a deny rule names, in a folder that `part` prints lines of; empty if none."""
         hidden = searches_hidden_files(part) if self._denied_reads else None
         if hidden is None:
@@ -318,17 +318,17 @@ class CommandJudge:
             return any(denies(path) for _, denies in self._denied_reads) and not is_folder(path)
 
         linked = is_held if follows_links(part) else None
-        for folder in self._searched_folders(part, bases):
-            if held := held_below(folder, is_held, linked, hidden=hidden):
+        for folder in self._folders_to_search(part, bases):
+            if held := find_held(folder, is_held, linked, hidden=hidden):
                 return f"searches {held}, which a deny rule covers"
         return ""
 
-    def _searched_folders(self, part: CommandPart, bases: Sequence[Path]) -> list[Path]:
+    def _folders_to_search(self, part: CommandPart, bases: Sequence[Path]) -> list[Path]:
         """The folders that a search names; it may also search the current folder."""
         folders: dict[Path, None] = {}
         for base in bases:
             named = [
-                path for word in searched_words(part) for path in self._words.named(base, word)
+                path for word in words_to_search(part) for path in self._words.resolve(base, word)
             ]
             inside = [path for path in named if is_folder(path)]
             is_told = inside or any(is_file(path) for path in named)
@@ -350,7 +350,7 @@ class CommandJudge:
                 return f"{word.value} may match {secret}, which may contain keys or passwords"
             is_found = word.is_pattern and part.wrapper in ("find", "xargs")
             for base in bases:
-                for path in self._words.named(base, word):
+                for path in self._words.resolve(base, word):
                     self._touched[path] = None
                     if is_found and (reason := guard.why_searching_asks(path.parent)):
                         return reason
@@ -362,36 +362,38 @@ class CommandJudge:
                         return reason
         return ""
 
-    def _denied_paths(self, part: CommandPart, bases: Sequence[Path], reads_only: bool) -> str:
+    def _find_denied_path(self, part: CommandPart, bases: Sequence[Path], reads_only: bool) -> str:
         """The path rule that denies a file named in `part`; empty if none."""
         rules = self._denied_reads if reads_only else [*self._denied_reads, *self._denied_writes]
         if not rules or part.name in ("echo", "printf"):
             return ""
-        found = (self._denied_word(word, bases, rules) for word in dict.fromkeys(part.arguments))
+        found = (
+            self._find_denied_word(word, bases, rules) for word in dict.fromkeys(part.arguments)
+        )
         return self._of_part(part.source, next(filter(None, found), ""))
 
-    def _denied_inputs(self, redirections: Iterable[Redirection], bases: Sequence[Path]) -> str:
+    def _find_denied_input(self, redirections: Iterable[Redirection], bases: Sequence[Path]) -> str:
         """The rule that denies a file the shell itself would read; empty if none."""
         for one in redirections:
             rules = () if one.writes else self._denied_reads
-            if found := self._denied_word(one.target, bases, rules):
+            if found := self._find_denied_word(one.target, bases, rules):
                 return self._of_part(one.source, found)
         return ""
 
-    def _denied_word(
+    def _find_denied_word(
         self,
         word: Word,
         bases: Sequence[Path],
         rules: Sequence[tuple[Rule, Callable[[Path], bool]]],
     ) -> str:
         for base in bases if rules else ():
-            for path in self._words.named(base, word):
+            for path in self._words.resolve(base, word):
                 for rule, denies in rules:
                     if denies(path):
                         return f"the deny rule {rule} forbids {path}"
         return ""
 
-    def _redirected(
+    def _judge_redirection(
         self, redirection: Redirection, bases: Sequence[Path]
     ) -> tuple[str, list[Path]]:
         """Why a redirection always asks, and the files it may write."""
@@ -403,7 +405,7 @@ class CommandJudge:
         guard = self._guard
         written: dict[Path, None] = {}
         for base in bases:
-            for path in self._words.named(base, target):
+            for path in self._words.resolve(base, target):
                 self._touched[path] = None
                 if danger := device_danger(Path(target.value or "")) or device_danger(path):
                     return danger, []
@@ -419,7 +421,7 @@ class CommandJudge:
         return "", list(written)
 
 
-def _chosen_toolchain(part: CommandPart, bases: Sequence[Path]) -> str:
+def _find_toolchain_file(part: CommandPart, bases: Sequence[Path]) -> str:
     """Why `part` may run a different program than its name says: a file in `bases` chooses it."""
     for base in bases:
         for place in (base, *base.parents):
@@ -450,12 +452,12 @@ def _folder_words(part: CommandPart) -> list[Word]:
     return []
 
 
-def _named(part: CommandPart) -> str:
+def _shorten(part: CommandPart) -> str:
     """The start of the part's text, on one line, for the user."""
-    return named_part(part.source)
+    return shorten_part(part.source)
 
 
-def named_part(source: str) -> str:
+def shorten_part(source: str) -> str:
     """The start of a part's text, on one line of at most 80 characters, for user and model."""
     text = " ".join(source.split())
     return text if len(text) <= 80 else f"{text[:79]}…"

@@ -13,8 +13,8 @@ from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.permissions.command_judge import (
     CommandFacts,
     CommandJudge,
-    named_part,
     path_deniers,
+    shorten_part,
 )
 from agent_tui.permissions.decision_log import DecidedBy, DecisionLog, DecisionRecord
 from agent_tui.permissions.programs.offered_rules import rules_for_part
@@ -165,7 +165,7 @@ class PermissionEngine:
         try:
             verdict = self._judge_access(tool_name, intent, can_undo=can_undo)
         except Exception as fault:  # noqa: BLE001 - a fault here must neither allow nor end a turn
-            verdict = self._unjudged(intent, fault)
+            verdict = self._ask_unjudged(intent, fault)
         if intent.access != "execute":
             paths = tuple(str(path) for path in intent.paths)
             only_reads = intent.access in ("read", "network")
@@ -189,14 +189,14 @@ class PermissionEngine:
             case _:
                 assert_never(intent.access)
 
-    def _unjudged(self, intent: Intent, fault: Exception) -> Verdict:
+    def _ask_unjudged(self, intent: Intent, fault: Exception) -> Verdict:
         """The verdict on a call that cannot be judged: only the user can decide."""
         if self.mode == "plan" and intent.access not in ("none", "read"):
             return Verdict("deny", self._only_reading, fault=fault)
         why = f"the permission check failed ({type(fault).__name__})"
         return Verdict("ask", why, by="protection", fault=fault)
 
-    def asked_by_hook(self, verdict: Verdict, why: str) -> Verdict:
+    def ask_for_hook(self, verdict: Verdict, why: str) -> Verdict:
         """`verdict`, changed to ask because a hook wants approval; a denial stays."""
         if verdict.decision == "deny":
             return verdict
@@ -242,7 +242,7 @@ class PermissionEngine:
         is_denied = any(denies(path) for _, denies in denying)
         return best is not None and best.decision == "allow" and not is_denied
 
-    def held_in(self, searched: Path) -> Callable[[Path], bool]:
+    def search_filter(self, searched: Path) -> Callable[[Path], bool]:
         """A function that tells which files a search skips: rules deny them, or reading asks.
 
         If the search itself asks, files that would ask are included: the user has approved them.
@@ -436,7 +436,7 @@ class PermissionEngine:
         for rule in self.book.rules:
             if not rule.is_for(tool_name, intent.access):
                 continue
-            matched = self._matched(rule, intent.paths)
+            matched = self._match_paths(rule, intent.paths)
             if rule.decision == "deny":
                 if any(matched) or rule.pattern == "*":
                     return Verdict("deny", f"the deny rule {rule} forbids it", by="rule")
@@ -451,7 +451,7 @@ class PermissionEngine:
         why = f"the ask rule {best} applies"
         return Verdict("ask", why, self._write_rule(intent.paths), by="rule")
 
-    def _matched(self, rule: Rule, paths: Sequence[Path]) -> list[bool]:
+    def _match_paths(self, rule: Rule, paths: Sequence[Path]) -> list[bool]:
         workspace = self._guard.workspace
         if rule.decision == "allow":
             return [rule.matches_path(path, workspace) for path in paths]
@@ -472,7 +472,7 @@ class PermissionEngine:
             return self._unsplit(intent, parts)
         judge = CommandJudge(self._guard, self.book.rules, intent.command, parts, intent.place)
         facts = judge.facts
-        if denied := facts.denied or self._denied_writes(facts.written):
+        if denied := facts.denied or self._find_denied_write(facts.written):
             verdict = Verdict("deny", denied, by="rule")
         else:
             verdict = self._weigh(intent, judge, can_undo=can_undo)
@@ -496,8 +496,8 @@ class PermissionEngine:
         """The verdict on a command that could not be split into parts."""
         if self.mode == "plan":
             return Verdict("deny", self._only_reading)
-        part = named_part(parts.problem_part)
-        is_compound = bool(part) and part != named_part(intent.command)
+        part = shorten_part(parts.problem_part)
+        is_compound = bool(part) and part != shorten_part(intent.command)
         where = f", in: {part}" if is_compound else ""
         why = f"the command cannot be checked: {parts.problem}{where}"
         if intent.place == "outside" and self.mode == "full":
@@ -510,14 +510,14 @@ class PermissionEngine:
             case "open":
                 return self._weigh_open(intent, judge)
             case "inside":
-                verdict = self._asked_inside(intent, judge)
+                verdict = self._ask_inside(intent, judge)
                 return verdict or self._weigh_inside(intent, judge, can_undo=can_undo)
             case "outside":
                 return self._weigh_outside(intent, judge)
             case _:
                 assert_never(intent.place)
 
-    def _asked_inside(self, intent: Intent, judge: CommandJudge) -> Verdict | None:
+    def _ask_inside(self, intent: Intent, judge: CommandJudge) -> Verdict | None:
         """An ask from a rule, or for a file that this sandbox does not protect; else None."""
         if why := judge.may_be_denied():
             return Verdict("ask", why, by="rule")
@@ -537,7 +537,7 @@ class PermissionEngine:
             return replace(_ALLOWED, runs_read_only=True)
         losses = judge.losses
         is_kept = all(loss.is_kept for loss in losses)
-        lost = _listed([loss.what for loss in losses])
+        lost = _list_reasons([loss.what for loss in losses])
         if losses and not (is_kept and can_undo):
             why = (_LOSS_OF_FILES if is_kept else _LOSS).format(what=lost)
             if self.mode == "full":
@@ -568,7 +568,7 @@ class PermissionEngine:
         facts, wanted = judge.facts, judge.limits
         wants = ", ".join(wanted[:_MAX_WHYS])
         network_hint = _NETWORK_HINT if any(map(_is_network, wanted)) else ""
-        dangers = _listed(facts.dangers) or judge.may_be_denied() or facts.asked
+        dangers = _list_reasons(facts.dangers) or judge.may_be_denied() or facts.asked
         why = "; ".join(filter(None, ("runs outside the sandbox", wants, dangers)))
         is_ruled = len(facts.changing) > len(facts.unlisted)
         is_allowed = is_ruled and not engine._why_command_asks(intent.command, facts)
@@ -605,7 +605,7 @@ class PermissionEngine:
         if self.mode == "plan":
             return _ALLOWED if facts.is_reading else Verdict("deny", self._why_not_reading(facts))
         if facts.dangers:
-            return Verdict("ask", _listed(facts.dangers), by="protection")
+            return Verdict("ask", _list_reasons(facts.dangers), by="protection")
         if why := judge.may_be_denied():
             return Verdict("ask", why, by="rule")
         command = intent.command
@@ -622,18 +622,20 @@ class PermissionEngine:
     def _why_not_reading(self, facts: CommandFacts) -> str:
         """What the model is told in plan mode about a command that may change something."""
         if facts.changing:
-            return f"{self._only_reading} Not known to be read-only: {_listed(facts.changing)}."
+            return (
+                f"{self._only_reading} Not known to be read-only: {_list_reasons(facts.changing)}."
+            )
         if facts.written:
             return f"{self._only_reading} It writes {facts.written[0]}."
-        return f"{self._only_reading} It needs approval: {_listed(facts.dangers)}."
+        return f"{self._only_reading} It needs approval: {_list_reasons(facts.dangers)}."
 
     def _why_command_asks(self, command: str, facts: CommandFacts) -> str:
         if self.mode == "full":
-            return _listed(facts.unknown)
+            return _list_reasons(facts.unknown)
         if facts.unlisted:
             if facts.unlisted == (command.strip(),):
                 return "not known to be read-only"
-            return f"not known to be read-only: {_listed(facts.unlisted)}"
+            return f"not known to be read-only: {_list_reasons(facts.unlisted)}"
         whys = (self._why_output_asks(path) for path in facts.written)
         return next(filter(None, whys), "")
 
@@ -688,7 +690,7 @@ class PermissionEngine:
     def _write_rules(self) -> list[Rule]:
         return [rule for rule in self.book.rules if rule.is_for("write", "write")]
 
-    def _denied_writes(self, paths: Sequence[Path]) -> str:
+    def _find_denied_write(self, paths: Sequence[Path]) -> str:
         for rule in self._write_rules():
             if rule.decision == "deny":
                 denies = rule.strict_path_matcher(self._guard.workspace)
@@ -715,11 +717,11 @@ def _rule_hint(rules: Sequence[str]) -> str:
 
 def _leaves_some(parts: ShellParts, why: str) -> bool:
     """Whether `why` names only some of the commands, so the others could run without them."""
-    names = (named_part(part.source) for part in parts.commands if part.kind == "command")
+    names = (shorten_part(part.source) for part in parts.commands if part.kind == "command")
     return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", why) is None for name in names)
 
 
-def _listed(found: Sequence[str]) -> str:
+def _list_reasons(found: Sequence[str]) -> str:
     """The first few reasons, and how many more there are."""
     whys = tuple(dict.fromkeys(found))
     beside = len(whys) - _MAX_WHYS

@@ -44,7 +44,7 @@ class PathResolver:
         self._patterns_left = _MAX_PATTERNS
         self._entries_left = _MAX_ENTRIES
 
-    def named(self, base: Path, word: Word) -> list[Path]:
+    def resolve(self, base: Path, word: Word) -> list[Path]:
         """The files a word may name, resolved; also in ``of=FILE``, ``-oFILE``, ``HEAD:FILE``."""
         key = (base, word.source, word.is_pattern, word.value)
         if key not in self._known:
@@ -136,12 +136,12 @@ def secret_a_pattern_takes_in(word: Word, guard: ProtectedPaths) -> str:
 def secret_below(
     folder: Path, guard: ProtectedPaths, *, hidden: bool, follows_links: bool = False
 ) -> Path | None:
-    """A file below `folder` that is likely to hold keys, as `held_below` finds it."""
+    """A file below `folder` that is likely to hold keys, as `find_held` finds it."""
     linked = guard.why_searching_asks if follows_links else None
-    return held_below(folder, guard.why_reading_asks, linked, hidden=hidden)
+    return find_held(folder, guard.why_reading_asks, linked, hidden=hidden)
 
 
-def held_below(
+def find_held(
     folder: Path,
     is_held: Callable[[Path], object],
     is_link_held: Callable[[Path], object] | None = None,
@@ -210,7 +210,7 @@ def follows_links(part: CommandPart) -> bool:
     return part.name == "diff" or any(map(_FOLLOWS.match, _options(part)))
 
 
-def searched_words(part: CommandPart) -> list[Word]:
+def words_to_search(part: CommandPart) -> list[Word]:
     """The words that may name what is searched, without the options and the pattern."""
     words: list[Word] = []
     before, is_given = "", False

@@ -142,7 +142,7 @@ def _risk_in(inside: Path) -> str:
     for name in ("commondir", "config.worktree"):
         if path_exists(inside / name):
             return f"{inside / name} loads settings from elsewhere"
-    if held := _held_repositories(inside):
+    if held := _find_held_repositories(inside):
         return held
     try:
         for hook in sorted((inside / "hooks").iterdir()):
@@ -158,7 +158,7 @@ def _risk_in(inside: Path) -> str:
         return f"{inside / 'config'} cannot be read"
 
 
-def _held_repositories(inside: Path) -> str:
+def _find_held_repositories(inside: Path) -> str:
     """Why git may enter repositories within this one and follow their settings.
 
     The index has an entry for each, with mode 160000 (octal) whatever ``.gitmodules`` says.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agent_tui.permissions.project_files import git_risk
 from agent_tui.safe_paths import is_file, path_exists
-from agent_tui.tools.files.protected import folded, is_secret_name
+from agent_tui.tools.files.protected import fold_name, is_secret_name
 
 _SECRET_FOLDERS = frozenset(
     {
@@ -103,7 +103,7 @@ class ProtectedPaths:
 
     def why_reading_asks(self, path: Path) -> str:
         """Why reading `path` always asks; empty if it does not."""
-        names = [folded(part) for part in path.parts]
+        names = [fold_name(part) for part in path.parts]
         if any(name in _SECRET_FOLDERS for name in names) or _has_pair(names, _SECRET_PAIRS):
             return f"{path} is where keys are kept"
         if names and (is_secret_name(path.name) or self._is_key_of_a_program(path)):
@@ -125,7 +125,7 @@ class ProtectedPaths:
         return f"{path} is outside the folders that the sandbox shows"
 
     def _is_key_of_a_program(self, path: Path) -> bool:
-        if _KEY_OF_A_PROGRAM.fullmatch(folded(path.name)) is None or self.is_inside(path):
+        if _KEY_OF_A_PROGRAM.fullmatch(fold_name(path.name)) is None or self.is_inside(path):
             return False
         if self.home is None or not path.is_relative_to(self.home):
             return False
@@ -133,7 +133,7 @@ class ProtectedPaths:
 
     def why_writing_asks(self, path: Path) -> str:
         """Why changing `path` always asks; empty if it does not."""
-        names = [folded(part) for part in path.parts]
+        names = [fold_name(part) for part in path.parts]
         if is_inside_git(path):
             return f"{path} is in .git, where files can make git run programs"
         is_startup = names[-1:] and names[-1] in _STARTUP_FILES
@@ -153,7 +153,7 @@ class ProtectedPaths:
         for own in self.own_folders:
             if own.is_relative_to(folder) and not self.workspace.is_relative_to(folder):
                 return f"{folder} contains agent-tui's own files"
-        names = [folded(part) for part in folder.parts]
+        names = [fold_name(part) for part in folder.parts]
         if names[1:2] == ["proc"]:
             return f"{folder} exposes running programs"
         for first, second in sorted(_SECRET_PAIRS):
@@ -165,7 +165,7 @@ class ProtectedPaths:
         """Why changing `path` can break the machine; empty if it cannot."""
         if self.may_write_freely(path) or _is_below(path, self.home):
             return ""
-        is_system = len(path.parts) < 2 or folded(path.parts[1]) in _SYSTEM_FOLDERS
+        is_system = len(path.parts) < 2 or fold_name(path.parts[1]) in _SYSTEM_FOLDERS
         return f"{path} is part of the system" if is_system else ""
 
     def why_git_asks(self, folder: Path) -> str:
@@ -182,9 +182,9 @@ class ProtectedPaths:
 
     def is_own(self, path: Path) -> bool:
         """Whether `path` is one of agent-tui's own files."""
-        parts = [folded(part) for part in path.parts]
+        parts = [fold_name(part) for part in path.parts]
         for folder in self.own_folders:
-            own = [folded(part) for part in folder.parts]
+            own = [fold_name(part) for part in folder.parts]
             if parts[: len(own)] == own:
                 return True
         return False
@@ -192,7 +192,7 @@ class ProtectedPaths:
 
 def is_inside_git(path: Path) -> bool:
     """Whether `path` is a ``.git`` entry or inside one."""
-    return any(folded(part) == ".git" for part in path.parts)
+    return any(fold_name(part) == ".git" for part in path.parts)
 
 
 def _is_below(path: Path, folder: Path | None) -> bool:

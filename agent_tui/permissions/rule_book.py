@@ -13,13 +13,12 @@ from agent_tui.permissions.rules import (
     Rule,
     change_rules_file,
     parse_rule,
-    stored_rules,
+    read_stored_rules,
 )
 
 RUN_SOURCE = "command line"
 _PROJECT_SOURCE = "project"
 _SESSION_SOURCE = "session"
-_DECISIONS: tuple[Decision, ...] = ("deny", "ask", "allow")
 
 
 class RuleBook:
@@ -38,10 +37,10 @@ class RuleBook:
         self.project_file = project_file
         self.problems: list[str] = []
         self.rules: tuple[Rule, ...] = (
-            *self._parsed(settings.deny, "deny", "settings"),
-            *self._parsed(settings.ask, "ask", "settings"),
-            *self._parsed(settings.allow, "allow", "settings"),
-            *self._stored(),
+            *self._parse(settings.deny, "deny", "settings"),
+            *self._parse(settings.ask, "ask", "settings"),
+            *self._parse(settings.allow, "allow", "settings"),
+            *self._read_stored(),
         )
 
     @property
@@ -62,7 +61,7 @@ class RuleBook:
         """A copy of this book that also allows `texts`."""
         book = copy(self)
         book.problems = []
-        book.rules = (*self.rules, *book._parsed(texts, "allow", _SESSION_SOURCE))
+        book.rules = (*self.rules, *book._parse(texts, "allow", _SESSION_SOURCE))
         return book
 
     def add_session_rule(self, rule: str, decision: Decision = "allow") -> None:
@@ -86,11 +85,10 @@ class RuleBook:
         kept = parse_rule(rule, decision, _PROJECT_SOURCE)
         path = self.project_file
         try:
-            for other in _DECISIONS:
-                added = (rule,) if other == decision else ()
-                change_rules_file(
-                    path, other, lambda texts, added=added: [*_without(texts, kept), *added]
-                )
+            change_rules_file(
+                path,
+                lambda other, texts: [*_without(texts, kept), *[rule] * (other == decision)],
+            )
         except (OSError, ValueError) as error:
             self._put(replace(kept, source=_SESSION_SOURCE))
             raise ConfigError(
@@ -120,7 +118,10 @@ class RuleBook:
         path = self.project_file
         if rule.source == _PROJECT_SOURCE:
             try:
-                change_rules_file(path, rule.decision, lambda texts: _without(texts, rule))
+                change_rules_file(
+                    path,
+                    lambda other, texts: _without(texts, rule) if other == rule.decision else texts,
+                )
             except (OSError, ValueError) as error:
                 raise ConfigError(
                     f"{path}: cannot remove the rule: {error}", "Edit that file."
@@ -129,24 +130,22 @@ class RuleBook:
             kept for kept in self.rules if (kept, kept.source) != (rule, rule.source)
         )
 
-    def _stored(self) -> list[Rule]:
+    def _read_stored(self) -> list[Rule]:
         """The rules in the project's file."""
         path = self.project_file
         try:
-            stored: list[tuple[Decision, list[str]]] = [
-                (decision, stored_rules(path, decision)) for decision in _DECISIONS
-            ]
+            stored = read_stored_rules(path)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except (OSError, ValueError) as error:
             self.problems.append(f"{path}: cannot read the project's rules: {error}")
             return []
         rules: list[Rule] = []
-        for decision, texts in stored:
-            rules += self._parsed(texts, decision, _PROJECT_SOURCE)
+        for decision, texts in stored.items():
+            rules += self._parse(texts, decision, _PROJECT_SOURCE)
         return rules
 
-    def _parsed(self, texts: Sequence[str], decision: Decision, source: str) -> list[Rule]:
+    def _parse(self, texts: Sequence[str], decision: Decision, source: str) -> list[Rule]:
         rules: list[Rule] = []
         for text in texts:
             try:

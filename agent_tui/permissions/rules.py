@@ -21,6 +21,7 @@ from agent_tui.tools.mcp.remote_tools import PREFIX, is_remote
 from agent_tui.tools.sandbox.registries import BUNDLES, bundle_of
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
+_DECISIONS: Final[tuple[Decision, ...]] = ("deny", "ask", "allow")
 Match: TypeAlias = Literal["yes", "maybe", "no"]
 """``maybe``: known only at run time (variables, substitutions)."""
 
@@ -188,7 +189,7 @@ class Rule:
             return "yes"
         if self.pattern.startswith("=") or not part.words:
             return "no"
-        seen = [[*part.assignments, *map(_shown, part.words)]]
+        seen = [[*part.assignments, *map(_word_text, part.words)]]
         if ignore_prefix:
             seen = _disguises(part, names)
         found = {
@@ -250,19 +251,17 @@ def parse_rule(text: str, decision: Decision, source: str = "") -> Rule:
     return rule
 
 
-def stored_rules(path: Path, decision: Decision) -> list[str]:
-    """The rules of one decision in the file, as text.
+def read_stored_rules(path: Path) -> dict[Decision, list[str]]:
+    """The rules in the file as text, by decision.
 
     Raises:
         OSError, ValueError: The file cannot be read, or is not TOML.
     """
-    return _rule_texts(tomllib.loads(read_regular_file(path).decode("utf-8")).get(decision, []))
+    return _stored_rules(read_regular_file(path).decode("utf-8"))
 
 
-def change_rules_file(
-    path: Path, decision: Decision, change: Callable[[list[str]], list[str]]
-) -> None:
-    """Replace the rules of one decision with the result of `change`; comments stay.
+def change_rules_file(path: Path, change: Callable[[Decision, list[str]], list[str]]) -> None:
+    """Replace the rules of each decision with the result of `change`; comments stay.
 
     Raises:
         OSError, ValueError: The file cannot be read or written, or is not TOML.
@@ -270,12 +269,19 @@ def change_rules_file(
     import tomlkit  # 30 ms that only changing a rule needs
 
     text = read_regular_file(path).decode("utf-8") if path.exists() else ""
-    before = _rule_texts(tomllib.loads(text).get(decision, []))
-    after = change(before)
+    before = _stored_rules(text)
+    after = {decision: change(decision, texts) for decision, texts in before.items()}
     if after != before:
         document = tomlkit.parse(text)
-        document[decision] = after
+        for decision, texts in after.items():
+            if texts != before[decision]:
+                document[decision] = texts
         replace_private_file(path, tomlkit.dumps(document))
+
+
+def _stored_rules(text: str) -> dict[Decision, list[str]]:
+    stored = tomllib.loads(text)
+    return {decision: _rule_texts(stored.get(decision, [])) for decision in _DECISIONS}
 
 
 def _rule_texts(stored: object) -> list[str]:
@@ -375,7 +381,7 @@ def rule_for_command(command: str) -> str:
     return f"bash({text})" if is_literal else f"bash(= {text})"
 
 
-def granted(rules: Sequence[str]) -> str:
+def describe_grants(rules: Sequence[str]) -> str:
     """What `rules` allow, for the user; commands are shown without the tool's name."""
     shown = (
         _INSIDE_WORDS
@@ -407,21 +413,21 @@ def _pattern_words(pattern: str) -> tuple[str, ...] | None:
     part, *others = parts.commands
     if any(not other.wrapper for other in others):
         return None
-    words = [_shown(word) for word in part.words]
+    words = [_word_text(word) for word in part.words]
     known = [word for word in words if word is not None]
     if part.kind == "construct" or len(known) < len(words) or not words:
         return None
     return (*part.assignments, *known)
 
 
-def _shown(word: Word) -> str | None:
+def _word_text(word: Word) -> str | None:
     """A word in the form rules are compared in: quoted only if necessary."""
     if word.value is None:
         return None
-    return word.value if word.is_pattern else _quoted(word.value)
+    return word.value if word.is_pattern else _quote(word.value)
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     """`value`, quoted so that a literal ``*`` differs from the wildcard."""
     return shlex.quote(value) if re.search(r"[\s*?\[\]'\"]", value) or not value else value
 
@@ -439,7 +445,7 @@ def program_names(name: str, folder: Path) -> tuple[str, ...]:
 
 def _disguises(part: CommandPart, names: tuple[str, ...]) -> list[list[str | None]]:
     """The part's words, and what they amount to once prefixes, paths and options are removed."""
-    words = [None if word.is_pattern else _shown(word) for word in part.words]
+    words = [None if word.is_pattern else _word_text(word) for word in part.words]
     seen = [words]
     if words and words[0] is not None:
         bare = [words[0].rpartition("/")[2].casefold(), *words[1:]]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from agent_tui.config.locked_file import locked_for_change
 from agent_tui.errors import ConfigError
+from agent_tui.file_locks import lock_for_change
 from agent_tui.permissions.project_files import (
     git_risk,
     project_files,
@@ -69,7 +69,7 @@ class TrustFile:
         Raises:
             ConfigError: The file cannot be written.
         """
-        with locked_for_change(self.path, _FOR_THIS_RUN):
+        with lock_for_change(self.path, _FOR_THIS_RUN):
             stored = self.read()
             if stored.problem:
                 aside = f"{self.path.name}.broken-{secrets.token_hex(4)}"
@@ -165,12 +165,12 @@ class FolderTrust:
 
     def state_of(self, folder: Path) -> TrustState:
         """The decision about `folder`: its own, or that of the nearest folder above."""
-        decided = self._decided_above(folder)
+        decided = self._find_decision(folder)
         return "not asked" if decided is None else decided[1]
 
-    def decided_by(self, folder: Path) -> Path | None:
+    def find_deciding_folder(self, folder: Path) -> Path | None:
         """The folder whose decision applies to `folder`; None if none does."""
-        decided = self._decided_above(folder)
+        decided = self._find_decision(folder)
         return None if decided is None else decided[0]
 
     def may_obey(self, file: Path) -> bool:
@@ -282,7 +282,7 @@ class FolderTrust:
         self._file.change(resolved, None)
         return True
 
-    def kept(self) -> dict[Path, TrustDecision]:
+    def list_decisions(self) -> dict[Path, TrustDecision]:
         """The stored decisions, by folder."""
         return dict(sorted(self._file.read().decisions.items()))
 
@@ -306,7 +306,7 @@ class FolderTrust:
             root is None or self.state_of(root) == "trusted"
         )
 
-    def _decided_above(self, folder: Path) -> tuple[Path, TrustDecision] | None:
+    def _find_decision(self, folder: Path) -> tuple[Path, TrustDecision] | None:
         """The nearest decision from `folder` upward, and the folder it was made for."""
         resolved = folder.resolve()
         kept = self._file.read().decisions

@@ -11,7 +11,7 @@ from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.front import Listing, Question, TextQuestion
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import ApprovalRequest
-from agent_tui.permissions.rules import INSIDE_RULE, granted
+from agent_tui.permissions.rules import INSIDE_RULE, describe_grants
 from agent_tui.plain.keyboard import Keyboard
 from agent_tui.plain.voice import LineWriter, diff_words
 from agent_tui.safe_text import safe_text
@@ -178,10 +178,10 @@ def approval_lines(request: ApprovalRequest) -> list[str]:
         lines.append(f"Why it asks: {_one_line(request.reason)}")
     if request.session_rule:
         rule = request.session_rule
-        whole = _one_line(granted([rule]) if rule == INSIDE_RULE else rule)
+        whole = _one_line(describe_grants([rule]) if rule == INSIDE_RULE else rule)
         lines.append(f"a or p also allows from now on: {whole}")
     if request.part_rules:
-        rules = _one_line(granted(request.part_rules))
+        rules = _one_line(describe_grants(request.part_rules))
         lines.append(f"s or w also allows from now on: {rules}")
     return lines
 

@@ -13,9 +13,15 @@ from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.diffs import unified_diff
-from agent_tui.tools.files.file_change import FileChange, check_whole, combined_intent
-from agent_tui.tools.files.matching import Place, describe_miss, find_places
-from agent_tui.tools.files.text_files import decode, missing_file_error, read_bytes, why_unseen
+from agent_tui.tools.files.matching import TextSpan, describe_miss, find_places
+from agent_tui.tools.files.text_files import (
+    FileChange,
+    check_whole,
+    decode,
+    intent_for,
+    read_for_change,
+    why_unseen,
+)
 
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"
 _END_OF_FILE = "*** End of File"
@@ -72,9 +78,9 @@ class ApplyPatchTool:
 
     def intent(self, arguments: ApplyPatchArguments, context: ToolContext) -> Intent:
         """All files of the patch, and the changes as a diff."""
-        changes, _ = _planned(arguments, context)
-        names = ", ".join(context.shown(change.path) for change in changes)
-        return combined_intent(f"patch {names}", changes)
+        changes, _ = _plan_changes(arguments, context)
+        names = ", ".join(context.display_name(change.path) for change in changes)
+        return intent_for(f"patch {names}", *changes)
 
     async def run(self, arguments: ApplyPatchArguments, context: ToolContext) -> ToolOutput:
         """Write the files and remember their new content as seen."""
@@ -82,7 +88,7 @@ class ApplyPatchTool:
 
 
 def _apply(arguments: ApplyPatchArguments, context: ToolContext) -> ToolOutput:
-    changes, remarks = _planned(arguments, context)
+    changes, remarks = _plan_changes(arguments, context)
     done: list[str] = []
     for change in changes:
         try:
@@ -91,7 +97,7 @@ def _apply(arguments: ApplyPatchArguments, context: ToolContext) -> ToolOutput:
             before = f" Already done: {'; '.join(done)}." if done else ""
             raise ToolError(f"{error}{before}") from error
         at = f", at {change.diff.lines}" if change.verb == "updated" and change.diff.lines else ""
-        done.append(f"{change.verb} {context.shown(change.path)} ({change.diff.counts}{at})")
+        done.append(f"{change.verb} {context.display_name(change.path)} ({change.diff.counts}{at})")
     details = ToolDetails(
         summary=_counts(changes),
         diff="".join(change.diff.text for change in changes),
@@ -108,7 +114,7 @@ def _counts(changes: tuple[FileChange, ...]) -> str:
     return f"+{added} -{sum(change.diff.removed for change in changes)}"
 
 
-def _planned(
+def _plan_changes(
     arguments: ApplyPatchArguments, context: ToolContext
 ) -> tuple[tuple[FileChange, ...], tuple[str, ...]]:
     """Plan every change of the patch, and list the differences ignored to place its hunks."""
@@ -117,58 +123,56 @@ def _planned(
     for file in read_patch(arguments.patch):
         path = context.resolve(file.path)
         if path in changes:
-            raise ToolError(f"The patch contains {context.shown(path)} twice. Merge its parts.")
+            raise ToolError(
+                f"The patch contains {context.display_name(path)} twice. Merge its parts."
+            )
         if file.action == "add":
-            changes[path] = _added(file, path, context)
+            changes[path] = _plan_addition(file, path, context)
             continue
-        change, overlooked = _updated(file, path, context)
+        change, overlooked = _plan_update(file, path, context)
         remarks.extend(overlooked)
         if file.move_to and (target := context.resolve(file.move_to)) != path:
             assert change.before is not None
             after = change.after
-            changes[target] = _created(target, after or b"", context)
-            change = _deleted(path, change.before, context)
+            changes[target] = _plan_creation(target, after or b"", context)
+            change = _plan_deletion(path, change.before, context)
         changes[path] = change
     return tuple(changes.values()), tuple(remarks)
 
 
-def _added(file: FilePatch, path: Path, context: ToolContext) -> FileChange:
+def _plan_addition(file: FilePatch, path: Path, context: ToolContext) -> FileChange:
     text = "".join(f"{line}\n" for line in file.content)
-    check_whole(text, "", f"The new file {context.shown(path)}")
+    check_whole(text, "", f"The new file {context.display_name(path)}")
     try:
-        return _created(path, text.encode("utf-8"), context)
+        return _plan_creation(path, text.encode("utf-8"), context)
     except UnicodeEncodeError as error:
         raise ToolError("The patch contains a lone surrogate, which cannot be written.") from error
 
 
-def _created(path: Path, content: bytes, context: ToolContext) -> FileChange:
-    shown = context.shown(path)
+def _plan_creation(path: Path, content: bytes, context: ToolContext) -> FileChange:
+    shown = context.display_name(path)
     if path.exists():
         raise ToolError(f"{shown} exists. Update it, or delete it first.")
     file = decode(content)
     return FileChange(path, None, content, unified_diff("", file.text if file else "", shown))
 
 
-def _deleted(path: Path, before: bytes, context: ToolContext) -> FileChange:
+def _plan_deletion(path: Path, before: bytes, context: ToolContext) -> FileChange:
     file = decode(before)
-    diff = unified_diff(file.text if file else "", "", context.shown(path))
+    diff = unified_diff(file.text if file else "", "", context.display_name(path))
     return FileChange(path, before, None, diff)
 
 
-def _updated(
+def _plan_update(
     patch: FilePatch, path: Path, context: ToolContext
 ) -> tuple[FileChange, tuple[str, ...]]:
-    shown = context.shown(path)
-    if path.is_dir():
-        raise ToolError(f"{shown} is a folder.")
-    if not path.exists():
-        raise missing_file_error(path, context)
-    before = read_bytes(path, context)
+    _, before = read_for_change(patch.path, context)
+    shown = context.display_name(path)
     unseen = why_unseen(path, before, context.files)
     if patch.action == "delete":
         if unseen:
             raise ToolError(f"{shown} {unseen}. Read it first.")
-        return _deleted(path, before, context), ()
+        return _plan_deletion(path, before, context), ()
     file = decode(before)
     if file is None:
         raise ToolError(f"{shown} is not a text file.")
@@ -181,8 +185,8 @@ def _updated(
         remarks = (f"({shown} {unseen}; the text around the change may not be what you expect.)",)
     for place in places:
         check_whole(place.new, file.text, f"The patch of {shown}")
-    raw_text = file.replaced([(place.start, place.end, place.new) for place in places])
-    after = file.encoded(raw_text)
+    raw_text = file.replace_spans([(place.start, place.end, place.new) for place in places])
+    after = file.encode(raw_text)
     if after == before and not patch.move_to:
         raise ToolError(f"The patch changes nothing in {shown}.")
     diff = unified_diff(file.text, raw_text.replace("\r\n", "\n"), shown)
@@ -245,7 +249,7 @@ def _take_header(header: str, file: FilePatch) -> None:
         last.headers.append(header)
 
 
-def hunk_places(text: str, file: FilePatch, shown: str) -> tuple[list[Place], tuple[str, ...]]:
+def hunk_places(text: str, file: FilePatch, shown: str) -> tuple[list[TextSpan], tuple[str, ...]]:
     """Where the hunks of an update belong in `text`, in order, and what differences were ignored.
 
     Each is searched for after the one before it and below its headers. One without headers must
@@ -254,7 +258,7 @@ def hunk_places(text: str, file: FilePatch, shown: str) -> tuple[list[Place], tu
     Raises:
         ToolError: A hunk has no place, or too many; the text names it.
     """
-    places: list[Place] = []
+    places: list[TextSpan] = []
     remarks: list[str] = []
     done = 0
     for number, hunk in enumerate(file.hunks, start=1):
@@ -268,14 +272,14 @@ def hunk_places(text: str, file: FilePatch, shown: str) -> tuple[list[Place], tu
     return places, tuple(remarks)
 
 
-def _place(text: str, hunk: Hunk, done: int, name: str) -> tuple[Place, str]:
+def _place(text: str, hunk: Hunk, done: int, name: str) -> tuple[TextSpan, str]:
     start = done
     for header in hunk.headers:
         start = _below(text, header, start, name)
     if not hunk.old:
         at = start if hunk.headers else len(text)
         missing_end = "\n" if at == len(text) and text and not text.endswith("\n") else ""
-        return Place(at, at, missing_end + "".join(f"{line}\n" for line in hunk.new)), ""
+        return TextSpan(at, at, missing_end + "".join(f"{line}\n" for line in hunk.new)), ""
     there = list(_line_places(text, hunk, start))
     if not there:
         old = "\n".join(hunk.old)
@@ -302,7 +306,7 @@ def _below(text: str, header: str, start: int, name: str) -> int:
     raise ToolError(f"The line {header[:200]!r} after @@ in {name} is not in the file.")
 
 
-def _line_places(text: str, hunk: Hunk, start: int) -> Iterator[tuple[Place, str]]:
+def _line_places(text: str, hunk: Hunk, start: int) -> Iterator[tuple[TextSpan, str]]:
     """Where the old lines of `hunk` are whole lines of `text`, from the offset `start` on.
 
     Both are compared with a line end before and after, so that only whole lines match.
@@ -316,6 +320,6 @@ def _line_places(text: str, hunk: Hunk, start: int) -> Iterator[tuple[Place, str
         end = start + place.end - 1
         body = place.new.removeprefix("\n")
         if end > len(text):
-            yield Place(start + place.start, len(text), body.removesuffix("\n")), there.but_for
+            yield TextSpan(start + place.start, len(text), body.removesuffix("\n")), there.but_for
         else:
-            yield Place(start + place.start, end, body), there.but_for
+            yield TextSpan(start + place.start, end, body), there.but_for

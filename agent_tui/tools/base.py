@@ -26,7 +26,7 @@ Access: TypeAlias = Literal["none", "read", "write", "execute", "network", "outs
 """What a call can do: nothing outside the program, read files, change files, run commands, call a
 network host, or make another program do something that cannot be judged."""
 
-Place: TypeAlias = Literal["open", "inside", "outside"]
+CommandPlace: TypeAlias = Literal["open", "inside", "outside"]
 """Where a command runs: without a sandbox, inside it, or outside an existing one."""
 
 ScopeAction: TypeAlias = Literal["enter", "exit", "break"]
@@ -83,7 +83,7 @@ class Intent:
     command: str = ""
     host: str = ""
     leaves_sandbox: bool = False
-    place: Place = "open"
+    place: CommandPlace = "open"
     purpose: str = ""
     is_coarse: bool = False
     body: str = ""
@@ -251,9 +251,9 @@ class ToolContext:
             why = error.strerror or error
             raise ToolError(f"{path[:200]!r} cannot be used as a path: {why}") from error
 
-    def shown(self, path: Path) -> str:
+    def display_name(self, path: Path) -> str:
         """`path` as shown to the model and the user: relative if inside the workspace."""
-        path = path if self.scratch is None else self.scratch.named(path)
+        path = path if self.scratch is None else self.scratch.name_inside(path)
         return path_from(path, self.cwd.resolve())
 
 
@@ -313,7 +313,7 @@ class Toolbox(Protocol):
         """The same tools in the same order with shorter texts, for small windows."""
         ...
 
-    def understood(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
+    def translate_call(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
         """A call translated to these tools, even if made in the terms of other agents."""
         ...
 

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import Job, ToolDetails
-from agent_tui.tools.base import Intent, Place, ToolArguments, ToolContext, ToolOutput
+from agent_tui.tools.base import CommandPlace, Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.git.changes import GitChanges, Snapshot
 from agent_tui.tools.job_table import MAX_RUNNING
 from agent_tui.tools.processes.environment import outside_environ
@@ -97,7 +97,7 @@ class BashTool:
             ).hexdigest(),
         )
 
-    def _place(self, arguments: BashArguments, context: ToolContext) -> Place:
+    def _place(self, arguments: BashArguments, context: ToolContext) -> CommandPlace:
         if context.is_persons or self.sandbox is None or not self.sandbox.state(context.cwd).is_on:
             return "open"
         return "outside" if arguments.outside else "inside"
@@ -192,16 +192,16 @@ class BashTool:
         snapshot = self.changes.snapshot(context.cwd, context.environ)
         if context.is_persons or not context.files.seen:
             return (), await snapshot
-        reading = asyncio.to_thread(context.files.known_as_they_are)
+        reading = asyncio.to_thread(context.files.find_unchanged)
         return await asyncio.gather(reading, snapshot)
 
 
 def _after(settled: Settled, context: ToolContext) -> Iterator[str]:
     """What the model is told about files that outside programs read."""
     for path in settled.brought[:_MOST_TOLD]:
-        yield f"[{context.shown(path)} was updated by git]"
+        yield f"[{context.display_name(path)} was updated by git]"
     for held in settled.held:
-        yield f"[{held.told(context.shown(held.path))}]"
+        yield f"[{held.describe(context.display_name(held.path))}]"
 
 
 def _hints(

@@ -10,12 +10,13 @@ from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, JsonObject, ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.diffs import unified_diff
-from agent_tui.tools.files.file_change import FileChange, check_whole
-from agent_tui.tools.files.matching import Place, describe_miss, find_places
+from agent_tui.tools.files.matching import TextSpan, describe_miss, find_places
 from agent_tui.tools.files.text_files import (
+    FileChange,
+    check_whole,
     decode,
-    missing_file_error,
-    read_bytes,
+    intent_for,
+    read_for_change,
     why_unseen,
 )
 
@@ -60,8 +61,9 @@ class EditTool:
 
     def intent(self, arguments: EditArguments, context: ToolContext) -> Intent:
         """The target file, and the change as a diff."""
-        change = _planned(arguments, context).change
-        return change.intent(f"edit {context.shown(change.path)} ({change.diff.counts})")
+        change = _plan_edits(arguments, context).change
+        title = f"edit {context.display_name(change.path)} ({change.diff.counts})"
+        return intent_for(title, change)
 
     async def run(self, arguments: EditArguments, context: ToolContext) -> ToolOutput:
         """Write the edited file and remember its new content as seen."""
@@ -78,7 +80,7 @@ class _Plan:
 
 
 def _edit(arguments: EditArguments, context: ToolContext) -> ToolOutput:
-    plan = _planned(arguments, context)
+    plan = _plan_edits(arguments, context)
     change = plan.change
     change.write(context)
     places = "1 place" if plan.places == 1 else f"{plan.places} places"
@@ -88,18 +90,13 @@ def _edit(arguments: EditArguments, context: ToolContext) -> ToolOutput:
         files=FileTouches(edited=(str(change.path),)),
     )
     at = f", at {change.diff.lines}" if change.diff.lines else ""
-    done = f"Edited {context.shown(change.path)}: {places}, {change.diff.counts} lines{at}."
+    done = f"Edited {context.display_name(change.path)}: {places}, {change.diff.counts} lines{at}."
     return ToolOutput("\n".join([done, *plan.remarks]), details)
 
 
-def _planned(arguments: EditArguments, context: ToolContext) -> _Plan:
-    path = context.resolve(arguments.path)
-    shown = context.shown(path)
-    if path.is_dir():
-        raise ToolError(f"{shown} is a folder.")
-    if not path.exists():
-        raise missing_file_error(path, context)
-    before = read_bytes(path, context)
+def _plan_edits(arguments: EditArguments, context: ToolContext) -> _Plan:
+    path, before = read_for_change(arguments.path, context)
+    shown = context.display_name(path)
     file = decode(before)
     if file is None:
         raise ToolError(f"{shown} is not a text file.")
@@ -107,8 +104,8 @@ def _planned(arguments: EditArguments, context: ToolContext) -> _Plan:
     places, remarks = _places(file.text, arguments.edits, shown, unseen)
     if unseen and path in context.files.seen:  # otherwise a command has shown it
         remarks = (f"({shown} {unseen}; the text around it may not be what you expect.)",)
-    raw_text = file.replaced([(place.start, place.end, place.new) for place in places])
-    after = file.encoded(raw_text)
+    raw_text = file.replace_spans([(place.start, place.end, place.new) for place in places])
+    after = file.encode(raw_text)
     if after == before:
         raise ToolError("The edits change nothing.")
     diff = unified_diff(file.text, raw_text.replace("\r\n", "\n"), shown)
@@ -117,7 +114,7 @@ def _planned(arguments: EditArguments, context: ToolContext) -> _Plan:
 
 def _places(
     text: str, edits: tuple[Replacement, ...], shown: str, unseen: str
-) -> tuple[list[Place], tuple[str, ...]]:
+) -> tuple[list[TextSpan], tuple[str, ...]]:
     """Where each edit applies in the unchanged file, in order, and the differences ignored.
 
     All are found before any is applied. If the model has not seen the file as it is (`unseen` says
@@ -126,7 +123,7 @@ def _places(
     Raises:
         ToolError: An edit is missing, ambiguous, empty or overlaps another; names it.
     """
-    places: list[Place] = []
+    places: list[TextSpan] = []
     remarks: list[str] = []
     for number, edit in enumerate(edits):
         name = f"edits[{number}]" if len(edits) > 1 else "old"
@@ -161,7 +158,7 @@ def _places(
     return places, tuple(remarks)
 
 
-def _lines_of(text: str, places: tuple[Place, ...]) -> str:
+def _lines_of(text: str, places: tuple[TextSpan, ...]) -> str:
     """The numbers of the first few lines where they begin."""
     lines = [str(text.count("\n", 0, place.start) + 1) for place in places[:_MOST_LINES_NAMED]]
     return ", ".join(lines) + (", ..." if len(places) > _MOST_LINES_NAMED else "")

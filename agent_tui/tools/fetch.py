@@ -66,13 +66,13 @@ class FetchTool:
     async def run(self, arguments: FetchArguments, context: ToolContext) -> ToolOutput:
         """The page as Markdown or text, shortened if long, with the whole in a file."""
         request = FetchRequest(web_url(arguments.url).text, self.may_be_private)
-        answer = answer_of(await self._printed(request, context))
+        answer = answer_of(await self._run_process(request, context))
         if not isinstance(answer, Fetched):
             text = f"The page moved to another site: {answer.url} Fetch that if you want it."
             return ToolOutput(text, ToolDetails(summary="moved"))
         return await asyncio.to_thread(_output, answer, context)
 
-    async def _printed(self, request: FetchRequest, context: ToolContext) -> bytes:
+    async def _run_process(self, request: FetchRequest, context: ToolContext) -> bytes:
         """The process's output; it runs in a folder that holds no modules."""
         argv = [sys.executable, "-P", "-m", "agent_tui.tools.web.fetch_process"]
         printed = bytearray()

@@ -13,7 +13,7 @@ from agent_tui.errors import ToolError
 from agent_tui.messages import ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.ripgrep import RipgrepOutput, run_ripgrep
-from agent_tui.tools.files.text_files import missing_file_error
+from agent_tui.tools.files.text_files import resolve_existing
 from agent_tui.tools.files.walk import glob_spec
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.shorten import keep_head
@@ -43,16 +43,14 @@ class FindTool:
     def intent(self, arguments: FindArguments, context: ToolContext) -> Intent:
         """Read access to the folders below one path."""
         path = context.resolve(arguments.path)
-        title = f"find {arguments.pattern} in {context.shown(path)}"
+        title = f"find {arguments.pattern} in {context.display_name(path)}"
         return Intent(title=title, access="read", paths=(path,))
 
     async def run(self, arguments: FindArguments, context: ToolContext) -> ToolOutput:
         """The paths of the matching files."""
-        folder = context.resolve(arguments.path)
-        if not folder.exists():
-            raise missing_file_error(folder, context)
+        folder = resolve_existing(arguments.path, context)
         if not folder.is_dir():
-            raise ToolError(f"{context.shown(folder)} is a file. Give a folder.")
+            raise ToolError(f"{context.display_name(folder)} is a file. Give a folder.")
         spec = _spec(arguments.pattern)
         listed = await run_ripgrep(
             self.keeper,
@@ -62,10 +60,12 @@ class FindTool:
             time_s=_SEARCH_TIME_S,
             most_bytes=_MAX_LISTED_BYTES,
         )
-        return await asyncio.to_thread(_found, listed, spec, folder, arguments.limit, context)
+        return await asyncio.to_thread(
+            _format_matches, listed, spec, folder, arguments.limit, context
+        )
 
 
-def _found(
+def _format_matches(
     listed: RipgrepOutput, spec: GitIgnoreSpec, folder: Path, limit: int, context: ToolContext
 ) -> ToolOutput:
     matched = _matching(listed, spec, folder, context.cwd.resolve())
@@ -74,7 +74,7 @@ def _found(
         within = "" if is_complete else f" within {_SEARCH_TIME_S:.0f} s; give a smaller folder"
         return ToolOutput(f"No files match{within}.", ToolDetails(summary="no files"))
     matched.sort(key=lambda pair: (-pair[0], pair[1]))
-    names = [context.shown(Path(path)) for _, path in matched[:limit]]
+    names = [context.display_name(Path(path)) for _, path in matched[:limit]]
     limits = context.limits
     kept = keep_head("\n".join(names), max_lines=limits.max_lines, max_bytes=limits.max_bytes)
     left = len(matched) - (kept.text.count("\n") + 1)

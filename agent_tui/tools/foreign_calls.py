@@ -88,7 +88,7 @@ class UnderstoodCall:
     remark: str = ""
 
 
-def understood(
+def translate_call(
     name: str, arguments: JsonObject, tools: Sequence[ToolSpec], cwd: Path
 ) -> UnderstoodCall:
     """Translate a call; it stays unchanged if it means none of our tools.
@@ -108,7 +108,7 @@ def understood(
     if rewrite := _REWRITES.get(own_name):
         given = rewrite(given, cwd)
     unknown: list[str] = []
-    given = _renamed(given, tool.parameters, unknown)
+    given = _rename_arguments(given, tool.parameters, unknown)
     names = list(dict.fromkeys(unknown))
     told = ", ".join(names[:_MOST_TOLD]) + (", ..." if len(names) > _MOST_TOLD else "")
     remark = f"({own_name} has no argument {told}: ignored.)" if told else ""
@@ -126,7 +126,7 @@ def _own_name(name: str, arguments: JsonObject, offered: Collection[str]) -> tup
     return find_meant_tool(name, offered), arguments
 
 
-def _renamed(given: JsonObject, schema: JsonObject, unknown: list[str]) -> JsonObject:
+def _rename_arguments(given: JsonObject, schema: JsonObject, unknown: list[str]) -> JsonObject:
     """`given` with our argument names; unknown ones are added to `unknown` and left out."""
     known = argument_names(schema)
     properties = schema.get("properties")
@@ -135,7 +135,7 @@ def _renamed(given: JsonObject, schema: JsonObject, unknown: list[str]) -> JsonO
     for key, value in given.items():
         name = _ARGUMENTS.get(key, key) if key not in known else key
         if name in known and name not in renamed and (name == key or name not in given):
-            renamed[name] = _renamed_items(value, properties.get(name), unknown)
+            renamed[name] = _rename_items(value, properties.get(name), unknown)
         elif key in _CHANGE_MUCH and value:
             renamed[key] = value
         elif key not in _SAY_WHY:
@@ -143,7 +143,7 @@ def _renamed(given: JsonObject, schema: JsonObject, unknown: list[str]) -> JsonO
     return renamed
 
 
-def _renamed_items(value: JsonValue, schema: JsonValue, unknown: list[str]) -> JsonValue:
+def _rename_items(value: JsonValue, schema: JsonValue, unknown: list[str]) -> JsonValue:
     items = schema.get("items") if isinstance(schema, dict) else None
     if not isinstance(items, dict) or "properties" not in items:
         return value
@@ -151,10 +151,12 @@ def _renamed_items(value: JsonValue, schema: JsonValue, unknown: list[str]) -> J
         with contextlib.suppress(ValueError, RecursionError):
             value = cast(JsonValue, json.loads(value, strict=False))
     if isinstance(value, dict):
-        return _renamed(value, items, unknown)
+        return _rename_arguments(value, items, unknown)
     if not isinstance(value, list):
         return value
-    return [_renamed(one, items, unknown) if isinstance(one, dict) else one for one in value]
+    return [
+        _rename_arguments(one, items, unknown) if isinstance(one, dict) else one for one in value
+    ]
 
 
 def argument_names(schema: JsonObject) -> set[str]:

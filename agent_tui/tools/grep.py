@@ -14,7 +14,7 @@ from agent_tui.messages import ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.protected import PLAIN_SECRET_GLOBS, SECRET_GLOBS
 from agent_tui.tools.files.ripgrep import RipgrepOutput, run_ripgrep
-from agent_tui.tools.files.text_files import missing_file_error
+from agent_tui.tools.files.text_files import resolve_existing
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.shorten import MAX_OUTPUT_BYTES, cut_line, keep_head
 
@@ -51,14 +51,12 @@ class GrepTool:
     def intent(self, arguments: GrepArguments, context: ToolContext) -> Intent:
         """Read access to the files below one path."""
         path = context.resolve(arguments.path)
-        title = f"grep {arguments.pattern} in {context.shown(path)}"
+        title = f"grep {arguments.pattern} in {context.display_name(path)}"
         return Intent(title=title, access="read", paths=(path,))
 
     async def run(self, arguments: GrepArguments, context: ToolContext) -> ToolOutput:
         """Matching lines with their numbers, grouped by file."""
-        target = context.resolve(arguments.path)
-        if not target.exists():
-            raise missing_file_error(target, context)
+        target = resolve_existing(arguments.path, context)
         found = await run_ripgrep(
             self.keeper,
             _options(arguments),
@@ -103,7 +101,7 @@ def _output(found: RipgrepOutput, arguments: GrepArguments, context: ToolContext
             "backslash before each."
         )
     if arguments.output == "lines":
-        unit, (lines, count, has_more) = "match", _limited(printed, arguments.limit, context)
+        unit, (lines, count, has_more) = "match", _limit_matches(printed, arguments.limit, context)
     else:
         unit, (lines, count, has_more) = "file", _files(printed, arguments.limit, context)
     stopped = "" if found.is_complete else f"stopped after {_SEARCH_TIME_S:.0f} s or much output"
@@ -141,18 +139,20 @@ def _files(lines: list[str], limit: int, context: ToolContext) -> tuple[list[str
     for line in found[:limit]:
         counted = _COUNTED.fullmatch(line)
         path, count = (counted[1], counted[2]) if counted else (line, "")
-        shown.append(f"{context.shown(Path(path))}{count}")
+        shown.append(f"{context.display_name(Path(path))}{count}")
     return shown, len(shown), len(found) > limit
 
 
-def _limited(lines: list[str], limit: int, context: ToolContext) -> tuple[list[str], int, bool]:
+def _limit_matches(
+    lines: list[str], limit: int, context: ToolContext
+) -> tuple[list[str], int, bool]:
     """The lines up to the last allowed match, with short paths; matches; whether more came."""
     kept: list[str] = []
     count = 0
     line_chars = min(_MAX_LINE_CHARS, context.limits.max_line_chars)
     for line in lines:
         if line.startswith(os.sep):
-            kept.append(context.shown(Path(line)))
+            kept.append(context.display_name(Path(line)))
             continue
         if _MATCH.match(line):
             if count == limit:

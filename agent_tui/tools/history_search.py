@@ -65,7 +65,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchFindings:
     """The result of a search: the best hits first; `matches` of `searched` messages matched.
 
     If no message has all words, the hits have as many of them as possible, at least half.
@@ -97,7 +97,7 @@ def terms_of(query: str) -> tuple[str, ...]:
     return tuple(text for folded, text in by_folded.items() if folded.strip())
 
 
-def search_history(entries: Sequence[Entry], terms: Sequence[str]) -> Found:
+def search_history(entries: Sequence[Entry], terms: Sequence[str]) -> SearchFindings:
     """Messages that contain all `terms`, in their text or in the call that they answer.
 
     Originals come before summaries, then those with the most words in one row, with the most
@@ -114,7 +114,7 @@ def search_history(entries: Sequence[Entry], terms: Sequence[str]) -> Found:
     best = matches[:_RANKED_BY_LINE]
     closer = [_rank_by_line(match, wanted, _older(entries, match.age)) for match in best]
     closer.sort(key=lambda seen: seen[0])  # stable: equal items keep their order
-    return Found(tuple(_distinct([hit for _, hit in closer])), len(matches), searched)
+    return SearchFindings(tuple(_distinct([hit for _, hit in closer])), len(matches), searched)
 
 
 def _matches(entries: Sequence[Entry], wanted: TermSet) -> tuple[list[_Match], int]:
@@ -127,7 +127,7 @@ def _matches(entries: Sequence[Entry], wanted: TermSet) -> tuple[list[_Match], i
     named: dict[str, Set[bytes]] = {}
     for age in range(len(entries) - 1, -1, -1):
         entry = entries[age]
-        if not is_recallable(entry) or (text := _searched_text(entry)) is None:
+        if not is_recallable(entry) or (text := _text_to_search(entry)) is None:
             continue
         searched += 1
         folded = wanted.fold_text(text)
@@ -167,7 +167,7 @@ def _words_of_call(
     return _NONE
 
 
-def _searched_text(entry: RecallableEntry) -> str | None:
+def _text_to_search(entry: RecallableEntry) -> str | None:
     """The text of `entry`; for a reply's calls, the texts in their arguments."""
     if not isinstance(entry, MessageEntry):
         return entry_text(entry)
@@ -192,7 +192,7 @@ def _rank_by_line(
     """The hit for `match`, and a rank that needs a closer look at its text."""
     rows = rows_of(_text_with_searched_rows(match.entry))
     at, together = _best_row(rows, wanted, len(wanted) - len(match.missing))
-    shown = [(at + 1, _shown(rows[at], wanted))]
+    shown = [(at + 1, _excerpt(rows[at], wanted))]
     for beside in (at - 1, at + 1):
         if 0 <= beside < len(rows) and 0 < len(text := rows[beside].strip()) <= _SHORT_ROW_CHARS:
             shown.append((beside + 1, text))
@@ -207,7 +207,7 @@ def _rank_by_line(
     return (match.is_summary, -together), hit
 
 
-def _shown(row: str, wanted: TermSet) -> str:
+def _excerpt(row: str, wanted: TermSet) -> str:
     """`row` without blanks at its ends; for a long one the part around the first word."""
     row = row.strip()
     if len(row) <= _SHOWN_ROW_CHARS:

@@ -40,7 +40,7 @@ class JobTool:
             if arguments.stop:
                 raise ToolError("stop needs an id.")
             return Intent("background jobs", "none")
-        job = context.jobs.named(arguments.id)
+        job = context.jobs.require(arguments.id)
         verb = "stop " if arguments.stop else ""
         return Intent(f"{verb}{job.id}: {job.fact.shown}", "none")
 
@@ -48,7 +48,7 @@ class JobTool:
         """The job's new output and state."""
         if arguments.id is None:
             return _all_jobs(context)
-        job = context.jobs.named(arguments.id)
+        job = context.jobs.require(arguments.id)
         if arguments.stop:
             await job.stop()
         elif arguments.wait:

@@ -120,7 +120,7 @@ class JobTable:
         """The job with this id; None if there is none, or it was forgotten."""
         return self._jobs.get(id)
 
-    def named(self, id: str) -> BackgroundCommand:
+    def require(self, id: str) -> BackgroundCommand:
         """The job with this id.
 
         Raises:

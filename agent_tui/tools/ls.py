@@ -10,7 +10,7 @@ from pydantic import Field
 from agent_tui.errors import ToolError
 from agent_tui.messages import ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
-from agent_tui.tools.files.text_files import missing_file_error
+from agent_tui.tools.files.text_files import resolve_existing
 from agent_tui.tools.shorten import keep_head
 
 _MAX_ENTRIES = 500
@@ -34,7 +34,7 @@ class LsTool:
     def intent(self, arguments: LsArguments, context: ToolContext) -> Intent:
         """Read access to one folder."""
         path = context.resolve(arguments.path)
-        return Intent(title=f"ls {context.shown(path)}", access="read", paths=(path,))
+        return Intent(title=f"ls {context.display_name(path)}", access="read", paths=(path,))
 
     async def run(self, arguments: LsArguments, context: ToolContext) -> ToolOutput:
         """Names with ``/`` for folders, sizes for files, targets for links."""
@@ -42,10 +42,8 @@ class LsTool:
 
 
 def _list(arguments: LsArguments, context: ToolContext) -> ToolOutput:
-    path = context.resolve(arguments.path)
-    shown = context.shown(path)
-    if not path.exists():
-        raise missing_file_error(path, context)
+    path = resolve_existing(arguments.path, context)
+    shown = context.display_name(path)
     if not path.is_dir():
         raise ToolError(f"{shown} is a file. Use read to see it.")
     try:

@@ -62,7 +62,7 @@ def entry_text(entry: RecallableEntry) -> str:
         case CompactionEntry() | BranchSummaryEntry():
             return entry.summary
         case CustomMessageEntry():
-            return _joined(entry.content)
+            return _join_content(entry.content)
         case _:
             assert_never(entry)
 
@@ -191,7 +191,7 @@ def _describe_message(message: Message, call: ToolCall | None) -> str:
 def _message_text(message: Message) -> str:
     match message:
         case UserMessage() | ToolResultMessage():
-            return _joined(message.content)
+            return _join_content(message.content)
         case AssistantMessage():
             return reply_text(message)
         case BashExecutionMessage():
@@ -200,7 +200,7 @@ def _message_text(message: Message) -> str:
             assert_never(message)
 
 
-def _joined(content: str | Sequence[UserContent]) -> str:
+def _join_content(content: str | Sequence[UserContent]) -> str:
     if isinstance(content, str):
         return content
     if len(content) == 1 and isinstance(content[0], TextContent):

@@ -20,11 +20,11 @@ from agent_tui.tools.files.text_files import (
     Window,
     WindowedText,
     is_large_text,
-    missing_file_error,
-    opened_text,
+    open_text,
     read_bytes,
     read_window,
-    windowed_text,
+    resolve_existing,
+    take_window,
 )
 from agent_tui.tools.shorten import MAX_OUTPUT_LINES, OutputLimits, Shortened, keep_head, size_bytes
 
@@ -65,7 +65,7 @@ class ReadTool:
     def intent(self, arguments: ReadArguments, context: ToolContext) -> Intent:
         """Read access to one file; nothing is opened yet."""
         path = context.resolve(arguments.path)
-        return Intent(title=f"read {context.shown(path)}", access="read", paths=(path,))
+        return Intent(title=f"read {context.display_name(path)}", access="read", paths=(path,))
 
     async def run(self, arguments: ReadArguments, context: ToolContext) -> ToolOutput:
         """Lines `offset` to `offset + limit`, numbered."""
@@ -73,27 +73,25 @@ class ReadTool:
 
 
 def _read(arguments: ReadArguments, context: ToolContext) -> ToolOutput:
-    path = context.resolve(arguments.path)
-    shown = context.shown(path)
+    path = resolve_existing(arguments.path, context)
+    shown = context.display_name(path)
     if path.is_dir():
         raise ToolError(f"{shown} is a folder. Use ls to list it.")
-    if not path.exists():
-        raise missing_file_error(path, context)
     if is_large_text(path):
-        with opened_text(path, context) as file:
+        with open_text(path, context) as file:
             return _text(file, path, arguments, context)
     content = read_bytes(path, context)
     if media_type := image_type(content):
         return _image(shown, content, media_type, FileTouches(read=(str(path),)))
     if (document := document_text(path, content)) is not None:
-        found = windowed_text([document], _window(arguments, context.limits))
-        return _numbered(found, path, arguments, context)
+        found = take_window([document], _window(arguments, context.limits))
+        return _number_lines(found, path, arguments, context)
     return _text(BytesIO(content), path, arguments, context)
 
 
 def _text(file: BinaryIO, path: Path, arguments: ReadArguments, context: ToolContext) -> ToolOutput:
     found = read_window(file, _window(arguments, context.limits))
-    shown = context.shown(path)
+    shown = context.display_name(path)
     if found is None:
         file.seek(0)
         kind, size = _kind_of(file.read(_KIND_BYTES)), file.seek(0, os.SEEK_END)
@@ -103,7 +101,7 @@ def _text(file: BinaryIO, path: Path, arguments: ReadArguments, context: ToolCon
     if not text.total_lines:
         details = ToolDetails(summary="empty", files=FileTouches(read=(str(path),)))
         return ToolOutput(f"{shown} is empty.", details)
-    return _numbered(text, path, arguments, context)
+    return _number_lines(text, path, arguments, context)
 
 
 def _window(arguments: ReadArguments, limits: OutputLimits) -> Window:
@@ -115,7 +113,7 @@ def _window(arguments: ReadArguments, limits: OutputLimits) -> Window:
     )
 
 
-def _numbered(
+def _number_lines(
     found: WindowedText, path: Path, arguments: ReadArguments, context: ToolContext
 ) -> ToolOutput:
     """The requested lines with numbers and, if there are more, how to continue.
@@ -124,7 +122,7 @@ def _numbered(
     """
     first, total, limits = arguments.offset, found.total_lines, context.limits
     if first > total:
-        shown = context.shown(path)
+        shown = context.display_name(path)
         raise ToolError(f"{shown} has {total} lines; offset {first} is past its end.")
     whole = "\n".join(f"{number}\t{line}" for number, line in enumerate(found.lines, start=first))
     last_wanted = min(first + arguments.limit - 1, total)

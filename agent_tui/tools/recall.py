@@ -15,7 +15,7 @@ from agent_tui.messages import ToolCall, ToolDetails
 from agent_tui.safe_paths import is_file
 from agent_tui.sessions.entries import Entry
 from agent_tui.tools.base import History, Intent, ToolArguments, ToolContext, ToolOutput
-from agent_tui.tools.history_search import Found, Hit, search_history, terms_of
+from agent_tui.tools.history_search import Hit, SearchFindings, search_history, terms_of
 from agent_tui.tools.originals import (
     RecallableEntry,
     call_answered_by,
@@ -163,15 +163,19 @@ def _find(wanted: str, entries: Iterable[Entry], searched: History | str) -> Rec
         return next(iter(begun.values()))
     if begun:
         raise ToolError(
-            f"{wanted} matches {len(begun)} ids: {_named(begun)}. Give more characters."
+            f"{wanted} matches {len(begun)} ids: {_list_entries(begun)}. Give more characters."
         )
     near = process.extractOne(wanted, list(ids), scorer=fuzz.ratio, score_cutoff=_NEAR_PERCENT)
-    hint = f"Nearest: {_named({near[0]: ids[near[0]]})}." if near else "Search with query instead."
-    where = searched if isinstance(searched, str) else _searched(len(ids), searched)
+    hint = (
+        f"Nearest: {_list_entries({near[0]: ids[near[0]]})}."
+        if near
+        else "Search with query instead."
+    )
+    where = searched if isinstance(searched, str) else _describe_search(len(ids), searched)
     raise ToolError(f"No message {wanted} among {where}. {hint}")
 
 
-def _named(entries: Mapping[str, RecallableEntry]) -> str:
+def _list_entries(entries: Mapping[str, RecallableEntry]) -> str:
     shown = [f"{entry.id} ({describe_entry(entry, None)})" for entry in entries.values()]
     return ", ".join(shown[:_MOST_NAMED]) + (", ..." if len(shown) > _MOST_NAMED else "")
 
@@ -222,7 +226,7 @@ def _still_there(path: str | None) -> str:
     return path if path and is_file(Path(path)) else ""
 
 
-def _hits(found: Found, others: str, history: History, limits: OutputLimits) -> ToolOutput:
+def _hits(found: SearchFindings, others: str, history: History, limits: OutputLimits) -> ToolOutput:
     """The conversation's hits, then `others`, each with at least half of the space."""
     if not others:
         return _own_hits(found, history, limits)
@@ -234,8 +238,8 @@ def _hits(found: Found, others: str, history: History, limits: OutputLimits) -> 
     return replace(own, for_model="\n\n".join(parts))
 
 
-def _own_hits(found: Found, history: History, limits: OutputLimits) -> ToolOutput:
-    searched = _searched(found.searched, history)
+def _own_hits(found: SearchFindings, history: History, limits: OutputLimits) -> ToolOutput:
+    searched = _describe_search(found.searched, history)
     if not found.hits:
         text = f"Nothing found in {searched}. Try fewer or other words."
         return ToolOutput(text, ToolDetails(summary="nothing found"))
@@ -266,7 +270,7 @@ def _block(hit: Hit) -> str:
     return "\n".join([" · ".join(about), *(f"  {number}: {row}" for number, row in hit.rows)])
 
 
-def _searched(messages: int, history: History) -> str:
+def _describe_search(messages: int, history: History) -> str:
     sessions = "1 session" if history.session_count == 1 else f"{history.session_count} sessions"
     lost = Path(history.missing).name
     more = f"; the previous session, {lost}, cannot be read" if lost else ""

@@ -19,7 +19,7 @@ from agent_tui.tools.edit import EditTool
 from agent_tui.tools.explore import ExploreTool
 from agent_tui.tools.fetch import FetchTool
 from agent_tui.tools.find import FindTool
-from agent_tui.tools.foreign_calls import UnderstoodCall, understood
+from agent_tui.tools.foreign_calls import UnderstoodCall, translate_call
 from agent_tui.tools.git.changes import GitChanges
 from agent_tui.tools.grep import GrepTool
 from agent_tui.tools.job import JobTool
@@ -30,7 +30,7 @@ from agent_tui.tools.read import ReadTool
 from agent_tui.tools.recall import RecallTool
 from agent_tui.tools.sandbox.folders import Scratch
 from agent_tui.tools.sandbox.sandbox import Sandbox
-from agent_tui.tools.schema import bare_schema, coerced_arguments, compact_schema, explain_invalid
+from agent_tui.tools.schema import bare_schema, coerce_arguments, compact_schema, explain_invalid
 from agent_tui.tools.scope import ScopeTool
 from agent_tui.tools.skill import SkillTool
 from agent_tui.tools.todo import TodoTool
@@ -80,23 +80,23 @@ def default_toolbox(
     """
     keeper = keeper or ProcessKeeper()
     return ToolRegistry(
-        offered(ReadTool()),
-        offered(BashTool(keeper, GitChanges(keeper, is_trusted), sandbox)),
-        offered(EditTool()),
-        offered(ApplyPatchTool()),
-        offered(WriteTool()),
-        offered(GrepTool(keeper)),
-        offered(FindTool(keeper)),
-        offered(LsTool()),
-        offered(JobTool()),
-        offered(TodoTool()),
-        offered(SkillTool()),
-        offered(PlanTool()),
-        offered(CompactTool()),
-        offered(RecallTool()),
-        offered(ScopeTool()),
-        offered(ExploreTool()),
-        offered(FetchTool(keeper, sandbox, may_be_private=may_fetch_private)),
+        offer_tool(ReadTool()),
+        offer_tool(BashTool(keeper, GitChanges(keeper, is_trusted), sandbox)),
+        offer_tool(EditTool()),
+        offer_tool(ApplyPatchTool()),
+        offer_tool(WriteTool()),
+        offer_tool(GrepTool(keeper)),
+        offer_tool(FindTool(keeper)),
+        offer_tool(LsTool()),
+        offer_tool(JobTool()),
+        offer_tool(TodoTool()),
+        offer_tool(SkillTool()),
+        offer_tool(PlanTool()),
+        offer_tool(CompactTool()),
+        offer_tool(RecallTool()),
+        offer_tool(ScopeTool()),
+        offer_tool(ExploreTool()),
+        offer_tool(FetchTool(keeper, sandbox, may_be_private=may_fetch_private)),
         *more,
         scratch=sandbox.scratch if sandbox is not None else _has_no_scratch,
     )
@@ -129,7 +129,7 @@ class OfferedTool:
     prepare: Callable[[JsonObject, ToolContext], PreparedCall]
 
 
-def offered(tool: Tool[ArgumentsT]) -> OfferedTool:
+def offer_tool(tool: Tool[ArgumentsT]) -> OfferedTool:
     """`tool` with its description and argument checks."""
 
     def describe() -> ToolSpec:
@@ -143,7 +143,7 @@ def offered(tool: Tool[ArgumentsT]) -> OfferedTool:
 
     def check(arguments: JsonObject) -> ArgumentsT:
         try:
-            mended = coerced_arguments(arguments, tool.arguments_type)
+            mended = coerce_arguments(arguments, tool.arguments_type)
             return tool.arguments_type.model_validate(mended)
         except ValidationError as error:
             advice = explain_invalid(error, tool.arguments_type)
@@ -157,7 +157,7 @@ def offered(tool: Tool[ArgumentsT]) -> OfferedTool:
         call = PreparedCall(
             intent, lambda: tool.run(checked, replace(context, resolved=resolved))
         )  # by now the context holds the decision on the call
-        return call if context.scratch is None else named_for_commands(call, context.scratch)
+        return call if context.scratch is None else name_for_commands(call, context.scratch)
 
     return OfferedTool(tool.name, describe, describe_shortly, check, prepare)
 
@@ -199,9 +199,9 @@ class ToolRegistry:
             self._short_specs = tuple(tool.describe_shortly() for tool in self._tools.values())
         return self._short_specs
 
-    def understood(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
+    def translate_call(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
         """A call translated to these tools, even if made in the terms of other agents."""
-        return understood(name, arguments, self.specs, cwd)
+        return translate_call(name, arguments, self.specs, cwd)
 
     def check(self, name: str, arguments: JsonObject) -> None:
         """Validate a call without reading any file.
@@ -209,7 +209,7 @@ class ToolRegistry:
         Raises:
             ToolError: Unknown tool or wrong arguments.
         """
-        self._named(name).check(arguments)
+        self._get_tool(name).check(arguments)
 
     def prepare(self, name: str, arguments: JsonObject, context: ToolContext) -> PreparedCall:
         """Validate the call and determine its intent.
@@ -217,13 +217,13 @@ class ToolRegistry:
         Raises:
             ToolError: Unknown tool, wrong arguments, or a call that cannot work.
         """
-        tool = self._named(name)
+        tool = self._get_tool(name)
         if _names_temporary(arguments):
             # Into the given context, which also receives the decision on the call.
             context.scratch = self._scratch(context.cwd)
         return tool.prepare(arguments, context)
 
-    def _named(self, name: str) -> OfferedTool:
+    def _get_tool(self, name: str) -> OfferedTool:
         tool = self._tools.get(name)
         if tool is None:
             near = difflib.get_close_matches(name, self._tools, n=1)
@@ -232,7 +232,7 @@ class ToolRegistry:
         return tool
 
 
-def named_for_commands(call: PreparedCall, scratch: Scratch) -> PreparedCall:
+def name_for_commands(call: PreparedCall, scratch: Scratch) -> PreparedCall:
     """Name the files of `call`, and those that its output reports, as commands see them.
 
     Args:
@@ -241,7 +241,7 @@ def named_for_commands(call: PreparedCall, scratch: Scratch) -> PreparedCall:
     """
     if not any(map(scratch.holds, call.intent.paths)):
         return call
-    paths = tuple(map(scratch.named, call.intent.paths))
+    paths = tuple(map(scratch.name_inside, call.intent.paths))
     title = f"{call.intent.title} (the sandbox's)"
 
     async def run() -> ToolOutput:
@@ -262,7 +262,7 @@ def named_for_commands(call: PreparedCall, scratch: Scratch) -> PreparedCall:
 
 
 def _names(paths: tuple[str, ...], scratch: Scratch) -> tuple[str, ...]:
-    return tuple(str(scratch.named(Path(path))) for path in paths)
+    return tuple(str(scratch.name_inside(Path(path))) for path in paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,9 +282,9 @@ class ToolSubset:
         """The same tools with shorter texts."""
         return tuple(spec for spec in self.whole.short_specs if spec.name in self.names)
 
-    def understood(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
+    def translate_call(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
         """A call translated to these tools, even if made in the terms of other agents."""
-        return understood(name, arguments, self.specs, cwd)
+        return translate_call(name, arguments, self.specs, cwd)
 
     def check(self, name: str, arguments: JsonObject) -> None:
         """Validate a call without reading any file.
@@ -310,7 +310,7 @@ class ToolSubset:
             raise ToolError(f"There is no tool {name!r} here. Tools: {', '.join(offered)}.")
 
 
-def suited_tools(
+def select_tools(
     specs: Sequence[ToolSpec],
     model_id: str,
     window: int = 0,

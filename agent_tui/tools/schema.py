@@ -15,7 +15,7 @@ def compact_schema(arguments_type: type[BaseModel]) -> JsonObject:
     """The JSON schema of a model: references resolved; no titles, defaults and limits."""
     schema = cast(JsonObject, arguments_type.model_json_schema())
     definitions = schema.get("$defs")
-    return _compacted(schema, definitions if isinstance(definitions, dict) else {})
+    return _compact(schema, definitions if isinstance(definitions, dict) else {})
 
 
 def bare_schema(schema: JsonObject) -> JsonObject:
@@ -33,16 +33,16 @@ def bare_schema(schema: JsonObject) -> JsonObject:
     return bare
 
 
-def coerced_arguments(arguments: JsonObject, arguments_type: type[BaseModel]) -> JsonObject:
+def coerce_arguments(arguments: JsonObject, arguments_type: type[BaseModel]) -> JsonObject:
     """`arguments` with small, unambiguous mistakes of models corrected.
 
     JSON text instead of an object or list, and null for "not given".
     """
-    return _coerced_object(arguments, _expected(arguments_type))
+    return _coerce_object(arguments, _schema_of(arguments_type))
 
 
 @cache  # pydantic takes a millisecond to describe a model; every call is checked against it
-def _expected(arguments_type: type[BaseModel]) -> JsonObject:
+def _schema_of(arguments_type: type[BaseModel]) -> JsonObject:
     return compact_schema(arguments_type)
 
 
@@ -63,41 +63,41 @@ def explain_invalid(error: ValidationError, arguments_type: type[BaseModel]) -> 
     return "\n".join([*lines, f"Expected: {_signature(compact_schema(arguments_type))}"])
 
 
-def _compacted(schema: JsonObject, definitions: JsonObject) -> JsonObject:
+def _compact(schema: JsonObject, definitions: JsonObject) -> JsonObject:
     reference = schema.get("$ref")
     if isinstance(reference, str):
         target = definitions.get(reference.rpartition("/")[2])
-        return _compacted(target, definitions) if isinstance(target, dict) else {}
+        return _compact(target, definitions) if isinstance(target, dict) else {}
     choices = schema.get("anyOf")
     if isinstance(choices, list):
         real = [c for c in choices if isinstance(c, dict) and c.get("type") != "null"]
         outer = {key: value for key, value in schema.items() if key != "anyOf"}
-        return _compacted({**real[0], **outer}, definitions)
+        return _compact({**real[0], **outer}, definitions)
     compact: JsonObject = {key: schema[key] for key in _KEPT_KEYS if key in schema}
     if "properties" not in schema:
         items = schema.get("items")
         if isinstance(items, dict):
-            compact["items"] = _compacted(items, definitions)
+            compact["items"] = _compact(items, definitions)
         return compact
     compact.pop("description", None)
     properties = schema["properties"]
     assert isinstance(properties, dict)
     compact["properties"] = {
-        name: _compacted(value, definitions)
+        name: _compact(value, definitions)
         for name, value in properties.items()
         if isinstance(value, dict)
     }
     return compact
 
 
-def _parsed(text: str) -> JsonValue:
+def _parse(text: str) -> JsonValue:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
 
 
-def _coerced_object(given: JsonObject, schema: JsonObject) -> JsonObject:
+def _coerce_object(given: JsonObject, schema: JsonObject) -> JsonObject:
     properties = schema.get("properties")
     required = schema.get("required")
     if not isinstance(properties, dict):
@@ -108,20 +108,20 @@ def _coerced_object(given: JsonObject, schema: JsonObject) -> JsonObject:
         if value is None and key not in needed:
             continue
         expected = properties.get(key)
-        mended[key] = _coerced(value, expected) if isinstance(expected, dict) else value
+        mended[key] = _coerce(value, expected) if isinstance(expected, dict) else value
     return mended
 
 
-def _coerced(value: JsonValue, schema: JsonObject) -> JsonValue:
+def _coerce(value: JsonValue, schema: JsonObject) -> JsonValue:
     if isinstance(value, str) and schema.get("type") in ("array", "object"):
-        value = _parsed(value)
+        value = _parse(value)
     items = schema.get("items")
     if schema.get("type") == "array" and isinstance(items, dict):
         listed = [value] if isinstance(value, dict) else value
         if isinstance(listed, list):
-            return [_coerced(item, items) for item in listed]
+            return [_coerce(item, items) for item in listed]
     if isinstance(value, dict):
-        return _coerced_object(value, schema)
+        return _coerce_object(value, schema)
     return value
 
 

@@ -9,8 +9,14 @@ from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.diffs import unified_diff
-from agent_tui.tools.files.file_change import FileChange, check_whole
-from agent_tui.tools.files.text_files import decode, read_bytes, why_unseen
+from agent_tui.tools.files.text_files import (
+    FileChange,
+    check_whole,
+    decode,
+    intent_for,
+    read_bytes,
+    why_unseen,
+)
 
 
 class WriteArguments(ToolArguments):
@@ -32,24 +38,26 @@ class WriteTool:
 
     def intent(self, arguments: WriteArguments, context: ToolContext) -> Intent:
         """The target file, and the change as a diff."""
-        change = _planned(arguments, context)
+        change = _plan_write(arguments, context)
         verb = "create" if change.before is None else "overwrite"
-        return change.intent(f"{verb} {context.shown(change.path)}")
+        return intent_for(f"{verb} {context.display_name(change.path)}", change)
 
     async def run(self, arguments: WriteArguments, context: ToolContext) -> ToolOutput:
         """Write the file and remember its new content as seen."""
         return await asyncio.to_thread(_write, arguments, context)
 
 
-def _planned(arguments: WriteArguments, context: ToolContext) -> FileChange:
+def _plan_write(arguments: WriteArguments, context: ToolContext) -> FileChange:
     path = context.resolve(arguments.path)
-    shown = context.shown(path)
+    shown = context.display_name(path)
     if path.is_dir():
         raise ToolError(f"{shown} is a folder.")
     for parent in path.parents:
         if parent.exists():
             if not parent.is_dir():
-                raise ToolError(f"{context.shown(parent)} is a file, so {shown} cannot exist.")
+                raise ToolError(
+                    f"{context.display_name(parent)} is a file, so {shown} cannot exist."
+                )
             break
     try:
         after = arguments.content.encode("utf-8")
@@ -65,7 +73,7 @@ def _planned(arguments: WriteArguments, context: ToolContext) -> FileChange:
 
 
 def _write(arguments: WriteArguments, context: ToolContext) -> ToolOutput:
-    change = _planned(arguments, context)
+    change = _plan_write(arguments, context)
     change.write(context)
     verb = "Created" if change.before is None else "Replaced"
     count = len(arguments.content.removesuffix("\n").split("\n")) if arguments.content else 0
@@ -74,4 +82,4 @@ def _write(arguments: WriteArguments, context: ToolContext) -> ToolOutput:
         diff=change.diff.text,
         files=FileTouches(written=(str(change.path),)),
     )
-    return ToolOutput(f"{verb} {context.shown(change.path)} ({count} lines).", details)
+    return ToolOutput(f"{verb} {context.display_name(change.path)} ({count} lines).", details)

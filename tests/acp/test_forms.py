@@ -9,7 +9,7 @@ from acp.schema import AcceptElicitationResponse, DeclineElicitationResponse
 from agent_tui.acp.editor import Outbox
 from agent_tui.acp.questions import MOST_CHOICES, EditorForms
 from agent_tui.commands.core.front import Choice, Listing, TextQuestion
-from agent_tui.tools.mcp.elicitation import DECLINED, Elicitation, FormField, accepted
+from agent_tui.tools.mcp.elicitation import DECLINED, Elicitation, FormField, accept_form
 
 
 class Client:
@@ -86,7 +86,7 @@ async def test_a_form_is_sent_as_the_server_takes_it_or_not_at_all():
     age = FormField("age", "Age", "integer", present="many", is_required=True, most=99)
     asked = Elicitation("srv", "How old?", (age, FormField("sure", "Sure", "yes or no")))
     client = Client({"age": 36, "sure": True, "more": "x"})
-    assert await forms(client).fill(asked) == accepted({"age": 36, "sure": True})
+    assert await forms(client).fill(asked) == accept_form({"age": 36, "sure": True})
     assert (client.properties["age"].maximum, client.properties["age"].default) == (99, None)
     for wrong in ({"age": 100}, {"age": "old"}, {}):
         client = Client(wrong)

@@ -31,7 +31,7 @@ from typing import Literal, get_args
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.messages import AssistantMessage, ToolCall
 from agent_tui.permissions.engine import PermissionEngine, Verdict
-from agent_tui.tools.base import Intent, Place
+from agent_tui.tools.base import CommandPlace, Intent
 from tests.support.importers.formats import read_recorded
 
 _SUFFIXES = (".jsonl", ".json", ".traj")
@@ -147,7 +147,7 @@ class Replay:
             return Verdict("ask" if is_asked else "deny", f"network: {fresh[0]}")
         return outside
 
-    def _judged(self, command: str, place: Place) -> Verdict:
+    def _judged(self, command: str, place: CommandPlace) -> Verdict:
         intent = Intent(command, "execute", command=command, place=place, purpose="as recorded")
         verdict = self._engine.judge("bash", intent)
         if verdict.decision == "ask":

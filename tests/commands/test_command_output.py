@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agent_tui.commands.command_output import OutputExcerpt, command_output, excerpt, excerpt_lines
 from agent_tui.messages import Job, TextContent, ToolDetails, ToolResultMessage
 from agent_tui.tools.processes.output import CommandOutput
-from agent_tui.tools.processes.shell import ShellResult, printed_part
+from agent_tui.tools.processes.shell import ShellResult, extract_printed
 from agent_tui.tools.shorten import OutputLimits
 
 
@@ -35,7 +35,7 @@ def test_what_was_printed_is_told_from_what_the_model_is_told_of_it(
     for_model = made.for_model(made.ending, (hint,) if hint else ()) + remark
     added = [f"[{hint}]"] * bool(hint) + [remark.strip()] * bool(remark)
     wanted = "\n".join(filter(None, [text, *added]))
-    assert printed_part(for_model, made.ending) == wanted
+    assert extract_printed(for_model, made.ending) == wanted
 
 
 def test_how_it_ended_and_how_much_it_printed():

@@ -9,7 +9,7 @@ from jsonschema import Draft7Validator
 
 from agent_tui.cli.main import run
 from agent_tui.config import Settings, load_settings
-from agent_tui.config.json_schema import SCHEMA_URL, commented_settings, settings_schema
+from agent_tui.config.json_schema import SCHEMA_URL, settings_schema, template_text
 from agent_tui.key_actions import KEY_ACTIONS
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,7 @@ def test_an_example_of_the_docs_is_valid(text: str, tmp_path: Path):
 
 
 def test_the_new_file_is_valid_with_every_line_taken_in():
-    text = re.sub(r"(?m)^#(?=\S+ = |\[\[?)", "", commented_settings())
+    text = re.sub(r"(?m)^#(?=\S+ = |\[\[?)", "", template_text())
     assert len(tomllib.loads(text)) > 20
     assert complaints(text) == []
 
@@ -90,7 +90,7 @@ def test_the_address_of_the_schema_is_no_setting(tmp_path: Path):
 
 
 def test_a_new_file_names_it_first():
-    assert commented_settings().startswith(f"#:schema {SCHEMA_URL}\n")
+    assert template_text().startswith(f"#:schema {SCHEMA_URL}\n")
 
 
 def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]):

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.config import load_settings
-from agent_tui.config.keys import dotted, key_lines, parse_key
+from agent_tui.config.keys import join_key, key_lines, parse_key
 from agent_tui.config.loading import DEFAULT
 
 
@@ -13,7 +13,7 @@ def test_each_value_says_who_set_it_and_who_was_overruled(tmp_path: Path):
     project.write_text('theme = "gruvbox"\n[permissions]\ndeny = ["read"]\n')
     environ = {"AGENT_TUI_COMPACTION__AUTO": "true"}
     loaded = load_settings(own, environ, {"permission_mode": "plan"}, [project])
-    assert {dotted(key): [str(one) for one in said] for key, said in loaded.origins.items()} == {
+    assert {join_key(key): [str(one) for one in said] for key, said in loaded.origins.items()} == {
         "model": [f"{own}:2"],
         "theme": [f"{own}:3", f"{project}:1"],
         "compaction.auto": [f"{own}:6", "AGENT_TUI_COMPACTION__AUTO"],
@@ -51,7 +51,7 @@ def test_a_table_of_one_models_own_values_is_found_by_its_quoted_name(tmp_path: 
 )
 def test_a_key_is_read_as_toml_has_it_and_written_so_again(text: str, key: tuple[str, ...]):
     assert parse_key(text) == key
-    assert dotted(key) == text
+    assert join_key(key) == text
 
 
 @pytest.mark.parametrize("text", ["", "a b", "a = 1\nb", "x = {a", "[a]", "a..b", 'a."b'])

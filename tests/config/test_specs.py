@@ -4,7 +4,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agent_tui.config import Settings, load_settings, setting_variables
-from agent_tui.config.json_schema import commented_settings, toml_text
+from agent_tui.config.json_schema import template_text, toml_text
 from agent_tui.config.keys import parse_key
 from agent_tui.config.specs import setting_specs, spec_of, value_at
 
@@ -51,9 +51,9 @@ def test_the_commented_file_changes_nothing_and_is_right_once_its_comments_are_t
     tmp_path: Path,
 ):
     file = tmp_path / "config.toml"
-    file.write_text(commented_settings())
+    file.write_text(template_text())
     assert load_settings(file, {}).settings == Settings()
-    lines = commented_settings().split("\n")
+    lines = template_text().split("\n")
     bare = [
         line[1:] if line.startswith("#") and not line.startswith(("# ", "#:")) else line
         for line in lines

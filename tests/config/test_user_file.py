@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.config import load_settings
-from agent_tui.config.json_schema import commented_settings
+from agent_tui.config.json_schema import template_text
 from agent_tui.config.user_file import UserConfigFile, setting_named
 from agent_tui.errors import ConfigError
 
@@ -16,7 +16,7 @@ def file(tmp_path: Path) -> UserConfigFile:
 
 def write(file: UserConfigFile, name: str, *words: str) -> None:
     spec = setting_named(name)
-    file.set(spec, file.checked(spec, words))
+    file.set(spec, file.convert(spec, words))
 
 
 def given(file: UserConfigFile, text: str) -> UserConfigFile:
@@ -43,10 +43,10 @@ def test_comments_order_and_all_other_values_stay(file: UserConfigFile):
 
 
 def test_a_line_that_was_commented_out_is_taken_for_its_value(file: UserConfigFile):
-    given(file, commented_settings())
+    given(file, template_text())
     write(file, "local.model", "x")
     write(file, "compaction.warn_at", "0.5")
-    before, after = commented_settings().split("\n"), file.path.read_text().split("\n")
+    before, after = template_text().split("\n"), file.path.read_text().split("\n")
     changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
     assert changed == [("#warn_at = 0.7", "warn_at = 0.5"), ('#model = ""', 'model = "x"')]
     assert load_settings(file.path, {}).settings.local.model == "x"

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from agent_tui.harbor.measured import measured_in
+from agent_tui.harbor.measured import measure_newest
 from agent_tui.messages import Cost, Usage
 from agent_tui.sessions.entries import CompactionDetails, CompactionEntry
 from agent_tui.sessions.log import SessionLog
@@ -24,7 +24,7 @@ def test_a_run_is_measured_by_its_session(tmp_path: Path) -> None:
     write(tmp_path / "-w" / "2026-03-02_a.jsonl", *own)
     write(tmp_path / "-w" / "2026-03-01_older.jsonl", entry(user("older")))
     write(tmp_path / "-w" / "explored" / "x" / "2026-03-03_h.jsonl", entry(user("a helper")))
-    measured = measured_in(tmp_path, ["hunter22"])
+    measured = measure_newest(tmp_path, ["hunter22"])
     assert measured is not None
     assert (measured.input_tokens, measured.cached_tokens) == (450, 90)
     assert (measured.output_tokens, measured.cost_usd) == (21, 0.75)
@@ -33,4 +33,4 @@ def test_a_run_is_measured_by_its_session(tmp_path: Path) -> None:
 
 
 def test_where_nothing_was_written_nothing_is_measured(tmp_path: Path) -> None:
-    assert measured_in(tmp_path) is None
+    assert measure_newest(tmp_path) is None

@@ -3,9 +3,9 @@ import pytest
 from agent_tui.errors import ModelFileError
 from agent_tui.local_models.addresses import (
     check_address,
+    display_address,
     file_stem,
     next_address,
-    shown_address,
     without_secrets,
 )
 
@@ -78,7 +78,7 @@ def test_redirects_away_from_https_are_not(address: str, location: str) -> None:
 
 def test_secrets_of_an_address_are_not_shown() -> None:
     secret = "https://me:pass@a.example:8443/d/m.gguf?token=abc#frag"
-    assert shown_address(secret) == "https://a.example:8443/d/m.gguf"
+    assert display_address(secret) == "https://a.example:8443/d/m.gguf"
     masked = without_secrets(f"failed for url: {secret} (and 'http://u@b/x?k=v')")
     assert "pass" not in masked
     assert "abc" not in masked

@@ -291,10 +291,10 @@ def test_a_name_is_made_of_the_letters_a_name_can_have(
 def test_what_was_added_again_came_last(library: ModelLibrary, file: Path) -> None:
     name = library.add(file).name
     os.utime(library.root / f"{name}.json", (1_000, 1_000))
-    assert library.added_at(name) == 1_000
+    assert library.time_added(name) == 1_000
     library.add(file)
-    assert library.added_at(name) > 1_000
-    assert library.added_at("nope") == 0
+    assert library.time_added(name) > 1_000
+    assert library.time_added("nope") == 0
 
 
 @pytest.mark.parametrize("is_there", [True, False])

@@ -682,10 +682,10 @@ def test_rules_of_the_command_line_hold_beside_the_others_and_are_not_taken_back
 
 def test_a_search_leaves_out_what_is_denied_or_asks_unless_the_search_itself_asked():
     permissions = _permissions(deny=("read(secrets/**)", "read(.aws/kept)"))
-    held = permissions.held_in(_WORKSPACE)
+    held = permissions.search_filter(_WORKSPACE)
     for name, is_held in (("secrets/a", True), (".aws/credentials", True), ("src/a", False)):
         assert held(_WORKSPACE / name) is is_held
-    agreed = permissions.held_in(_WORKSPACE / ".aws")
+    agreed = permissions.search_filter(_WORKSPACE / ".aws")
     assert not agreed(_WORKSPACE / ".aws" / "credentials")
     assert agreed(_WORKSPACE / ".aws" / "kept")
 

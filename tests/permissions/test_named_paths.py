@@ -23,7 +23,9 @@ def _paths(workspace: Path) -> ProtectedPaths:
 
 
 def _named(base: Path, text: str) -> list[str]:
-    return [str(path).removeprefix(f"{base}/") for path in PathResolver().named(base, _word(text))]
+    return [
+        str(path).removeprefix(f"{base}/") for path in PathResolver().resolve(base, _word(text))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +57,7 @@ def test_a_link_is_named_with_what_it_leads_to(tmp_path: Path):
 
 def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert [str(path) for path in PathResolver().named(Path("/ws"), _word("~/a"))] == [
+    assert [str(path) for path in PathResolver().resolve(Path("/ws"), _word("~/a"))] == [
         f"{tmp_path}/a"
     ]
 
@@ -80,12 +82,12 @@ def test_a_pattern_names_the_files_a_shell_would_put_there(tmp_path: Path):
 def test_more_patterns_than_a_bound_are_said_to_be_too_many(tmp_path: Path):
     resolver = PathResolver()
     for number in range(300):
-        resolver.named(tmp_path, _word(f"a{number}*"))
+        resolver.resolve(tmp_path, _word(f"a{number}*"))
     assert not resolver.is_exhausted
     for _ in range(5):
-        resolver.named(tmp_path, _word("a0*"))  # known already
+        resolver.resolve(tmp_path, _word("a0*"))  # known already
     assert not resolver.is_exhausted
-    resolver.named(tmp_path, _word("b*"))
+    resolver.resolve(tmp_path, _word("b*"))
     assert resolver.is_exhausted
 
 

@@ -8,8 +8,8 @@ import pytest
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
 from agent_tui.permissions.engine import PermissionEngine, Verdict
-from agent_tui.permissions.rules import INSIDE_RULE, granted, parse_rule
-from agent_tui.tools.base import Intent, Place
+from agent_tui.permissions.rules import INSIDE_RULE, describe_grants, parse_rule
+from agent_tui.tools.base import CommandPlace, Intent
 
 _MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 _HARMFUL_ELSEWHERE = (
@@ -61,7 +61,7 @@ def _engine(
 def _judge(
     engine: PermissionEngine,
     command: str,
-    place: Place = "inside",
+    place: CommandPlace = "inside",
     *,
     can_undo: bool = False,
     is_coarse: bool = False,
@@ -98,7 +98,7 @@ def test_in_ask_mode_one_answer_lets_commands_write_for_the_session(workspace: P
     assert _judge(engine, "ls > /scratch/list").decision == "allow"
     asked = _judge(engine, "make all")
     assert (asked.decision, asked.session_rule, asked.part_rules) == ("ask", INSIDE_RULE, ())
-    assert granted([INSIDE_RULE]) == "commands may write here"
+    assert describe_grants([INSIDE_RULE]) == "commands may write here"
     engine.book.add_session_rule(asked.session_rule)
     assert all(_judge(engine, command).decision == "allow" for command in _HARMFUL_ELSEWHERE)
     assert _judge(engine, "make all", "open").decision == "ask"
@@ -314,8 +314,8 @@ def test_a_file_of_the_home_folder_itself_is_allowed_alone(
 
 def test_a_search_leaves_out_what_links_lead_to_beyond_the_border(workspace: Path):
     engine, home = _engine(workspace), workspace.parent
-    assert engine.held_in(workspace)(home / "other/a.py")
-    assert not engine.held_in(home / "other")(home / "other/a.py")
+    assert engine.search_filter(workspace)(home / "other/a.py")
+    assert not engine.search_filter(home / "other")(home / "other/a.py")
 
 
 def test_what_the_person_attaches_is_not_held_by_the_border(workspace: Path):

@@ -97,7 +97,7 @@ def test_a_link_to_a_folder_is_that_folder(store, proj, tmp_path):
     (tmp_path / "link").symlink_to(proj)
     trust = trust_of(store)
     trust.decide(tmp_path / "link", "trusted")
-    assert trust.kept() == {proj: "trusted"}
+    assert trust.list_decisions() == {proj: "trusted"}
     assert trust.state_of(tmp_path / "link" / "src") == "trusted"
 
 
@@ -257,11 +257,11 @@ def test_runs_that_decide_at_once_lose_nothing(store, tmp_path):
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(decide, folders))
-    assert set(trust_of(store).kept()) == set(folders)
+    assert set(trust_of(store).list_decisions()) == set(folders)
 
 
 def test_a_decision_that_cannot_be_kept_holds_for_this_run(store, proj, monkeypatch):
-    monkeypatch.setattr("agent_tui.config.locked_file._LOCK_WITHIN_S", 0.0)
+    monkeypatch.setattr("agent_tui.file_locks._LOCK_WITHIN_S", 0.0)
     store.parent.mkdir()
     trust = trust_of(store)
     lock = FileLock(store.with_name("trust.json.lock"))
@@ -274,7 +274,7 @@ def test_a_decision_that_cannot_be_kept_holds_for_this_run(store, proj, monkeypa
 def test_a_folder_whose_name_is_no_text_can_be_trusted(store, tmp_path):
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
     trust_of(store).decide(odd, "trusted")
-    assert trust_of(store).kept() == {odd: "trusted"}
+    assert trust_of(store).list_decisions() == {odd: "trusted"}
 
 
 def test_what_is_withheld_is_named_with_the_reason(store, proj):

@@ -37,7 +37,7 @@ class StampTool:
         """Changes one file, unless it only looks."""
         path = context.resolve(arguments.path)
         access = "read" if arguments.only_look else "write"
-        return Intent(title=f"stamp {context.shown(path)}", access=access, paths=(path,))
+        return Intent(title=f"stamp {context.display_name(path)}", access=access, paths=(path,))
 
     async def run(self, arguments: StampArguments, context: ToolContext) -> ToolOutput:
         """Do what the intent says."""

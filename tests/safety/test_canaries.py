@@ -131,7 +131,7 @@ def test_a_flag_trusts_for_one_run(canary):
     runtime = composed("--trust").runtime
     assert TOLD in runtime.conversation.prompt.system
     assert runtime.conversation.withheld_files == ()
-    assert load_trust().kept() == {}
+    assert load_trust().list_decisions() == {}
 
 
 def printed(canary: CanaryFolder, server: OpenAiServer, *argv: str) -> tuple[str, str]:
@@ -169,7 +169,7 @@ def test_without_a_terminal_a_flag_trusts_for_one_run(canary):
         assert TOLD in json.dumps(server.chats[0].body)
     assert "Not read:" not in err
     assert "base_url" in err
-    assert load_trust().kept() == {}
+    assert load_trust().list_decisions() == {}
 
 
 @asynccontextmanager
@@ -245,7 +245,7 @@ async def test_letters_typed_before_the_pause_go_to_the_prompt_and_answer_nothin
         assert app.prompt.area.text == "yes no"
         await pilot.press("enter")
         assert isinstance(app.screen, ChoiceScreen)
-    assert load_trust().kept() == {}
+    assert load_trust().list_decisions() == {}
 
 
 async def test_trust_can_be_given_and_taken_back_while_the_screen_is_open(canary):

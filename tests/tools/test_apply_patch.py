@@ -5,7 +5,7 @@ import pytest
 from agent_tui.errors import ToolError
 from agent_tui.omissions import omission_mark
 from agent_tui.tools.base import ToolContext, ToolOutput
-from agent_tui.tools.registry import default_toolbox, suited_tools
+from agent_tui.tools.registry import default_toolbox, select_tools
 from tests.support.tool_calls import call_tool, intent_of
 
 _SOURCE = """class A:
@@ -189,9 +189,9 @@ def test_a_patch_handed_to_a_command_is_a_call_of_the_tool(command: str | list[s
         if isinstance(command, str)
         else [word.format(patch) for word in command]
     )
-    call = default_toolbox().understood("shell", {"command": [*given]}, Path("/work"))
+    call = default_toolbox().translate_call("shell", {"command": [*given]}, Path("/work"))
     if isinstance(given, str):
-        call = default_toolbox().understood("bash", {"command": given}, Path("/work"))
+        call = default_toolbox().translate_call("bash", {"command": given}, Path("/work"))
     assert (call.name, call.arguments) == ("apply_patch", {"patch": patch})
 
 
@@ -204,7 +204,7 @@ def test_a_patch_handed_to_a_command_is_a_call_of_the_tool(command: str | list[s
     ],
 )
 def test_a_command_that_does_more_stays_one(command: str):
-    call = default_toolbox().understood("bash", {"command": command}, Path("/work"))
+    call = default_toolbox().translate_call("bash", {"command": command}, Path("/work"))
     assert (call.name, call.arguments) == ("bash", {"command": command})
 
 
@@ -222,6 +222,6 @@ def test_a_command_that_does_more_stays_one(command: str):
     ],
 )
 def test_a_model_is_offered_the_way_of_editing_it_was_trained_on(model_id: str, editor: str):
-    names = {spec.name for spec in suited_tools(default_toolbox().specs, model_id)}
+    names = {spec.name for spec in select_tools(default_toolbox().specs, model_id)}
     assert names & {"edit", "apply_patch"} == {editor}
     assert len(names) == len(default_toolbox().specs) - 3  # the other way, of plan mode, of skills

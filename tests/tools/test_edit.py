@@ -280,7 +280,7 @@ def test_replacing_keeps_every_byte_outside_the_span(pieces: list[str], data: st
     assert file is not None
     start = data.draw(st.integers(0, len(file.text)))
     end = data.draw(st.integers(start, len(file.text)))
-    changed = file.replaced([(start, end, "NEW")])
+    changed = file.replace_spans([(start, end, "NEW")])
     before, _, after = changed.partition("NEW")
     assert raw.startswith(before)
     assert raw.endswith(after)

@@ -16,7 +16,7 @@ from agent_tui.messages import (
 )
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.tools.files.diffs import before_diff, diffs_by_file, unified_diff
-from agent_tui.tools.files.edit_history import changed_files, file_edits
+from agent_tui.tools.files.edit_history import file_edits, find_changed_files
 
 texts = st.lists(st.sampled_from(["a", "b", "- c", "-- d", "+ e", "", "\\ f"]), max_size=14).map(
     "\n".join
@@ -89,7 +89,7 @@ def test_all_edits_of_a_file_come_to_one_diff_and_each_knows_its_turn(tmp_path: 
         ("a.py", 2, "second"),
         ("b.py", 2, "second"),
     ]
-    first, second = changed_files(edits, tmp_path)
+    first, second = find_changed_files(edits, tmp_path)
     assert (first.path, first.is_whole) == (a, True)
     assert first.diff == unified_diff("one\ntwo\n", "ONE\ntwo\nthree\n", "a.py").text
     assert second.diff == unified_diff("", "new\n", "b.py").text
@@ -100,7 +100,7 @@ def test_a_file_that_was_changed_and_changed_back_has_no_diff(tmp_path: Path):
     a.write_text("one\n")
     session.change(a, "two\n")
     session.change(a, "one\n")
-    (changed,) = changed_files(file_edits(session.entries), tmp_path)
+    (changed,) = find_changed_files(file_edits(session.entries), tmp_path)
     assert (changed.diff, changed.is_whole) == ("", True)
 
 
@@ -109,7 +109,7 @@ def test_edits_stand_one_by_one_where_somebody_else_changed_their_lines(tmp_path
     session.change(a, "one\n")
     session.change(a, "one\ntwo\n")
     a.write_text("something else\n")
-    (changed,) = changed_files(file_edits(session.entries), tmp_path)
+    (changed,) = find_changed_files(file_edits(session.entries), tmp_path)
     assert not changed.is_whole
     assert changed.diff == "".join(edit.diff for edit in changed.edits)
 
@@ -119,5 +119,5 @@ def test_files_that_a_command_changed_are_named_with_it(tmp_path: Path):
     a.write_text("one\n")
     session.ask("format")
     session.run("black .", a)
-    (changed,) = changed_files(file_edits(session.entries), tmp_path)
+    (changed,) = find_changed_files(file_edits(session.entries), tmp_path)
     assert (changed.path, changed.commands, changed.diff) == (a, ("black .",), "")

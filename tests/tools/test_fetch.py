@@ -139,5 +139,7 @@ def test_a_url_with_a_key_of_ours_is_refused(context: ToolContext):
     ],
 )
 def test_other_agents_names_for_it_are_understood(name: str, arguments: dict, workspace: Path):
-    call = default_toolbox(KEEPER).understood(name, json.loads(json.dumps(arguments)), workspace)
+    call = default_toolbox(KEEPER).translate_call(
+        name, json.loads(json.dumps(arguments)), workspace
+    )
     assert (call.name, call.arguments, call.remark) == ("fetch", {"url": "https://a.test"}, "")

@@ -137,7 +137,7 @@ TOOLBOX = default_toolbox()
     ],
 )
 def test_calls_of_other_agents_are_understood(name, arguments, own_name, own_arguments):
-    call = TOOLBOX.understood(name, arguments, CWD)
+    call = TOOLBOX.translate_call(name, arguments, CWD)
     assert (call.name, call.arguments, call.remark) == (own_name, own_arguments, "")
     TOOLBOX.check(call.name, call.arguments)
 
@@ -150,25 +150,25 @@ def test_calls_of_other_agents_are_understood(name, arguments, own_name, own_arg
     ],
 )
 def test_a_time_limit_by_any_of_its_names_is_one_in_seconds(argument: str, seconds: int):
-    call = TOOLBOX.understood("bash", {"command": "ls", argument: 3_000}, CWD)
+    call = TOOLBOX.translate_call("bash", {"command": "ls", argument: 3_000}, CWD)
     assert (call.arguments, call.remark) == ({"command": "ls", "timeout": seconds}, "")
 
 
 @pytest.mark.parametrize("argument", ["workdir", "working_directory", "cwd", "dir_path"])
 def test_a_folder_for_a_command_by_any_of_its_names_is_gone_to(argument: str):
-    call = TOOLBOX.understood("bash", {"command": "ls", argument: "/etc"}, CWD)
+    call = TOOLBOX.translate_call("bash", {"command": "ls", argument: "/etc"}, CWD)
     assert (call.arguments, call.remark) == ({"command": "cd /etc || exit 1\nls"}, "")
 
 
 def test_an_argument_nobody_knows_is_left_out_and_the_model_told():
-    call = TOOLBOX.understood("read", {"path": "a", "colour": "red", "size": 3}, CWD)
+    call = TOOLBOX.translate_call("read", {"path": "a", "colour": "red", "size": 3}, CWD)
     assert call.arguments == {"path": "a"}
     assert call.remark == "(read has no argument colour, size: ignored.)"
 
 
 @pytest.mark.parametrize("argument", ["append", "mode", "dry_run"])
 def test_an_argument_that_would_change_what_is_done_is_not_left_out(argument):
-    call = TOOLBOX.understood("write", {"path": "a", "content": "x", argument: True}, CWD)
+    call = TOOLBOX.translate_call("write", {"path": "a", "content": "x", argument: True}, CWD)
     with pytest.raises(ToolError, match=f"{argument}: no such argument"):
         TOOLBOX.check(call.name, call.arguments)
 
@@ -176,11 +176,11 @@ def test_an_argument_that_would_change_what_is_done_is_not_left_out(argument):
 def test_a_tool_nobody_knows_stays_as_it_was_called():
     given: JsonObject = {"command": "undo_edit", "path": "a"}
     for name in ("str_replace_editor", "teleport"):
-        call = TOOLBOX.understood(name, given, CWD)
+        call = TOOLBOX.translate_call(name, given, CWD)
         with pytest.raises(ToolError, match=f"no tool {name!r}"):
             TOOLBOX.check(call.name, call.arguments)
 
 
 def test_our_own_name_wins_over_that_of_another_argument():
-    call = TOOLBOX.understood("read", {"path": "a", "file_path": "b"}, CWD)
+    call = TOOLBOX.translate_call("read", {"path": "a", "file_path": "b"}, CWD)
     assert call.arguments == {"path": "a"}

@@ -62,7 +62,7 @@ async def test_a_job_is_told_in_pieces_and_its_end_with_the_last(
     ended = await call_tool(context, "job", {"id": "1", "wait": 60})
     assert re.fullmatch(r"two\n\[job 1: exit code 3 after \d s\]", ended.for_model)
     assert ended.for_person.exit_code == 3
-    assert ended.for_person.jobs[0].ending == context.jobs.named("1").ending
+    assert ended.for_person.jobs[0].ending == context.jobs.require("1").ending
     again = await call_tool(context, "job", {"id": "1"})
     assert again.for_model.startswith("(no output)\n[job 1: exit code 3 after")
 
@@ -152,7 +152,7 @@ async def test_a_long_piece_is_shortened_and_the_whole_kept(context: ToolContext
     rest = await call_tool(context, "read", lines)
     assert rest.for_model.startswith("9\t8\n10\t9\n")
     assert path.read_text() == "first\n" + "".join(f"{n}\n" for n in range(1, 100_001))
-    assert context.jobs.named(id).command.output.last_lines().endswith("\n100000\n")
+    assert context.jobs.require(id).command.output.last_lines().endswith("\n100000\n")
 
 
 async def test_a_character_cut_between_two_looks_is_told_whole(context: ToolContext):
@@ -175,7 +175,7 @@ async def test_a_key_cut_between_two_looks_is_in_neither(context: ToolContext):
     (context.cwd / "go").touch()
     output = await call_tool(context, "job", {"id": "1", "wait": 60})
     assert output.for_model.startswith("[key removed]\n[job 1")
-    path = context.jobs.named("1").command.output.path
+    path = context.jobs.require("1").command.output.path
     assert path is not None
     assert path.read_text() == "x [key removed]\n"
 
@@ -238,7 +238,7 @@ async def test_giving_up_waiting_for_a_job_leaves_it_running(context: ToolContex
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    assert context.jobs.named(id).is_running
+    assert context.jobs.require(id).is_running
 
 
 async def test_whoever_listens_hears_of_each_beginning_and_end_once(context: ToolContext):

@@ -39,7 +39,7 @@ def _calls(spec: ToolSpec, text: str) -> Iterator[JsonObject]:
 async def _outcome(name: str, arguments: JsonObject, context: ToolContext) -> str:
     """What the model is told of a call, which runs only where it reads."""
     try:
-        own = _TOOLS.understood(name, arguments, context.cwd)
+        own = _TOOLS.translate_call(name, arguments, context.cwd)
         _TOOLS.check(own.name, own.arguments)
         prepared = _TOOLS.prepare(own.name, own.arguments, context)
         return (await prepared.run()).for_model if name in _READERS else prepared.intent.title

@@ -2,7 +2,7 @@
 
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.plan import plan_steps, plan_title
-from agent_tui.tools.registry import default_toolbox, suited_tools
+from agent_tui.tools.registry import default_toolbox, select_tools
 from tests.support.tool_calls import call_tool
 
 PLAN = """\
@@ -24,7 +24,7 @@ Two things matter:
 
 
 def names(*, is_planning: bool) -> set[str]:
-    specs = suited_tools(default_toolbox().specs, "any", is_planning=is_planning)
+    specs = select_tools(default_toolbox().specs, "any", is_planning=is_planning)
     return {spec.name for spec in specs}
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_tui.tools.files.protected import folded, is_secret_name
+from agent_tui.tools.files.protected import fold_name, is_secret_name
 
 
 @pytest.mark.parametrize(
@@ -41,4 +41,4 @@ def test_examples_public_keys_and_sentences_are_none(name: str):
     [("A.B", "a.b"), ("a. .", "a"), ("..", ".."), (" ", " "), ("Stra\u00dfe. ", "strasse")],
 )
 def test_names_are_compared_as_the_most_forgiving_file_system_does(name: str, plain: str):
-    assert folded(name) == plain
+    assert fold_name(name) == plain

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from agent_tui.errors import ToolError
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.base import ToolContext
-from agent_tui.tools.registry import default_toolbox, suited_tools
+from agent_tui.tools.registry import default_toolbox, select_tools
 from tests.support.tool_calls import call_tool
 
 
@@ -24,7 +24,7 @@ def _names(schema: JsonValue) -> list[str]:
 
 @pytest.mark.parametrize(("model_id", "most"), [("claude-sonnet-4-5", 1_250), ("gpt-5", 1_256)])
 def test_all_descriptions_together_stay_small(model_id: str, most: int):
-    tools = suited_tools(default_toolbox().specs, model_id)
+    tools = select_tools(default_toolbox().specs, model_id)
     assert TokenCounter().count_tools(tools) < most
 
 

@@ -14,7 +14,7 @@ from agent_tui.agent.prompt.mentions import attach
 from agent_tui.messages import JsonObject
 from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.tools.base import ToolContext
-from agent_tui.tools.files.text_files import Window, read_window, windowed_text
+from agent_tui.tools.files.text_files import Window, read_window, take_window
 from tests.support.tool_calls import call_tool
 
 _TEXTS = st.text(alphabet=st.sampled_from("abé\n\n\r"), max_size=60)
@@ -26,13 +26,13 @@ def test_the_lines_are_those_of_the_whole_text_in_whatever_pieces_it_comes(
 ):
     text = "".join(pieces).replace("\r\n", "\n")
     lines = text.removesuffix("\n").split("\n") if text else []
-    found = windowed_text(pieces, Window(first, count, 10_000, 1_000))
+    found = take_window(pieces, Window(first, count, 10_000, 1_000))
     assert found.total_lines == len(lines)
     assert found.lines == lines[first - 1 : first - 1 + count]
 
 
 def test_a_line_is_cut_and_what_exceeds_the_bytes_is_not_kept():
-    found = windowed_text(["x" * 30, "x" * 70 + "\n", "y\n" * 1_000], Window(1, 900, 50, 10))
+    found = take_window(["x" * 30, "x" * 70 + "\n", "y\n" * 1_000], Window(1, 900, 50, 10))
     assert found.lines[0] == f"{'x' * 10}… [+90 characters]"
     assert found.total_lines == 1_001
     assert sum(len(line) + 1 for line in found.lines) < 60
@@ -97,7 +97,7 @@ async def test_reading_part_of_a_large_file_takes_little_memory(
     output = await call_tool(context, "read", {"path": str(many_lines), "offset": 400_000})
     assert peak_bytes() < SIZE // 4
     assert output.for_model.startswith("400000\ta line of 32")
-    assert context.files.known_as_they_are() == (many_lines,)
+    assert context.files.find_unchanged() == (many_lines,)
 
 
 async def test_reading_a_large_file_of_one_line_takes_little_memory(

@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -83,7 +84,7 @@ class Room:
             self.runtime,
             listed_services(),
             registry,
-            self.seen,
+            cast(Any, self.seen),
         )
         ports = ControllerPorts(
             view=self.seen,

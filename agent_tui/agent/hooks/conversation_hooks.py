@@ -92,7 +92,7 @@ class ConversationHooks:
         if not self._hooks.hooks_for("PostToolUse", names):
             return HookAnswer(), ""
         files = self._conversation.files
-        known = await asyncio.to_thread(files.known_as_they_are)
+        known = await asyncio.to_thread(files.find_unchanged)
         answer = await self._run("PostToolUse", facts, names)
         changed = await asyncio.to_thread(files.take_in, [path for path in known if path in paths])
         told = ", ".join(str(path) for path in changed)
@@ -204,7 +204,7 @@ def call_facts(call: ToolCall, paths: Sequence[Path]) -> JsonObject:
 
 
 def input_for_hooks(call: ToolCall, paths: Sequence[Path]) -> JsonObject:
-    """The arguments of `call` by their shared names; `understood` reads them back."""
+    """The arguments of `call` by their shared names; `translate_call` reads them back."""
     given = dict(call.arguments)
     if call.name in ("read", "edit", "write") and "path" in given:
         path = given.pop("path")

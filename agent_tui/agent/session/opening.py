@@ -16,7 +16,7 @@ from agent_tui.agent.services import RuntimeServices
 from agent_tui.config import PermissionMode
 from agent_tui.errors import AgentTuiError, SessionError
 from agent_tui.events import AgentEvent, ModelChanged, Notice
-from agent_tui.local_models.addresses import is_loopback, shown_address
+from agent_tui.local_models.addresses import display_address, is_loopback
 from agent_tui.messages import AssistantMessage, ThinkingLevel, ToolResultMessage, UserMessage
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile
@@ -40,7 +40,7 @@ from agent_tui.text import repair_text
 from agent_tui.tools.files.versions import version_of
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.mcp.remote_tools import is_remote
-from agent_tui.tools.registry import suited_tools
+from agent_tui.tools.registry import select_tools
 
 PERMISSION_MODE: Final = "permission_mode"
 """Custom type of the entry that records the permission mode in which the user left the session."""
@@ -55,7 +55,7 @@ def new_log(
         cwd=str(cwd),
         provider=model.provider,
         model_id=model.model_id,
-        base_url=shown_address(model.base_url) or None,
+        base_url=display_address(model.base_url) or None,
         thinking_level=thinking,
         launch_cwd=str(launch_cwd) if launch_cwd and launch_cwd != cwd else None,
         origin=services.origin or None,
@@ -137,7 +137,7 @@ def prompt_fitter(
     toolbox, day, files = services.toolbox, date.today(), tuple(context_files)
 
     def fit(window: int, model_id: str, is_planning: bool) -> FittedPrompt:
-        suited = partial(suited_tools, model_id=model_id, window=window, is_planning=is_planning)
+        suited = partial(select_tools, model_id=model_id, window=window, is_planning=is_planning)
         agents = find_agents(cwd, services.user_config_dir, services.trust).by_name
         skills = find_skills(cwd, services.user_config_dir, services.trust).by_name.values()
         told = tuple((each.name, each.description) for each in skills if each.is_for_model)
@@ -171,11 +171,11 @@ def model_to_resume(
     address: the file could come from anywhere. Logins in addresses are never stored.
     """
     name, settings = last_model_name(log), services.settings
-    base_url = shown_address(newest_base_url(log.path_entries(), log.header))
-    if not name or (name, base_url) == (present.name, shown_address(present.base_url)):
+    base_url = display_address(newest_base_url(log.path_entries(), log.header))
+    if not name or (name, base_url) == (present.name, display_address(present.base_url)):
         return present, ""
     if base_url:
-        if base_url == shown_address(settings.base_url):
+        if base_url == display_address(settings.base_url):
             return ModelRef(name, settings.base_url, settings.api_key_env), ""
         if is_loopback(base_url):
             return ModelRef(name, base_url), ""
@@ -194,7 +194,7 @@ def model_change(model: ModelRef) -> ModelChangeEntry:
     return ModelChangeEntry(
         provider=model.provider,
         model_id=model.model_id,
-        base_url=shown_address(model.base_url) or None,
+        base_url=display_address(model.base_url) or None,
     )
 
 

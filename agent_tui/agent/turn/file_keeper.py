@@ -13,8 +13,8 @@ from agent_tui.sessions.replay.file_changes import (
     file_changes_entry,
 )
 from agent_tui.tools.base import Intent
-from agent_tui.tools.files.versions import FILE, LINK, PROGRAM, stored, version_of
-from agent_tui.tools.git.trees import ChangedFile, Tree, WorkTrees
+from agent_tui.tools.files.versions import FILE, LINK, PROGRAM, store_version, version_of
+from agent_tui.tools.git.trees import Tree, TreeChange, WorkTrees
 
 _MODES = frozenset({FILE, PROGRAM, LINK})
 
@@ -101,7 +101,7 @@ class FileKeeper:
 
 
 def _of_command(
-    conversation: Conversation, changed: Sequence[ChangedFile], contents: Mapping[str, bytes]
+    conversation: Conversation, changed: Sequence[TreeChange], contents: Mapping[str, bytes]
 ) -> list[FileChange]:
     """The changes that a command made, with the earlier contents that git has."""
     kept, why_held = conversation.kept_files, conversation.permissions.why_attaching_asks
@@ -114,7 +114,7 @@ def _of_command(
                 digest = f"git:{file.before_id}"
                 before = FileVersion(digest=digest, mode=file.before_mode, why_not=why)
             else:
-                before = stored(content, file.before_mode, kept)
+                before = store_version(content, file.before_mode, kept)
         change = _change(file.path, before, version_of(file.path, kept, why_held))
         if change is not None:
             changes.append(change)

@@ -285,7 +285,7 @@ class ToolRunner:
         toolbox, cwd = self._conversation.services.toolbox, self._conversation.cwd
         try:
             with self._report_faults(call.name):
-                own = toolbox.understood(call.name, call.arguments, cwd)
+                own = toolbox.translate_call(call.name, call.arguments, cwd)
         except ToolError:
             return call, ""
         return ToolCall(id=call.id, name=own.name, arguments=own.arguments), own.remark
@@ -342,7 +342,7 @@ class ToolRunner:
         toolbox = self._conversation.services.toolbox
         try:
             with self._report_faults(call.name):
-                own = toolbox.understood(call.name, given, self._conversation.cwd)
+                own = toolbox.translate_call(call.name, given, self._conversation.cwd)
                 toolbox.check(own.name, own.arguments)
         except ToolError as error:
             raise ToolError(f"This call was not run: a hook changed it, and {error}") from error
@@ -432,7 +432,7 @@ class ToolRunner:
         verdict = await self._judge(call, intent)
         is_protected = verdict.by == "protection" or intent.place == "outside"
         if doubt:
-            verdict = permissions.asked_by_hook(verdict, doubt)
+            verdict = permissions.ask_for_hook(verdict, doubt)
         if verdict.decision != "ask":
             permissions.record(call.name, intent, verdict)
         if verdict.decision == "allow":
@@ -535,7 +535,7 @@ class ToolRunner:
             secrets=shared.secrets,
             jobs=conversation.jobs,
             open_texts=shared.open_texts,
-            held_in=conversation.permissions.held_in,
+            held_in=conversation.permissions.search_filter,
             may_show=conversation.permissions.may_show,
         )
         context.plan = partial(self._plans.decide, call)

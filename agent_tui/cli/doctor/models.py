@@ -11,7 +11,7 @@ from typing import Final, Literal
 from agent_tui.cli.doctor.check import Check, Environment, ask_program
 from agent_tui.commands.core.short_words import count_text
 from agent_tui.installation import install_command
-from agent_tui.local_models.addresses import is_loopback, shown_address
+from agent_tui.local_models.addresses import display_address, is_loopback
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.providers.local.local_catalog import LOCAL
@@ -36,7 +36,7 @@ def check_model(env: Environment) -> Iterator[Check]:
     """Check the model that a start without ``--model`` would use, its window and its key."""
     settings = env.loaded.settings
     if settings.base_url and not settings.model and not is_loopback(settings.base_url):
-        found = f"the first model at {shown_address(settings.base_url)}, not contacted"
+        found = f"the first model at {display_address(settings.base_url)}, not contacted"
         yield Check("default", "info", found)
         return
     ref = env.catalog.default_model()
@@ -82,7 +82,7 @@ def _why(env: Environment, ref: ModelRef) -> str:
         is_environment = "AGENT_TUI_MODEL" in env.environ
         return "set by AGENT_TUI_MODEL" if is_environment else "set in config.toml"
     if ref.base_url:
-        return f"the first model at {shown_address(ref.base_url)}"
+        return f"the first model at {display_address(ref.base_url)}"
     if ref.provider == LOCAL:
         return "because no key and no server is set"
     variable = _present_key(env, ref)
@@ -152,7 +152,7 @@ def check_base_urls(env: Environment) -> Iterator[Check]:
 
 
 def _address_check(setting: str, base_url: str, api_key: str) -> Check:
-    shown, is_here = shown_address(base_url), is_loopback(base_url)
+    shown, is_here = display_address(base_url), is_loopback(base_url)
     server = server_at(base_url, api_key if is_here else "", patience_s=_ANSWER_WITHIN_S)
     if server is not None and not server.problem:
         return Check(setting, "ok", f"{shown}, {_models(server)}")

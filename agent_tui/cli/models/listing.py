@@ -6,7 +6,7 @@ from typing import Final, Self
 
 from pydantic import JsonValue
 
-from agent_tui.local_models.addresses import shown_address
+from agent_tui.local_models.addresses import display_address
 from agent_tui.local_models.model import LocalModel, Offer, size_text
 from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.base import FoundModel
@@ -162,7 +162,7 @@ def _offer_json(offer: Offer) -> dict[str, JsonValue]:
 def _remote_json(model: FoundModel) -> dict[str, JsonValue]:
     return {
         "name": model.ref.name,
-        "base_url": shown_address(model.ref.base_url),
+        "base_url": display_address(model.ref.base_url),
         "window": model.info.window,
         "window_source": model.info.source,
         "via": model.via,

@@ -13,7 +13,7 @@ from typing import Final, TextIO
 from agent_tui.cli.output import ask
 from agent_tui.errors import UsageError
 from agent_tui.installation import install_command
-from agent_tui.local_models.addresses import is_address, shown_address
+from agent_tui.local_models.addresses import display_address, is_address
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import (
     DOWNLOADING,
@@ -157,7 +157,7 @@ def fetch(
             if not is_sure and not ask("Download?", is_yes_usual=True):
                 return None
     elif is_address(what):
-        _tell(f"{shown_address(what)}\n  saved in  {library.files_dir}")
+        _tell(f"{display_address(what)}\n  saved in  {library.files_dir}")
     is_terminal = sys.stderr.isatty() and redraws
     line = ProgressLine(sys.stderr, is_terminal=is_terminal)
     environ = _fetching_environment()

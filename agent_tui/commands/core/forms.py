@@ -9,7 +9,7 @@ from agent_tui.tools.mcp.elicitation import (
     Elicitation,
     FormField,
     FormFiller,
-    accepted,
+    accept_form,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def form_filler(front: Front, fill_whole: FormFiller | None = None) -> FormFille
         shown = tuple(f"{name}: {value}" for name, value in values.items())
         title = f"Send this to MCP server {asked.server}?"
         is_sent = await front.ask(Question(title, shown, _SEND, is_grave=True, unanswered="no"))
-        return accepted(values) if is_sent else DECLINED
+        return accept_form(values) if is_sent else DECLINED
 
     return fill
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import cast
 
 from agent_tui.atomic_files import replace_private_file
-from agent_tui.local_models.addresses import shown_address
+from agent_tui.local_models.addresses import display_address
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.regular_files import read_regular_file
 
@@ -78,7 +78,7 @@ class KnownModels:
 
 def _key(ref: ModelRef) -> str:
     """The model's name and address; a login in the address is never stored."""
-    return f"{ref.name} {shown_address(ref.base_url)}" if ref.base_url else ref.name
+    return f"{ref.name} {display_address(ref.base_url)}" if ref.base_url else ref.name
 
 
 def _names(stored: object) -> tuple[str, ...]:

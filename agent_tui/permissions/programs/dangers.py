@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from agent_tui.permissions.programs.destruction import destruction_of, git_loss, known_loss
+from agent_tui.permissions.programs.destruction import destruction_of, find_loss, git_loss
 from agent_tui.permissions.programs.read_only import find_roots_start
 from agent_tui.permissions.protected_paths import ProtectedPaths, is_inside_git
 from agent_tui.permissions.shell.parts import split_command
@@ -98,7 +98,7 @@ def danger_of(
         return "defines a function that starts itself over and over" if is_bomb else ""
     if danger := _plain_danger(part, bases, guard):
         return danger
-    for inner in hidden_commands(part):
+    for inner in find_hidden_commands(part):
         name = inner.name.rpartition("/")[2]
         if name in _HIDDEN and (danger := _plain_danger(inner, bases, guard)):
             return danger
@@ -107,7 +107,7 @@ def danger_of(
     return ""
 
 
-def hidden_commands(part: CommandPart) -> tuple[CommandPart, ...]:
+def find_hidden_commands(part: CommandPart) -> tuple[CommandPart, ...]:
     """Commands that an unknown program's words may hold: ``ssh HOST rm x``, ``-c 'rm x'``."""
     name = part.name.rpartition("/")[2]
     if part.kind == "construct" or name in _OWN_VERBS:
@@ -166,7 +166,7 @@ class FolderChange:
             is_pattern = word.is_pattern or (word.value is None and "*" in text)
             known = replace(word, value=text, is_pattern=is_pattern)
             for base in bases if text else ():
-                if (path := _resolved(base, known)) is not None:
+                if (path := _resolve_folder(base, known)) is not None:
                     yield path
 
 
@@ -192,9 +192,9 @@ def _system_change(
     name: str, part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths
 ) -> str:
     """Why it would change a system file or a device; empty if it would not."""
-    for word in _changed_operands(name, part):
+    for word in _find_changed_operands(name, part):
         for base in bases:
-            path = _resolved(base, word) if word.value is not None else None
+            path = _resolve_folder(base, word) if word.value is not None else None
             if path is None:
                 continue
             if danger := device_danger(path) or guard.why_system_asks(path):
@@ -204,7 +204,7 @@ def _system_change(
     return ""
 
 
-def _changed_operands(name: str, part: CommandPart) -> list[Word]:
+def _find_changed_operands(name: str, part: CommandPart) -> list[Word]:
     """The operands that a program changes, writes or removes."""
     if name == "mv":
         return _targets(part)
@@ -240,7 +240,7 @@ def _broad_delete(
                 return f"{action}: {word.source} is known only at run time"
             continue
         for base in bases:
-            path = _resolved(base, word)
+            path = _resolve_folder(base, word)
             if path is None:
                 return f"{action}: cannot resolve {word.source}"
             holds_workspace = any(root.is_relative_to(path) for root in guard.roots)
@@ -252,7 +252,7 @@ def _broad_delete(
     return ""
 
 
-def _resolved(base: Path, word: Word) -> Path | None:
+def _resolve_folder(base: Path, word: Word) -> Path | None:
     """The folder a word names; for a pattern, the folder its matches are in.
 
     None if unknown: a pattern followed by ``..`` leads to the parent of any match.
@@ -374,7 +374,7 @@ def work_loss(part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths) -
     if name == "git":
         return _loss_by_git(words, bases, guard)
     if name in _OTHER_SYSTEMS:
-        lost = known_loss(name, words)
+        lost = find_loss(name, words)
         return WorkLoss(lost) if lost else None
     change = folder_change(name, part)
     return _loss_by_removal(change, bases, guard) if change is not None else None
@@ -385,7 +385,7 @@ def _loss_by_git(
 ) -> WorkLoss | None:
     verb, others = git_loss(words)
     if verb in _HISTORY_VERBS:
-        return WorkLoss(_shown(verb, others))
+        return WorkLoss(_describe_loss(verb, others))
     if verb not in _FILE_VERBS:
         return None
     letters = "".join(word for word in others if word[:1] == "-" and word[:2] != "--")
@@ -397,10 +397,10 @@ def _loss_by_git(
         guard.why_git_asks(base) or not base.is_relative_to(guard.workspace) for base in bases
     )
     is_kept = not (takes_ignored or takes_repositories or is_elsewhere)
-    return WorkLoss(_shown(verb, others), is_kept)
+    return WorkLoss(_describe_loss(verb, others), is_kept)
 
 
-def _shown(verb: str, others: Sequence[str]) -> str:
+def _describe_loss(verb: str, others: Sequence[str]) -> str:
     what = "history" if verb in _HISTORY_VERBS - {"stash"} else "uncommitted work"
     return f"git {' '.join([verb, *others])[:60]} discards {what}"
 

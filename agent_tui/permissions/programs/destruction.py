@@ -33,12 +33,12 @@ def destruction_of(part: CommandPart) -> str:
     if _REHEARSALS & set(words) or words[-1:] == ["-h"]:
         return ""
     if name != "git":
-        return known_loss(name, words)
+        return find_loss(name, words)
     verb, others = git_loss(words)
     return f"git {' '.join([verb, *others])[:40]} discards work or history" if verb else ""
 
 
-def known_loss(name: str, words: Sequence[str]) -> str:
+def find_loss(name: str, words: Sequence[str]) -> str:
     """What a version-control system other than git would lose for good; empty if nothing."""
     text = " ".join(words)
     is_loss = name in _OTHER_SYSTEMS and _OTHER_SYSTEMS[name].fullmatch(text) is not None
@@ -72,7 +72,7 @@ def _takes_away(verb: str, words: Sequence[str]) -> bool:
         case "clean":  # without force git refuses, unless its settings say otherwise
             return not _has(words, "-n")
         case "checkout":
-            return any(not path or _BROAD.fullmatch(path) for path in _checked_out(words))
+            return any(not path or _BROAD.fullmatch(path) for path in _checkout_paths(words))
         case "restore":
             return (_has(words, "-W --worktree") or not _has(words, "-S --staged")) and any(
                 _BROAD.fullmatch(word) for word in words if not word.startswith("-")
@@ -103,7 +103,7 @@ def _is_named(option: str, names: Sequence[str]) -> bool:
     )
 
 
-def _checked_out(words: Sequence[str]) -> Sequence[str]:
+def _checkout_paths(words: Sequence[str]) -> Sequence[str]:
     """The paths given to checkout."""
     if "--" in words:
         return words[words.index("--") + 1 :]

@@ -75,7 +75,7 @@ def rules_for_part(
 def _prefix(part: CommandPart, folder: Path) -> str:
     """The words of `part` that decide what runs; empty if that is unknown."""
     words = [word.value if word.is_plain and word.value else "" for word in part.words]
-    fixed = words[: _kept(words[:_MAX_FIXED])]
+    fixed = words[: _count_fixed_words(words[:_MAX_FIXED])]
     is_plain = all(_PLAIN_WORD.fullmatch(word) for word in fixed if word != "-m")
     is_link = len(fixed) == 1 and "/" in part.name and bool(program_names(part.name, folder))
     return " ".join(fixed) if is_plain and not is_link else ""
@@ -126,7 +126,7 @@ def _is_told(words: Sequence[str]) -> bool:
     return len(told) > 1 if reads else True
 
 
-def _kept(words: Sequence[str]) -> int:
+def _count_fixed_words(words: Sequence[str]) -> int:
     """How many words decide what runs; 0 if unknown."""
     runner = _RUNNER.match(" ".join(words))
     before = len(runner[0].split()) if runner else 0
@@ -143,13 +143,13 @@ def _kept(words: Sequence[str]) -> int:
     elif name == "git":
         kept = 2 if verb in OFFERED_GIT_VERBS else 0
     elif name in _WITH_VERBS:
-        kept = _kept_verbs(name, verb, target)
+        kept = _count_fixed_verbs(name, verb, target)
     else:
         kept = 1 if name in _CHECKERS or _is_own_program(first) else 0
     return before + kept if kept else 0
 
 
-def _kept_verbs(name: str, verb: str, target: str) -> int:
+def _count_fixed_verbs(name: str, verb: str, target: str) -> int:
     """How many words decide what a program with verbs does."""
     if verb == "run" and name == "go":
         return 3 if target.startswith("./") else 0

@@ -91,18 +91,18 @@ def word_of(node: Node, source: bytes) -> Word:
     text = source[node.start_byte : node.end_byte].decode("utf-8")
     match node.type:
         case "word" | "number":
-            return _unquoted(text)
+            return _read_unquoted(text)
         case "raw_string":
             return Word(text, text[1:-1])
         case "ansi_c_string" if "\\" not in text:
             return Word(text, text[2:-1])
         case "string":
-            return _quoted(node, text, source)
+            return _read_quoted(node, text, source)
         case "concatenation":
             pieces = [word_of(child, source) for child in node.children]
-            return _joined(text, pieces)
+            return _join(text, pieces)
         case "simple_expansion" | "expansion":
-            known = _known(text)
+            known = _find_known(text)
             return Word(text, None) if known is None else replace(known, source=text)
         case "process_substitution" if text.startswith("<("):
             return Word(text, OUTPUT_OF_A_COMMAND)
@@ -110,12 +110,12 @@ def word_of(node: Node, source: bytes) -> Word:
             return Word(text, None)
 
 
-def _known(expansion: str) -> Word | None:
+def _find_known(expansion: str) -> Word | None:
     found = _VARIABLE.fullmatch(expansion)
     return _KNOWN_VARIABLES.get(found[1] or found[2]) if found is not None else None
 
 
-def _unquoted(text: str) -> Word:
+def _read_unquoted(text: str) -> Word:
     bare = _ESCAPE.sub("", text)
     if _may_be_braces(bare):
         return Word(text, None)
@@ -130,14 +130,14 @@ def _may_be_braces(text: str) -> bool:
     return "{" in text and ("," in text or ".." in text)
 
 
-def _quoted(node: Node, text: str, source: bytes) -> Word:
+def _read_quoted(node: Node, text: str, source: bytes) -> Word:
     """A double-quoted string; without a value if it expands anything unknown."""
     values: list[str] = []
     has_tilde = False
     for child in node.children:
         piece = source[child.start_byte : child.end_byte].decode("utf-8")
         if child.type in ("simple_expansion", "expansion"):
-            known = _known(piece)
+            known = _find_known(piece)
             if known is None or known.value is None:
                 return Word(text, None)
             values.append(known.value)
@@ -146,7 +146,7 @@ def _quoted(node: Node, text: str, source: bytes) -> Word:
             return Word(text, None)
     if not values:
         inside = text[1:-1]
-        return Word(text, _ESCAPE_IN_QUOTES.sub(_unescaped, inside))
+        return Word(text, _ESCAPE_IN_QUOTES.sub(_unescape, inside))
     # Text between expansions may have no node, so the values are put into the whole text.
     filled = iter(values)
     inside = _VARIABLE.sub(lambda _found: next(filled, ""), text[1:-1])
@@ -160,11 +160,11 @@ def _holds_substitution(text: str) -> bool:
     return "$" in bare or "`" in bare
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescape(found: re.Match[str]) -> str:
     return "" if found[1] == "\n" else found[1]
 
 
-def _joined(text: str, pieces: list[Word]) -> Word:
+def _join(text: str, pieces: list[Word]) -> Word:
     known = [piece.value for piece in pieces if piece.value is not None]
     # Within a concatenation, braces are separate words; the shell expands them.
     if len(known) < len(pieces) or _may_be_braces(text):

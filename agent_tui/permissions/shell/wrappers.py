@@ -271,7 +271,7 @@ def _text_of_flock(arguments: Sequence[Word]) -> str:
     return _text_behind_c(arguments[at + 1 : at + 3])
 
 
-def _joined_words(arguments: Sequence[Word]) -> str:
+def _join_words(arguments: Sequence[Word]) -> str:
     """The words a shell gets as one text: ``watch -n1 git status``, ``parallel rm ::: x``."""
     texts = [word.value or word.source for word in arguments]
     at = 0
@@ -284,6 +284,6 @@ def _joined_words(arguments: Sequence[Word]) -> str:
 RUN_TEXT: Mapping[str, Callable[[Sequence[Word]], str]] = {
     **dict.fromkeys(("script", "su", "runuser", "sg", "newgrp"), _text_behind_c),
     "flock": _text_of_flock,
-    **dict.fromkeys(("watch", "viddy", "parallel", "hyperfine", "entr"), _joined_words),
+    **dict.fromkeys(("watch", "viddy", "parallel", "hyperfine", "entr"), _join_words),
 }
 """Programs that pass text to a shell, and how to find it."""

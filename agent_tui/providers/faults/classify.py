@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from agent_tui.local_models.addresses import shown_address
+from agent_tui.local_models.addresses import display_address
 from agent_tui.providers.accounts.kept_keys import KEEPABLE
 from agent_tui.providers.accounts.table import ACCOUNTS, login_command
 from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
@@ -325,7 +325,7 @@ def _where(model: ModelRef) -> str:
 def _address_detail(fault: Fault) -> str:
     """What was found instead of a model server; empty if the exceptions say it."""
     if fault.name == "RedirectError":
-        return plain_detail(f"it redirects to {shown_address(fault.text)}")
+        return plain_detail(f"it redirects to {display_address(fault.text)}")
     if fault.status == 404:
         return "nothing found there (404)."
     if fault.status in (405, 501):
@@ -343,8 +343,8 @@ def _address_hint(model: ModelRef, fault: Fault) -> str:
     """What to do if no model server is found."""
     causes = frozenset(fault.causes)
     if fault.name == "RedirectError":
-        home = _ENDPOINT.sub("", shown_address(fault.text))
-        is_new = _ENDPOINT.search(shown_address(fault.text)) and home != model.base_url
+        home = _ENDPOINT.sub("", display_address(fault.text))
+        is_new = _ENDPOINT.search(display_address(fault.text)) and home != model.base_url
         return f"If that is your server, set base_url to {home}." if is_new else "Check base_url."
     if fault.name == "NotHttpError":
         return "Check the port in base_url, or use https:// there."

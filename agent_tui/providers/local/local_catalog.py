@@ -112,7 +112,7 @@ class LocalCatalog:
         )
 
     def _time_added(self, model: LocalModel) -> tuple[float, str]:
-        return self._library.added_at(model.name) if self._library else 0.0, model.name
+        return self._library.time_added(model.name) if self._library else 0.0, model.name
 
     def _find(self, name: str) -> LocalModel | None:
         return next((model for model in self._models() if model.name == name), None)

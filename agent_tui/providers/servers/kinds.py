@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlsplit
 
-from agent_tui.local_models.addresses import is_loopback, shown_address
+from agent_tui.local_models.addresses import display_address, is_loopback
 from agent_tui.providers.base import FaultKind, ModelRef
 
 HOST: Final = "127.0.0.1"
@@ -156,7 +156,7 @@ def server_words(kind: FaultKind, model: ModelRef, detail: str) -> tuple[str, st
 
 def server_title(model: ModelRef) -> str:
     """The server of `model`: its kind, if the port shows it, and its address."""
-    return f"{kind_at(model.base_url) or 'The server'} at {shown_address(model.base_url)}"
+    return f"{kind_at(model.base_url) or 'The server'} at {display_address(model.base_url)}"
 
 
 def server_in_text(model: ModelRef) -> str:

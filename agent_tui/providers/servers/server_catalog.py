@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from agent_tui.config import Settings
 from agent_tui.config.addresses import address_problem
 from agent_tui.errors import ConfigError
-from agent_tui.local_models.addresses import is_loopback, shown_address
+from agent_tui.local_models.addresses import display_address, is_loopback
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, reply_limit
 from agent_tui.providers.servers.client import PATIENCE_S, REMOTE_PATIENCE_S, ServerClient
 from agent_tui.providers.servers.kinds import HOST, ServerAddress, usual_addresses
@@ -185,7 +185,7 @@ class ServerCatalog:
         """
         address = address.rstrip("/") if "://" in address else f"http://{address}".rstrip("/")
         if problem := address_problem(address):
-            raise ConfigError(f"{shown_address(address)} {problem}.", "Check it for typos.")
+            raise ConfigError(f"{display_address(address)} {problem}.", "Check it for typos.")
         problem = ""
         for base_url in dict.fromkeys((f"{address.removesuffix('/v1')}/v1", address)):
             server = await asyncio.to_thread(server_at, base_url)
@@ -196,7 +196,7 @@ class ServerCatalog:
                 return found
             problem = problem or (server.problem if server else "")
         raise ConfigError(
-            f"The server at {shown_address(address)} lists no models.",
+            f"The server at {display_address(address)} lists no models.",
             f"It {problem}." if problem else "Check the address, and that the server is running.",
         )
 
@@ -211,7 +211,7 @@ class ServerCatalog:
         if server is None or not server.models:
             problem = f" It {server.problem}." if server and server.problem else ""
             raise ConfigError(
-                f"The server at {shown_address(base_url)} lists no models.{problem}",
+                f"The server at {display_address(base_url)} lists no models.{problem}",
                 "Choose one with {model}.",
             )
         found = server.list_models()

@@ -34,7 +34,7 @@ class Diff:
 
         For removed lines, the line that is now in their place.
         """
-        ranges = list(islice(_changed_ranges(self.text), _MOST_RANGES_NAMED + 1))
+        ranges = list(islice(_find_changed_ranges(self.text), _MOST_RANGES_NAMED + 1))
         shown = [f"{a}-{b}" if a < b else f"{a}" for a, b in ranges[:_MOST_RANGES_NAMED]]
         return ", ".join(shown) + (", ..." if len(ranges) > _MOST_RANGES_NAMED else "")
 
@@ -46,10 +46,10 @@ def unified_diff(before: str, after: str, label: str) -> Diff:
     if before.count("\n") + after.count("\n") <= _MAX_COMPARED_LINES:
         body = list(difflib.unified_diff(_lines(before), _lines(after), n=_CONTEXT_LINES))[2:]
     else:
-        body = _one_hunk(*_changed_part(before, after))
+        body = _one_hunk(*_find_changed_part(before, after))
     added = sum(line.startswith("+") for line in body)
     removed = sum(line.startswith("-") for line in body)
-    text = "".join(map(_ended, [f"--- {label}\n", f"+++ {label}\n", *body]))
+    text = "".join(map(_end_line, [f"--- {label}\n", f"+++ {label}\n", *body]))
     return Diff(text, added, removed)
 
 
@@ -98,13 +98,13 @@ def before_diff(after: str, diff: str, *, is_exact: bool = False) -> str | None:
         None if the lines of a hunk have changed.
     """
     hunks = [(h.new_start, h.new, h.old) for h in _hunks(diff)]
-    return _replaced(after, hunks, is_exact=is_exact)
+    return _replace_hunks(after, hunks, is_exact=is_exact)
 
 
 def after_diff(before: str, diff: str, *, is_exact: bool = False) -> str | None:
     """The result of applying `diff` to a text; None if it does not apply. See `before_diff`."""
     hunks = [(h.old_start, h.old, h.new) for h in _hunks(diff)]
-    return _replaced(before, hunks, is_exact=is_exact)
+    return _replace_hunks(before, hunks, is_exact=is_exact)
 
 
 @dataclass(slots=True)
@@ -144,7 +144,7 @@ def _stretches(diff: str) -> Iterator[tuple[_Hunk | None, list[str]]]:
         yield hunk, lines[first:at]
 
 
-def _changed_ranges(diff: str) -> Iterator[tuple[int, int]]:
+def _find_changed_ranges(diff: str) -> Iterator[tuple[int, int]]:
     """The first and last number of each run of changed lines, counted after the change."""
     for hunk, lines in _stretches(diff):
         number = hunk.new_start + 1 if hunk is not None else 0
@@ -166,7 +166,7 @@ def _hunks(diff: str) -> list[_Hunk]:
     return [hunk for hunk, _ in _stretches(diff) if hunk is not None]
 
 
-def _replaced(
+def _replace_hunks(
     text: str, hunks: list[tuple[int, list[str], list[str]]], *, is_exact: bool
 ) -> str | None:
     """`text` with the lines of each hunk replaced; hunks are (start, old lines, new lines)."""
@@ -207,7 +207,7 @@ def _lines(text: str) -> list[str]:
     return [f"{piece}\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
 
 
-def _changed_part(before: str, after: str) -> tuple[list[str], list[str], int]:
+def _find_changed_part(before: str, after: str) -> tuple[list[str], list[str], int]:
     """The differing lines of both with their context, and how many lines are above.
 
     The common part is not split into lines: for a large file that takes ten times its size.
@@ -249,5 +249,5 @@ def _one_hunk(old: list[str], new: list[str], above: int) -> list[str]:
     ]
 
 
-def _ended(line: str) -> str:
+def _end_line(line: str) -> str:
     return line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

@@ -72,24 +72,24 @@ def _cell_text(number: int, cell: JsonObject) -> str:
     outputs = cell.get("outputs")
     listed = outputs if isinstance(outputs, list) else []
     texts = [_output_text(output) for output in listed if isinstance(output, dict)]
-    parts = [f"[cell {number}: {cell.get('cell_type')}]", _joined(cell.get("source"))]
+    parts = [f"[cell {number}: {cell.get('cell_type')}]", _join_lines(cell.get("source"))]
     return "\n".join([*parts, *(f"[output]\n{text}" for text in texts if text)]).rstrip()
 
 
 def _output_text(output: JsonObject) -> str:
     data = output.get("data")
     if isinstance(data, dict):
-        text = _joined(data.get("text/plain"))
+        text = _join_lines(data.get("text/plain"))
     elif "ename" in output:
         text = f"{output['ename']}: {output.get('evalue')}"
     else:
-        text = _joined(output.get("text"))
+        text = _join_lines(output.get("text"))
     text = text.rstrip()
     left = len(text) - _MAX_OUTPUT_CHARS
     return f"{text[:_MAX_OUTPUT_CHARS]}\n[{left} more characters]" if left > 0 else text
 
 
-def _joined(lines: JsonValue) -> str:
+def _join_lines(lines: JsonValue) -> str:
     """The text of a notebook field, which is a string or a list of lines."""
     if isinstance(lines, list):
         return "".join(line for line in lines if isinstance(line, str))

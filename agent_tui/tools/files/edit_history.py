@@ -97,7 +97,7 @@ class ChangedFile:
         return tuple(dict.fromkeys(edit.command for edit in self.edits if edit.command))
 
 
-def changed_files(edits: Iterable[FileEdit], cwd: Path) -> tuple[ChangedFile, ...]:
+def find_changed_files(edits: Iterable[FileEdit], cwd: Path) -> tuple[ChangedFile, ...]:
     """The files of `edits`, in the order of their first change. Reads them.
 
     Args:
@@ -108,10 +108,10 @@ def changed_files(edits: Iterable[FileEdit], cwd: Path) -> tuple[ChangedFile, ..
     root = cwd.resolve()
     for edit in edits:
         by_path.setdefault(root / edit.name, []).append(edit)
-    return tuple(_changed(path, made, root) for path, made in by_path.items())
+    return tuple(_combine_edits(path, made, root) for path, made in by_path.items())
 
 
-def _changed(path: Path, edits: Sequence[FileEdit], root: Path) -> ChangedFile:
+def _combine_edits(path: Path, edits: Sequence[FileEdit], root: Path) -> ChangedFile:
     diffs = [edit.diff for edit in edits if edit.diff]
     before = after = _text_of(path)
     for diff in reversed(diffs):

@@ -55,7 +55,7 @@ def indent_of(line: str) -> str:
     return line[: len(line) - len(line.lstrip(_BLANKS))]
 
 
-def merged(found: str, old: str, new: str, *, starts_line: bool) -> str:
+def merge_text(found: str, old: str, new: str, *, starts_line: bool) -> str:
     """The text to put in place of `found`.
 
     Args:
@@ -74,7 +74,7 @@ def merged(found: str, old: str, new: str, *, starts_line: bool) -> str:
         if tag == "equal"
         for before, after in zip(range(first, last), range(start, end), strict=True)
     ]
-    indentation = _Indentation.learned(rows if starts_line else rows[1:], repeated, want)
+    indentation = _Indentation.learn(rows if starts_line else rows[1:], repeated, want)
     lines: list[str] = []
     for tag, first, last, start, end in blocks:
         wanted = want[start:end]
@@ -125,7 +125,7 @@ class _Indentation:
     scale: Fraction = Fraction(1)
 
     @classmethod
-    def learned(
+    def learn(
         cls, rows: list[tuple[str, str]], repeated: list[tuple[str, str, str]], want: list[str]
     ) -> "_Indentation":
         """Derive the mapping from file lines with copies, repeated lines, and all new lines."""
@@ -213,7 +213,7 @@ def _in_place_of(have: str, gave: str, want: str, indentation: _Indentation) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextSpan:
     """Where a text is in a file, and its replacement."""
 
     start: int
@@ -222,14 +222,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class FoundSpans:
     """All places of one text. `but_for` says which differences were ignored; empty if none."""
 
-    found: tuple[Place, ...] = ()
+    found: tuple[TextSpan, ...] = ()
     but_for: str = ""
 
 
-def find_places(text: str, old: str, new: str) -> Places:
+def find_places(text: str, old: str, new: str) -> FoundSpans:
     """The places of `old` in `text`, with as few differences ignored as possible.
 
     If something was ignored, whatever `new` repeats of `old` keeps the file's characters and
@@ -244,13 +244,13 @@ def find_places(text: str, old: str, new: str) -> Places:
     readings = [("", old, new), *rewritten]
     for but_for, given, wanted in readings:
         if found := _exact_places(text, given, wanted):
-            return Places(found, but_for)
+            return FoundSpans(found, but_for)
     for overlooked, pattern in _FOLDS:
         folded = _Folded(text, pattern)
         for but_for, given, wanted in readings:
-            if found := tuple(_folded_places(folded, _Folded(given, pattern), wanted)):
-                return Places(found, " and ".join(filter(None, (but_for, overlooked))))
-    return Places()
+            if found := tuple(_find_folded_places(folded, _Folded(given, pattern), wanted)):
+                return FoundSpans(found, " and ".join(filter(None, (but_for, overlooked))))
+    return FoundSpans()
 
 
 _AT_LINE_ENDS = r"(?<![ \t])[ \t]++$"
@@ -297,7 +297,7 @@ class _Folded:
         return self._starts[start], self._ends[end - 1]
 
 
-def _folded_places(file: _Folded, sought: _Folded, new: str) -> Iterator[Place]:
+def _find_folded_places(file: _Folded, sought: _Folded, new: str) -> Iterator[TextSpan]:
     """Where `sought` occurs; if its end lost blanks, the match must end a line too."""
     old = sought.original
     if not sought.text.strip():
@@ -313,8 +313,8 @@ def _folded_places(file: _Folded, sought: _Folded, new: str) -> Iterator[Place]:
         start, stop = file.span(at, end)
         start = _with_indentation(file.original, start, stop, old)
         starts_line = file.original[max(start - 1, 0) : start] in ("", "\n")
-        replaced = merged(file.original[start:stop], old, new, starts_line=starts_line)
-        yield Place(start, stop, replaced)
+        replaced = merge_text(file.original[start:stop], old, new, starts_line=starts_line)
+        yield TextSpan(start, stop, replaced)
 
 
 def _with_indentation(text: str, start: int, stop: int, old: str) -> int:
@@ -333,20 +333,20 @@ def _with_indentation(text: str, start: int, stop: int, old: str) -> int:
 
 def _rewritten(old: str, new: str) -> Iterator[tuple[str, str, str]]:
     """Other readings of a call: the difference each ignores, and the adjusted `old` and `new`."""
-    if numbers := _pasted_numbers(old):
+    if numbers := _find_pasted_numbers(old):
         near = range(numbers[0], numbers[-1] + 1 + new.count("\n"))
         yield "line numbers", _without_numbers(old, near), _without_numbers(new, near)
     if kinds := frozenset(_ESCAPED.findall(old)):
-        given = _unescaped(old, kinds)
+        given = _undo_escapes(old, kinds)
         is_new_escaped = fuzz.ratio(new, old) >= fuzz.ratio(new, given)
         if "\n" in new or not ("n" in kinds or _WRITTEN_LINE_END.search(new)):
             kinds = _ALL - {"n"}
         else:
             kinds = _ALL
-        yield "extra backslashes", given, _unescaped(new, kinds) if is_new_escaped else new
+        yield "extra backslashes", given, _undo_escapes(new, kinds) if is_new_escaped else new
 
 
-def _pasted_numbers(text: str) -> list[int]:
+def _find_pasted_numbers(text: str) -> list[int]:
     """The numbers at the start of all lines of `text` if they are consecutive; else none."""
     found = [_NUMBERED.match(line) for line in text.removesuffix("\n").split("\n")]
     numbers = [int(match[1]) for match in found if match]
@@ -362,11 +362,11 @@ def _without_numbers(text: str, near: range) -> str:
     )
 
 
-def _exact_places(text: str, old: str, new: str) -> tuple[Place, ...]:
-    return tuple(Place(at, at + len(old), new) for at in _occurrences(text, old))
+def _exact_places(text: str, old: str, new: str) -> tuple[TextSpan, ...]:
+    return tuple(TextSpan(at, at + len(old), new) for at in _occurrences(text, old))
 
 
-def _unescaped(text: str, kinds: frozenset[str]) -> str:
+def _undo_escapes(text: str, kinds: frozenset[str]) -> str:
     """`text` with escapes of these `kinds` undone once."""
     return _ESCAPED.sub(
         lambda found: _ESCAPES.get(found[1], found[1]) if found[1] in kinds else found[0], text

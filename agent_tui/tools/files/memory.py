@@ -68,7 +68,7 @@ class FileMemory:
         self.seen[path] = digest
         self._stats[path] = _stat(path)
 
-    def known_as_they_are(self) -> tuple[Path, ...]:
+    def find_unchanged(self) -> tuple[Path, ...]:
         """The files whose current content the model knows. Reads those touched since then."""
         return tuple(path for path in tuple(self.seen) if self._is_as_seen(path))
 
@@ -91,7 +91,7 @@ class FileMemory:
         self.take_in(known)
         lines = f"\n{printed}\n"
         unnumbered = _LINE_NUMBER.sub("", lines)
-        for path in _named_files(command, cwd, len(lines) * 4):
+        for path in _find_named_files(command, cwd, len(lines) * 4):
             content = _content(path)
             text = content.decode("utf-8", "replace").replace("\r\n", "\n").strip("\n")
             if text and any(f"\n{text}\n" in shown for shown in (lines, unnumbered)):
@@ -136,7 +136,7 @@ def _content(path: Path) -> bytes:
         return b""
 
 
-def _named_files(command: str, cwd: Path, most_bytes: int) -> Iterator[Path]:
+def _find_named_files(command: str, cwd: Path, most_bytes: int) -> Iterator[Path]:
     """The regular files that words of `command` name, relative to `cwd` or to a folder it names."""
     words = dict.fromkeys(_WORD.findall(command)[:_MOST_NAMES])
     folders = [cwd]

@@ -24,7 +24,7 @@ _IS_HARMLESS = re.compile("|".join(map(fnmatch.translate, _HARMLESS)))
 _IS_SECRET = re.compile("|".join(map(fnmatch.translate, (*SECRET_GLOBS, *PLAIN_SECRET_GLOBS))))
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """`name` as the most tolerant file systems compare it.
 
     They ignore case and width (NTFS, APFS), invisible characters (HFS+), and dots and spaces at the
@@ -43,7 +43,7 @@ def is_secret_name(name: str) -> bool:
 
     Names with spaces count as sentences about such files.
     """
-    plain = folded(name)
+    plain = fold_name(name)
     if _IS_HARMLESS.match(plain) or not _IS_SECRET.match(plain):
         return False
     return not any(character.isspace() for character in plain)

@@ -13,11 +13,12 @@ from typing import BinaryIO
 
 from agent_tui.atomic_files import scratch_beside, sync_file
 from agent_tui.errors import ToolError
-from agent_tui.omissions import cut_end_mark
+from agent_tui.omissions import cut_end_mark, marks_in
 from agent_tui.regular_files import open_in, open_regular_file
 from agent_tui.safe_paths import open_folder
 from agent_tui.sessions.file.kept_files import digest_of
-from agent_tui.tools.base import ToolContext
+from agent_tui.tools.base import Intent, ToolContext
+from agent_tui.tools.files.diffs import Diff
 from agent_tui.tools.files.documents import is_document
 from agent_tui.tools.files.images import image_type
 from agent_tui.tools.files.memory import FileMemory
@@ -66,7 +67,7 @@ class TextFile:
         crlf = self.raw_text.count("\r\n")
         return "\r\n" if crlf > self.raw_text.count("\n") - crlf else "\n"
 
-    def encoded(self, raw_text: str) -> bytes:
+    def encode(self, raw_text: str) -> bytes:
         """`raw_text` in this file's encoding, with its byte order mark.
 
         Raises:
@@ -80,7 +81,7 @@ class TextFile:
                 f"The file is encoded as {self.encoding}, which cannot represent {missing!r}."
             ) from error
 
-    def replaced(self, spans: list[tuple[int, int, str]]) -> str:
+    def replace_spans(self, spans: list[tuple[int, int, str]]) -> str:
         """`raw_text` with `spans` of `text` (start, end, new text with ``\\n``) replaced.
 
         Bytes outside the spans stay the same; new text gets the file's line ending. Spans are in
@@ -120,7 +121,7 @@ def read_bytes(path: Path, context: ToolContext) -> bytes:
     Raises:
         ToolError: It is not a regular file, too large or unreadable.
     """
-    shown = context.shown(path)
+    shown = context.display_name(path)
     try:
         with open_folder(path.parent) as folder, open_in(folder, path) as file:
             content = file.read(_MAX_FILE_BYTES + 1)
@@ -140,7 +141,7 @@ def decode(content: bytes) -> TextFile | None:
     Only encodings that convert back to exactly the same bytes are accepted.
     """
     for encoding, bom in likely_encodings(content):
-        text = _decoded_exactly(content[len(bom) :], encoding)
+        text = _decode_exactly(content[len(bom) :], encoding)
         if text is not None:
             return TextFile(text, encoding, bom, digest_of(content))
     return None
@@ -158,11 +159,11 @@ def likely_encodings(beginning: bytes) -> Iterator[tuple[str, bytes]]:
     if b"\0" in beginning[:_SNIFFED_BYTES]:
         return
     yield "utf-8", b""
-    if (encoding := _guessed_encoding(beginning)) is not None:
+    if (encoding := _guess_encoding(beginning)) is not None:
         yield encoding, b""
 
 
-def _decoded_exactly(content: bytes, encoding: str) -> str | None:
+def _decode_exactly(content: bytes, encoding: str) -> str | None:
     try:
         text = content.decode(encoding)
         return text if text.encode(encoding) == content else None
@@ -170,7 +171,7 @@ def _decoded_exactly(content: bytes, encoding: str) -> str | None:
         return None
 
 
-def _guessed_encoding(beginning: bytes) -> str | None:
+def _guess_encoding(beginning: bytes) -> str | None:
     from charset_normalizer import from_bytes  # 60 ms, and few files are not UTF-8
 
     best = from_bytes(beginning[:GUESSED_BYTES]).best()
@@ -211,7 +212,9 @@ def replace_file(path: Path, content: bytes, context: ToolContext) -> None:
                     sync_file(file.fileno())
                 os.replace(scratch.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError as error:
-        raise ToolError(f"{context.shown(path)} cannot be written: {error.strerror}.") from error
+        raise ToolError(
+            f"{context.display_name(path)} cannot be written: {error.strerror}."
+        ) from error
 
 
 def _mode_of(name: str, folder: int) -> int | None:
@@ -221,11 +224,30 @@ def _mode_of(name: str, folder: int) -> int | None:
         return None
 
 
-def missing_file_error(path: Path, context: ToolContext) -> ToolError:
-    """The error for a missing file; suggests similar names."""
+def resolve_existing(given: str, context: ToolContext) -> Path:
+    """The path that the model means by `given`, at which something exists.
+
+    Raises:
+        ToolError: Nothing is there, or no file can have this name; suggests similar names.
+    """
+    path = context.resolve(given)
+    if path.exists():
+        return path
     near = near_names(path, context.cwd)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    return ToolError(f"There is no file {context.shown(path)}.{hint}")
+    raise ToolError(f"There is no file {context.display_name(path)}.{hint}")
+
+
+def read_for_change(given: str, context: ToolContext) -> tuple[Path, bytes]:
+    """The path and the content of an existing file that a call would change.
+
+    Raises:
+        ToolError: There is no such file, it is a folder, or it cannot be read.
+    """
+    path = resolve_existing(given, context)
+    if path.is_dir():
+        raise ToolError(f"{context.display_name(path)} is a folder.")
+    return path, read_bytes(path, context)
 
 
 def remove_file(path: Path, shown: str) -> None:
@@ -331,7 +353,7 @@ class WindowedText:
         self._begun, self._begun_chars = "", 0
 
 
-def windowed_text(pieces: Iterable[str], window: Window) -> WindowedText:
+def take_window(pieces: Iterable[str], window: Window) -> WindowedText:
     """The lines of `window` in a text that arrives in pieces, with ``\\r\\n`` as ``\\n``."""
     found = WindowedText(window)
     held = ""
@@ -360,7 +382,7 @@ def is_large_text(path: Path) -> bool:
 
 
 @contextmanager
-def opened_text(path: Path, context: ToolContext) -> Generator[BinaryIO]:
+def open_text(path: Path, context: ToolContext) -> Generator[BinaryIO]:
     """Open the file at `path` to read a window of it.
 
     Raises:
@@ -370,12 +392,14 @@ def opened_text(path: Path, context: ToolContext) -> Generator[BinaryIO]:
         with open_folder(path.parent) as folder, open_in(folder, path) as file:
             if os.fstat(file.fileno()).st_size > _MAX_SCANNED_BYTES:
                 raise ToolError(
-                    f"{context.shown(path)} is larger than {_MAX_FILE_BYTES // 10**9} GB. Look at "
-                    "parts of it with grep, or with head, tail or sed in bash."
+                    f"{context.display_name(path)} is larger than {_MAX_SCANNED_BYTES // 10**9} GB."
+                    " Look at parts of it with grep, or with head, tail or sed in bash."
                 )
             yield file
     except OSError as error:
-        raise ToolError(f"{context.shown(path)} cannot be read: {error.strerror}.") from error
+        raise ToolError(
+            f"{context.display_name(path)} cannot be read: {error.strerror}."
+        ) from error
 
 
 def read_window(file: BinaryIO, window: Window) -> tuple[WindowedText, str] | None:
@@ -390,16 +414,85 @@ def read_window(file: BinaryIO, window: Window) -> tuple[WindowedText, str] | No
         file.seek(0)
         digest = hashlib.sha256(file.read(len(bom)))
         try:
-            found = windowed_text(_decoded(file, encoding, digest.update), window)
+            found = take_window(_decode_chunks(file, encoding, digest.update), window)
         except UnicodeError:
             continue
         return found, digest.hexdigest()
     return None
 
 
-def _decoded(file: BinaryIO, encoding: str, look_at: Callable[[bytes], None]) -> Iterator[str]:
+def _decode_chunks(
+    file: BinaryIO, encoding: str, look_at: Callable[[bytes], None]
+) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(encoding)()
     while chunk := file.read(_CHUNK_BYTES):
         look_at(chunk)
         yield decoder.decode(chunk)
     yield decoder.decode(b"", final=True)
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What a call would do to one file.
+
+    `before` is None if the file is new, `after` if it is deleted.
+    """
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+    diff: Diff
+
+    @property
+    def verb(self) -> str:
+        """What happens to the file, as a past participle."""
+        if self.after is None:
+            return "deleted"
+        return "added" if self.before is None else "updated"
+
+    def write(self, context: ToolContext) -> None:
+        """Write the new content in one step, and remember it as seen.
+
+        Raises:
+            ToolError: The file cannot be written; it is unchanged.
+        """
+        if self.after is None:
+            remove_file(self.path, context.display_name(self.path))
+            return
+        replace_file(self.path, self.after, context)
+        context.files.remember(self.path, digest_of(self.after))
+
+
+def intent_for(title: str, *changes: FileChange) -> Intent:
+    """The intent for one or several changes: the files, and one diff of them all."""
+    return Intent(
+        title=title,
+        access="write",
+        paths=tuple(change.path for change in changes),
+        body="".join(change.diff.text for change in changes),
+        body_kind="diff",
+        fingerprint=content_fingerprint(
+            (change.path, change.before, change.after) for change in changes
+        ),
+    )
+
+
+def check_whole(new: str, old: str, name: str) -> None:
+    """Refuse `new` if it has a mark for omitted text that `old` does not have.
+
+    Args:
+        new: The text to write.
+        old: The file's current text; empty if it is new.
+        name: The argument that held `new`, for the error.
+
+    Raises:
+        ToolError: Names the mark, and how to get the omitted text.
+    """
+    marks = marks_in(new)
+    known = set(marks_in(old)) if marks else set[str]()
+    if mark := next((mark for mark in marks if mark not in known), ""):
+        raise ToolError(
+            f"{name} contains {mark[-200:]!r}, a placeholder for text left out of this "
+            "conversation. Read the file, or recall the original, and give the whole text. "
+            "Nothing was written."
+        )

@@ -47,7 +47,7 @@ def version_of(
         return FileVersion()
     if stat.S_ISLNK(status.st_mode):
         with contextlib.suppress(OSError):
-            return stored(os.fsencode(path.readlink()), LINK, kept)
+            return store_version(os.fsencode(path.readlink()), LINK, kept)
         return FileVersion(digest=_UNREADABLE, why_not=_UNREADABLE)
     if not stat.S_ISREG(status.st_mode):
         return FileVersion(digest=NO_FILE, why_not="it is not a regular file")
@@ -60,10 +60,10 @@ def version_of(
         return FileVersion(digest=_UNREADABLE, mode=mode, why_not=_UNREADABLE)
     if why := why_held(path) if kept is not None else "":
         return FileVersion(digest=digest_of(content), mode=mode, why_not=why)
-    return stored(content, mode, kept)
+    return store_version(content, mode, kept)
 
 
-def stored(content: bytes, mode: int, kept: KeptFiles | None) -> FileVersion:
+def store_version(content: bytes, mode: int, kept: KeptFiles | None) -> FileVersion:
     """The version with this content, which is stored if possible."""
     is_kept = kept is not None and kept.keep(content)
     why_not = "" if is_kept or kept is None else _NO_ROOM

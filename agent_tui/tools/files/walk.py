@@ -56,7 +56,7 @@ def walk_files(root: Path, *, deadline: float | None = None) -> Iterator[WalkedF
         root: Where ignore rules start; paths are relative to it.
         deadline: `time.monotonic()` value at which the walk ends early.
     """
-    pending = [_opened(root, "", ())]
+    pending = [_open_level(root, "", ())]
     while pending:
         level = pending[-1]
         entry = next(level.entries, None)
@@ -65,12 +65,12 @@ def walk_files(root: Path, *, deadline: float | None = None) -> Iterator[WalkedF
             continue
         relative = level.folder + entry.name
         if not _is_folder(entry):
-            if not _ignored(relative, level.rules):
+            if not _is_ignored(relative, level.rules):
                 yield WalkedFile(relative, entry)
-        elif entry.name not in _ALWAYS_SKIPPED and not _ignored(f"{relative}/", level.rules):
+        elif entry.name not in _ALWAYS_SKIPPED and not _is_ignored(f"{relative}/", level.rules):
             if deadline is not None and time.monotonic() > deadline:
                 return
-            pending.append(_opened(root, f"{relative}/", level.rules))
+            pending.append(_open_level(root, f"{relative}/", level.rules))
 
 
 def relative_files(root: Path, limit: int) -> Iterator[str]:
@@ -132,7 +132,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def _opened(root: Path, folder: str, rules: tuple[_IgnoreFile, ...]) -> _Level:
+def _open_level(root: Path, folder: str, rules: tuple[_IgnoreFile, ...]) -> _Level:
     entries = _entries(root / folder)
     if any(entry.name == ".gitignore" for entry in entries):
         rules = _with_rules_of(root, folder, rules)
@@ -170,7 +170,7 @@ def _patterns(lines: Iterable[str]) -> Iterator[GitIgnoreSpecPattern]:
             continue
 
 
-def _ignored(relative: str, rules: tuple[_IgnoreFile, ...]) -> bool:
+def _is_ignored(relative: str, rules: tuple[_IgnoreFile, ...]) -> bool:
     """Whether `relative` is ignored: the deepest ignore file that matches decides, as in git."""
     for ignore_file in reversed(rules):
         verdict = ignore_file.verdict(relative)

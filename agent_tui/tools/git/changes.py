@@ -15,7 +15,7 @@ from agent_tui.tools.git.command import GitSilentError
 from agent_tui.tools.git.status import (
     Committed,
     WorkTree,
-    committed_changes,
+    diff_commits,
     has_content,
     nearest_git,
     read_work_tree,
@@ -133,7 +133,7 @@ class GitChanges:
         try:
             async with asyncio.timeout(COMPARE_S):
                 after = await read_work_tree(self._keeper, root, environ)
-                moved = await committed_changes(
+                moved = await diff_commits(
                     self._keeper, root, before.tree.head, after.head, environ
                 )
                 changes = await asyncio.to_thread(_changes, before, after, moved)
@@ -182,7 +182,7 @@ def _changes(before: Snapshot, after: WorkTree, moved: Mapping[str, Committed]) 
         else:
             commits = moved.get(name) or Committed(after.dirty[name], "")
             existed = commits.before != ""
-            is_changed = _left_commit(path, commits, is_dirty=name in after.dirty)
+            is_changed = _differs_from_commit(path, commits, is_dirty=name in after.dirty)
         if is_changed and _is_text(name) and _was_touched(path, before, is_old=existed):
             (edited if existed else written).append(str(path))
     if len(written) + len(edited) > MAX_CHANGED_FILES:
@@ -212,7 +212,7 @@ def _has_changed_since(path: Path, begun_ns: int) -> bool:
         return False
 
 
-def _left_commit(path: Path, commits: Committed, *, is_dirty: bool) -> bool:
+def _differs_from_commit(path: Path, commits: Committed, *, is_dirty: bool) -> bool:
     """Whether a file that matched the commit before the command no longer does.
 
     A file that is in both commits and clean without existing was never checked out.

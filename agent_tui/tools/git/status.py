@@ -82,7 +82,7 @@ async def read_work_tree(keeper: ProcessKeeper, root: Path, environ: Mapping[str
         raise GitSilentError("not what git status says") from error
 
 
-async def committed_changes(
+async def diff_commits(
     keeper: ProcessKeeper, root: Path, before: str, after: str, environ: Mapping[str, str]
 ) -> dict[str, Committed]:
     """The differences between two commits (empty: before the first one), relative to `root`.

@@ -58,7 +58,7 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedFile:
+class TreeChange:
     """A file that differs between two states; without a file, id is empty and mode 0."""
 
     path: Path
@@ -167,7 +167,7 @@ class WorkTrees:
         unknown = [name for name in dirty if os.fsencode(name) not in place.names]
         return not await asyncio.to_thread(_are_there, tree.root, unknown)
 
-    async def changes(self, before: Tree, after: Tree) -> tuple[ChangedFile, ...]:
+    async def changes(self, before: Tree, after: Tree) -> tuple[TreeChange, ...]:
         """The files that differ; none if there are too many, or git cannot tell."""
         place = self._places.get(before.root)
         if place is None or before.root != after.root or before.id == after.id:
@@ -175,7 +175,7 @@ class WorkTrees:
         argv = git_argv("diff-tree", "-r", "-z", "--raw", "--no-renames", before.id, after.id)
         try:
             answer = await ask_git(self._keeper, argv, before.root, place.environ)
-            changed = tuple(_changed(before.root, answer))
+            changed = tuple(_parse_changes(before.root, answer))
         except (GitSilentError, ValueError):
             return ()
         return changed if len(changed) <= MOST_CHANGES else ()
@@ -299,12 +299,12 @@ def _last_part(name: bytes) -> str:
     return os.fsdecode(name.rpartition(b"/")[2])
 
 
-def _changed(root: Path, answer: bytes) -> Iterator[ChangedFile]:
+def _parse_changes(root: Path, answer: bytes) -> Iterator[TreeChange]:
     """Parse lines of ``diff-tree --raw -z``: ``:mode mode id id status``, then the name."""
     fields = answer.split(b"\0")
     for about, name in zip(fields[0::2], fields[1::2], strict=False):
         before_mode, after_mode, before_id, after_id, _ = about.decode("ascii")[1:].split(" ")
-        yield ChangedFile(
+        yield TreeChange(
             root / os.fsdecode(name),
             before_id if before_id.strip("0") else "",
             int(before_mode, 8),

@@ -19,8 +19,8 @@ from agent_tui.tools.apply_patch import (
 )
 from agent_tui.tools.edit import EditArguments, Replacement
 from agent_tui.tools.files.diffs import after_diff, before_diff
-from agent_tui.tools.files.matching import Place, find_places
-from agent_tui.tools.foreign_calls import UnderstoodCall, understood
+from agent_tui.tools.files.matching import TextSpan, find_places
+from agent_tui.tools.foreign_calls import UnderstoodCall, translate_call
 from agent_tui.tools.schema import compact_schema
 from agent_tui.tools.write import WriteArguments
 
@@ -106,7 +106,7 @@ class Replacements:
 
     def forward(self, before: str) -> str | None:
         """The text after the change of `before`."""
-        places: list[Place] = []
+        places: list[TextSpan] = []
         for edit in self.edits:
             there = find_places(before, edit.old, edit.new) if edit.old else None
             if there is None or there.but_for or not there.found:
@@ -161,7 +161,7 @@ def _may_join(new: list[str], line: str) -> bool:
     return line in new[1:-1] or line.endswith(new[0]) or line.startswith(new[-1])
 
 
-def _replaced(text: str, places: list[Place]) -> str | None:
+def _replaced(text: str, places: list[TextSpan]) -> str | None:
     places = sorted(places, key=lambda place: place.start)
     if any(other.start < one.end for one, other in pairwise(places)):
         return None
@@ -222,7 +222,7 @@ class CallReader:
             return (CalledEdit(path),) if is_one and isinstance(path, str) else ()
 
     def _understood(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
-        return understood(name, arguments, self._specs, cwd)
+        return translate_call(name, arguments, self._specs, cwd)
 
 
 def _of_edit(arguments: JsonObject) -> tuple[CalledEdit, ...]:

@@ -147,7 +147,7 @@ class Connection:
             raise RequestFailed(given.error, given.error_code)
         return given.result
 
-    async def listed(self, method: str, key: str, *, timeout_s: float) -> list[JsonValue]:
+    async def list_all(self, method: str, key: str, *, timeout_s: float) -> list[JsonValue]:
         """What a method lists under `key`, on all pages; empty if the server lacks the method.
 
         Raises:

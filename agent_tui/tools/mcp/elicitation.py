@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
-from agent_tui.tools.mcp.json_rpc import items_in, shown_text
+from agent_tui.tools.mcp.json_rpc import display_text, items_in
 
 FieldKind: TypeAlias = Literal["text", "number", "integer", "yes or no", "one of", "some of"]
 
@@ -72,11 +72,11 @@ class FormField:
                     raise ValueError("yes or no")
                 return _YES[typed.casefold()]
             case "one of":
-                return self._chosen(typed)
+                return self._choose(typed)
             case "some of":
                 words = [word.strip() for word in typed.split(",") if word.strip()]
                 self._check(len(words), "of them")
-                return [self._chosen(word) for word in words]
+                return [self._choose(word) for word in words]
 
     def _number(self, typed: str) -> float | int:
         try:
@@ -89,7 +89,7 @@ class FormField:
         self._check(number, "")
         return number
 
-    def _chosen(self, typed: str) -> str:
+    def _choose(self, typed: str) -> str:
         for value, label in self.choices:
             if typed.casefold() in (value.casefold(), label.casefold()):
                 return value
@@ -122,7 +122,7 @@ async def decline(_asked: Elicitation) -> JsonObject:
     return DECLINED
 
 
-def accepted(values: JsonObject) -> JsonObject:
+def accept_form(values: JsonObject) -> JsonObject:
     """The answer to a form filled with `values`."""
     return {"action": "accept", "content": values}
 
@@ -133,10 +133,10 @@ def elicitation(server: str, params: JsonObject) -> Elicitation:
     Raises:
         ValueError: The question cannot be shown.
     """
-    message = shown_text(params.get("message"), _MAX_MESSAGE_CHARS)
+    message = display_text(params.get("message"), _MAX_MESSAGE_CHARS)
     url = params.get("url")
     if isinstance(url, str):
-        return Elicitation(server, message, url=shown_text(url, 2_000))
+        return Elicitation(server, message, url=display_text(url, 2_000))
     match params.get("requestedSchema"):
         case {"properties": dict(properties), **rest} if len(properties) <= _MAX_FIELDS:
             names = items_in(rest.get("required"))
@@ -160,9 +160,9 @@ def _field(name: str, given: JsonValue, *, is_required: bool) -> FormField:
         raise ValueError(f"its field {name[:40]!r} has no choices")
     return FormField(
         name=name,
-        title=shown_text(given.get("title"), _MAX_WORDS) or shown_text(name, _MAX_WORDS),
+        title=display_text(given.get("title"), _MAX_WORDS) or display_text(name, _MAX_WORDS),
         kind="one of" if own == "text" and choices else own,
-        about=shown_text(given.get("description"), _MAX_WORDS),
+        about=display_text(given.get("description"), _MAX_WORDS),
         choices=choices,
         present=_present(given.get("default")),
         is_required=is_required,
@@ -177,13 +177,13 @@ def _choices(given: JsonObject) -> Iterator[tuple[str, str]]:
         labels = names if isinstance(names, list) and len(names) == len(values) else values
         for value, label in zip(values, labels, strict=True):
             if isinstance(value, str):
-                yield value, shown_text(str(label), _MAX_WORDS)
+                yield value, display_text(str(label), _MAX_WORDS)
     for each in items_in(given.get("oneOf") or given.get("anyOf")):
         match each:
             case {"const": str(value)}:
                 yield (
                     value,
-                    shown_text(each.get("title"), _MAX_WORDS) or shown_text(value, _MAX_WORDS),
+                    display_text(each.get("title"), _MAX_WORDS) or display_text(value, _MAX_WORDS),
                 )
             case _:
                 pass
@@ -196,7 +196,7 @@ def _present(value: JsonValue) -> str:
         case list():
             return ", ".join(each for each in value if isinstance(each, str))
         case str() | int() | float():
-            return shown_text(str(value), _MAX_MESSAGE_CHARS)
+            return display_text(str(value), _MAX_MESSAGE_CHARS)
         case _:
             return ""
 

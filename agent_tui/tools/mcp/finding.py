@@ -93,7 +93,7 @@ def _spec(name: str, description: str, properties: JsonObject) -> ToolSpec:
     return ToolSpec(name=name, description=description, parameters=schema)
 
 
-def meant_call(arguments: JsonObject) -> tuple[str, JsonObject] | None:
+def parse_call(arguments: JsonObject) -> tuple[str, JsonObject] | None:
     """The call in the arguments of ``call_tool``; None if there is none."""
     name, given = arguments.get("name"), arguments.get("arguments", {})
     if isinstance(given, str):
@@ -125,7 +125,7 @@ def search_tools(query: str, tools: Sequence[RemoteTool]) -> list[RemoteTool]:
     return [tool for points, tool in sorted(scored, key=lambda each: -each[0]) if points]
 
 
-def found_output(
+def describe_found(
     query: str, found: Sequence[RemoteTool], limits: OutputLimits
 ) -> tuple[ToolOutput, tuple[str, ...]]:
     """What the model is told about matching tools, and the names of those described in full."""

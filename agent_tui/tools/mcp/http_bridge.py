@@ -76,7 +76,7 @@ class Bridge:
         line = await lines.readline()
         self._note_request(line)
         try:
-            async with self._connected() as transport:
+            async with self._connect() as transport:
                 await self._exchange(line, lines, transport)
         except ModuleNotFoundError:
             return self._fail(f"it needs the package mcp: {install_command('mcp')}")
@@ -85,7 +85,7 @@ class Bridge:
         return ""
 
     @asynccontextmanager
-    async def _connected(self) -> "AsyncGenerator[Transport]":
+    async def _connect(self) -> "AsyncGenerator[Transport]":
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 

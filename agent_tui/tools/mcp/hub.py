@@ -217,7 +217,7 @@ class McpHub:
         server = self._servers.get(wanted.server)
         if server is None:
             raise ToolError(f"The MCP server {wanted.server} no longer exists.")
-        return prompt_text(await server.fill_prompt(wanted.own_name, wanted.filled(typed)))
+        return prompt_text(await server.fill_prompt(wanted.own_name, wanted.fill(typed)))
 
     async def read_resource(self, server: str, uri: str, limits: OutputLimits) -> ToolOutput | None:
         """A resource as the output of a call; None if no server of this name runs.
@@ -270,7 +270,7 @@ class McpHub:
         Raises:
             AgentTuiError: There is none.
         """
-        spec = self._named(name).spec
+        spec = self._get_server(name).spec
         if not spec.is_asked_about:
             raise AgentTuiError(
                 f"{name} is your own server: {spec.source} decides whether it starts."
@@ -293,7 +293,7 @@ class McpHub:
         Raises:
             AgentTuiError: There is none of this name, or it may not be started.
         """
-        server = self._startable(name) if is_on else self._named(name)
+        server = self._startable(name) if is_on else self._get_server(name)
         self._switched_on[name] = is_on
         if is_on:
             server.start()
@@ -346,7 +346,7 @@ class McpHub:
             tell(f"Continuing without the MCP server {', '.join(late)}, which is still starting.")
 
     def _startable(self, name: str) -> McpServer:
-        server = self._named(name)
+        server = self._get_server(name)
         if server.state == "not asked" or server.why == "you said no to it":
             raise AgentTuiError(
                 f"The project's server {name} is not approved.",
@@ -354,7 +354,7 @@ class McpHub:
             )
         return server
 
-    def _named(self, name: str) -> McpServer:
+    def _get_server(self, name: str) -> McpServer:
         server = self._servers.get(name)
         if server is None:
             names = ", ".join(self._servers) or "none"

@@ -135,7 +135,7 @@ def _answer(request_id: int, message: JsonObject) -> Response:
     return Response(request_id, result)
 
 
-def shown_text(value: JsonValue, limit: int, *, keep_lines: bool = False) -> str:
+def display_text(value: JsonValue, limit: int, *, keep_lines: bool = False) -> str:
     """Text in a message, safe to show, on one line; empty if `value` is not text.
 
     Args:

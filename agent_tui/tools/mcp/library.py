@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.safe_text import strip_control_characters
-from agent_tui.tools.mcp.json_rpc import items_in, shown_text
+from agent_tui.tools.mcp.json_rpc import display_text, items_in
 from agent_tui.tools.mcp.remote_tools import PREFIX, RemoteTool
 from agent_tui.tools.mcp.results import content_texts
 
@@ -43,10 +43,10 @@ def introduction(result: JsonObject) -> Introduction:
     """The introduction in the answer to ``initialize`` or ``server/discover``."""
     info, capabilities = result.get("serverInfo"), result.get("capabilities")
     given = info if isinstance(info, dict) else {}
-    instructions = shown_text(result.get("instructions"), _MAX_INSTRUCTIONS, keep_lines=True)
+    instructions = display_text(result.get("instructions"), _MAX_INSTRUCTIONS, keep_lines=True)
     first_line = instructions.partition("\n")[0].lstrip("# ")
     candidates = (given.get("description"), first_line, given.get("title"))
-    words = (shown_text(words, _MAX_WORDS) for words in candidates)
+    words = (display_text(words, _MAX_WORDS) for words in candidates)
     return Introduction(
         next(filter(None, words), ""),
         instructions,
@@ -81,7 +81,7 @@ class RemotePrompt:
         """Its arguments, shown as for commands."""
         return " ".join(f"<{a.name}>" if a.is_required else f"[{a.name}]" for a in self.arguments)
 
-    def filled(self, text: str) -> Mapping[str, str]:
+    def fill(self, text: str) -> Mapping[str, str]:
         """The arguments in the user's `text`: in order, or as ``name=value``.
 
         Quoted words count as one; the last argument takes all remaining text.
@@ -109,13 +109,13 @@ class RemotePrompt:
         return given
 
 
-def listed_prompts(server: str, listed: Sequence[JsonValue]) -> tuple[RemotePrompt, ...]:
+def parse_prompts(server: str, listed: Sequence[JsonValue]) -> tuple[RemotePrompt, ...]:
     """The first prompts that `server` lists, each name once."""
     prompts: dict[str, RemotePrompt] = {}
     for item in listed:
         match item:
             case {"name": str(own_name)} if _NOT_IN_NAMES.sub("", own_name):
-                words = shown_text(item.get("description") or item.get("title"), _MAX_WORDS)
+                words = display_text(item.get("description") or item.get("title"), _MAX_WORDS)
                 prompt = RemotePrompt(server, own_name, words, tuple(_arguments(item)))
                 prompts.setdefault(prompt.name, prompt)
             case _:
@@ -127,7 +127,9 @@ def _arguments(item: JsonObject) -> Iterator[PromptArgument]:
     for argument in items_in(item.get("arguments"))[:_MAX_ARGUMENTS]:
         match argument:
             case {"name": str(name)} if name.strip():
-                yield PromptArgument(shown_text(name, _MAX_WORDS), argument.get("required") is True)
+                yield PromptArgument(
+                    display_text(name, _MAX_WORDS), argument.get("required") is True
+                )
             case _:
                 pass
 
@@ -158,12 +160,12 @@ class RemoteResource:
     about: str = ""
 
 
-def listed_resources(listed: Sequence[JsonValue], uri_key: str) -> tuple[RemoteResource, ...]:
+def parse_resources(listed: Sequence[JsonValue], uri_key: str) -> tuple[RemoteResource, ...]:
     """The resources that a server lists, with their URIs under `uri_key`."""
     return tuple(
         RemoteResource(
             " ".join(uri.split()),
-            shown_text(
+            display_text(
                 item.get("description") or item.get("title") or item.get("name"), _MAX_WORDS
             ),
         )

@@ -48,7 +48,7 @@ class TokenFile:
         """The stored tokens; None if there are none."""
         from mcp.shared.auth import OAuthToken
 
-        return self._kept("tokens", OAuthToken)
+        return self._load("tokens", OAuthToken)
 
     async def set_tokens(self, tokens: "OAuthToken") -> None:
         """Store new tokens."""
@@ -61,14 +61,14 @@ class TokenFile:
         """Our client registration at the server; None if there is none."""
         from mcp.shared.auth import OAuthClientInformationFull
 
-        return self._kept("client", OAuthClientInformationFull)
+        return self._load("client", OAuthClientInformationFull)
 
     async def set_client_info(self, client_info: "OAuthClientInformationFull") -> None:
         """Store our client registration at the server."""
         client = client_info.model_dump(mode="json", exclude_none=True)
         self._write({**self._read(), "client": client})
 
-    def _kept(self, key: str, kind: type[_Kept]) -> _Kept | None:
+    def _load(self, key: str, kind: type[_Kept]) -> _Kept | None:
         value = self._read().get(key)
         try:
             return kind.model_validate(value) if isinstance(value, dict) else None

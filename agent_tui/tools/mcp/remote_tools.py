@@ -10,7 +10,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject, ToolSpec
-from agent_tui.tools.mcp.json_rpc import items_in, shown_text
+from agent_tui.tools.mcp.json_rpc import display_text, items_in
 from agent_tui.tools.mcp.spec import ALL_TOOLS, ToolPicks
 
 PREFIX: Final = "mcp__"
@@ -85,7 +85,7 @@ def read_tools(
                 raise ValueError("another tool has this name")
             tools[tool.name] = tool
         except ValueError as error:
-            problems.append(f"tool {_shown_name(item) or number} left out: {error}")
+            problems.append(f"tool {_quote_name(item) or number} left out: {error}")
     if unsaid := len(problems) - _MAX_PROBLEMS:
         problems[_MAX_PROBLEMS:] = [f"{unsaid:,} more tools left out"] if unsaid > 0 else []
     if unread:
@@ -106,14 +106,14 @@ def _tool(server: str, item: JsonValue) -> RemoteTool:
             pass
     words = described if isinstance(described, str) and described.strip() else own_name
     spec = ToolSpec(
-        name=_offered_name(server, own_name),
-        description=shown_text(words, _MAX_DESCRIPTION_CHARS, keep_lines=True),
+        name=_name_for_model(server, own_name),
+        description=display_text(words, _MAX_DESCRIPTION_CHARS, keep_lines=True),
         parameters=_parameters(item.get("inputSchema")),
     )
     return RemoteTool(server, own_name, spec)
 
 
-def _offered_name(server: str, own_name: str) -> str:
+def _name_for_model(server: str, own_name: str) -> str:
     """``mcp__server__tool`` in characters that providers accept; long names end in a hash."""
     name = f"{PREFIX}{server}__{_NOT_IN_NAMES.sub('_', own_name)}"
     if len(name) <= _MAX_NAME_CHARS:
@@ -144,29 +144,29 @@ def _parameters(given: JsonValue) -> JsonObject:
     known: list[JsonValue] = [
         name for name in items_in(given.get("required")) if name in properties
     ]
-    schema = _cleaned({**kept, "type": "object", "properties": properties, "required": known}, 0)
+    schema = _clean({**kept, "type": "object", "properties": properties, "required": known}, 0)
     if len(json.dumps(schema)) > _MAX_SCHEMA_CHARS:
         raise ValueError(f"the schema of its arguments is over {_MAX_SCHEMA_CHARS:,} characters")
     assert isinstance(schema, dict)
     return schema
 
 
-def _cleaned(value: JsonValue, depth: int) -> JsonValue:
+def _clean(value: JsonValue, depth: int) -> JsonValue:
     """`value` without terminal control and invisible characters."""
     if depth > _MAX_DEPTH:
         raise ValueError("the schema of its arguments is nested too deeply")
     match value:
         case str():
-            return shown_text(value, _MAX_DESCRIPTION_CHARS, keep_lines=True)
+            return display_text(value, _MAX_DESCRIPTION_CHARS, keep_lines=True)
         case list():
-            return [_cleaned(inner, depth + 1) for inner in value]
+            return [_clean(inner, depth + 1) for inner in value]
         case dict():
-            return {key: _cleaned(inner, depth + 1) for key, inner in value.items()}
+            return {key: _clean(inner, depth + 1) for key, inner in value.items()}
         case _:
             return value
 
 
-def _shown_name(item: JsonValue) -> str:
+def _quote_name(item: JsonValue) -> str:
     name = item.get("name") if isinstance(item, dict) else None
     return repr(name[:40]) if isinstance(name, str) else ""
 

@@ -20,17 +20,17 @@ from agent_tui.tools.mcp.elicitation import DECLINED, FormFiller, decline, elici
 from agent_tui.tools.mcp.json_rpc import (
     PROTOCOL_VERSION,
     UNSUPPORTED_VERSION,
+    display_text,
     items_in,
-    shown_text,
 )
 from agent_tui.tools.mcp.library import (
     Introduction,
     RemotePrompt,
     RemoteResource,
     introduction,
-    listed_prompts,
-    listed_resources,
     listing_result,
+    parse_prompts,
+    parse_resources,
     resource_result,
     resource_tool,
 )
@@ -109,17 +109,17 @@ async def running_process(
         OSError: It cannot be started.
     """
 
-    def filled(text: str) -> str:
+    def fill(text: str) -> str:
         return expand_variables(text, around.whole_environ, around.refused)
 
-    env = {name: filled(value) for name, value in spec.env.items()}
+    env = {name: fill(value) for name, value in spec.env.items()}
     environ = {**around.environ, **env}
-    argv = tuple(filled(word) for word in spec.argv)
+    argv = tuple(fill(word) for word in spec.argv)
     headers: dict[str, str] = {}
     if spec.url:
-        headers = {name: filled(value) for name, value in spec.headers.items()}
+        headers = {name: fill(value) for name, value in spec.headers.items()}
         argv = (sys.executable, *_BRIDGE)
-        url = filled(spec.url)
+        url = fill(spec.url)
         if problem := address_problem(url):
             raise ToolError(f"The address of the MCP server {spec.name} {problem}.")
         environ |= bridge_environ(url, headers)
@@ -265,7 +265,7 @@ class McpServer:
         if tool.reads_resources:
             return await self.read(str(arguments.get("uri") or ""))
         params: JsonObject = {"name": tool.own_name, "arguments": arguments}
-        return await self._asked("tools/call", params, on_progress)
+        return await self._request("tools/call", params, on_progress)
 
     async def read(self, uri: str) -> JsonObject:
         """A resource, or with an empty `uri` the list of resources, as the result of a call.
@@ -274,12 +274,12 @@ class McpServer:
             ToolError: It failed; the text is for the model and the user.
         """
         if uri:
-            return resource_result(await self._asked("resources/read", {"uri": uri}))
+            return resource_result(await self._request("resources/read", {"uri": uri}))
         try:
-            page = await self._asked("resources/templates/list", {})
+            page = await self._request("resources/templates/list", {})
         except ToolError:
             page = {}
-        templates = listed_resources(items_in(page.get("resourceTemplates")), "uriTemplate")
+        templates = parse_resources(items_in(page.get("resourceTemplates")), "uriTemplate")
         return listing_result((*await self.resources(), *templates))
 
     @property
@@ -294,8 +294,8 @@ class McpServer:
             ToolError: It failed; the text is for the model and the user.
         """
         if self._resources is None or self.is_outdated:
-            page = await self._asked("resources/list", {})
-            self._resources = listed_resources(items_in(page.get("resources")), "uri")
+            page = await self._request("resources/list", {})
+            self._resources = parse_resources(items_in(page.get("resources")), "uri")
         return self._resources
 
     async def fill_prompt(self, own_name: str, arguments: Mapping[str, str]) -> JsonObject:
@@ -304,9 +304,9 @@ class McpServer:
         Raises:
             ToolError: It failed; the text is for the user.
         """
-        return await self._asked("prompts/get", {"name": own_name, "arguments": {**arguments}})
+        return await self._request("prompts/get", {"name": own_name, "arguments": {**arguments}})
 
-    async def _asked(
+    async def _request(
         self, method: str, params: JsonObject, on_progress: Callable[[str], None] = ignore
     ) -> JsonObject:
         connection = self._connection
@@ -314,7 +314,7 @@ class McpServer:
             why = f": {self.why}" if self.why else ""
             raise ToolError(f"The MCP server {self.spec.name} is {self.state}{why}.")
         try:
-            result = await self._asked_with_forms(connection, method, params, on_progress)
+            result = await self._request_with_forms(connection, method, params, on_progress)
         except ServerGone as error:
             raise ToolError(
                 f"The MCP server {self.spec.name} stopped during this call, which may have had "
@@ -325,7 +325,7 @@ class McpServer:
         self._may_restart = True
         return result
 
-    async def _asked_with_forms(
+    async def _request_with_forms(
         self,
         connection: Connection,
         method: str,
@@ -430,7 +430,7 @@ class McpServer:
     async def _list_tools(self, connection: Connection) -> None:
         self._resources = None
         name, picks, timeout_s = self.spec.name, self.spec.picks, self.spec.timeout_s
-        listed = await connection.listed("tools/list", "tools", timeout_s=timeout_s)
+        listed = await connection.list_all("tools/list", "tools", timeout_s=timeout_s)
         tools, notes = await asyncio.to_thread(read_tools, name, listed, picks)
         reader = resource_tool(name)
         if (
@@ -441,8 +441,8 @@ class McpServer:
             tools = (*tools, reader)
         try:
             if "prompts" in self.introduction.capabilities:
-                listed = await connection.listed("prompts/list", "prompts", timeout_s=timeout_s)
-                self.prompts = listed_prompts(name, listed)
+                listed = await connection.list_all("prompts/list", "prompts", timeout_s=timeout_s)
+                self.prompts = parse_prompts(name, listed)
         except RequestFailed as error:
             notes = (*notes, f"cannot list its prompts: {self._reason(error)}")
         self.tools, self.notes = tools, notes
@@ -472,7 +472,7 @@ class McpServer:
         return self._one_line(str(error))
 
     def _one_line(self, text: str) -> str:
-        return shown_text(mask_secrets(text, self._secrets), _MAX_REASON_CHARS).removesuffix(".")
+        return display_text(mask_secrets(text, self._secrets), _MAX_REASON_CHARS).removesuffix(".")
 
     def _tell(self, text: str) -> None:
         self._on_news(f"MCP server {self.spec.name}: {text.removesuffix('.')}.")
@@ -481,4 +481,4 @@ class McpServer:
 def _with_output(why: str, connection: Connection) -> str:
     """`why`, with the server's output that was not a message."""
     output = connection.unread_output
-    return f"{why}; it wrote: {shown_text(output, _MAX_REASON_CHARS)}" if output else why
+    return f"{why}; it wrote: {display_text(output, _MAX_REASON_CHARS)}" if output else why

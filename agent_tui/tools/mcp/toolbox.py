@@ -17,8 +17,8 @@ from agent_tui.tools.mcp.finding import (
     FIND_TOOLS,
     FINDERS,
     FindToolsArguments,
-    found_output,
-    meant_call,
+    describe_found,
+    parse_call,
     search_tools,
 )
 from agent_tui.tools.mcp.hub import McpHub
@@ -47,13 +47,13 @@ class CombinedToolbox:
         """The same tools; those of servers have no shorter texts."""
         return (*self.own.short_specs, *(tool.spec for tool in self.hub.offered))
 
-    def understood(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
+    def translate_call(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
         """A call in the terms of our tools; ``call_tool`` becomes a call of the tool it names."""
-        if name == CALL_TOOL and (meant := meant_call(arguments)) is not None:
+        if name == CALL_TOOL and (meant := parse_call(arguments)) is not None:
             return UnderstoodCall(*meant)
         if is_remote(name) or name in FINDERS:
             return UnderstoodCall(name, arguments)
-        return self.own.understood(name, arguments, cwd)
+        return self.own.translate_call(name, arguments, cwd)
 
     def check(self, name: str, arguments: JsonObject) -> None:
         """Validate a call without reading any file.
@@ -67,7 +67,7 @@ class CombinedToolbox:
         if not is_remote(name):
             self.own.check(name, arguments)
             return
-        problems = "\n".join(argument_problems(arguments, self._named(name).spec))
+        problems = "\n".join(argument_problems(arguments, self._get_tool(name).spec))
         if problems:
             raise ToolError(f"{name} was not run. {problems}")
 
@@ -84,7 +84,7 @@ class CombinedToolbox:
             query = FindToolsArguments.model_validate(arguments).query
             intent = Intent(title=cut_line(f"{name} {query}", _MAX_TITLE_CHARS), access="none")
             return PreparedCall(intent, lambda: self._find(query, context))
-        intent = _intent(self._named(name), arguments)
+        intent = _intent(self._get_tool(name), arguments)
         return PreparedCall(intent, lambda: self._run(name, arguments, context))
 
     async def _run(self, name: str, arguments: JsonObject, context: ToolContext) -> ToolOutput:
@@ -112,11 +112,11 @@ class CombinedToolbox:
 
     async def _find(self, query: str, context: ToolContext) -> ToolOutput:
         found = search_tools(query, self.hub.offered)
-        output, names = found_output(query, found, context.limits)
+        output, names = describe_found(query, found, context.limits)
         self.hub.keep_found(names)
         return output
 
-    def _named(self, name: str) -> RemoteTool:
+    def _get_tool(self, name: str) -> RemoteTool:
         for tool in self.hub.offered:
             if tool.name == name:
                 return tool

@@ -85,7 +85,7 @@ class CommandOutput:
 
     def take(self, limits: OutputLimits) -> Shortened:
         """The output since the last call, for the model; line numbers are those in the file."""
-        held, missing = self._unread.held()
+        held, missing = self._unread.join()
         held_back = self._unread.missing_lines
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         decoded = decoder.decode(held, final=self._is_over)
@@ -178,7 +178,7 @@ class _Ends:
         if len(chunk) > room:
             self._add_to_tail(chunk[max(room, 0) :])
 
-    def held(self) -> tuple[bytes, int]:
+    def join(self) -> tuple[bytes, int]:
         """The bytes kept, with a mark for omitted ones, and how many were omitted."""
         tail = b"".join(self._tail)
         missing = self._dropped_bytes

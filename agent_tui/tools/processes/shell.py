@@ -75,7 +75,7 @@ class ShellResult:
         return ending_of(self.exit_code, self.excess)
 
 
-def printed_part(for_model: str, ending: str) -> str:
+def extract_printed(for_model: str, ending: str) -> str:
     """A command's output, extracted from the result of `ShellResult.for_model`.
 
     Hints stay, and so does text that others added after the result.
@@ -194,10 +194,10 @@ class ShellCommand:
             self.elapsed_s,
             self.excess,
             printed_lines,
-            self._left_out(kept.left_out, limits),
+            self._describe_rest(kept.left_out, limits),
         )
 
-    def _left_out(self, lines: tuple[int, int], limits: OutputLimits) -> str:
+    def _describe_rest(self, lines: tuple[int, int], limits: OutputLimits) -> str:
         first, last = lines
         most_mb = MAX_KEPT_BYTES // 1_000_000
         notes = [] if self.output.is_kept_whole else [f"only its first {most_mb} MB"]

@@ -88,7 +88,7 @@ def landlock_argv(plan: SandboxPlan) -> tuple[str, ...]:
     """The arguments to put before a program so that it runs as `plan` says."""
     filter_ = filter_program(platform.machine(), has_own_spaces=False)
     order = Order(
-        rules=[(str(path), access) for path, access in granted(plan)],
+        rules=[(str(path), access) for path, access in list_grants(plan)],
         filter=base64.b64encode(filter_).decode(),
     )
     packed = base64.b64encode(zlib.compress(json.dumps(order).encode()))  # it may be long
@@ -110,7 +110,7 @@ def link_home(plan: SandboxPlan) -> None:
                     place.symlink_to(path)
 
 
-def granted(plan: SandboxPlan) -> list[tuple[Path, Access]]:
+def list_grants(plan: SandboxPlan) -> list[tuple[Path, Access]]:
     """The access granted to each path; what lies below a granted folder is granted too."""
     left_out = {plan.home, *plan.hidden, *map(Path, _NOT_THERE)}
     readable = [Path(os.sep), *plan.readable, _NEEDED_OF_RUN]

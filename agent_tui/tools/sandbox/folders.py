@@ -165,6 +165,6 @@ class Scratch:
         """Whether `path`, links followed, is in it."""
         return path.is_relative_to(self.folder)
 
-    def named(self, path: Path) -> Path:
+    def name_inside(self, path: Path) -> Path:
         """The path under which commands see `path`."""
         return _TEMPORARY[0] / path.relative_to(self.folder) if self.holds(path) else path

@@ -172,7 +172,7 @@ class GateProcess:
         if port is None:
             return
         self._selector.unregister(named.link)
-        far = _connected(port)
+        far = _connect(port)
         if far is None:
             named.link.close()
             self._relays -= 1
@@ -218,7 +218,7 @@ class GateProcess:
         self._listen()
 
 
-def _connected(port: int) -> End | None:
+def _connect(port: int) -> End | None:
     """A connection to `port` on the loopback; None if it fails."""
     for family, address in _LOOPBACK if port else ():
         far = socket.socket(family)

@@ -83,7 +83,7 @@ def controls_of(entry: Path) -> Iterator[tuple[Path, ControlKind]]:
         return
     for git in repositories_of(entry):
         yield from _controls_in(git)
-        for path, kind in _named_in(git / "config", entry.parent):
+        for path, kind in _find_named(git / "config", entry.parent):
             for each in _hooks_in(path) if kind == "hook" else [path]:
                 yield each, kind
 
@@ -111,10 +111,10 @@ def covers_of(entry: Path) -> Iterator[Path]:
             for name in ("hooks", "config", "config.worktree", "commondir", "info/attributes"):
                 if os.path.lexists(git / name):
                     yield git / name
-            yield from (path for path, _ in _named_in(git / "config", entry.parent))
+            yield from (path for path, _ in _find_named(git / "config", entry.parent))
 
 
-def _named_in(config: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:
+def _find_named(config: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:
     """What `config` names in the work tree at `top`: further settings, and the hooks folder."""
     try:
         text = _text(config, follow_links=False)
@@ -171,7 +171,7 @@ def foreign_settings(config: Path, before: bytes | None = None) -> list[str]:
     try:
         if config.is_symlink():
             return ["git would look elsewhere"]
-        known = _known_lines(before)
+        known = _lines_before(before)
         return [
             doubt
             for name, doubt, line in odd_settings(config)
@@ -188,7 +188,7 @@ def plain_settings(config: Path, before: bytes | None = None) -> str:
         text = _text(config, follow_links=False)
     except OSError:
         return (before or b"").decode("utf-8", "surrogateescape")
-    known = _known_lines(before)
+    known = _lines_before(before)
     return "\n".join(
         line
         for name, section, line in _lines(text)
@@ -197,7 +197,7 @@ def plain_settings(config: Path, before: bytes | None = None) -> str:
     )
 
 
-def _known_lines(before: bytes | None) -> set[tuple[str, str]]:
+def _lines_before(before: bytes | None) -> set[tuple[str, str]]:
     text = (before or b"").decode("utf-8", "surrogateescape")
     return {(section, line.strip()) for _, section, line in _lines(text)}
 

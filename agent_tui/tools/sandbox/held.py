@@ -54,7 +54,7 @@ class HeldFile:
     files: tuple[Path, ...] = ()
     replaces: str = ""
 
-    def told(self, shown: str) -> str:
+    def describe(self, shown: str) -> str:
         """One line for the model and the user, to whom the path is shown as `shown`."""
         kind = "new" if self.is_new else "changed"
         return f"held back: {shown} ({kind}): {self.who}; the user decides"
@@ -76,7 +76,7 @@ class HeldStore:
         aside = self._place(path, who, is_new=True)
         with folder_of(path, self._roots) as folder:
             move_out(folder, path.name, aside)
-        return self._held(path, who, aside, None)
+        return self._make_held(path, who, aside, None)
 
     def take_back(self, path: Path, who: str, before: bytes, mode: int) -> HeldFile:
         """Set aside what is now at `path`, and restore what was there before.
@@ -88,7 +88,7 @@ class HeldStore:
         with folder_of(path, self._roots) as folder:
             move_out(folder, path.name, aside)
             write_at(folder, path.name, before, mode)
-        return self._held(path, who, aside, before)
+        return self._make_held(path, who, aside, before)
 
     def keep(self, path: Path, who: str, before: bytes | None, source: Path) -> HeldFile:
         """Set aside a copy of `source`, which would have gone to `path` but is not there.
@@ -98,7 +98,7 @@ class HeldStore:
         """
         aside = self._place(path, who, is_new=before is None)
         copy_entry(source, aside)
-        return self._held(path, who, aside, before)
+        return self._make_held(path, who, aside, before)
 
     def keep_bytes(self, path: Path, who: str, before: bytes, after: bytes) -> HeldFile:
         """Set aside content that would have gone to `path`.
@@ -108,7 +108,7 @@ class HeldStore:
         """
         aside = self._place(path, who, is_new=False)
         replace_private_file(aside, after)
-        return self._held(path, who, aside, before)
+        return self._make_held(path, who, aside, before)
 
     def put_in_place(self, held: HeldFile) -> None:
         """Do what the user was shown.
@@ -148,7 +148,7 @@ class HeldStore:
         replace_private_file(here / _ABOUT, json.dumps(about))
         return make_private_dir(here) / _CONTENT
 
-    def _held(self, path: Path, who: str, aside: Path, before: bytes | None) -> HeldFile:
+    def _make_held(self, path: Path, who: str, aside: Path, before: bytes | None) -> HeldFile:
         contents = dict(_contents(aside))
         diff = "".join(
             unified_diff(_text(before), _text(content), str(path / below if below else path)).text

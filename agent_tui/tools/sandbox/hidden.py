@@ -50,7 +50,7 @@ class HiddenFiles:
         """Update from the result of a walk. Blocking.
 
         Args:
-            secrets: `Found.secrets`.
+            secrets: `WalkFindings.secrets`.
             by_commands: Whether commands made the changes since the last call.
         """
         now = {path: stamp for path in secrets if (stamp := _stamp(path)) is not None}
@@ -62,7 +62,7 @@ class HiddenFiles:
                 self._made.add(path)  # not only moved there
         self._known = now
         hidden = [path for path in now if path not in self._made and not self.may_show(path)]
-        tracked = self._tracked_of(now, tuple(sorted(hidden))) if hidden else frozenset[Path]()
+        tracked = self._look_up_tracked(now, tuple(sorted(hidden))) if hidden else frozenset[Path]()
         self.paths = tuple(path for path in hidden if path not in tracked)[:_MOST_HIDDEN]
 
     def hint(self, command: str, printed: str) -> str:
@@ -78,14 +78,14 @@ class HiddenFiles:
                 )
         return ""
 
-    def _tracked_of(
+    def _look_up_tracked(
         self, stamps: Mapping[Path, _Stamp], paths: tuple[Path, ...]
     ) -> frozenset[Path]:
         tops = {top for path in paths if (top := _top_of(path)) is not None}
         indexes = tuple((top, index_stamp(top)) for top in sorted(tops))
         key = tuple((path, stamps[path]) for path in paths), indexes
         if self._tracked[0] != key:
-            self._tracked = key, frozenset(_tracked(paths, tops, self._environ))
+            self._tracked = key, frozenset(_find_tracked(paths, tops, self._environ))
         return self._tracked[1]
 
 
@@ -102,7 +102,7 @@ def _top_of(path: Path) -> Path | None:
     return entry.parent if entry is not None else None
 
 
-def _tracked(
+def _find_tracked(
     paths: Sequence[Path], tops: Iterable[Path], environ: Mapping[str, str]
 ) -> Iterable[Path]:
     for top in tops:

@@ -87,7 +87,7 @@ class HomeView:
 
     def add(self, path: Path) -> None:
         """Include `path`, with the links on the way, if it lies in a home folder."""
-        real, links = _followed(path)
+        real, links = _follow(path)
         if real is None:
             return
         self.links |= {link: to for link, to in links.items() if self.holds(link)}
@@ -124,7 +124,7 @@ def what_runs(
             continue  # it exists inside anyway
         for part in _installation(programs, view):
             view.add(part)
-        for target in _linked_programs(programs, view):
+        for target in _find_linked_programs(programs, view):
             for part in (*_installation(target.parent, view), target):
                 view.add(part)
     view.add(own_program()[0])
@@ -173,7 +173,7 @@ def tool_settings(home: Path, workspace: Path, environ: Mapping[str, str]) -> di
     return found
 
 
-def _followed(path: Path) -> tuple[Path | None, dict[Path, str]]:
+def _follow(path: Path) -> tuple[Path | None, dict[Path, str]]:
     """Where `path` leads (None if nothing is there), and the links on the way."""
     links: dict[Path, str] = {}
     try:
@@ -214,7 +214,7 @@ def _installation(programs: Path, view: HomeView) -> Iterator[Path]:
         yield prefix
 
 
-def _linked_programs(programs: Path, view: HomeView) -> Iterator[Path]:
+def _find_linked_programs(programs: Path, view: HomeView) -> Iterator[Path]:
     """The programs in home folders that links in a program folder lead to."""
     with suppress(OSError), os.scandir(programs) as entries:
         for entry in entries:
@@ -281,15 +281,15 @@ def _git_settings(home: Path, workspace: Path, environ: Mapping[str, str]) -> di
         elif key and not _looks_secret(value):
             section, _, rest = key.partition(".")
             middle, _, name = rest.rpartition(".")
-            named = f' "{_escaped(middle)}"' if middle else ""
-            lines.append(f'[{section}{named}]\n\t{name} = "{_escaped(value)}"\n')
+            named = f' "{_escape(middle)}"' if middle else ""
+            lines.append(f'[{section}{named}]\n\t{name} = "{_escape(value)}"\n')
     found = {".gitconfig": "".join(lines)} if lines else {}
     if text := _read(ignored):
         found[".config/git/ignore"] = text
     return found
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return escaped.replace("\n", "\\n").replace("\t", "\\t")
 
@@ -335,13 +335,13 @@ def _read(file: Path) -> str:
         return ""
 
 
-def hidden_of_machine(environ: Mapping[str, str]) -> tuple[Path, ...]:
+def find_hidden(environ: Mapping[str, str]) -> tuple[Path, ...]:
     """What to hide in every wall. Blocking."""
     sockets = (Path(_address(environ.get(name, ""))) for name in _SOCKET_VARIABLES)
     found = [_SOCKET_FOLDER, *(path for path in sockets if path.is_absolute() and path.is_socket())]
     if os.geteuid() == 0:
         for folder, depth in _SEARCHED:
-            found += _closed_to_others(Path(folder), depth)
+            found += _find_closed_to_others(Path(folder), depth)
     return tuple(found[:_MOST_HIDDEN])
 
 
@@ -394,7 +394,7 @@ def _address(value: str) -> str:
     return value.partition(",")[0].rpartition("unix:")[2].removeprefix("path=").removeprefix("//")
 
 
-def _closed_to_others(folder: Path, depth: int) -> Iterator[Path]:
+def _find_closed_to_others(folder: Path, depth: int) -> Iterator[Path]:
     """What only its owner and group can read in `folder`, the outermost paths."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -404,4 +404,4 @@ def _closed_to_others(folder: Path, depth: int) -> Iterator[Path]:
             if not mode & stat.S_IROTH:
                 yield Path(entry.path)
             elif stat.S_ISDIR(mode) and depth:
-                yield from _closed_to_others(Path(entry.path), depth - 1)
+                yield from _find_closed_to_others(Path(entry.path), depth - 1)

@@ -58,7 +58,7 @@ class KnownVersions:
         self._index_stamps: tuple[int, ...] = ()
         self.references: dict[str, References] = {}
 
-    def moved(self) -> dict[Path, RefsStamp]:
+    def find_moved(self) -> dict[Path, RefsStamp]:
         """The repositories in which a reference may have moved since the last note. Blocking."""
         self._tops = _tops_of(self._roots)
         stamps = {top: _refs_stamp(top) for top in self._tops}
@@ -117,7 +117,7 @@ class KnownVersions:
             return frozenset()
         return frozenset(_ids_in(answer))
 
-    async def checked_out(self, path: Path) -> str:
+    async def find_checked_out(self, path: Path) -> str:
         """The id that both the index and the newest commit have for `path`; else empty."""
         top = self._around(path)
         if top is None:

@@ -131,10 +131,10 @@ def _end_orphans() -> None:
 def _become(order: Order, program: list[str], outside: socket.socket, parent: int) -> NoReturn:
     """Confine this process, hand out the listener, and become the program."""
     try:
-        _checked(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+        _check(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
         if os.getppid() != parent:
             os._exit(_FAILED)
-        _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+        _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         _drop_capabilities()
         _restrict_files(order["rules"])
         listener = _filter_calls(base64.b64decode(order["filter"]))
@@ -149,7 +149,7 @@ def _become(order: Order, program: list[str], outside: socket.socket, parent: in
         os._exit(_FAILED)
 
 
-def _checked(result: int) -> int:
+def _check(result: int) -> int:
     """Return the result of a C library or kernel call, unless it is an error."""
     if result < 0:
         number = ctypes.get_errno()
@@ -163,11 +163,11 @@ def _drop_capabilities() -> None:
         _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)  # if this process has none
     _libc.prctl(_PR_CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     header, none = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0), bytes(24)
-    _checked(_libc.syscall(_CAPSET[platform.machine()], header, none))
+    _check(_libc.syscall(_CAPSET[platform.machine()], header, none))
 
 
 def _restrict_files(rules: list[tuple[str, str]]) -> None:
-    version = _checked(_libc.syscall(_CREATE_RULESET, None, 0, 1))
+    version = _check(_libc.syscall(_CREATE_RULESET, None, 0, 1))
     if version < _OLDEST:
         raise OSError(errno.ENOSYS, "the kernel's Landlock is too old")
     known = _ALL
@@ -175,11 +175,11 @@ def _restrict_files(rules: list[tuple[str, str]]) -> None:
         known |= right if version >= since else 0
     scopes = _ABSTRACT_SOCKETS_AND_SIGNALS if version >= _SCOPES_SINCE else 0
     handled = struct.pack("=QQQ", known, 0, scopes)[: 24 if scopes else 8]
-    ruleset = _checked(_libc.syscall(_CREATE_RULESET, handled, len(handled), 0))
+    ruleset = _check(_libc.syscall(_CREATE_RULESET, handled, len(handled), 0))
     for path, kind in rules:
         with suppress(FileNotFoundError, PermissionError):  # gone since, or not visible to us
             _add_rule(ruleset, path, _KINDS[kind] & known)
-    _checked(_libc.syscall(_RESTRICT_SELF, ruleset, 0))
+    _check(_libc.syscall(_RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
 
 
@@ -189,7 +189,7 @@ def _add_rule(ruleset: int, path: str, rights: int) -> None:
         if not stat.S_ISDIR(os.fstat(handle).st_mode):
             rights &= _OF_FILES
         rule = struct.pack("=Qi", rights, handle)
-        _checked(_libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0))
+        _check(_libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0))
     finally:
         os.close(handle)
 
@@ -199,7 +199,7 @@ def _filter_calls(instructions: bytes) -> int:
     code = ctypes.create_string_buffer(instructions, len(instructions))
     program = struct.pack("@HP", len(instructions) // 8, ctypes.addressof(code))
     number = _SECCOMP[platform.machine()]
-    return _checked(_libc.syscall(number, _SET_MODE_FILTER, _WITH_LISTENER, program))
+    return _check(_libc.syscall(number, _SET_MODE_FILTER, _WITH_LISTENER, program))
 
 
 def _make_sockets(listener: int, program: int) -> None:

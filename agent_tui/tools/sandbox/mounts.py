@@ -96,7 +96,7 @@ def close_ways(plan: SandboxPlan) -> None:
             folder.chmod(0o500)
 
 
-def mounted_in(pid: int) -> frozenset[Path]:
+def read_mount_points(pid: int) -> frozenset[Path]:
     """The mount points that the process `pid` sees.
 
     Raises:

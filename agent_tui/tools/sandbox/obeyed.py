@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from agent_tui.tools.files.protected import folded
+from agent_tui.tools.files.protected import fold_name
 
 
 def _by_name(names: Mapping[str, str]) -> dict[str, str]:
@@ -143,7 +143,7 @@ def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
         allowed_programs: Programs that may run without asking, whose command files then count
             (``make``: the Makefile).
     """
-    names = [folded(part) for part in path.parts if part != ".."]
+    names = [fold_name(part) for part in path.parts if part != ".."]
     if not names:  # the workspace itself: no program follows a folder
         return ""
     found = next((_FOLDERS[name] for name in names[:-1] if name in _FOLDERS), "")
@@ -165,11 +165,11 @@ def who_obeys_entry(folder: str, name: str) -> str:
 
     For a folder, this covers all its content. Empty if none does.
     """
-    last = folded(name)
+    last = fold_name(name)
     return (
         _OUTSIDE_FOLDERS.get(last, "")
         or _OUTSIDE_NAMES.get(last, "")
-        or _OUTSIDE_PAIRS.get((folded(folder), last), "")
+        or _OUTSIDE_PAIRS.get((fold_name(folder), last), "")
         or _by_pattern(last)
         or ("the shell" if folder == ".direnv" and last.endswith(".rc") else "")
     )
@@ -181,7 +181,7 @@ def is_only_read(name: str) -> bool:
     Such a file is not protected by a mount, so that git can change it on a checkout or a merge: it
     is compared after each command.
     """
-    last = folded(name)
+    last = fold_name(name)
     return last in _TEXTS or fnmatch.fnmatchcase(last, _LEFTHOOK)
 
 

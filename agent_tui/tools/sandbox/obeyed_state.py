@@ -23,7 +23,7 @@ from agent_tui.tools.sandbox.beneath import folder_of, read_at
 from agent_tui.tools.sandbox.git_controls import ControlKind, controls_of
 from agent_tui.tools.sandbox.known_versions import References
 from agent_tui.tools.sandbox.obeyed import is_only_read
-from agent_tui.tools.sandbox.project_walk import Found
+from agent_tui.tools.sandbox.project_walk import WalkFindings
 
 MOST_COPIED_FILES: Final = 200
 _MOST_COPIED_BYTES: Final = 2_000_000
@@ -34,7 +34,7 @@ OTHER: Final = "other"
 Stamp: TypeAlias = tuple[int, int, int]
 """Inode, ``ctime`` in nanoseconds and size."""
 
-Way: TypeAlias = Literal["compared", "copied", "mounted"]
+Protection: TypeAlias = Literal["compared", "copied", "mounted"]
 """How a followed file is protected: compared after each command; replaced by a copy inside; a
 read-only mount."""
 
@@ -56,7 +56,7 @@ class Look:
     """
 
     nodes: dict[Path, str] = field(default_factory=dict[Path, str])
-    ways: dict[Path, Way] = field(default_factory=dict[Path, Way])
+    ways: dict[Path, Protection] = field(default_factory=dict[Path, Protection])
     contents: dict[Path, str] = field(default_factory=dict[Path, str])
     controls: dict[Path, ControlKind] = field(default_factory=dict[Path, ControlKind])
     control_contents: dict[Path, str] = field(default_factory=dict[Path, str])
@@ -132,7 +132,7 @@ class Contents:
         return f"{name}-{mode:o}"
 
 
-def look_at(found: Found, contents: Contents, *, has_mounts: bool) -> Look:
+def look_at(found: WalkFindings, contents: Contents, *, has_mounts: bool) -> Look:
     """The state of everything that a walk `found`.
 
     Args:
@@ -155,7 +155,7 @@ def look_at(found: Found, contents: Contents, *, has_mounts: bool) -> Look:
     return look
 
 
-def way_of(node: Path, files: Sequence[Path] | None, *, has_mounts: bool) -> Way:
+def way_of(node: Path, files: Sequence[Path] | None, *, has_mounts: bool) -> Protection:
     """How `node` with these `files` (None: too many) is protected."""
     if not has_mounts or node.is_symlink():
         return "compared"

@@ -111,9 +111,9 @@ class WallPorts:
             self._owners[port] = running[-1].id
         for job in running:
             ports = [port for port in sorted(found) if self._owners.get(port) == job.id]
-            job.reached_at = ", ".join(map(self._shown, ports))
+            job.reached_at = ", ".join(map(self._address, ports))
 
-    def _shown(self, port: int) -> str:
+    def _address(self, port: int) -> str:
         if port in self._servers:
             return f"http://127.0.0.1:{port}"
         return f"port {port}, which is taken outside the sandbox, so the user cannot reach it"
@@ -127,8 +127,8 @@ class WallPorts:
                 far_reader, far_writer = await asyncio.open_unix_connection(way)
             try:
                 far_writer.write(b"%d\n" % port)
-                there = pump(reader, far_writer, _uncounted)
-                await both_ways(there, pump(far_reader, writer, _uncounted))
+                there = pump(reader, far_writer, _count_nothing)
+                await both_ways(there, pump(far_reader, writer, _count_nothing))
             finally:
                 far_writer.close()
         except OSError:
@@ -152,5 +152,5 @@ def _way_back(folder: Path, handles: ExitStack) -> str:
     return f"/proc/self/fd/{handle}"
 
 
-def _uncounted(_size: int) -> None:
+def _count_nothing(_size: int) -> None:
     pass

@@ -32,7 +32,7 @@ _Stamp: TypeAlias = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class WalkFindings:
     """What a walk found, as absolute paths.
 
     Args:
@@ -71,9 +71,9 @@ class ProjectWalk:
         self._known: dict[str, _Folder] = {}
         self.first: tuple[str, ...] = ()
 
-    def look(self) -> Found:
+    def look(self) -> WalkFindings:
         """Everything that exists now. Blocking."""
-        found, seen, first = Found(), dict[str, _Folder](), list[str]()
+        found, seen, first = WalkFindings(), dict[str, _Folder](), list[str]()
         for path, folder in self._folders():
             seen[path] = folder
             if folder.obeyed or folder.gits or folder.secrets:
@@ -114,10 +114,12 @@ class ProjectWalk:
         with os.scandir(path) as entries:
             here = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
         is_settled = status.st_ctime_ns < began_ns - _SAME_MOMENT_NS
-        return _sorted_out(path.rpartition("/")[2], here, stamp, is_settled=is_settled)
+        return _sort_entries(path.rpartition("/")[2], here, stamp, is_settled=is_settled)
 
 
-def _sorted_out(folder: str, here: dict[str, bool], stamp: _Stamp, *, is_settled: bool) -> _Folder:
+def _sort_entries(
+    folder: str, here: dict[str, bool], stamp: _Stamp, *, is_settled: bool
+) -> _Folder:
     obeyed = {name: who for name in sorted(here) if (who := who_obeys_entry(folder, name))}
     gits = [name for name in here if name.lower() == ".git"]
     # Git accepts links for these folders, and searches where a `commondir` leads.

@@ -232,7 +232,7 @@ class NetworkGate:
         self._records.append(record)
         try:
             await self._permit(request.target, reader, is_read_only=is_read_only)
-            async with self._connected(request) as (far_reader, far_writer, through_proxy):
+            async with self._connect(request) as (far_reader, far_writer, through_proxy):
                 if request.is_tunnel:
                     writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
                     sending = pump(reader, far_writer, record.count_sent)
@@ -273,7 +273,7 @@ class NetworkGate:
             raise _Refusal(403, why)
 
     @asynccontextmanager
-    async def _connected(
+    async def _connect(
         self, request: ProxyRequest
     ) -> AsyncGenerator[
         tuple[asyncio.StreamReader, asyncio.StreamWriter, tuple[bytes, ...] | None], None

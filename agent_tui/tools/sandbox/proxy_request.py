@@ -132,7 +132,7 @@ def read_head(head: bytes) -> ProxyRequest:
         method=method,
         path=path if path.startswith(b"/") else b"/" + path,
         version=version,
-        headers=_sent_on(headers),
+        headers=_headers_to_send(headers),
         body_bytes=_body_bytes(headers, version),
     )
 
@@ -180,7 +180,7 @@ def _name(host: str) -> str:
     return host
 
 
-def _sent_on(headers: list[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes], ...]:
+def _headers_to_send(headers: list[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes], ...]:
     named = {
         word.strip().lower()
         for name, value in headers

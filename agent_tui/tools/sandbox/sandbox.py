@@ -28,8 +28,8 @@ from agent_tui.tools.sandbox.folders import Scratch, StandIns
 from agent_tui.tools.sandbox.hints import WallView
 from agent_tui.tools.sandbox.home import (
     HomeView,
+    find_hidden,
     furnish,
-    hidden_of_machine,
     home_of_account,
     own_program,
     sockets_of_others,
@@ -41,7 +41,7 @@ from agent_tui.tools.sandbox.mounts import (
     Mount,
     close_ways,
     islands_of,
-    mounted_in,
+    read_mount_points,
     relay,
 )
 from agent_tui.tools.sandbox.plan import Backend, Border, SandboxPlan, WallFolders, plan_for
@@ -213,7 +213,7 @@ class Sandbox:
                 if cwd not in self._states:
                     self.expect(cwd)
                     self._folders(cwd)
-                    self._states[cwd] = self._tried(cwd)
+                    self._states[cwd] = self._try_backends(cwd)
         return self._states[cwd]
 
     def word(self, cwd: Path) -> str:
@@ -395,7 +395,7 @@ class Sandbox:
                 return f"{folder} contains the home folder, so a sandbox would protect nothing"
         return ""
 
-    def _tried(self, cwd: Path) -> SandboxState:
+    def _try_backends(self, cwd: Path) -> SandboxState:
         """Try each kind of wall with a minimal plan."""
         if why := self._protects_nothing(cwd):
             return SandboxState("none", why)
@@ -406,9 +406,9 @@ class Sandbox:
                 WallFolders(Path(folder), Path(folder), Path(folder)),
                 readable=own_program(),
             )
-            return self._tried_with(plan)
+            return self._try_plan(plan)
 
-    def _tried_with(self, plan: SandboxPlan) -> SandboxState:
+    def _try_plan(self, plan: SandboxPlan) -> SandboxState:
         def bubblewrap_problem() -> str:
             bwrap = find_program("bwrap", self._around.environ.get("PATH"))
             if bwrap is None:
@@ -447,7 +447,7 @@ class Sandbox:
             OSError: Its folders cannot be created.
         """
         backend = self.state(cwd).backend
-        plan = await asyncio.to_thread(self._furnished_plan, cwd, is_read_only=is_read_only)
+        plan = await asyncio.to_thread(self._prepare_plan, cwd, is_read_only=is_read_only)
         islands = {mount.path: mount for mount in islands_of(plan)}
         inner = {path for path in islands if any(root in path.parents for root in plan.writable)}
         fixed = {path: mount for path, mount in islands.items() if path not in inner}
@@ -535,7 +535,7 @@ class Sandbox:
         """
         if not wall.pid:
             return
-        mounted = mounted_in(wall.pid)
+        mounted = read_mount_points(wall.pid)
         plan = self._plan_now(cwd, wall.plan, mounted)
         wanted = wall.fixed | {mount.path: mount for mount in islands_of(plan)}
         stale = [
@@ -550,14 +550,14 @@ class Sandbox:
         ]
         if stale or missing:
             said = relay(wall.pid, missing, reversed(stale))
-            mounted = mounted_in(wall.pid)
+            mounted = read_mount_points(wall.pid)
             unlaid = (path for path in wanted if path not in mounted and path.exists())
             bare = [path for path in unlaid if not path.is_socket()]  # one may be new by now
             if said or bare:
                 raise _fell(said or f"{bare[0]} cannot be covered")
         wall.islands = wanted
 
-    def _furnished_plan(self, cwd: Path, *, is_read_only: bool) -> SandboxPlan:
+    def _prepare_plan(self, cwd: Path, *, is_read_only: bool) -> SandboxPlan:
         """The plan of a new wall, with its home stand-in prepared. Blocking."""
         folders, homes = self._folders(cwd), self._homes()
         for folder in folders:
@@ -629,7 +629,7 @@ class Sandbox:
         if self._border is None:
             account = home_of_account()
             others = () if account is None or account == self.home.resolve() else (account,)
-            hidden = (*self._around.own_folders, *hidden_of_machine(self._around.environ), *others)
+            hidden = (*self._around.own_folders, *find_hidden(self._around.environ), *others)
             self._border = Border(self.home, self._around.caches, hidden)
         return self._border
 

@@ -1,6 +1,6 @@
 """Protects files that outside programs follow, whatever commands in the wall do.
 
-What exists is protected in one of three ways (`obeyed_state.Way`). A read-only mount is the
+What exists is protected in one of three ways (`obeyed_state.Protection`). A read-only mount is the
 simplest, but git cannot change such a file: a merge or rebase that must do so fails half-way. So a
 *folder* (``.vscode``) is replaced inside by a copy that commands may change, and a *text* that runs
 nothing itself (``AGENTS.md``) is only compared. The changes are examined after each command.
@@ -56,7 +56,7 @@ from agent_tui.tools.sandbox.obeyed_state import (
     with_seen,
     write_state,
 )
-from agent_tui.tools.sandbox.project_walk import Found, ProjectWalk
+from agent_tui.tools.sandbox.project_walk import ProjectWalk, WalkFindings
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class ObeyedWatch:
         self._pending: list[HeldFile] = []
         self._turn = asyncio.Lock()
         self.hidden = HiddenFiles(may_show, environ)
-        self.found = Found()
+        self.found = WalkFindings()
         self.covers = Covers()
         self._synced: dict[Path, dict[str, str]] = {}
 
@@ -202,7 +202,7 @@ class ObeyedWatch:
         """
         async with self._turn:
             before = len(self._pending)
-            with _told():
+            with _convert_errors():
                 if await asyncio.to_thread(self._take_up):
                     await self._settle()
                 if not self._running:
@@ -216,7 +216,7 @@ class ObeyedWatch:
             ToolError: Our folder cannot be used, so no command may run.
         """
         async with self._turn:
-            with _told():
+            with _convert_errors():
                 is_persons, moved = await asyncio.to_thread(self._begin)
                 if not is_persons:
                     await self._settle()
@@ -236,7 +236,7 @@ class ObeyedWatch:
             ToolError: Our folder cannot be used.
         """
         async with self._turn:
-            with _told():
+            with _convert_errors():
                 brought = await self._settle()
                 self._running -= is_over
                 if not self._running:
@@ -254,13 +254,13 @@ class ObeyedWatch:
         """
         async with self._turn:
             await asyncio.to_thread(self._store.put_in_place, held)
-            with _told():
+            with _convert_errors():
                 await asyncio.to_thread(self._rebase, held.path)
 
     async def accept(self, paths: Iterable[Path]) -> None:
         """Accept that our own tools wrote `paths` with approval: nothing of it is held."""
         async with self._turn:
-            with _told():
+            with _convert_errors():
                 for path in paths:
                     await asyncio.to_thread(self._rebase, path)
 
@@ -275,7 +275,7 @@ class ObeyedWatch:
         If for none, the state is adopted at once: each thread switch costs a command 0.1 ms.
         """
         is_persons = not (self._take_up() or self._running)
-        moved = self._versions.moved()
+        moved = self._versions.find_moved()
         if is_persons and not moved:
             self._rebase()
         return is_persons, moved
@@ -337,7 +337,7 @@ class ObeyedWatch:
             self._state, self._state_stamp = state, self._stamp_of_state()
         self._baseline = ordered
         self.covers = Covers(
-            tuple(sorted({*_mounted(look, self._roots), *self._git_covers()})),
+            tuple(sorted({*_find_mounted(look, self._roots), *self._git_covers()})),
             tuple(self._copies_of(look)),
             self.hidden.paths,
         )
@@ -409,7 +409,7 @@ class ObeyedWatch:
 
     def _look_for_changes(self) -> _Done:
         """What commands did; if it is nothing, the current state is adopted at once."""
-        moved = self._versions.moved()
+        moved = self._versions.find_moved()
         look, changes = self._changes()
         done = _Done(look, changes, moved, has_new_index=self._versions.has_new_index())
         if not done.is_any:
@@ -422,9 +422,9 @@ class ObeyedWatch:
         self._made |= set(self.found.gits) - before
         return look, [
             *self._new_nodes(look),
-            *self._changed_files(look),
-            *self._changed_copies(look),
-            *self._changed_controls(look),
+            *self._find_changed_files(look),
+            *self._find_changed_copies(look),
+            *self._find_changed_controls(look),
         ]
 
     def _new_nodes(self, look: Look) -> Iterator[_Change]:
@@ -434,7 +434,7 @@ class ObeyedWatch:
                 known = tuple((path, self._contents.digest_of(path)) for path in files or ())
                 yield _Change(node, node, _obeys(who), files=known if files else ((node, OTHER),))
 
-    def _changed_files(self, look: Look) -> Iterator[_Change]:
+    def _find_changed_files(self, look: Look) -> Iterator[_Change]:
         """Changes in compared files that existed before; no program follows a deleted one."""
         for path, digest in look.contents.items():
             node = next((n for n in (path, *path.parents) if n in look.nodes), path)
@@ -444,7 +444,7 @@ class ObeyedWatch:
                 who = _obeys(look.nodes[node])
                 yield _Change(path, path, who, before, ((path, digest),))
 
-    def _changed_copies(self, look: Look) -> Iterator[_Change]:
+    def _find_changed_copies(self, look: Look) -> Iterator[_Change]:
         for node, copy in self.covers.copies:
             who = _obeys(look.nodes.get(node, "the outside"))
             now = self._digests_below(copy)
@@ -458,7 +458,7 @@ class ObeyedWatch:
                     path = node / below
                     yield _Change(path, copy / below, who, old, ((path, new),))
 
-    def _changed_controls(self, look: Look) -> Iterator[_Change]:
+    def _find_changed_controls(self, look: Look) -> Iterator[_Change]:
         for path, kind in look.controls.items():
             before = self._baseline.control_contents.get(path, "")
             is_ours = any(path.is_relative_to(root) for root in self._roots)
@@ -533,7 +533,7 @@ class ObeyedWatch:
         for node, way in list(self._baseline.ways.items()):
             if way != "mounted" or not node.is_file() or node.is_symlink():
                 continue
-            id = await self._versions.checked_out(node)
+            id = await self._versions.find_checked_out(node)
             now = await asyncio.to_thread(_read, node)
             if (
                 not id
@@ -565,7 +565,7 @@ class ObeyedWatch:
 
 
 @contextmanager
-def _told() -> Generator[None]:
+def _convert_errors() -> Generator[None]:
     """Convert disk errors to errors for the model.
 
     Raises:
@@ -585,7 +585,7 @@ def _entries_above(roots: Sequence[Path]) -> Iterator[Path]:
             yield entry
 
 
-def _mounted(look: Look, roots: Sequence[Path]) -> Iterator[Path]:
+def _find_mounted(look: Look, roots: Sequence[Path]) -> Iterator[Path]:
     """What is mounted read-only in `look`, links followed."""
     for node, way in look.ways.items():
         if node.is_symlink():
@@ -610,7 +610,7 @@ def _in_order(now: Look, before: Look, judged: _Judged) -> Look:
     seen = judged.look
     stayed = judged.aside.isdisjoint
 
-    def ordered(
+    def keep_allowed(
         now: dict[Path, str], was: dict[Path, str], seen: dict[Path, str]
     ) -> dict[Path, str]:
         found: dict[Path, str] = {}
@@ -631,8 +631,8 @@ def _in_order(now: Look, before: Look, judged: _Judged) -> Look:
             for node, who in now.nodes.items()
             if node in before.nodes or (node in seen.nodes and stayed((node,)))
         },
-        contents=ordered(now.contents, before.contents, seen.contents),
-        control_contents=ordered(
+        contents=keep_allowed(now.contents, before.contents, seen.contents),
+        control_contents=keep_allowed(
             now.control_contents, before.control_contents, seen.control_contents
         ),
     )

@@ -50,7 +50,7 @@ def check_addresses(host: str, addresses: Sequence[str], *, may_be_private: bool
         ToolError: One is not allowed.
     """
     for text in addresses:
-        for address in _meant(ipaddress.ip_address(text.partition("%")[0])):
+        for address in _addresses_behind(ipaddress.ip_address(text.partition("%")[0])):
             if address.is_link_local or address.is_multicast or address.is_unspecified:
                 raise ToolError(f"{host} resolves to {text}, which is never fetched.")
             if not (may_be_private or _is_public(address)):
@@ -65,7 +65,7 @@ def _is_public(address: IpAddress) -> bool:
     return address.is_global and not is_site_local
 
 
-def _meant(address: IpAddress) -> list[IpAddress]:
+def _addresses_behind(address: IpAddress) -> list[IpAddress]:
     """`address`, or the IPv4 addresses embedded in it, where packets may end up."""
     if isinstance(address, ipaddress.IPv4Address):
         return [address]

@@ -36,7 +36,7 @@ _PDF: Final = "application/pdf"
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class DownloadedPage:
     """A downloaded page.
 
     Attributes:
@@ -81,7 +81,7 @@ class Downloader:
         self._resolve = resolve
         self._proxy_for = proxy_for or _environments_proxy
 
-    def get(self, address: str) -> Page | Moved:
+    def get(self, address: str) -> DownloadedPage | Moved:
         """The page at `address`, redirects within its site followed, each checked again.
 
         Raises:
@@ -90,14 +90,14 @@ class Downloader:
         url = _url(address)
         for _ in range(_MAX_REDIRECTS + 1):
             answer = self._ask(url)
-            if isinstance(answer, Page):
+            if isinstance(answer, DownloadedPage):
                 return answer
             if not _is_same_site(url, answer):
                 return Moved(str(answer))
             url = answer
         raise ToolError(f"{address} redirects more than {_MAX_REDIRECTS} times.")
 
-    def _ask(self, url: httpx.URL) -> Page | httpx.URL:
+    def _ask(self, url: httpx.URL) -> DownloadedPage | httpx.URL:
         """The page, or where it has moved to."""
         host = url.raw_host.decode()
         proxy = self._proxy_for(url)
@@ -158,7 +158,7 @@ def _environments_proxy(url: httpx.URL) -> str:
 
 def _first_answer(
     client: httpx.Client, url: httpx.URL, addresses: Sequence[str]
-) -> Page | httpx.URL:
+) -> DownloadedPage | httpx.URL:
     """The response of the first checked address that accepts a connection."""
     *others, last = addresses
     for address in others:
@@ -169,7 +169,7 @@ def _first_answer(
     return _answer(client, url, url.copy_with(host=last.partition("%")[0]))
 
 
-def _answer(client: httpx.Client, url: httpx.URL, at: httpx.URL) -> Page | httpx.URL:
+def _answer(client: httpx.Client, url: httpx.URL, at: httpx.URL) -> DownloadedPage | httpx.URL:
     """Request the page of `url` from `at`, one of its addresses."""
     request = client.build_request(
         "GET",
@@ -189,7 +189,7 @@ def _answer(client: httpx.Client, url: httpx.URL, at: httpx.URL) -> Page | httpx
         response.close()
 
 
-def _page(url: httpx.URL, response: httpx.Response) -> Page:
+def _page(url: httpx.URL, response: httpx.Response) -> DownloadedPage:
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     kind, _, name = media_type.partition("/")
     is_text = not media_type or kind == "text" or bool(_TEXTS & set(name.split("+")))
@@ -207,4 +207,4 @@ def _page(url: httpx.URL, response: httpx.Response) -> Page:
     if is_cut and media_type == _PDF:
         raise ToolError(f"{url} is a PDF of more than {most:,} bytes.")
     charset = response.charset_encoding or ""
-    return Page(str(url), media_type, charset, bytes(content[:most]), is_cut)
+    return DownloadedPage(str(url), media_type, charset, bytes(content[:most]), is_cut)

@@ -19,7 +19,7 @@ from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject
 from agent_tui.tools.files.documents import document_text
 from agent_tui.tools.files.text_files import decode
-from agent_tui.tools.web.download import Downloader, Page
+from agent_tui.tools.web.download import DownloadedPage, Downloader
 from agent_tui.tools.web.exchange import Fetched, FetchRequest, Moved
 
 _LEFT_OUT: Final = (
@@ -92,7 +92,7 @@ def _make_absolute(part: Tag, base: str) -> None:
         image.replace_with(_attribute(image, "alt"))
 
 
-def _text(page: Page) -> str:
+def _text(page: DownloadedPage) -> str:
     if page.is_markup:
         return page_markdown(page.content, page.charset, page.url)
     document = document_text(Path(page.url.partition("?")[0]), page.content)

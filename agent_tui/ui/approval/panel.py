@@ -24,7 +24,7 @@ from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.errors import ConfigError
 from agent_tui.events import ApprovalRequest
 from agent_tui.key_actions import keys_in_force
-from agent_tui.permissions.rules import INSIDE_RULE, granted, parse_rule, split_rules
+from agent_tui.permissions.rules import INSIDE_RULE, describe_grants, parse_rule, split_rules
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.diff.view import diff_lines, parse_diff
 from agent_tui.ui.parts import FieldRow, PaintedLines, keys_line
@@ -104,7 +104,7 @@ def _rule_answers(request: ApprovalRequest) -> tuple[PanelAnswer, ...]:
             PanelAnswer("a", "session", "Yes, and commands may write here for this session"),
             PanelAnswer("p", "project", "Yes, and commands may always write in this project"),
         )
-    whole, parts = granted([request.session_rule]), granted(request.part_rules)
+    whole, parts = describe_grants([request.session_rule]), describe_grants(request.part_rules)
     by_parts = (
         PanelAnswer("s", "parts", "Yes, with rules for this session", parts),
         PanelAnswer("w", "project_parts", "Yes, with rules in this project", "the same rules"),

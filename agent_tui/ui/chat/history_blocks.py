@@ -35,7 +35,7 @@ from agent_tui.sessions.replay.goals import goal_of
 from agent_tui.sessions.replay.notes import jobs_in, turn_facts_in
 from agent_tui.sessions.replay.pins import pin_line, pin_of
 from agent_tui.sessions.replay.scope_entries import mark_of
-from agent_tui.tools.processes.shell import printed_part
+from agent_tui.tools.processes.shell import extract_printed
 from agent_tui.ui.chat.compaction_blocks import (
     change_block,
     mark_blocks,
@@ -215,7 +215,7 @@ def bash_block(call_id: str, message: BashExecutionMessage) -> BashBlock:
         call_id,
         message.command,
         status="cancelled" if message.cancelled else status,
-        output=printed_part(message.output, f"exit code {message.exit_code}]"),
+        output=extract_printed(message.output, f"exit code {message.exit_code}]"),
         exit_code=message.exit_code,
         in_context=not message.exclude_from_context,
         printed_lines=message.printed_lines,

@@ -16,8 +16,8 @@ from agent_tui.commands.core.plugin_kinds import spec_with_plugins
 from agent_tui.commands.core.plugins import Plugins
 from agent_tui.commands.settings import short_origin, value_text
 from agent_tui.config import LoadedSettings
-from agent_tui.config.json_schema import commented_settings, toml_text
-from agent_tui.config.keys import dotted
+from agent_tui.config.json_schema import template_text, toml_text
+from agent_tui.config.keys import join_key
 from agent_tui.config.specs import SettingSpec, setting_specs, value_at
 from agent_tui.config.user_file import SettingsEditor
 from agent_tui.errors import AgentTuiError
@@ -44,10 +44,10 @@ def rows_by_section(
     rows: list[PickerRow[SettingSpec]] = []
     for section, group in groupby(_specs(loaded, plugins), key=lambda spec: spec.section):
         specs = list(group)
-        heading = dotted(section) if section else _GENERAL
+        heading = join_key(section) if section else _GENERAL
         named = replace(specs[0], key=section)  # no setting has this key
         rows.append(PickerRow(named, heading, is_heading=True, is_dim=True))
-        rows += [_row(loaded, spec, f"  {dotted(spec.key[-1:])}") for spec in specs]
+        rows += [_row(loaded, spec, f"  {join_key(spec.key[-1:])}") for spec in specs]
     return rows
 
 
@@ -221,7 +221,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
 
     async def _edit(self) -> None:
         try:
-            self._editor.file.create(commented_settings())
+            self._editor.file.create(template_text())
         except AgentTuiError as error:
             self.say(str(error))
             return
@@ -258,8 +258,8 @@ class SettingsScreen(PickerScreen[SettingSpec]):
                 spec.name,
                 f"{spec.description}. Allowed: {spec.allowed}.",
                 "" if has_password_in_address(text) else text,
-                problem_of=lambda text: _problem(spec, text, self._editor.file.checked),
-                last_look=lambda text: _problem(spec, text, self._editor.checked),
+                problem_of=lambda text: _problem(spec, text, self._editor.file.convert),
+                last_look=lambda text: _problem(spec, text, self._editor.convert),
             )
         )
         return None if written is None else _words(spec, written)

@@ -67,7 +67,7 @@ def test_what_edits_say_in_shared_terms_is_read_back(tmp_path):
         assert "path" not in given
         assert "old" not in given
         name, path = name_for_hooks("edit"), given["file_path"]
-        back = toolbox.understood(name, given, tmp_path)
+        back = toolbox.translate_call(name, given, tmp_path)
         toolbox.check(back.name, back.arguments)
         assert (back.name, back.remark, path) == ("edit", "", "a.py")
         again = input_for_hooks(ToolCall(id="1", name="edit", arguments=back.arguments), ())

@@ -15,11 +15,11 @@ from agent_tui.agent.prompt.fitted_prompt import (
     full_prompt,
 )
 from agent_tui.tokens import TokenCounter
-from agent_tui.tools.registry import default_toolbox, suited_tools
+from agent_tui.tools.registry import default_toolbox, select_tools
 
 COUNTER = TokenCounter()
-TOOLS = suited_tools(default_toolbox().specs, "any")
-SHORT_TOOLS = suited_tools(default_toolbox().short_specs, "any")
+TOOLS = select_tools(default_toolbox().specs, "any")
+SHORT_TOOLS = select_tools(default_toolbox().short_specs, "any")
 NAMES = [spec.name for spec in TOOLS]
 CWD = Path("/home/person/projects/some-project")
 DAY = date(2026, 1, 2)

@@ -7,7 +7,7 @@ import pytest
 from agent_tui.agent.prompt.context_files import MAX_FILE_CHARS, load_context_files
 from agent_tui.agent.prompt.fitted_prompt import full_prompt, short_prompt
 from agent_tui.tokens import TokenCounter
-from agent_tui.tools.registry import default_toolbox, suited_tools
+from agent_tui.tools.registry import default_toolbox, select_tools
 
 DAY = date(2026, 1, 2)
 CWD = Path("/home/person/projects/some-project")
@@ -21,7 +21,7 @@ def trusting(_file: Path) -> bool:
 def test_prompt_and_tools_together_stay_under_1500_tokens(model_id: str):
     counter = TokenCounter()
     prompt = full_prompt(CWD, DAY)
-    tools = suited_tools(default_toolbox().specs, model_id)
+    tools = select_tools(default_toolbox().specs, model_id)
     tokens = counter.count_text(prompt) + counter.count_tools(tools)
     assert tokens < 1_500
 

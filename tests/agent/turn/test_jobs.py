@@ -48,7 +48,7 @@ async def test_at_the_next_turn_the_model_is_told_once_that_a_job_has_ended(stag
     assert told(runtime) == []
     await ended(runtime, stage.workspace)
     await collect(runtime.submit("what now"))
-    ending = runtime.conversation.jobs.named("1").ending
+    ending = runtime.conversation.jobs.require("1").ending
     line = f"(Background job 1 has ended: {ending}. $ {WAIT})"
     assert ending.startswith("exit code 0 after ")
     assert said(stage.model.requests[-1]) == ["start it", "what now", line]
@@ -157,7 +157,7 @@ async def test_a_compaction_keeps_the_jobs_and_says_which_run(stage: Stage):
     await collect(runtime.compact())
     assert summary != runtime.conversation.context().summary
     assert "`touch a; sleep 76606`" in runtime.conversation.context().summary
-    await runtime.conversation.jobs.named("1").stop()
+    await runtime.conversation.jobs.require("1").stop()
     await collect(runtime.submit("and now"))
     assert any("Background job 1 has ended: stopped" in line for line in told(runtime))
 

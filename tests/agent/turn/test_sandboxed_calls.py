@@ -18,7 +18,7 @@ from agent_tui.tools.base import ToolContext, ToolOutput
 from agent_tui.tools.bash import BashArguments, BashTool
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.registry import default_toolbox, suited_tools
+from agent_tui.tools.registry import default_toolbox, select_tools
 from tests.support.runtime import Stage, collect, of_kind, only
 
 
@@ -154,7 +154,7 @@ def test_the_model_is_told_of_the_sandbox_only_where_one_stands(tmp_path: Path):
     assert all("`outside`" in text and "`why`" in text for text in told)
 
     def arguments(*, has_sandbox: bool) -> JsonObject:
-        specs = suited_tools(default_toolbox().specs, "m", has_sandbox=has_sandbox)
+        specs = select_tools(default_toolbox().specs, "m", has_sandbox=has_sandbox)
         (bash,) = [spec for spec in specs if spec.name == "bash"]
         properties = bash.parameters["properties"]
         assert isinstance(properties, dict)

@@ -69,7 +69,7 @@ class SlowToolbox:
     def __init__(self) -> None:
         self._tools: Toolbox = default_toolbox()
         self.specs, self.short_specs = self._tools.specs, self._tools.short_specs
-        self.check, self.understood = self._tools.check, self._tools.understood
+        self.check, self.translate_call = self._tools.check, self._tools.translate_call
         self.is_looking = threading.Event()
         self.go_on = threading.Event()
 
@@ -151,7 +151,7 @@ class MeetingToolbox:
     def __init__(self) -> None:
         self._tools: Toolbox = default_toolbox()
         self.specs, self.short_specs = self._tools.specs, self._tools.short_specs
-        self.check, self.understood = self._tools.check, self._tools.understood
+        self.check, self.translate_call = self._tools.check, self._tools.translate_call
         self.begun: list[str] = []
         self._second_ended = asyncio.Event()
 

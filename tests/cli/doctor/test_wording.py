@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.cli.doctor.check import path_text
-from agent_tui.local_models.addresses import shown_address
+from agent_tui.local_models.addresses import display_address
 
 
 @pytest.mark.parametrize(
@@ -32,4 +32,4 @@ def test_the_home_folder_is_a_tilde(environment, path, home, shown):
     ],
 )
 def test_an_address_is_shown_without_what_may_be_secret(url, shown):
-    assert shown_address(url) == shown
+    assert display_address(url) == shown

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.permissions.programs.dangers import danger_of, device_danger, hidden_commands
+from agent_tui.permissions.programs.dangers import danger_of, device_danger, find_hidden_commands
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.shell.parts import split_command
 from tests.permissions.programs.parts import part_of
@@ -194,7 +194,7 @@ def test_what_is_known_to_read_only_is_none_whatever_it_names():
 def test_the_commands_an_unknown_program_may_be_given_are_told(command: str, hidden: list[str]):
     told = [
         " ".join(word.value or "" for word in inner.words)
-        for inner in hidden_commands(part_of(command))
+        for inner in find_hidden_commands(part_of(command))
     ]
     assert told == hidden
 

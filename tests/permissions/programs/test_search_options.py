@@ -3,8 +3,8 @@
 import pytest
 
 from agent_tui.permissions.named_paths import (
-    searched_words,
     searches_hidden_files,
+    words_to_search,
 )
 from tests.permissions.programs.parts import part_of
 
@@ -78,4 +78,4 @@ def test_rg_passes_hidden_files_over_by_itself(command: str):
     ],
 )
 def test_what_is_searched_is_neither_an_option_nor_what_to_look_for(command: str, words: str):
-    assert [word.value for word in searched_words(part_of(command))] == words.split()
+    assert [word.value for word in words_to_search(part_of(command))] == words.split()

@@ -20,9 +20,9 @@ from agent_tui.providers.text_tools.provenance import SentTexts
 from agent_tui.providers.text_tools.reader import read_calls
 from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.tokens import TokenCounter
-from agent_tui.tools.registry import default_toolbox, suited_tools
+from agent_tui.tools.registry import default_toolbox, select_tools
 
-TOOLS = suited_tools(default_toolbox().specs, "any", window=8_192)
+TOOLS = select_tools(default_toolbox().specs, "any", window=8_192)
 
 
 def user(text: str) -> UserMessage:

@@ -10,7 +10,7 @@ from agent_tui.tools.mcp.elicitation import (
     DECLINED,
     Elicitation,
     FormField,
-    accepted,
+    accept_form,
     elicitation,
 )
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
@@ -90,7 +90,7 @@ async def test_a_server_asks_in_the_middle_of_a_call_and_is_answered(stage):
 
     async def fill(one: Elicitation) -> JsonObject:
         asked.append(one)
-        return accepted({"who": "Ada"})
+        return accept_form({"who": "Ada"})
 
     stage.hub.let_answer(fill)
     await stage.ready("form")

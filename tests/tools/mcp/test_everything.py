@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
 from agent_tui.tools.base import ToolOutput
-from agent_tui.tools.mcp.elicitation import Elicitation, accepted
+from agent_tui.tools.mcp.elicitation import Elicitation, accept_form
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.registry import default_toolbox
 from tests.support.mcp_servers import Stage
@@ -42,7 +42,7 @@ async def everything(
 
     async def fill(form: Elicitation) -> JsonObject:
         asked.append(form)
-        return accepted({"name": "Ada"})
+        return accept_form({"name": "Ada"})
 
     stage.hub.let_answer(fill)
     if request.param == "stdio":

@@ -8,9 +8,9 @@ from agent_tui.errors import ToolError
 from agent_tui.messages import ToolSpec
 from agent_tui.tools.mcp.finding import (
     ServerLine,
+    describe_found,
     finder_specs,
-    found_output,
-    meant_call,
+    parse_call,
     search_tools,
 )
 from agent_tui.tools.mcp.remote_tools import RemoteTool
@@ -49,13 +49,13 @@ def test_what_fits_best_comes_first(query, first):
 
 def test_what_fits_nothing_is_said():
     assert search_tools("zebra", TOOLS) == []
-    output, names = found_output("zebra", [], OutputLimits())
+    output, names = describe_found("zebra", [], OutputLimits())
     assert "No tool matches 'zebra'" in output.for_model
     assert names == ()
 
 
 def test_found_tools_are_told_whole_as_far_as_there_is_room():
-    output, names = found_output("x", TOOLS, OutputLimits(max_bytes=120))
+    output, names = describe_found("x", TOOLS, OutputLimits(max_bytes=120))
     assert names == ("mcp__srv__create_issue",)
     assert "arguments: {}" in output.for_model
     assert "Other matches: mcp__srv__listIssues, mcp__srv__send_mail" in output.for_model
@@ -79,7 +79,7 @@ def test_the_servers_share_a_bounded_room():
     ],
 )
 def test_a_call_of_a_found_tool_is_that_tools_call_and_no_tool_of_ours(arguments, meant):
-    assert meant_call(arguments) == meant
+    assert parse_call(arguments) == meant
 
 
 async def test_what_is_found_is_called_at_once_and_offered_in_the_next_turn(stage):
@@ -89,7 +89,7 @@ async def test_what_is_found_is_called_at_once_and_offered_in_the_next_turn(stag
     assert said.for_model.startswith("Tools, as their servers describe them:\n\n## mcp__srv__echo")
     assert stage.hub.offer.found == ()
     given = {"name": "mcp__srv__echo", "arguments": {"text": "hi"}}
-    meant = box.understood("call_tool", given, stage.folder)
+    meant = box.translate_call("call_tool", given, stage.folder)
     called = await box.prepare(meant.name, meant.arguments, stage.context()).run()
     assert called.for_model == "hi"
     assert await stage.take_up() is True

@@ -10,7 +10,7 @@ import pytest
 from agent_tui.errors import ToolError
 from agent_tui.installation import install_command
 from agent_tui.messages import JsonObject
-from agent_tui.tools.mcp.elicitation import Elicitation, accepted
+from agent_tui.tools.mcp.elicitation import Elicitation, accept_form
 from agent_tui.tools.mcp.http_bridge import Bridge
 from agent_tui.tools.mcp.server import bridge_environ
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
@@ -100,7 +100,7 @@ async def test_a_server_that_is_gone_fails_each_request_with_the_reason(stage):
 @pytest.mark.skipif(not HAS_SDK, reason="needs the extra mcp")
 async def test_a_server_without_a_handshake_is_told_what_is_called_and_may_ask(stage):
     async def fill(form: Elicitation) -> JsonObject:
-        return accepted({"said": form.message})
+        return accept_form({"said": form.message})
 
     stage.hub.let_answer(fill)
     with McpHttpServer() as far:

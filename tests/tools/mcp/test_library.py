@@ -25,12 +25,12 @@ PROMPT = RemotePrompt("srv", "p", "", (PromptArgument("what", True), PromptArgum
     ],
 )
 def test_what_the_person_types_fills_the_arguments(typed, filled):
-    assert PROMPT.filled(typed) == filled
+    assert PROMPT.fill(typed) == filled
 
 
 def test_a_missing_argument_is_asked_for():
     with pytest.raises(ToolError, match=r"needs what. Usage: /srv:p <what> \[whom\]"):
-        PROMPT.filled("")
+        PROMPT.fill("")
 
 
 @pytest.mark.parametrize("messages", [None, [], ["x"], [{"content": {"type": "image"}}]])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.tools.sandbox.backends import granted, landlock_argv, link_home
+from agent_tui.tools.sandbox.backends import landlock_argv, link_home, list_grants
 from agent_tui.tools.sandbox.plan import SandboxPlan
 from tests.support.sandbox import needs_landlock
 
@@ -44,7 +44,7 @@ def script(plan: SandboxPlan, text: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_of_a_folder_with_something_hidden_only_the_rest_is_granted(plan: SandboxPlan):
-    access = dict(granted(plan))
+    access = dict(list_grants(plan))
     assert access[plan.home / "tool/program"] == "read"
     assert not {plan.home, plan.home / "key", plan.home / "tool", plan.home / "tool/key"} & {
         *access
@@ -56,7 +56,7 @@ def test_of_a_folder_with_something_hidden_only_the_rest_is_granted(plan: Sandbo
 
 
 def test_in_plan_mode_the_working_folders_are_only_read(plan: SandboxPlan):
-    access = dict(granted(replace(plan, is_read_only=True)))
+    access = dict(list_grants(replace(plan, is_read_only=True)))
     assert access[plan.workspace] == "read"
     assert access[plan.scratch] == access[plan.gate] == "write"
 

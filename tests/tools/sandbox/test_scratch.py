@@ -24,8 +24,8 @@ def test_only_what_is_not_shared_is_elsewhere(tmp_path: Path) -> None:
     assert scratch.real(Path("/var/tmp/new")) == mine / "new"
     assert scratch.real(Path("/etc/hosts")) == Path("/etc/hosts")
     assert scratch.real(work / "x") == work / "x"
-    assert scratch.named(mine / "sub/x") == Path("/tmp/sub/x")
-    assert scratch.named(work / "x") == work / "x"
+    assert scratch.name_inside(mine / "sub/x") == Path("/tmp/sub/x")
+    assert scratch.name_inside(work / "x") == work / "x"
 
 
 def test_a_link_out_of_it_is_what_it_leads_to(tmp_path: Path) -> None:

@@ -58,7 +58,9 @@ async def test_what_is_new_and_obeyed_is_laid_aside_with_who_obeys_it(open_place
     assert sorted(path.name for path in open_place.root.iterdir()) == [".env", "a.py", "sub"]
     (envrc,) = (file for file in settled.held if file.path.name == ".envrc")
     assert "+export A=1" in envrc.diff
-    assert envrc.told(".envrc") == ("held back: .envrc (new): the shell obeys it; the user decides")
+    assert envrc.describe(".envrc") == (
+        "held back: .envrc (new): the shell obeys it; the user decides"
+    )
     assert envrc.aside.read_text() == "export A=1\n"
     assert open_place.held(await open_place.run("true")) == {}
 

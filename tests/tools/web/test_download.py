@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.errors import ToolError
-from agent_tui.tools.web.download import MAX_TEXT_BYTES, Downloader, Page
+from agent_tui.tools.web.download import MAX_TEXT_BYTES, DownloadedPage, Downloader
 from agent_tui.tools.web.exchange import Moved
 from tests.support.certificates import certificate_of
 from tests.support.web_site import Answer, WebSite, html, redirect
@@ -37,7 +37,7 @@ def test_a_host_is_asked_at_the_address_that_was_checked(site: WebSite):
     site.pages["/a?b=1"] = html("<p>Hi")
     downloader = Downloader(may_be_private=True, resolve=names)
     page = downloader.get(f"http://site.test:{site.port}/a?b=1#part")
-    assert isinstance(page, Page)
+    assert isinstance(page, DownloadedPage)
     assert (page.content, page.media_type, page.charset) == (b"<p>Hi", "text/html", "utf-8")
     assert names.asked == ["site.test"]
     assert site.asked == [(f"site.test:{site.port}", "/a?b=1")]
@@ -63,7 +63,7 @@ def test_a_redirect_within_the_site_is_followed(site: WebSite):
     site.pages["/end"] = html("there")
     names = Names(site=["127.0.0.1"], www=["127.0.0.1"])
     page = Downloader(may_be_private=True, resolve=names).get(f"http://site.test:{site.port}/")
-    assert isinstance(page, Page)
+    assert isinstance(page, DownloadedPage)
     assert page.url == f"http://www.site.test:{site.port}/end"
 
 
@@ -92,7 +92,7 @@ def test_redirects_in_a_circle_come_to_an_end(site: WebSite):
 def test_a_page_without_end_is_read_up_to_the_limit(site: WebSite):
     site.pages["/"] = Answer(b"x" * 1_000_000, {"content-type": "text/plain"}, repeats=1_000)
     page = Downloader(may_be_private=True).get(site.address)
-    assert isinstance(page, Page)
+    assert isinstance(page, DownloadedPage)
     assert (len(page.content), page.is_cut) == (MAX_TEXT_BYTES, True)
 
 
@@ -101,7 +101,7 @@ def test_what_is_small_only_while_compressed_is_bounded_too(site: WebSite):
     headers = {"content-type": "text/plain", "content-encoding": "gzip"}
     site.pages["/"] = Answer(packed, headers)
     page = Downloader(may_be_private=True).get(site.address)
-    assert isinstance(page, Page)
+    assert isinstance(page, DownloadedPage)
     assert len(page.content) == MAX_TEXT_BYTES
 
 
@@ -121,7 +121,7 @@ def test_what_is_small_only_while_compressed_is_bounded_too(site: WebSite):
 def test_only_what_holds_text_is_read(site: WebSite, kind: str, is_read: bool):
     site.pages["/"] = Answer(b"x", {"content-type": kind} if kind else {})
     if is_read:
-        assert isinstance(Downloader(may_be_private=True).get(site.address), Page)
+        assert isinstance(Downloader(may_be_private=True).get(site.address), DownloadedPage)
     else:
         with pytest.raises(ToolError, match=f"is {kind}: fetch reads only text"):
             Downloader(may_be_private=True).get(site.address)
@@ -147,7 +147,7 @@ def test_the_next_address_is_tried_where_one_does_not_answer(site: WebSite):
         downloader = Downloader(
             may_be_private=True, resolve=lambda _host, _port: ["127.0.0.2", "127.0.0.1"]
         )
-        assert isinstance(downloader.get(f"http://site.test:{site.port}/"), Page)
+        assert isinstance(downloader.get(f"http://site.test:{site.port}/"), DownloadedPage)
 
 
 def test_a_proxy_is_given_the_name_and_private_addresses_stay_refused(site: WebSite):
@@ -160,7 +160,7 @@ def test_a_proxy_is_given_the_name_and_private_addresses_stay_refused(site: WebS
         may_be_private=False, resolve=unknown, proxy_for=lambda _url: site.address
     )
     page = downloader.get("http://site.test/a")
-    assert isinstance(page, Page)
+    assert isinstance(page, DownloadedPage)
     assert page.content == b"through the proxy"
     with pytest.raises(ToolError, match="an address of this machine"):
         Downloader(may_be_private=False, proxy_for=lambda _url: site.address).get("http://127.1/")
@@ -178,7 +178,7 @@ def test_a_certificate_must_be_that_of_the_name_not_of_the_address(
         names = Names(site=["127.0.0.1"], other=["127.0.0.1"])
         downloader = Downloader(may_be_private=True, resolve=names)
         page = downloader.get(f"https://site.test:{site.port}/")
-        assert isinstance(page, Page)
+        assert isinstance(page, DownloadedPage)
         assert page.content == b"safe"
         with pytest.raises(ToolError, match="CERTIFICATE_VERIFY_FAILED"):
             downloader.get(f"https://other.test:{site.port}/")
