@@ -47,7 +47,7 @@ from agent_tui.ui.window import Window
 
 if TYPE_CHECKING:  # these come after the first paint, see `_bring_up`
     from agent_tui.agent.runtime import AgentRuntime
-    from agent_tui.ui.approval.panel import ApprovalPanel
+    from agent_tui.ui.approval_panel import ApprovalPanel
     from agent_tui.ui.assembly import LoadedChat
     from agent_tui.ui.controller import Controller
     from agent_tui.ui.event_view import EventView

@@ -17,21 +17,21 @@ from agent_tui.sessions.lineage.joined import kept_behind
 from agent_tui.sessions.replay.goals import goal_event
 from agent_tui.sessions.replay.notes import ended_line
 from agent_tui.sessions.replay.pins import pinned_line
-from agent_tui.ui.chat.activity_line import ActivityState
 from agent_tui.ui.chat.compaction_blocks import (
     compaction_block,
     scope_end_blocks,
     scope_start_block,
 )
-from agent_tui.ui.chat.earlier_chat import EarlierChat
 from agent_tui.ui.chat.history_blocks import (
     REPLY_MARKS,
+    EarlierChat,
     bash_block,
     blocks_of,
     call_title,
     user_block,
     with_result,
 )
+from agent_tui.ui.chat.lines_above_prompt import ActivityState
 from agent_tui.ui.chat.welcome import welcome_block
 from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.options import UiOptions

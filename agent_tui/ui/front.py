@@ -36,7 +36,7 @@ from agent_tui.key_actions import KeyMap, keys_in_force
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.ui.event_view import EventView
 from agent_tui.ui.first_run.setup import ModelSetup
-from agent_tui.ui.key_guide import key_guide
+from agent_tui.ui.keys import key_guide
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.screens.modal import LeadingScreen
 from agent_tui.ui.terminal.clipboard import copy_text
@@ -140,7 +140,7 @@ class ScreenFront:
 
     async def _show_leading(self, screen: LeadingScreen, choice: KeepingChoice | None) -> None:
         """Show `screen`, and on request the choice of what a compaction keeps."""
-        from agent_tui.ui.screens.keeping import KeepingScreen
+        from agent_tui.ui.screens.context import KeepingScreen
 
         await self.show_screen(screen)
         if choice is not None and screen.wants_choice:
@@ -160,7 +160,7 @@ class ScreenFront:
 
     async def ask_text(self, question: TextQuestion) -> str | None:
         """Ask in a field above the chat."""
-        from agent_tui.ui.screens.line_input import LineInputScreen
+        from agent_tui.ui.screens.choice import LineInputScreen
 
         screen = LineInputScreen(
             question.title, question.about, question.present, empty_means=question.empty_means
@@ -179,7 +179,7 @@ class ScreenFront:
 
     def _picker_screen(self, wanted: object) -> Screen[object] | None:
         """The screen for this kind; None if there is none."""
-        from agent_tui.ui.screens.model_picker import ModelPicker
+        from agent_tui.ui.screens.listing import ModelPicker
         from agent_tui.ui.screens.session_picker import SessionPicker
         from agent_tui.ui.screens.tree import TreeScreen
 
@@ -343,7 +343,7 @@ async def ask_at_start(window: Window, trust: FolderTrust, cwd: Path) -> None:
 
 
 async def _ask(window: Window, question: Question[ResultT]) -> ResultT | None:
-    from agent_tui.ui.questions.early_keys import EarlyKeys
+    from agent_tui.ui.questions import EarlyKeys
     from agent_tui.ui.screens.choice import ChoiceScreen
 
     early = EarlyKeys(window.prompt) if question.is_grave else None

@@ -247,13 +247,13 @@ class FirstRunScreen(Modal[FirstRunResult]):
         self.run_worker(self._go_on_from(PullScreen(self._local, self._clock)), group="ask")
 
     def _open_all_models(self) -> None:
-        from agent_tui.ui.screens.model_picker import ModelPicker
+        from agent_tui.ui.screens.listing import ModelPicker
 
         self.run_worker(self._go_on_from(ModelPicker(self._models, ModelRef(""))), group="ask")
 
     async def _choose_of(self, found: tuple[FoundModel, ...]) -> None:
         """Use the only one of `found`, or let the user choose; the list shows them from then on."""
-        from agent_tui.ui.screens.model_picker import ModelPicker
+        from agent_tui.ui.screens.listing import ModelPicker
 
         if len(found) == 1:
             self.dismiss(UseModel(found[0].ref))

@@ -13,7 +13,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.tools.files.images import IMAGE_SUFFIXES, read_image
 
 if TYPE_CHECKING:
-    from agent_tui.ui.prompt.completer import PromptSources
+    from agent_tui.ui.prompt.completion import PromptSources
 
 _LONG_PASTE_CHARS = 20_000
 """A longer paste is cleaned in a thread."""

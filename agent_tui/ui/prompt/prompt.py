@@ -24,8 +24,7 @@ from agent_tui.ui.prompt.menu import CompletionMenu
 if TYPE_CHECKING:  # these come after the first paint, see `attach` and `use_vim`
     from agent_tui.drafts.history import HistoryWalk
     from agent_tui.drafts.vim_editor import Wish
-    from agent_tui.ui.prompt.completer import Completer, Items, PromptSources
-    from agent_tui.ui.prompt.completion import MenuItem, Query
+    from agent_tui.ui.prompt.completion import Completer, Items, MenuItem, PromptSources, Query
 
 _MOST_OPENED_CHARS = 100_000
 """A longer paste is not written out in the prompt."""
@@ -99,7 +98,7 @@ class Prompt(Vertical):
 
     def attach(self, sources: "PromptSources") -> None:
         """Complete and remember from now on; before, the prompt only takes text."""
-        from agent_tui.ui.prompt.completer import Completer
+        from agent_tui.ui.prompt.completion import Completer
 
         self._sources = sources
         self._completer = Completer(sources)

@@ -40,8 +40,7 @@ from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.search.word_index import SearchHit
 from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.parts import KeysLine, PaintedLines
-from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.screens.line_input import LineInputScreen
+from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
 from agent_tui.ui.screens.picker import (
     PickerRow,
     PickerScreen,

@@ -39,8 +39,7 @@ from agent_tui.ui.transcript.blocks import (
     WelcomeBlock,
 )
 from agent_tui.ui.transcript.code import CodePainter
-from agent_tui.ui.transcript.markdown import MAX_MEASURE, MarkdownPainter
-from agent_tui.ui.transcript.markdown_stream import MarkdownStream
+from agent_tui.ui.transcript.markdown import MAX_MEASURE, MarkdownPainter, MarkdownStream
 from agent_tui.ui.transcript.thumbnail import MAX_ROWS, picture_lines
 from agent_tui.ui.transcript.tool_lines import Measures, bash_lines, tool_lines, unfold_hint
 

@@ -26,11 +26,9 @@ from agent_tui.events import ApprovalRequest
 from agent_tui.key_actions import keys_in_force
 from agent_tui.permissions.rules import INSIDE_RULE, granted, parse_rule, split_rules
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.diff.view import diff_lines, parse_diff
+from agent_tui.ui.diff_view import diff_lines, parse_diff
 from agent_tui.ui.parts import FieldRow, PaintedLines, keys_line
-from agent_tui.ui.questions import SCROLL_KEYS
-from agent_tui.ui.questions.answer_list import AnswerLine, AnswerList, AnswerRow
-from agent_tui.ui.questions.early_keys import EarlyKeys
+from agent_tui.ui.questions import SCROLL_KEYS, AnswerLine, AnswerList, AnswerRow, EarlyKeys
 from agent_tui.ui.styled_lines import Line, prefix_lines, wrap
 from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.blocks import AssistantBlock
