@@ -158,28 +158,25 @@ class ApprovalPanel(Vertical, can_focus=True):
         Binding("j", "scroll_body(1)", "Scroll down", show=False),
     ]
 
+    @dataclass
     class Answered(Message):
         """The user answered, with `key` or by a click."""
 
-        def __init__(self, request_id: str, answer: ApprovalAnswer, key: str = "") -> None:
-            super().__init__()
-            self.request_id = request_id
-            self.answer = answer
-            self.key = key
+        request_id: str
+        answer: ApprovalAnswer
+        key: str = ""
 
+    @dataclass
     class PlanToEdit(Message):
         """The user wants to edit a plan before answering; see `change_plan`."""
 
-        def __init__(self, plan: str) -> None:
-            super().__init__()
-            self.plan = plan
+        plan: str
 
+    @dataclass
     class KeyForPrompt(Message):
         """A key was pressed that answers nothing: a letter of the draft, or a deletion in it."""
 
-        def __init__(self, event: events.Key) -> None:
-            super().__init__()
-            self.event = event
+        event: events.Key
 
     class SendWanted(Message):
         """Enter was pressed after a message typed while the question was open."""

@@ -17,11 +17,11 @@ from agent_tui.safe_text import safe_text
 from agent_tui.ui.prompt.prompt import Prompt
 
 QUIET_S = 1.0
-"""So long nothing must have been typed before a question takes a key: what was meant for the
-prompt must not trust a folder or start a program."""
+"""Seconds without typing before a question takes a key: one meant for the prompt must not trust a
+folder or start a program."""
 
 SCROLL_KEYS = frozenset("jk")
-"""Keys that scroll the question, and therefore are not text either."""
+"""Keys that scroll a question; they are not text while it is open."""
 
 
 _MOST_DIGITS = 9
@@ -45,12 +45,11 @@ class AnswerRow:
 class AnswerLine(Static):
     """A row on the screen, which can be clicked. Long ones wrap below their label."""
 
+    @dataclass
     class Clicked(Message):
         """The row was clicked."""
 
-        def __init__(self, number: int) -> None:
-            super().__init__()
-            self.number = number
+        number: int
 
     def __init__(self, number: int) -> None:
         super().__init__(classes="answer", markup=False)
@@ -87,7 +86,7 @@ class AnswerLine(Static):
         return [self._sign + first, *(line.pad_left(indent) for line in others)]
 
     def on_click(self, event: events.Click) -> None:
-        """Tell the list."""
+        """Report the click to the list."""
         event.stop()
         self.post_message(self.Clicked(self._number))
 
@@ -192,9 +191,9 @@ class EarlyKeys:
         return is_any and area.deletes(key)
 
     def begin(self, answers: Iterable[str]) -> None:
-        """A question came up that is answered by the characters `answers`.
+        """Begin a question that the characters `answers` answer.
 
-        Nothing but answers, typed just before, is taken out of the prompt and held.
+        If the prompt has nothing but answers, typed just before, they are taken out and held.
         """
         self._answers = SCROLL_KEYS.union(answers)
         self._held = ""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import TypeVar
 
 from textual.app import App
@@ -16,6 +17,7 @@ from agent_tui.ui.theme.themes import size_classes
 ResultT = TypeVar("ResultT")
 
 
+@dataclass(frozen=True, slots=True)
 class Window:
     """Shows screens, runs tasks, reaches the terminal.
 
@@ -23,20 +25,13 @@ class Window:
         app: Textual's side: themes, suspending, the clipboard.
         prompt: Where the user writes.
         terminal: The terminal's title and mouse.
-        use_keys: Has other keys do what is done in the chat and in the prompt.
+        use_keys: Applies another key map to the chat and the prompt.
     """
 
-    def __init__(
-        self,
-        app: App[UiOutcome],
-        prompt: Prompt,
-        terminal: TerminalState,
-        use_keys: Callable[[KeyMap], None],
-    ) -> None:
-        self.app = app
-        self.prompt = prompt
-        self.terminal = terminal
-        self.use_keys = use_keys
+    app: App[UiOutcome]
+    prompt: Prompt
+    terminal: TerminalState
+    use_keys: Callable[[KeyMap], None]
 
     async def ask(self, screen: Screen[ResultT]) -> ResultT | None:
         """Show a screen and wait for its result; None if it was left without one.

@@ -85,18 +85,18 @@ class _OnlyThese:
 
 
 class FirstRunList(OptionList):
-    """The options; says when there is another width to fill."""
+    """The options; reports when their width changes."""
 
     class Resized(Message):
         """The list has another size."""
 
     def on_resize(self) -> None:
-        """Tell the screen."""
+        """Report the new size to the screen."""
         self.post_message(self.Resized())
 
 
 class FirstRunScreen(Modal[FirstRunResult]):
-    """Returns what to go on with; None if the user wants to look around without a model.
+    """Returns the choice to continue with; None if the user looks around without a model.
 
     Args:
         offered: The ways to a model.
@@ -207,7 +207,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
             self._choose(self._options[number - 1])
 
     def on_key(self, event: events.Key) -> None:
-        """Notice that somebody writes."""
+        """Note the time of a typed key."""
         if event.is_printable:
             self._quiet_since_s = self._clock()
 

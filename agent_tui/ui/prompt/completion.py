@@ -234,7 +234,7 @@ async def no_resources(_typed: str) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class PromptSources:
-    """Given to the prompt once they exist.
+    """The sources of completions and the history, attached to the prompt once they exist.
 
     Attributes:
         completions: The arguments of a command by name; slow ones are awaited.
@@ -310,7 +310,7 @@ class Completer:
                 assert_never(query)
 
     def names(self, query: NameQuery) -> Items:
-        """The present commands."""
+        """The commands that match now."""
         return command_items(self._sources.registry.commands, query.typed)
 
     def forget(self) -> None:

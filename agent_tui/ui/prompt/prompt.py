@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -39,26 +40,23 @@ class Prompt(Vertical):
         changed_at: When the text changed last, in monotonic seconds.
     """
 
+    @dataclass
     class Submitted(Message):
         """Enter was pressed on something that can be dispatched; the prompt is empty again."""
 
-        def __init__(self, draft: Draft) -> None:
-            super().__init__()
-            self.draft = draft
+        draft: Draft
 
+    @dataclass
     class Refused(Message):
         """A draft cannot be used, such as an unknown command; it stays in the prompt."""
 
-        def __init__(self, reason: str) -> None:
-            super().__init__()
-            self.reason = reason
+        reason: str
 
+    @dataclass
     class HistoryWanted(Message):
         """An earlier draft shall be searched among `drafts`, oldest first."""
 
-        def __init__(self, drafts: Sequence[Draft]) -> None:
-            super().__init__()
-            self.drafts = drafts
+        drafts: Sequence[Draft]
 
     class NoImage(Message):
         """Ctrl+V, and there is no image on the clipboard."""

@@ -58,7 +58,7 @@ class CommandPalette(PickerScreen[PaletteChoice]):
         return palette_rows(self._choices, self._keys)
 
     def matching(self, wanted: str) -> Sequence[PickerRow[PaletteChoice]]:
-        """The best first."""
+        """The rows that match, best first."""
         return rank_rows(palette_rows(self._choices, self._keys), wanted)
 
     def row_highlighted(self, row: PickerRow[PaletteChoice]) -> None:
@@ -137,7 +137,7 @@ class HistoryPicker(PickerScreen[Draft]):
         self._drafts = tuple(drafts)
 
     async def load_rows(self) -> Sequence[PickerRow[Draft]]:
-        """Newest first."""
+        """The drafts, newest first."""
         return [_row(draft) for draft in reversed(self._drafts)]
 
     def row_highlighted(self, row: PickerRow[Draft]) -> None:
@@ -191,7 +191,7 @@ class ListingScreen(PickerScreen[ValueT], Generic[ValueT]):
     """Returns the value of the chosen row.
 
     Args:
-        listing: What there is.
+        listing: The items.
         note: A line below the rows.
         present: The value that is highlighted at first.
     """
@@ -214,7 +214,7 @@ class ListingScreen(PickerScreen[ValueT], Generic[ValueT]):
         ]
 
     def first_row(self, rows: Sequence[PickerRow[ValueT]]) -> int:
-        """The present value."""
+        """The index of the present value."""
         return next((n for n, row in enumerate(rows) if row.value == self._present), 0)
 
 

@@ -17,7 +17,7 @@ _MAX_FIRST_COLUMN = 28
 
 
 class PageScreen(ReadingScreen):
-    """A page that is known whole."""
+    """A page whose contents are complete when it opens."""
 
     def __init__(self, page: Page) -> None:
         super().__init__()

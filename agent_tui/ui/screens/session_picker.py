@@ -155,7 +155,7 @@ class Ask(Protocol):
     """Shows a screen and waits for its answer; None if it was left without one."""
 
     async def __call__(self, screen: Screen[AnswerT], /) -> AnswerT | None:
-        """See the class."""
+        """Show `screen`; returns its answer."""
         ...
 
 

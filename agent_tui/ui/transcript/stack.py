@@ -139,7 +139,7 @@ class BlockStack:
         return items
 
     def remove_above(self, index: int) -> None:
-        """Take out all blocks above the one at `index`."""
+        """Remove all blocks above the one at `index`."""
         for item in self._items[:index]:
             self._forget_rows(item)
         del self._items[:index], self._ids[:index]
@@ -170,14 +170,14 @@ class BlockStack:
         self.version += 1
 
     def remove(self, index: int) -> None:
-        """Take a block out."""
+        """Remove a block."""
         self.version += 1
         self._forget_rows(self._items[index])
         del self._items[index], self._ids[index]
         self._valid = min(self._valid, index)
 
     def clear(self) -> None:
-        """Take all blocks out. Ids are not used again."""
+        """Remove all blocks; their ids are not used again."""
         self.version += 1
         self._items.clear()
         self._ids.clear()
@@ -224,7 +224,7 @@ class BlockStack:
         self.set_rows(index, rows)
 
     def set_rows(self, index: int, rows: list[Line]) -> None:
-        """Take drawn rows over; the height is exact from now on."""
+        """Store the drawn rows of a block, whose height is exact from now on."""
         item = self._items[index]
         self._forget_rows(item)
         self._kept_rows += len(rows)
@@ -332,7 +332,7 @@ def _gap(above: Item | None, item: Item) -> int:
 
 
 def can_toggle(block: Block) -> bool:
-    """Whether there is more to see of a block than it shows at first."""
+    """Whether a block has more to show than it shows at first."""
     if isinstance(block, ToolBlock):
         return bool(block.output or block.diff or block.todos)
     return not isinstance(block, AssistantBlock | TurnBlock)

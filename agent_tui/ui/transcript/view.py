@@ -195,12 +195,11 @@ _MAX_LIVE_CHARS = 32_000
 class Transcript(FindingView):
     """The whole conversation as one widget."""
 
+    @dataclass
     class StartChosen(Message):
         """Something to begin with was clicked."""
 
-        def __init__(self, draft: str) -> None:
-            super().__init__()
-            self.draft = draft
+        draft: str
 
     show_thinking: var[bool] = var(False, init=False)
     """Whether reasoning is shown in full instead of one line."""
@@ -219,7 +218,7 @@ class Transcript(FindingView):
     # Blocks ------------------------------------------------------------------------------
 
     def append(self, block: Block) -> BlockId:
-        """Put a block at the end; following, it is in sight at once."""
+        """Put a block at the end; it is in sight at once if the view follows the end."""
         item = self._add(block)
         if not self._is_following:
             self._new_count += 1
@@ -228,7 +227,7 @@ class Transcript(FindingView):
         return item.id
 
     def tell(self, notice: NoticeBlock) -> None:
-        """Put a notice at the end; one with its words among the newest notices gives way."""
+        """Put a notice at the end, in place of the same one among the newest notices."""
         for item in reversed(list(self._stack)):
             if not isinstance(item.block, NoticeBlock):
                 break
@@ -251,7 +250,7 @@ class Transcript(FindingView):
             self.replace(first, block)
 
     def remove_block(self, block_id: BlockId) -> None:
-        """Take a block out."""
+        """Remove a block."""
         index = self._stack.index(block_id)
         if index is not None:
             self._stack.remove(index)
@@ -284,7 +283,7 @@ class Transcript(FindingView):
         self._settle_changed()
 
     def keep_from(self, block_id: BlockId) -> None:
-        """Let go of all above a block, out of sight."""
+        """Remove all blocks above one; they must be out of sight."""
         self._stack.remove_above(self._stack.nearest(block_id))
         self._settle_changed()
 
@@ -316,21 +315,21 @@ class Transcript(FindingView):
     # A streaming reply -------------------------------------------------------------------
 
     def start_reply(self) -> BlockId:
-        """A reply begins; it takes no room until something of it comes."""
+        """Begin a reply; it takes no rows until its first text arrives."""
         return self._reply.begin()
 
     def stream_text(self, delta: str) -> None:
-        """More visible text of the reply."""
+        """Add visible text to the reply."""
         self._arrived.append(("text", delta))
         self._wake_flush()
 
     def stream_thinking(self, delta: str) -> None:
-        """More reasoning of the reply."""
+        """Add reasoning to the reply."""
         self._arrived.append(("thinking", delta))
         self._wake_flush()
 
     def finish_reply(self, mark: ReplyMark = "", note: str = "") -> Sequence[BlockId]:
-        """The reply is over; `mark` and `note` say so where it did not end well.
+        """Finish the reply; `mark` and `note` say how it ended if it did not end well.
 
         Returns:
             Its blocks.
@@ -341,15 +340,15 @@ class Transcript(FindingView):
         return blocks
 
     def discard_reply(self) -> None:
-        """Nothing of the present reply is to stay."""
+        """Remove the present reply."""
         self._arrived.clear()
         for block_id in self._reply.forget():
             self.remove_block(block_id)
 
     def append_tool_output(self, call_id: str, text: str, skipped_lines: int = 0) -> None:
-        """More output of a running tool or command; its last lines are shown.
+        """Add output of a running tool or command; its last lines are shown.
 
-        `skipped_lines` came before `text`, and are only counted.
+        `skipped_lines` came before `text` and are only counted.
         """
         self._live_output.setdefault(call_id, []).append((text, skipped_lines))
         self._wake_flush()
@@ -457,7 +456,7 @@ class Transcript(FindingView):
         self._set_following(True)
 
     def _settle_changed(self) -> None:
-        """Blocks came, went or changed: draw what is seen of it."""
+        """Draw what is in sight after blocks came, went or changed."""
         self._settle()
         self._wake()
         self.refresh()
