@@ -324,7 +324,7 @@ class AgentApp(App[UiOutcome]):
 
     def on_approval_panel_plan_to_edit(self, event: "ApprovalPanel.PlanToEdit") -> None:
         """Let the user edit a plan before they decide on it."""
-        from agent_tui.ui.prompt.editor import edit_text
+        from agent_tui.ui.window import edit_text
 
         plan = edit_text(self, event.plan)
         if plan is not None:
@@ -495,7 +495,7 @@ class AgentApp(App[UiOutcome]):
         if self.view.widgets.approval.asks_about_plan:
             self.view.widgets.approval.edit_plan()
             return
-        from agent_tui.ui.prompt.editor import edit_outside
+        from agent_tui.ui.window import edit_outside
 
         edit_outside(self, self.prompt)
 

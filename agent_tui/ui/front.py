@@ -119,7 +119,7 @@ class ScreenFront:
         """Show a page above the chat, until it is closed."""
         from agent_tui.ui.screens.context import ContextScreen, PreviewScreen
         from agent_tui.ui.screens.diff import DiffScreen
-        from agent_tui.ui.screens.page import PageScreen
+        from agent_tui.ui.screens.modal import PageScreen
         from agent_tui.ui.screens.settings import SettingsScreen
 
         match shown:
@@ -203,7 +203,7 @@ class ScreenFront:
 
     async def edit_file(self, path: Path) -> bool:
         """Open a file in the user's editor."""
-        from agent_tui.ui.prompt.editor import edit_file
+        from agent_tui.ui.window import edit_file
 
         return edit_file(self._app, path)
 

@@ -9,7 +9,7 @@ from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ProviderError
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.screens.listing import ModelPicker, ThemePicker
-from agent_tui.ui.screens.page import PageRow, PageScreen
+from agent_tui.ui.screens.modal import PageRow, PageScreen
 from agent_tui.ui.screens.picker import PickerRow, RowList, search_rows
 from agent_tui.ui.screens.session_picker import SessionPicker
 from agent_tui.ui.theme.themes import DARK, LIGHT

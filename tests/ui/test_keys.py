@@ -12,7 +12,7 @@ from agent_tui.key_actions import KEY_ACTIONS, KeyMap, written
 from agent_tui.ui.approval_panel import answers_to
 from agent_tui.ui.keys import APP_BINDINGS, AREA_BINDINGS, key_guide
 from agent_tui.ui.prompt.prompt import Prompt
-from agent_tui.ui.screens.page import PageScreen
+from agent_tui.ui.screens.modal import PageScreen
 from tests.ui.app_support import running_app
 
 FIXED = {"tab", "up", "down", "enter", "ctrl+p", "ctrl+n"}  # in the menu

@@ -31,8 +31,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.chat.lines_above_prompt import ActivityLine, ActivityState
 from agent_tui.ui.parts import KeysLine
-from agent_tui.ui.screens.modal import LeadingScreen
-from agent_tui.ui.screens.page import section_widgets
+from agent_tui.ui.screens.modal import LeadingScreen, section_widgets
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
 
 STYLES: dict[PartKind, str] = {

@@ -27,8 +27,7 @@ from agent_tui.safe_text import safe_text
 from agent_tui.ui.options import LocalModels
 from agent_tui.ui.parts import KeysLine
 from agent_tui.ui.questions import QUIET_S, SCROLL_KEYS, AnswerLine, AnswerList, AnswerRow
-from agent_tui.ui.screens.modal import Modal
-from agent_tui.ui.screens.page import PageRow
+from agent_tui.ui.screens.modal import Modal, PageRow
 
 _FRAMES_PER_S = 5
 _FACT_CELLS = 9
