@@ -124,15 +124,11 @@ class ScreenFront:
 
         match shown:
             case ContextPage():
-                can = shown.choice is not None
-                context = ContextScreen(shown.shown, shown.load_preview, can_choose=can)
-                await self._show_leading(context, shown.choice)
+                await self._show_leading(ContextScreen(shown), shown.choice)
             case DiffPage():
                 await self.show_screen(DiffScreen(shown))
             case PreviewPage():
-                can = shown.choice is not None
-                preview = PreviewScreen(shown.load, shown.present_label, can_choose=can)
-                await self._show_leading(preview, shown.choice)
+                await self._show_leading(PreviewScreen(shown), shown.choice)
             case SettingsPage():
                 await self.show_screen(SettingsScreen(shown.editor, self, wanted=shown.wanted))
             case _:

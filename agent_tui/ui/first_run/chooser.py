@@ -22,7 +22,7 @@ from agent_tui.local_models.model import Offer
 from agent_tui.providers.accounts.account import Account
 from agent_tui.providers.accounts.device import how_to_enter
 from agent_tui.providers.accounts.kept_keys import KEEPABLE
-from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
+from agent_tui.providers.base import FoundModel, ModelRef
 from agent_tui.providers.keys import key_variable
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.first_run.model_options import (
@@ -65,23 +65,6 @@ class TakeTour:
 FirstRunResult: TypeAlias = UseModel | TakeTour
 AskForModel: TypeAlias = Callable[[Screen[ModelRef]], Coroutine[None, None, ModelRef | None]]
 _Asked: TypeAlias = KeyChoice | Account | Literal["model name", "address"] | None
-
-
-@dataclass(frozen=True, slots=True)
-class _OnlyThese:
-    """A source of models that finds `models` alone."""
-
-    source: ModelSource
-    models: tuple[FoundModel, ...]
-
-    def resolve(self, name: str) -> ModelRef:
-        return self.source.resolve(name)
-
-    def info(self, ref: ModelRef) -> ModelInfo:
-        return self.source.info(ref)
-
-    async def found(self) -> tuple[FoundModel, ...]:
-        return self.models
 
 
 class FirstRunList(OptionList):
@@ -261,7 +244,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
         self._ask(None)
         self.action_look()
         if found:
-            await self._go_on_from(ModelPicker(_OnlyThese(self._models, found), ModelRef("")))
+            await self._go_on_from(ModelPicker(self._models, ModelRef(""), found=found))
 
     async def _go_on_from(self, screen: Screen[ModelRef]) -> None:
         """Continue with the model chosen in `screen`; without one, show the list again."""

@@ -12,11 +12,12 @@ from textual.types import CSSPathType
 from textual.widget import Widget
 from textual.widgets import Static
 
-from agent_tui.commands.compaction import PREVIEW_TITLE, preview_sections
+from agent_tui.commands.compaction import PREVIEW_TITLE, PreviewPage
 from agent_tui.commands.context import (
     FREED_HEADING,
     PART_LABELS,
     ContextMap,
+    ContextPage,
     Part,
     PartKind,
     cache_text,
@@ -25,7 +26,6 @@ from agent_tui.commands.context import (
 )
 from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.model_client import OnProgress
-from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.compaction.proposal import Decision, Mark, Proposal
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
@@ -62,23 +62,14 @@ class PreviewScreen(LeadingScreen):
     """Counts while it is open already, then shows the outcome. Writes nothing.
 
     Args:
-        load: Works the preview out.
-        present_label: The context as the status bar shows it; asked when `load` is done.
-        can_choose: Whether the user can go on to decide what is kept.
+        page: Computes the preview.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "preview.tcss"]
 
-    def __init__(
-        self,
-        load: Callable[[], Awaitable[CompactionPreview]],
-        present_label: Callable[[], str],
-        *,
-        can_choose: bool = False,
-    ) -> None:
-        super().__init__(can_choose=can_choose)
-        self._load = load
-        self._present_label = present_label
+    def __init__(self, page: PreviewPage) -> None:
+        super().__init__(can_choose=page.choice is not None)
+        self._page = page
 
     def compose(self) -> ComposeResult:
         """The frame, with a line about the counting."""
@@ -96,11 +87,11 @@ class PreviewScreen(LeadingScreen):
 
     async def _count(self) -> None:
         try:
-            preview = await self._load()
+            page = await self._page.page()
         except AgentTuiError as error:
             found = [Static(safe_text(str(error)), classes="preview-note", markup=False)]
         else:
-            found = list(section_widgets(preview_sections(preview, self._present_label())))
+            found = list(section_widgets(page.sections))
         line = self.query_one(ActivityLine)
         await self.query_one("#page").mount_all(found, before=line)
         await line.remove()
@@ -175,23 +166,15 @@ class ContextScreen(LeadingScreen):
     """The map at once; what a compaction would free as soon as that is counted.
 
     Args:
-        shown: The map.
-        load: Works out what a compaction would do.
-        can_choose: Whether the user can go on to decide what is kept.
+        page: The map, and what computes the effect of a compaction.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "context.tcss"]
 
-    def __init__(
-        self,
-        shown: ContextMap,
-        load: Callable[[], Awaitable[CompactionPreview]],
-        *,
-        can_choose: bool = False,
-    ) -> None:
-        super().__init__(can_choose=can_choose)
-        self._shown = shown
-        self._load = load
+    def __init__(self, page: ContextPage) -> None:
+        super().__init__(can_choose=page.choice is not None)
+        self._shown = page.shown
+        self._load = page.load_preview
 
     def compose(self) -> ComposeResult:
         """Title, bar, legend, tiers, largest messages."""

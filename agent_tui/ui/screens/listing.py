@@ -229,6 +229,7 @@ class ModelPicker(PickerScreen[ModelRef]):
         models: Where the models come from.
         present: The model in use.
         known: Which were chosen before, and which are marked.
+        found: The only models to choose from; None for all that can be found.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+s", "mark", "Mark", priority=True)]
@@ -238,12 +239,17 @@ class ModelPicker(PickerScreen[ModelRef]):
     column_titles = ("$ in/out", "window", "state", "from")
 
     def __init__(
-        self, models: ModelSource, present: ModelRef, known: KnownModels | None = None
+        self,
+        models: ModelSource,
+        present: ModelRef,
+        known: KnownModels | None = None,
+        found: tuple[FoundModel, ...] | None = None,
     ) -> None:
         super().__init__()
         self._models = models
         self._present = present
         self._known = known or KnownModels()
+        self._only = found
         self._found: tuple[FoundModel, ...] = ()
 
     @property
@@ -254,7 +260,7 @@ class ModelPicker(PickerScreen[ModelRef]):
     async def load_rows(self) -> Sequence[PickerRow[ModelRef]]:
         """The models found: the present one, favourites, those chosen last, then the others."""
         await asyncio.to_thread(self._known.load)
-        self._found = await find_with_present(self._models, self._present)
+        self._found = self._only or await find_with_present(self._models, self._present)
         if self.size.width < _WIDTH_FOR_PRICES:
             self.column_titles = type(self).column_titles[1:]
         return self._rows_in_order()
