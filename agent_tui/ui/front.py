@@ -41,7 +41,7 @@ from agent_tui.ui.options import UiOptions
 from agent_tui.ui.screens.modal import LeadingScreen
 from agent_tui.ui.terminal.clipboard import copy_text
 from agent_tui.ui.terminal.run import UiOutcome
-from agent_tui.ui.theme.themes import own_themes
+from agent_tui.ui.theme.themes import theme_names
 from agent_tui.ui.turns import TurnRunner
 from agent_tui.ui.window import Window
 
@@ -244,8 +244,7 @@ class ScreenFront:
     @property
     def theme_names(self) -> tuple[str, ...]:
         """Our themes, then Textual's."""
-        own = [theme.name for theme in own_themes()]
-        return (*own, *sorted(name for name in self._app.available_themes if name not in own))
+        return theme_names()
 
     @property
     def theme_in_use(self) -> str:
