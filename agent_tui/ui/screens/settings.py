@@ -1,6 +1,7 @@
 """The screen of settings: what is in force, its origin, and what a change does at once."""
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -15,7 +16,7 @@ from agent_tui.commands.core.front import Choice, Listing
 from agent_tui.commands.settings import short_origin, value_text
 from agent_tui.config import LoadedSettings
 from agent_tui.config.editor import SettingsEditor
-from agent_tui.config.keys import dotted
+from agent_tui.config.keys import SettingKey, dotted
 from agent_tui.config.specs import SettingSpec, setting_specs, value_at
 from agent_tui.config.template import commented_settings, toml_text
 from agent_tui.errors import AgentTuiError
@@ -24,13 +25,6 @@ from agent_tui.secret_text import has_password_in_address
 from agent_tui.ui.screens.choice import LineInputScreen
 from agent_tui.ui.screens.listing import ListingScreen
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen, search_rows
-
-if TYPE_CHECKING:
-    from agent_tui.ui.front import ScreenFront
-import os
-from typing import TYPE_CHECKING
-
-from agent_tui.config.keys import SettingKey
 from agent_tui.ui.theme.themes import DARK, theme_for_colours
 
 if TYPE_CHECKING:
