@@ -158,8 +158,7 @@ class AcpAgent:
         """Begin a session."""
         opened = await self._program(cwd, mcp_servers)
         session = self._add(opened.runtime.conversation.log.header.id, opened)
-        options = await session.options()
-        session.begin(opened.notices)
+        options = await session.begin(opened.notices)
         return schema.NewSessionResponse(
             session_id=session.id, modes=session.modes, config_options=options
         )
@@ -176,8 +175,7 @@ class AcpAgent:
         session, notices = await self._open(cwd, session_id, mcp_servers)
         await session.replay()
         await session.flush()
-        options = await session.options()
-        session.begin(notices)
+        options = await session.begin(notices)
         return schema.LoadSessionResponse(modes=session.modes, config_options=options)
 
     async def resume_session(
@@ -190,8 +188,7 @@ class AcpAgent:
     ) -> schema.ResumeSessionResponse:
         """Open an earlier session that the editor knows already."""
         session, notices = await self._open(cwd, session_id, mcp_servers)
-        options = await session.options()
-        session.begin(notices)
+        options = await session.begin(notices)
         return schema.ResumeSessionResponse(modes=session.modes, config_options=options)
 
     async def fork_session(
@@ -210,8 +207,7 @@ class AcpAgent:
             await opened.close()
             raise _request_error(error) from error
         session = self._add(opened.runtime.conversation.log.header.id, opened)
-        options = await session.options()
-        session.begin(opened.notices)
+        options = await session.begin(opened.notices)
         return schema.ForkSessionResponse(
             session_id=session.id, modes=session.modes, config_options=options
         )

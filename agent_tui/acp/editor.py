@@ -167,8 +167,8 @@ class Outbox:
     """
 
     def __init__(self, client: Client, session_id: str) -> None:
-        self._client = client
-        self._session_id = session_id
+        self.client = client
+        self.session_id = session_id
         self._waiting: asyncio.Queue[Outgoing | None] = asyncio.Queue()
         self._sending = asyncio.create_task(self._send_all())
 
@@ -188,7 +188,7 @@ class Outbox:
     async def _send_all(self) -> None:
         while (update := await self._waiting.get()) is not None:
             try:
-                await self._client.session_update(session_id=self._session_id, update=update)
+                await self.client.session_update(session_id=self.session_id, update=update)
             except ConnectionError:  # the editor is gone: nobody is left to inform
                 pass
             except Exception as error:  # noqa: BLE001 - the pump: what follows is sent all the same

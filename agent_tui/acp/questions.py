@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from acp import Client, RequestError
+from acp import RequestError
 from acp.helpers import text_block, tool_content
 from acp.schema import (
     AcceptElicitationResponse,
@@ -59,17 +59,11 @@ class EditorQuestions:
     """Asks the user of one session. An editor that disconnects, or closes a question, means no.
 
     Args:
-        client: The editor.
-        session_id: The session's id in the editor.
-        outbox: Updates to send before a question.
-        editor: How it shows questions.
+        outbox: The session in the editor; its updates are sent before a question.
+        editor: How the editor shows questions.
     """
 
-    def __init__(
-        self, client: Client, session_id: str, outbox: Outbox, editor: EditorTraits
-    ) -> None:
-        self._client = client
-        self._session_id = session_id
+    def __init__(self, outbox: Outbox, editor: EditorTraits) -> None:
         self._outbox = outbox
         self._shows_title_only = editor.shows_title_only
 
@@ -169,8 +163,8 @@ class EditorQuestions:
             locations=places_of(shown) or None,
         )
         try:
-            answer = await self._client.request_permission(
-                session_id=self._session_id, tool_call=call, options=list(options)
+            answer = await self._outbox.client.request_permission(
+                session_id=self._outbox.session_id, tool_call=call, options=list(options)
             )
         except (RequestError, ConnectionError):
             return ""
@@ -223,14 +217,10 @@ class EditorForms:
     """Asks with the editor's forms; a closed form or a lost editor means no answer.
 
     Args:
-        client: The editor; it offers forms.
-        session_id: The session's id in the editor.
-        outbox: Updates to send before a form.
+        outbox: The session in the editor, which offers forms; its updates are sent before a form.
     """
 
-    def __init__(self, client: Client, session_id: str, outbox: Outbox) -> None:
-        self._client = client
-        self._session_id = session_id
+    def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
 
     async def text(self, question: TextQuestion) -> str | None:
@@ -293,9 +283,11 @@ class EditorForms:
         schema = ElicitationSchema.model_validate(
             {"type": "object", "properties": fields, "required": list(required)}
         )
-        mode = ElicitationFormSessionMode(session_id=self._session_id, requested_schema=schema)
+        mode = ElicitationFormSessionMode(
+            session_id=self._outbox.session_id, requested_schema=schema
+        )
         try:
-            answer = await self._client.create_elicitation(message=message, mode=mode)
+            answer = await self._outbox.client.create_elicitation(message=message, mode=mode)
         except (RequestError, ConnectionError):
             return None
         if not isinstance(answer, AcceptElicitationResponse):

@@ -109,12 +109,12 @@ class AcpSession:
         self._updates = Updates(runtime)
         self._outbox = Outbox(client, id)
         self._questions: set[asyncio.Task[None]] = set()
-        self._asked = EditorQuestions(client, id, self._outbox, editor)
+        self._asked = EditorQuestions(self._outbox, editor)
         self._turn = asyncio.Lock()
         self._beginning: asyncio.Task[None] | None = None
         self._has_asked = self._is_cancelled = False
         self._told_choices = self._choices
-        forms = EditorForms(client, id, self._outbox) if editor.shows_forms else None
+        forms = EditorForms(self._outbox) if editor.shows_forms else None
         registry = load_commands(services.plugins)
         self._front = AcpFront(
             runtime, services, registry, self._see, self._tell, self._choose, forms
@@ -129,13 +129,18 @@ class AcpSession:
 
     # What the editor asks
 
-    def begin(self, notices: Sequence[str] = ()) -> None:
+    async def begin(self, notices: Sequence[str] = ()) -> ConfigOptions:
         """Send the first updates, once the editor has the answer that makes the session known.
 
         Args:
             notices: Texts about the start for the user.
+
+        Returns:
+            The options for that answer.
         """
+        options = await self.options()
         self._beginning = asyncio.create_task(self._tell_what_there_is(notices))
+        return options
 
     async def _tell_what_there_is(self, notices: Sequence[str]) -> None:
         """Send notices, commands, and how full the context is."""

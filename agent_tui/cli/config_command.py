@@ -22,8 +22,8 @@ from agent_tui.config.json_schema import (
     template_text,
     toml_text,
 )
-from agent_tui.config.keys import SettingKey, dotted, parse_key
-from agent_tui.config.specs import SettingSpec, masked, setting_specs, value_at
+from agent_tui.config.keys import SettingKey, join_key, parse_key
+from agent_tui.config.specs import SettingSpec, mask, setting_specs, value_at
 from agent_tui.config.user_file import SettingsEditor, setting_named
 from agent_tui.errors import ConfigError, UsageError
 from agent_tui.messages import JsonObject
@@ -225,9 +225,9 @@ def settings_text(loaded: LoadedSettings, specs: Sequence[SettingSpec], folder: 
     lines: list[str] = []
     for section, group in groupby(specs, key=lambda spec: spec.section):
         if section:
-            lines += ["", f"[{dotted(section)}]"] if lines else [f"[{dotted(section)}]"]
+            lines += ["", f"[{join_key(section)}]"] if lines else [f"[{join_key(section)}]"]
         for spec in group:
-            assignment = f"{dotted(spec.key[-1:])} = {_value_text(loaded.settings, spec)}"
+            assignment = f"{join_key(spec.key[-1:])} = {_value_text(loaded.settings, spec)}"
             origins = _origins_text(loaded, spec, folder)
             lines.append(f"{assignment.ljust(_WIDEST_VALUE)}  # {origins}")
     lines += _problem_lines(loaded, folder)
@@ -258,7 +258,7 @@ def settings_json(loaded: LoadedSettings, specs: Sequence[SettingSpec]) -> JsonO
         origins = loaded.origins_of(spec.key)
         return {
             "key": spec.name,
-            "value": masked(value_at(loaded.settings, spec.key), secrets),
+            "value": mask(value_at(loaded.settings, spec.key), secrets),
             "default": spec.default,
             "origin": str(origins[-1]),
             "layer": origins[-1].layer,
@@ -273,7 +273,7 @@ def settings_json(loaded: LoadedSettings, specs: Sequence[SettingSpec]) -> JsonO
             "source": problem.source,
             "line": problem.line or None,
             "key": problem.key,
-            "problem": masked(problem.problem, secrets),
+            "problem": mask(problem.problem, secrets),
         }
         for problem in loaded.problems
     ]
@@ -281,7 +281,7 @@ def settings_json(loaded: LoadedSettings, specs: Sequence[SettingSpec]) -> JsonO
 
 
 def _value_text(settings: Settings, spec: SettingSpec) -> str:
-    return toml_text(masked(value_at(settings, spec.key)))
+    return toml_text(mask(value_at(settings, spec.key)))
 
 
 def _origins_text(loaded: LoadedSettings, spec: SettingSpec, folder: Path | None) -> str:

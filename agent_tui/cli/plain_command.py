@@ -8,6 +8,7 @@ from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.compose import Program, command_services, compose
 from agent_tui.cli.folders import folder_trust, launch_folder, withheld_notice
 from agent_tui.cli.models.pull import have_a_local_model
+from agent_tui.commands.tour import TOUR_NOTICE
 from agent_tui.commands.trust import trust_question
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.local_models.library import ModelLibrary
@@ -16,11 +17,6 @@ from agent_tui.plain.keyboard import Interrupts, Keyboard, TerminalInput, termin
 from agent_tui.plain.questions import Asker
 from agent_tui.plain.session import PlainOptions, run_plain
 from agent_tui.plain.voice import LineWriter
-
-_DEMO_NOTICE = (
-    "This is a scripted tour in a scratch folder. It calls no model and does not touch your "
-    "files. The tools, the files and the session are real. Type anything to begin."
-)
 
 
 def run_lines(arguments: Arguments) -> int:
@@ -63,7 +59,7 @@ def _options(arguments: Arguments, program: Program) -> PlainOptions:
     notices = [
         *program.start_notices,
         withheld_notice(runtime.conversation.withheld_files, runtime.conversation.cwd),
-        _DEMO_NOTICE if arguments.is_demo else "",
+        f"{TOUR_NOTICE} Type anything to begin." if arguments.is_demo else "",
     ]
     return PlainOptions(
         runtime=runtime,

@@ -7,6 +7,7 @@ from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.compose import Program, command_services, compose
 from agent_tui.cli.models.pull import BuiltInModel
+from agent_tui.commands.tour import TOUR_NOTICE
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.accounts.device import Account, DeviceCode
 from agent_tui.providers.accounts.table import ACCOUNTS
@@ -23,11 +24,6 @@ _KEY_CHOICES = (
         "OPENROUTER_API_KEY",
         ModelRef("openrouter/anthropic/claude-sonnet-4.5"),
     ),
-)
-
-_DEMO_WELCOME = (
-    "This is a scripted tour in a scratch folder. It calls no model and does not touch your "
-    "files. The tools, the files and the session are real."
 )
 
 
@@ -61,7 +57,7 @@ def load_options(arguments: Arguments, trust: FolderTrust | None = None) -> UiOp
         history_file=paths.project_dir(runtime.conversation.cwd) / "history.jsonl",
         onboarding_file=paths.user_data_dir() / "newcomer.json",
         session_dir=arguments.session_dir or "",
-        welcome=_DEMO_WELCOME if arguments.is_demo else "",
+        welcome=TOUR_NOTICE if arguments.is_demo else "",
         is_demo=arguments.is_demo,
         sandbox_word=program.sandbox.word,
         status_script=None if arguments.is_demo else _status_script(program),

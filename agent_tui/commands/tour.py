@@ -30,6 +30,11 @@ class TourStep:
         return self.text.format_map({name: keys.first_key(name) for name in KEY_ACTIONS})
 
 
+TOUR_NOTICE = (
+    "This is a scripted tour in a scratch folder. It calls no model and does not touch your "
+    "files. The tools, the files and the session are real."
+)
+
 _APPROVE = 1
 _MAKE_ROOM = 2
 

@@ -1,7 +1,8 @@
 """Trust: whether the program reads and starts what the folder provides."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ _TRUST_STATES: Mapping[TrustState, str] = {
     "not trusted": "It is currently not trusted.",
     "not asked": "Trust it only if you know who made it.",
 }
-_SERVER_ANSWERS: tuple[Choice[bool | None], ...] = (
+_START_ANSWERS: tuple[Choice[bool | None], ...] = (
     Choice(True, "yes, until its command changes", "y"),
     Choice(None, "not now; ask again next time", "n"),
     Choice(False, "no, and don't ask again", "d"),
@@ -97,13 +98,7 @@ async def ask_about_hooks(front: Front, *, is_wanted: bool = False) -> None:
     if is_wanted and not specs:
         front.say("This project has no hooks, or is not trusted (see /trust).")
     for spec in specs:
-        answer = await front.ask(hook_question(spec))
-        if answer is None:
-            continue
-        try:
-            await hooks.answer(spec, is_allowed=answer)
-        except AgentTuiError as error:
-            front.say(str(error), "warning")
+        await _decide(front, hook_question(spec), partial(hooks.answer, spec))
 
 
 async def ask_about_servers(front: Front) -> None:
@@ -113,13 +108,20 @@ async def ask_about_servers(front: Front) -> None:
         return
     await servers.reconcile(front.runtime.conversation.cwd)
     for spec in servers.not_asked:
-        answer = await front.ask(server_question(spec))
-        if answer is None:
-            continue
-        try:
-            await servers.answer(spec, is_allowed=answer)
-        except AgentTuiError as error:
-            front.say(str(error), "warning")
+        await _decide(front, server_question(spec), partial(servers.answer, spec))
+
+
+async def _decide(
+    front: Front, question: Question[bool | None], answer: Callable[..., Awaitable[object]]
+) -> None:
+    """Ask `question`, and pass a decision to `answer` as `is_allowed`."""
+    is_allowed = await front.ask(question)
+    if is_allowed is None:
+        return
+    try:
+        await answer(is_allowed=is_allowed)
+    except AgentTuiError as error:
+        front.say(str(error), "warning")
 
 
 def trust_question(question: TrustQuestion) -> Question[TrustAnswer]:
@@ -155,32 +157,25 @@ def server_question(spec: ServerSpec) -> Question[bool | None]:
         if spec.url
         else "It runs with your permissions, unsupervised."
     )
-    facts = (spec.command_line, *(f"with {extra}" for extra in spec.extras))
-    return Question(
-        f"{verb} this {spec.origin}'s MCP server {spec.name}?",
-        tuple(
-            safe_text(fact, keep_newlines=False)
-            for fact in (*facts, f"defined in {spec.source}", does)
-        ),
-        _SERVER_ANSWERS,
-        is_grave=True,
-        unanswered="not now",
-        marked=1,
-    )
+    extras = (f"with {extra}" for extra in spec.extras)
+    title = f"{verb} this {spec.origin}'s MCP server {spec.name}?"
+    return _start_question(title, (spec.command_line, *extras, f"defined in {spec.source}", does))
 
 
 def hook_question(spec: "HookSpec") -> Question[bool | None]:
     """The question whether to run a project's hook; shows the whole command."""
     about = f" ({spec.matcher})" if spec.matcher else ""
-    facts = (
-        spec.command,
-        f"defined in {spec.source}",
-        "It runs with your permissions, unsupervised, every time.",
-    )
+    does = "It runs with your permissions, unsupervised, every time."
+    title = safe_text(f"Run this project's hook on {spec.event}{about}?", keep_newlines=False)
+    return _start_question(title, (spec.command, f"defined in {spec.source}", does))
+
+
+def _start_question(title: str, facts: Iterable[str]) -> Question[bool | None]:
+    """A question about something that a project or an editor wants to start."""
     return Question(
-        safe_text(f"Run this project's hook on {spec.event}{about}?", keep_newlines=False),
+        title,
         tuple(safe_text(fact, keep_newlines=False) for fact in facts),
-        _SERVER_ANSWERS,
+        _START_ANSWERS,
         is_grave=True,
         unanswered="not now",
         marked=1,

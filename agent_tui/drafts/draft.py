@@ -36,21 +36,13 @@ class DraftMark:
     end: int
 
 
-def _no_pastes() -> Mapping[int, str]:
-    return {}
-
-
-def _no_images() -> Mapping[int, DraftImage]:
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class Draft:
     """The contents of the prompt: the text as shown, and the contents of its marks."""
 
     text: str = ""
-    pastes: Mapping[int, str] = field(default_factory=_no_pastes)
-    images: Mapping[int, DraftImage] = field(default_factory=_no_images)
+    pastes: Mapping[int, str] = field(default_factory=dict[int, str])
+    images: Mapping[int, DraftImage] = field(default_factory=dict[int, DraftImage])
 
     @property
     def sent_text(self) -> str:

@@ -72,7 +72,7 @@ from agent_tui.headless.result import (
 from agent_tui.messages import ImageContent, Job, JsonObject, Todo, ToolResultMessage
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
 from agent_tui.secret_text import mask_values
-from agent_tui.tools.processes.shell import printed_part
+from agent_tui.tools.processes.shell import extract_printed
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -439,7 +439,7 @@ class _TextWatcher(_Watcher):
         if code == 0:
             return
         self.say("  ! no exit code" if code is None else f"  ! exit code {code}")
-        text = printed_part(message.output, f"exit code {code}]")
+        text = extract_printed(message.output, f"exit code {code}]")
         found = excerpt(text, lines=message.printed_lines or 0, has_failed=True)
         self._tell_lines(excerpt_lines(found))
 

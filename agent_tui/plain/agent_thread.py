@@ -9,7 +9,6 @@ import queue
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError, Future
-from types import TracebackType
 from typing import Self, TypeVar
 
 from agent_tui.errors import AgentTuiError
@@ -33,12 +32,7 @@ class AgentThread:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         asyncio.run_coroutine_threadsafe(_end_all_tasks(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

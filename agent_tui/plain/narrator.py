@@ -45,8 +45,6 @@ class ToolNarrator:
         self._output_chars = 0
         self._own_command = ""
         self._own_output = ""
-        self.last_output = ""
-        """The output of the last tool or command."""
 
     def forget(self) -> None:
         """Forget the calls of the last activity as another begins."""
@@ -91,7 +89,6 @@ class ToolNarrator:
     def _end_tool(self, event: events.ToolFinished) -> None:
         message, details = event.message, event.message.tool_details
         title = self._titles.pop(event.call_id, "")
-        self.last_output = message.text
         if details.todos is None or message.is_error:  # a plan has its own event
             printed = command_output(message)
             self._voice.say(_tool_line(message, title, printed))
@@ -104,7 +101,6 @@ class ToolNarrator:
 
     def _end_bash(self, event: events.BashFinished) -> None:
         message = event.message
-        self.last_output = message.output
         if self._own_output:
             self._voice.say(safe_output(self._own_output))
         self._own_command = self._own_output = ""
@@ -156,11 +152,6 @@ class Narrator:
         self._retries = RetryLines()
         self._once = RepeatFilter()
         self.shows_thinking = False
-
-    @property
-    def last_output(self) -> str:
-        """The output of the last tool or command."""
-        return self._tools.last_output
 
     def begin(self, typed: str = "") -> None:
         """Prepare for an activity; `typed` is already visible on the terminal."""

@@ -48,7 +48,7 @@ from agent_tui.ui.window import Window
 
 if TYPE_CHECKING:  # these come after the first paint, see `_bring_up`
     from agent_tui.agent.runtime import AgentRuntime
-    from agent_tui.ui.approval.panel import ApprovalPanel
+    from agent_tui.ui.approval_panel import ApprovalPanel
     from agent_tui.ui.assembly import LoadedChat
     from agent_tui.ui.controller import Controller
     from agent_tui.ui.event_view import EventView
@@ -341,7 +341,7 @@ class AgentApp(App[UiOutcome]):
 
     def on_approval_panel_plan_to_edit(self, event: "ApprovalPanel.PlanToEdit") -> None:
         """Let the user edit a plan before they decide on it."""
-        from agent_tui.ui.prompt.editor import edit_text
+        from agent_tui.ui.window import edit_text
 
         plan = edit_text(self, event.plan)
         if plan is not None:
@@ -512,7 +512,7 @@ class AgentApp(App[UiOutcome]):
         if self.view.widgets.approval.asks_about_plan:
             self.view.widgets.approval.edit_plan()
             return
-        from agent_tui.ui.prompt.editor import edit_outside
+        from agent_tui.ui.window import edit_outside
 
         edit_outside(self, self.prompt)
 

@@ -15,9 +15,9 @@ from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import CommandRegistry, load_commands
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.tools.files.walk import relative_files
-from agent_tui.ui.approval.panel import ApprovalPanel
-from agent_tui.ui.chat.activity_line import ActivityLine
+from agent_tui.ui.approval_panel import ApprovalPanel
 from agent_tui.ui.chat.lines_above_prompt import (
+    ActivityLine,
     ColdLine,
     GoalLine,
     PlanView,
@@ -30,9 +30,9 @@ from agent_tui.ui.event_view import EventView
 from agent_tui.ui.first_run.setup import ModelSetup
 from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.prompt.completer import PromptSources, no_resources
+from agent_tui.ui.prompt.completion import PromptSources, no_resources
 from agent_tui.ui.prompt.file_index import FileIndex
-from agent_tui.ui.questions.early_keys import EarlyKeys
+from agent_tui.ui.questions import EarlyKeys
 from agent_tui.ui.status.status_bar import StatusBar
 from agent_tui.ui.status.status_view import StatusView
 from agent_tui.ui.transcript.thumbnail import SharpPictures, can_show_pictures, draw_sharply

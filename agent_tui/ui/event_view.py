@@ -17,21 +17,21 @@ from agent_tui.sessions.lineage.joined import entries_kept_behind
 from agent_tui.sessions.replay.goals import goal_event
 from agent_tui.sessions.replay.notes import end_of_job_line
 from agent_tui.sessions.replay.pins import pin_line
-from agent_tui.ui.chat.activity_line import ActivityState
 from agent_tui.ui.chat.compaction_blocks import (
     compaction_block,
     scope_end_blocks,
     scope_start_block,
 )
-from agent_tui.ui.chat.earlier_chat import EarlierChat
 from agent_tui.ui.chat.history_blocks import (
     REPLY_MARKS,
+    EarlierChat,
     bash_block,
     blocks_of,
     call_title,
     user_block,
     with_result,
 )
+from agent_tui.ui.chat.lines_above_prompt import ActivityState
 from agent_tui.ui.chat.welcome import welcome_block
 from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.options import UiOptions
@@ -155,13 +155,13 @@ class EventView:
             case events.CompactionStarted():
                 self._work(f"Compacting {event.tokens_before:,} tokens")
             case events.CompactionProgress():
-                self._progress(f"Compacting: {event.phase}", event.summary_chars)
+                self._work(f"Compacting: {event.phase}", chars=event.summary_chars)
             case events.CompactionFinished():
                 chat.append(compaction_block(event))
             case events.CompactionFailed():
                 chat.tell(NoticeBlock("warning", event.message))
             case events.BranchSummaryProgress():
-                self._progress(f"Leaving the branch: {event.phase}", event.summary_chars)
+                self._work(f"Leaving the branch: {event.phase}", chars=event.summary_chars)
             case events.LoopAdvanced():
                 self._round = f"loop {event.number}/{event.count}"
                 self._work("Waiting for the model")
@@ -172,7 +172,7 @@ class EventView:
             case events.ScopeEntered():
                 chat.append(scope_start_block(event.label))
             case events.ScopeProgress():
-                self._progress(f"Summarising: {event.phase}", event.summary_chars)
+                self._work(f"Summarising: {event.phase}", chars=event.summary_chars)
             case events.ScopeLeft():
                 for block in scope_end_blocks(event):
                     chat.append(block)
@@ -315,11 +315,30 @@ class EventView:
         if has_focus:  # keys and clicks of that moment answer nothing
             self.widgets.approval.ignore_focus_click()
 
-    def _work(self, label: str) -> None:
-        state = self.widgets.activity.state
-        started_at = state.started_at if state is not None else self._clock()
-        chars = state.output_chars if state is not None else 0
-        self.widgets.activity.show(ActivityState(label, started_at, chars, round=self._round))
+    def _work(
+        self,
+        label: str,
+        *,
+        chars: int | None = None,
+        detail: str = "",
+        until: float = 0.0,
+        ends_at_s: float = 0.0,
+        awaited_since: float = 0.0,
+    ) -> None:
+        """Show what runs now, as part of the same activity; fields are those of its state."""
+        before = self.widgets.activity.state or ActivityState(label, self._clock())
+        self.widgets.activity.show(
+            ActivityState(
+                label,
+                before.started_at,
+                before.output_chars if chars is None else chars,
+                until,
+                detail,
+                round=self._round,
+                awaited_since=awaited_since,
+                ends_at_s=ends_at_s,
+            )
+        )
 
     def _relabel(self, label: str, chars: int) -> None:
         state = self.widgets.activity.state
@@ -345,10 +364,8 @@ class EventView:
         """
         if self._running:
             return
-        self._work("Thinking" if event.is_alive else "No response from the model for")
-        if (state := self.widgets.activity.state) is not None:
-            since = self._clock() - event.waited_s
-            self.widgets.activity.show(replace(state, awaited_since=since))
+        label = "Thinking" if event.is_alive else "No response from the model for"
+        self._work(label, awaited_since=self._clock() - event.waited_s)
 
     def _pause(self) -> None:
         """Stop counting time while waiting for the user."""
@@ -398,18 +415,12 @@ class EventView:
         self.widgets.plan.make_room("line" if self.widgets.approval.request else "steps")
 
     def _retry(self, event: events.RetryScheduled) -> None:
-        self._work(f"Try {event.attempt + 1} of {event.max_attempts + 1}")
-        state = self.widgets.activity.state
-        if state is not None:
-            until = self._clock() + event.delay_s
-            self.widgets.activity.show(replace(state, until=until, detail=event.reason))
+        label = f"Try {event.attempt + 1} of {event.max_attempts + 1}"
+        self._work(label, until=self._clock() + event.delay_s, detail=event.reason)
 
     def _wait_for_limit(self, event: events.LimitWaitStarted) -> None:
-        self._work("Continuing" if event.is_reset else "Trying again")
-        state = self.widgets.activity.state
-        if state is not None:
-            detail = limit_wait_reason(event)
-            self.widgets.activity.show(replace(state, ends_at_s=event.until_s, detail=detail))
+        label = "Continuing" if event.is_reset else "Trying again"
+        self._work(label, ends_at_s=event.until_s, detail=limit_wait_reason(event))
 
     def _warn(self, event: events.ContextWarning) -> None:
         """Show a warning each time if the user must act, else once: the status bar shows it too."""
@@ -418,12 +429,6 @@ class EventView:
             return
         self._has_warned = True
         self.widgets.transcript.append(NoticeBlock("warning", warning_text(event)))
-
-    def _progress(self, label: str, summary_chars: int) -> None:
-        self._work(label)
-        state = self.widgets.activity.state
-        if state is not None:
-            self.widgets.activity.show(replace(state, output_chars=summary_chars))
 
     def _session(self, event: events.SessionChanged) -> None:
         if event.reason == "compacted":  # the chat stays: what is only in the summary is dimmed

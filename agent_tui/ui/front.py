@@ -36,12 +36,12 @@ from agent_tui.key_actions import KeyMap, keys_in_force
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.ui.event_view import EventView
 from agent_tui.ui.first_run.setup import ModelSetup
-from agent_tui.ui.key_guide import key_guide
+from agent_tui.ui.keys import key_guide
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.screens.modal import LeadingScreen
 from agent_tui.ui.terminal.clipboard import copy_text
 from agent_tui.ui.terminal.run import UiOutcome
-from agent_tui.ui.theme.themes import own_themes
+from agent_tui.ui.theme.themes import theme_names
 from agent_tui.ui.turns import TurnRunner
 from agent_tui.ui.window import Window
 
@@ -119,20 +119,16 @@ class ScreenFront:
         """Show a page above the chat, until it is closed."""
         from agent_tui.ui.screens.context import ContextScreen, PreviewScreen
         from agent_tui.ui.screens.diff import DiffScreen
-        from agent_tui.ui.screens.page import PageScreen
+        from agent_tui.ui.screens.modal import PageScreen
         from agent_tui.ui.screens.settings import SettingsScreen
 
         match shown:
             case ContextPage():
-                can = shown.choice is not None
-                context = ContextScreen(shown.shown, shown.load_preview, can_choose=can)
-                await self._show_leading(context, shown.choice)
+                await self._show_leading(ContextScreen(shown), shown.choice)
             case DiffPage():
                 await self.show_screen(DiffScreen(shown))
             case PreviewPage():
-                can = shown.choice is not None
-                preview = PreviewScreen(shown.load, shown.present_label, can_choose=can)
-                await self._show_leading(preview, shown.choice)
+                await self._show_leading(PreviewScreen(shown), shown.choice)
             case SettingsPage():
                 await self.show_screen(SettingsScreen(shown.editor, self, wanted=shown.wanted))
             case _:
@@ -140,7 +136,7 @@ class ScreenFront:
 
     async def _show_leading(self, screen: LeadingScreen, choice: KeepingChoice | None) -> None:
         """Show `screen`, and on request the choice of what a compaction keeps."""
-        from agent_tui.ui.screens.keeping import KeepingScreen
+        from agent_tui.ui.screens.context import KeepingScreen
 
         await self.show_screen(screen)
         if choice is not None and screen.wants_choice:
@@ -160,7 +156,7 @@ class ScreenFront:
 
     async def ask_text(self, question: TextQuestion) -> str | None:
         """Ask in a field above the chat."""
-        from agent_tui.ui.screens.line_input import LineInputScreen
+        from agent_tui.ui.screens.choice import LineInputScreen
 
         screen = LineInputScreen(
             question.title, question.about, question.present, empty_means=question.empty_means
@@ -179,7 +175,7 @@ class ScreenFront:
 
     def _picker_screen(self, wanted: object) -> Screen[object] | None:
         """The screen for this kind; None if there is none."""
-        from agent_tui.ui.screens.model_picker import ModelPicker
+        from agent_tui.ui.screens.listing import ModelPicker
         from agent_tui.ui.screens.session_picker import SessionPicker
         from agent_tui.ui.screens.tree import TreeScreen
 
@@ -203,7 +199,7 @@ class ScreenFront:
 
     async def edit_file(self, path: Path) -> bool:
         """Open a file in the user's editor."""
-        from agent_tui.ui.prompt.editor import edit_file
+        from agent_tui.ui.window import edit_file
 
         return edit_file(self._app, path)
 
@@ -248,8 +244,7 @@ class ScreenFront:
     @property
     def theme_names(self) -> tuple[str, ...]:
         """Our themes, then Textual's."""
-        own = [theme.name for theme in own_themes()]
-        return (*own, *sorted(name for name in self._app.available_themes if name not in own))
+        return theme_names()
 
     @property
     def theme_in_use(self) -> str:
@@ -343,7 +338,7 @@ async def ask_at_start(window: Window, trust: FolderTrust, cwd: Path) -> None:
 
 
 async def _ask(window: Window, question: Question[ResultT]) -> ResultT | None:
-    from agent_tui.ui.questions.early_keys import EarlyKeys
+    from agent_tui.ui.questions import EarlyKeys
     from agent_tui.ui.screens.choice import ChoiceScreen
 
     early = EarlyKeys(window.prompt) if question.is_grave else None

@@ -1,12 +1,13 @@
-"""Which action of the app each name in ``[keys]`` stands for, and when it does nothing.
+"""Which action each name in ``[keys]`` stands for, when it does nothing, and the guide to all keys.
 
-Those that are shown (`Binding.show`) are offered by the command palette with their descriptions.
+Bindings that are shown (`Binding.show`) are offered by the command palette.
 """
 
 from collections.abc import Iterable
 
 from textual.binding import Binding
 
+from agent_tui.commands.core.front import PageSection
 from agent_tui.key_actions import KEY_ACTIONS, KeyMap
 
 
@@ -69,3 +70,102 @@ NEED_THE_CHAT = NOT_OVER_SCREENS | {
     "switch_mouse",
 }
 """Actions that do nothing before the chat is there."""
+
+
+_GUIDE = (
+    PageSection(
+        "Writing",
+        (
+            ("{submit}", "send; while a turn runs: queue"),
+            ("{newline}, \\ enter", "new line"),
+            ("/ @ !", "commands, files, run a shell command (!! keeps it from the model)"),
+            ("tab", "complete; in a menu: insert the selected item; if empty: the suggestion"),
+            (
+                "{history_older}, {history_newer}",
+                "earlier prompts, from the first or last line; in a menu: up, down move",
+            ),
+            ("{history_search}", "search earlier prompts"),
+            ("{external_editor}", "write in $EDITOR"),
+            ("{take_back_queue}", "edit queued messages"),
+            ("{word_left}, {word_right}", "a word left or right"),
+            ("ctrl+w, ctrl+u, ctrl+k", "delete a word, to the start, to the end of the line"),
+            ("{undo}", "undo"),
+        ),
+    ),
+    PageSection(
+        "Running",
+        (
+            ("{palette}", "find any command or action; in a menu: ctrl+p up, ctrl+n down"),
+            ("{paste_image}", "attach the image on the clipboard"),
+            ("{help}", "all commands and keys, on an empty prompt"),
+            ("{interrupt}", "close the menu, else stop what runs and keep the partial reply"),
+            (
+                "{interrupt} twice",
+                "go back to an earlier message, while nothing runs (/tree)",
+            ),
+            ("{permission_mode}", "next permission mode: ask, accept-edits, plan, full"),
+            (
+                "up down enter",
+                "choose an answer to any question, once you stop typing for a second; "
+                "letters and digits answer too; j, k scroll",
+            ),
+            (
+                "y a p s w r g n e",
+                "yes: once, this session, this project, with rules; g edits a plan; "
+                "no; no, with instructions",
+            ),
+        ),
+    ),
+    PageSection(
+        "Reading",
+        (
+            ("{page_up}, {page_down}", "scroll the chat"),
+            ("{first_message}", "first message"),
+            ("{last_message}", "back to the newest line"),
+            ("{find}", "search the chat"),
+            (
+                "{toggle_details}",
+                "expand or collapse tool output and summaries; on a paste mark: open it",
+            ),
+            ("{toggle_thinking}", "show or hide thinking"),
+            (
+                "drag, then {clear_or_leave}",
+                "select and copy; /scrollback prints everything to the terminal",
+            ),
+            ("{mouse}", "leave the mouse to the terminal, or take it back (/mouse)"),
+        ),
+    ),
+    PageSection(
+        "Vi keys, with vim_mode = true",
+        (
+            ("esc", "normal mode; in normal mode, what it does without vi keys"),
+            ("i I a A o O", "insert mode"),
+            ("h j k l w b e W B E 0 ^ $ gg G", "move; j and k at the edges walk the history"),
+            ("f F t T ; ,", "to a character in the line, and repeat"),
+            ("d c y", 'delete, change, copy, over a motion, a line (dd) or iw a( i" ip ...'),
+            ("x r ~ J D C Y p P", "delete, replace, toggle case, join, paste; with counts: 3x"),
+            ("u ctrl+r .", "undo, redo, repeat"),
+            ("v V", "select; o goes to the other end"),
+        ),
+    ),
+    PageSection(
+        "Leaving",
+        (
+            ("{clear_or_leave}", "stop what runs; else clear the prompt; twice quits"),
+            ("{leave_if_empty}", "leave, on an empty prompt"),
+            ("{quit}", "leave at once"),
+            ("{suspend}", "suspend; fg in the shell resumes"),
+        ),
+    ),
+)
+
+
+def key_guide(keys: KeyMap) -> tuple[PageSection, ...]:
+    """What each key does, with the keys that are in force."""
+    shown = {name: keys.all_shown(name) for name in KEY_ACTIONS}
+    return tuple(
+        PageSection(
+            section.heading, tuple((keys.format(**shown), text) for keys, text in section.rows)
+        )
+        for section in _GUIDE
+    )

@@ -50,9 +50,9 @@ class LocalModels(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KeyChoice:
-    """A provider whose key may be pasted at the first run.
+    """A provider whose key can be pasted at the first run.
 
-    `env_name` is the variable the key is known by, `model` what is used with it.
+    `env_name` is the variable of the key, `model` the model to use with it.
     """
 
     label: str
@@ -96,32 +96,29 @@ class UiOptions:
     Args:
         runtime: The conversation; the app closes it when it ends.
         services: What commands work on besides the conversation: models, servers, plugins.
-        settings: Theme, mouse and so on.
-        problems: Settings that were left out, told at the start.
-        notices: Other lines to tell at the start.
+        settings: The settings in force.
+        problems: Settings that were ignored; shown at the start.
+        notices: Other lines to show at the start.
         first_prompt: Sent at once, as if it had been typed.
         resume: A session to open at the start (``-r ID``, ``-c``), by path, id or name.
-        keeps_model: Go on with the runtime's model instead of the opened session's.
+        keeps_model: Keep the runtime's model instead of the opened session's.
         opens_picker: Open the session picker at the start (``-r`` without an id).
-        first_run: What the chooser offers while no model can be used, also in the tour; None if
-            one can.
+        first_run: What the chooser offers if no model can be used, or in the tour; None if one can.
         local: The built-in model; None leaves it out of the chooser.
-        pull_first: Ask at the start whether `local` shall be pulled (``--local``).
-        warm: Gets the provider and the present model ready; awaited in the background after the
-            first paint and again once the user has chosen a model at the first run. An
-            `AgentTuiError` is shown; a model that loads on this machine is said to load.
+        pull_first: Ask at the start whether to download `local` (``--local``).
+        warm: Prepares the provider and the present model. It runs in the background after the first
+            paint, and again once the user has chosen a model at the first run. An `AgentTuiError`
+            is shown.
         close: Stops the provider and the servers; awaited once the conversation is closed.
-        history_file: Where sent prompts are kept; None keeps them in memory.
-        onboarding_file: Where it is counted how often was sent; hints end at a number. None shows
-            none.
-        session_dir: The folder of sessions as the command line named it, empty if it did not;
-            the way back names it too.
+        history_file: Stores sent prompts; None keeps them in memory.
+        onboarding_file: Stores the number of sent messages, which ends the hints. None shows none.
+        session_dir: The folder of sessions from the command line, for the hint how to resume;
+            empty if it named none.
         welcome: A line under the program's name in an empty chat.
-        is_demo: Said in the status bar.
-        sandbox_word: How commands in a folder run, for the status bar; empty for nothing
-            special. May block.
-        status_script: The user's command for the status line; None where there is none.
-        approval_quiet_s: Seconds without a key before an approval takes any.
+        is_demo: Whether this is the tour, which the status bar says.
+        sandbox_word: Returns how commands in a folder run, for the status bar; may block.
+        status_script: The user's command for the status line; None if there is none.
+        approval_quiet_s: Seconds without a key before an approval takes keys.
         clock: Monotonic seconds.
     """
 

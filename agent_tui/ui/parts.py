@@ -36,7 +36,7 @@ class FieldRow(Horizontal):
 
 
 def any_app() -> type[App[object]]:
-    """The type of the app, for `textual.getters.app`: a widget's own attribute is not typed."""
+    """The type of the app, for `textual.getters.app`: the attribute of a widget has none."""
     return App
 
 
@@ -45,7 +45,7 @@ def _nothing(_width: int, _palette: Palette) -> Sequence[Line]:
 
 
 class PaintedLines(Widget):
-    """As high as its rows; those in sight are drawn."""
+    """Rows of styled text. It is as high as they are, and draws only those in sight."""
 
     app = getters.app(any_app)
 
@@ -92,7 +92,7 @@ def keys_line(text: str) -> Content:
 
 
 class KeysLine(Static):
-    """Such a line as a widget.
+    """A line of keys as a widget.
 
     Args:
         text: The keys and what they do, ``esc stops · enter answers``.

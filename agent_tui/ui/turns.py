@@ -25,7 +25,7 @@ class EventSink(Protocol):
         ...
 
     def begin(self) -> None:
-        """An activity is about to run."""
+        """Prepare for an activity."""
         ...
 
     def show(self, event: AgentEvent) -> None:
@@ -33,7 +33,7 @@ class EventSink(Protocol):
         ...
 
     def idle(self) -> None:
-        """Nothing runs any more, however it ended."""
+        """Reset after an activity, however it ended."""
         ...
 
 

@@ -1,13 +1,19 @@
-"""What is there from the first paint on, for all that works behind the screens."""
+"""What is there from the first paint on: screens, tasks, the terminal, and the user's editor."""
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
-from textual.app import App
+from textual.app import App, SuspendNotSupported
 from textual.screen import Screen
 
+from agent_tui import text_editor
+from agent_tui.errors import AgentTuiError
 from agent_tui.key_actions import KeyMap
+from agent_tui.text_editor import editor_command, run_editor
 from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.terminal.run import UiOutcome
 from agent_tui.ui.terminal.state import TerminalState
@@ -16,6 +22,7 @@ from agent_tui.ui.theme.themes import size_classes
 ResultT = TypeVar("ResultT")
 
 
+@dataclass(frozen=True, slots=True)
 class Window:
     """Shows screens, runs tasks, reaches the terminal.
 
@@ -23,20 +30,13 @@ class Window:
         app: Textual's side: themes, suspending, the clipboard.
         prompt: Where the user writes.
         terminal: The terminal's title and mouse.
-        use_keys: Has other keys do what is done in the chat and in the prompt.
+        use_keys: Applies another key map to the chat and the prompt.
     """
 
-    def __init__(
-        self,
-        app: App[UiOutcome],
-        prompt: Prompt,
-        terminal: TerminalState,
-        use_keys: Callable[[KeyMap], None],
-    ) -> None:
-        self.app = app
-        self.prompt = prompt
-        self.terminal = terminal
-        self.use_keys = use_keys
+    app: App[UiOutcome]
+    prompt: Prompt
+    terminal: TerminalState
+    use_keys: Callable[[KeyMap], None]
 
     async def ask(self, screen: Screen[ResultT]) -> ResultT | None:
         """Show a screen and wait for its result; None if it was left without one.
@@ -65,3 +65,42 @@ class Window:
     def leave(self, outcome: UiOutcome) -> None:
         """End the program."""
         self.app.exit(outcome)
+
+
+ReturnT = TypeVar("ReturnT")
+
+
+def edit_outside(app: App[ReturnT], prompt: Prompt) -> None:
+    """Let the user's editor change the draft, and take it back.
+
+    Pastes are written out in full, so they can be looked at and changed.
+    """
+    draft = prompt.draft
+    written = edit_text(app, draft.full_text)
+    if written is not None:
+        prompt.load(draft.fold(written))
+
+
+def edit_text(app: App[ReturnT], text: str) -> str | None:
+    """`text` after the user edited it; None if the editor failed."""
+    return text_editor.edit_text(text, lambda file: edit_file(app, file))
+
+
+def edit_file(app: App[ReturnT], file: Path) -> bool:
+    """Suspend the screen and open `file` in the user's editor: see `editor_command`.
+
+    Returns:
+        Whether the editor succeeded; reports if it could not be started.
+    """
+    try:
+        command = editor_command(os.environ)
+        with app.suspend():
+            exit_code = run_editor(command, file)
+    except SuspendNotSupported:
+        app.notify("This terminal cannot run an editor.", severity="warning")
+        return False
+    except AgentTuiError as error:
+        app.notify(str(error), severity="error", markup=False)
+        return False
+    app.refresh()
+    return exit_code == 0

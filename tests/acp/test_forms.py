@@ -41,7 +41,7 @@ class Gone(Client):
 
 
 def forms(client: Client) -> EditorForms:
-    return EditorForms(cast(Any, client), "s", Outbox(cast(Any, client), "s"))
+    return EditorForms(Outbox(cast(Any, client), "s"))
 
 
 def listing(count: int, typed: str = "") -> Listing[int]:

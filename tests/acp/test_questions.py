@@ -49,7 +49,7 @@ async def allowed(
     client: Client, cwd: Path, rule: str = "", editor: EditorTraits = PROTOCOL
 ) -> str:
     outbox = Outbox(cast(Any, client), "s")
-    questions = EditorQuestions(cast(Any, client), "s", outbox, editor)
+    questions = EditorQuestions(outbox, editor)
     request = ApprovalRequest(
         "1", "c", "bash", "python -m pytest …", COMMAND, "command", "It writes.", rule
     )
@@ -60,7 +60,7 @@ async def allowed(
 
 async def chosen(client: Client, editor: EditorTraits, values: Sequence[object]) -> object:
     outbox = Outbox(cast(Any, client), "s")
-    questions = EditorQuestions(cast(Any, client), "s", outbox, editor)
+    questions = EditorQuestions(outbox, editor)
     choices = tuple(Choice(value, f"say {value}") for value in values)
     answer = await questions.choice(Question("What?", ("a fact", "another"), choices))
     await outbox.aclose()
@@ -89,7 +89,7 @@ async def test_what_is_allowed_is_in_the_name_of_the_answer(
 async def test_rules_for_the_parts_of_a_command_are_one_answer(tmp_path: Path):
     client = Client("rules")
     outbox = Outbox(cast(Any, client), "s")
-    questions = EditorQuestions(cast(Any, client), "s", outbox, PROTOCOL)
+    questions = EditorQuestions(outbox, PROTOCOL)
     rules = ("bash(make *)", "bash(pytest *)")
     request = ApprovalRequest("1", "c", "bash", "x", "x", "command", "", "bash(= x)", rules)
     answer = await questions.approval(request, tmp_path)
@@ -105,7 +105,7 @@ async def test_rules_for_the_parts_of_a_command_are_one_answer(tmp_path: Path):
 async def test_an_editor_that_shows_kinds_alone_offers_one_lasting_answer(tmp_path: Path):
     client = Client("rules")
     outbox = Outbox(cast(Any, client), "s")
-    questions = EditorQuestions(cast(Any, client), "s", outbox, TITLE_ONLY)
+    questions = EditorQuestions(outbox, TITLE_ONLY)
     request = ApprovalRequest(
         "1", "c", "bash", "x", "x", "command", "", "bash(= x)", ("bash(make *)",)
     )
@@ -171,7 +171,7 @@ async def test_a_question_of_the_network_is_a_call_of_its_own_that_ends_with_the
 
     client = Told("session")
     outbox = Outbox(cast(Any, client), "s")
-    questions = EditorQuestions(cast(Any, client), "s", outbox, PROTOCOL)
+    questions = EditorQuestions(outbox, PROTOCOL)
     request = ApprovalRequest(
         *("1", "network-1", NETWORK, "Connect to a.test", "Host: a.test, port 443", "text"),
         *("a command in the sandbox wants it", "fetch(domain:a.test)"),

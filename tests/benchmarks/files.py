@@ -26,7 +26,7 @@ from textual.types import CSSPathType
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.tools.files.walk import relative_files
-from agent_tui.ui.prompt.completer import PromptSources
+from agent_tui.ui.prompt.completion import PromptSources
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.prompt import Prompt
 

@@ -130,8 +130,10 @@ class ProgramCopy:
 
     def type_errors(self, importing: str) -> set[str]:
         """The files in which pyright finds an error, of those that import `importing`."""
+        package, _, name = importing.rpartition(".")
+        imports = re.compile(rf"from ({importing} import|{package} import {name}\b)")
         files = self._root.rglob("*.py")
-        readers = [str(file) for file in files if f"from {importing} import" in file.read_text()]
+        readers = [str(file) for file in files if imports.search(file.read_text())]
         done = subprocess.run(
             [*_PYRIGHT, *readers], capture_output=True, text=True, cwd=self._root, check=False
         )

@@ -21,7 +21,7 @@ def copy(tmp_path) -> ProgramCopy:
     made.insert_before("agent_tui/key_actions.py", '    KeyAction("find"', NAME)
     made.insert_before("agent_tui/ui/keys.py", '    _binding("find"', BINDING)
     made.insert_before("agent_tui/ui/app.py", "    async def action_find(self)", ACTION)
-    made.insert_before("agent_tui/ui/key_guide.py", '            ("{find}", "search', ROW)
+    made.insert_before("agent_tui/ui/keys.py", '            ("{find}", "search', ROW)
     return made
 
 

@@ -22,7 +22,7 @@ from agent_tui.providers.scripted.demo import DEMO_MODEL
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.screens.page import PageScreen
+from agent_tui.ui.screens.modal import PageScreen
 from agent_tui.ui.terminal.run import UiOutcome
 from agent_tui.ui.transcript.blocks import NoticeBlock
 from tests.support.canary_folder import TOLD, CanaryFolder

@@ -39,9 +39,8 @@ from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Header, MessageEntry
 from agent_tui.tokens import ContextUsage
 from agent_tui.ui.app import AgentApp
-from agent_tui.ui.approval.panel import ApprovalPanel
-from agent_tui.ui.chat.activity_line import ActivityLine
-from agent_tui.ui.chat.lines_above_prompt import PlanView, QueueView
+from agent_tui.ui.approval_panel import ApprovalPanel
+from agent_tui.ui.chat.lines_above_prompt import ActivityLine, PlanView, QueueView
 from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, UiOptions
 from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.status.status_line import StatusFields

@@ -30,8 +30,8 @@ from agent_tui.tokens import TokenCounter
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import KeyChoice, UiOptions
 from agent_tui.ui.questions import QUIET_S
+from agent_tui.ui.screens.context import KeepingScreen
 from agent_tui.ui.screens.diff import DiffScreen
-from agent_tui.ui.screens.keeping import KeepingScreen
 from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.screens.pull import PullBar
 from agent_tui.ui.terminal.run import UiOutcome

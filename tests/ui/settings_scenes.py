@@ -6,7 +6,7 @@ from textual.widgets import Input
 
 from agent_tui.config import load_settings
 from agent_tui.config.user_file import SettingsEditor, UserConfigFile
-from agent_tui.ui.screens.line_input import LineInputScreen
+from agent_tui.ui.screens.choice import LineInputScreen
 from agent_tui.ui.screens.picker import RowList
 from tests.ui.app_support import Ui
 

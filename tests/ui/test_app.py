@@ -17,9 +17,9 @@ from agent_tui.messages import ToolCall, ToolResultMessage
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.app import AgentApp
-from agent_tui.ui.chat.activity_line import activity_text
+from agent_tui.ui.chat.lines_above_prompt import activity_text
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.questions.answer_list import AnswerLine
+from agent_tui.ui.questions import AnswerLine
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.transcript.blocks import AssistantBlock, ToolBlock, UserBlock, WelcomeBlock
 from tests.support.images import png

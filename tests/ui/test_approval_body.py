@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from agent_tui.events import ApprovalRequest
 from agent_tui.safe_text import safe_text
 from agent_tui.tools.files.diffs import unified_diff
-from agent_tui.ui.approval.panel import approval_lines
+from agent_tui.ui.approval_panel import approval_lines
 from agent_tui.ui.styled_lines import MAX_LINE_CHARS
 from agent_tui.ui.theme.palette import Palette
 

@@ -8,9 +8,8 @@ from agent_tui.commands.sessions import age
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ProviderError
 from agent_tui.providers.scripted.provider import Reply
-from agent_tui.ui.screens.listing import ThemePicker
-from agent_tui.ui.screens.model_picker import ModelPicker
-from agent_tui.ui.screens.page import PageRow, PageScreen
+from agent_tui.ui.screens.listing import ModelPicker, ThemePicker
+from agent_tui.ui.screens.modal import PageRow, PageScreen
 from agent_tui.ui.screens.picker import PickerRow, RowList, search_rows
 from agent_tui.ui.screens.session_picker import SessionPicker
 from agent_tui.ui.theme.themes import DARK, LIGHT

@@ -16,7 +16,7 @@ from textual.screen import Screen
 import agent_tui.ui.screens
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.key_actions import KEY_ACTIONS
-from agent_tui.ui.approval.panel import ApprovalPanel
+from agent_tui.ui.approval_panel import ApprovalPanel
 from agent_tui.ui.first_run import chooser as first_run
 from agent_tui.ui.keys import APP_BINDINGS
 from agent_tui.ui.prompt import prompt

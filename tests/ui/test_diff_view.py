@@ -6,7 +6,7 @@ from rich.color_triplet import ColorTriplet
 from rich.style import Style
 from textual.theme import BUILTIN_THEMES
 
-from agent_tui.ui.diff.view import diff_lines, diff_stat, parse_diff
+from agent_tui.ui.diff_view import diff_lines, diff_stat, parse_diff
 from agent_tui.ui.styled_lines import text_to_copy
 from agent_tui.ui.theme.palette import Palette, make_palette
 from agent_tui.ui.theme.themes import own_themes

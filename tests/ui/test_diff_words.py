@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_tui.ui.diff.words import MAX_PAIRINGS, Marks, find_changed_words
+from agent_tui.ui.diff_view import MAX_PAIRINGS, Marks, find_changed_words
 
 
 def marked(line: str, marks: Marks) -> str:

@@ -9,7 +9,7 @@ from textual.widgets import Static
 
 from agent_tui.sessions.lineage import chain
 from agent_tui.sessions.store import SessionStore
-from agent_tui.ui.chat import earlier_chat
+from agent_tui.ui.chat import history_blocks as earlier_chat
 from agent_tui.ui.screens.tree import TreeScreen
 from agent_tui.ui.transcript.blocks import NoticeBlock, SummaryBlock, UserBlock
 from tests.support.runtime import Stage

@@ -14,7 +14,7 @@ from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from agent_tui.ui.first_run.chooser import FirstRunScreen
 from agent_tui.ui.options import FirstRun, KeyChoice
 from agent_tui.ui.questions import QUIET_S
-from agent_tui.ui.screens.model_picker import ModelPicker
+from agent_tui.ui.screens.listing import ModelPicker
 from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.screens.pull import PullScreen
 from agent_tui.ui.transcript.blocks import WelcomeBlock

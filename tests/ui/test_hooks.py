@@ -11,7 +11,7 @@ from agent_tui.commands.trust import hook_question
 from agent_tui.config import HookSettings
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.screens.page import PageScreen
+from agent_tui.ui.screens.modal import PageScreen
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, asking, running_app
 

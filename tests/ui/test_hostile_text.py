@@ -26,7 +26,7 @@ from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import Header, LabelEntry, MessageEntry, SessionInfoEntry
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.ui.screens.line_input import LineInputScreen
+from agent_tui.ui.screens.choice import LineInputScreen
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,

@@ -9,7 +9,7 @@ from pathlib import Path
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.listing import ListingScreen
-from agent_tui.ui.screens.page import PageScreen
+from agent_tui.ui.screens.modal import PageScreen
 from tests.support.processes import alive, nap
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, running_app

@@ -9,11 +9,10 @@ from textual.widgets import TextArea
 
 from agent_tui.events import ApprovalRequest
 from agent_tui.key_actions import KEY_ACTIONS, KeyMap, format_key
-from agent_tui.ui.approval.panel import answers_to
-from agent_tui.ui.key_guide import key_guide
-from agent_tui.ui.keys import APP_BINDINGS, AREA_BINDINGS
+from agent_tui.ui.approval_panel import answers_to
+from agent_tui.ui.keys import APP_BINDINGS, AREA_BINDINGS, key_guide
 from agent_tui.ui.prompt.prompt import Prompt
-from agent_tui.ui.screens.page import PageScreen
+from agent_tui.ui.screens.modal import PageScreen
 from tests.ui.app_support import running_app
 
 FIXED = {"tab", "up", "down", "enter", "ctrl+p", "ctrl+n"}  # in the menu

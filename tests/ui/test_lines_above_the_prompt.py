@@ -8,8 +8,13 @@ from agent_tui.messages import Todo, Usage
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.tokens import ContextUsage
-from agent_tui.ui.chat.activity_line import ActivityLine, ActivityState, activity_text
-from agent_tui.ui.chat.lines_above_prompt import plan_lines, queue_lines
+from agent_tui.ui.chat.lines_above_prompt import (
+    ActivityLine,
+    ActivityState,
+    activity_text,
+    plan_lines,
+    queue_lines,
+)
 from tests.ui.app_support import running_app
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.ui.app import AgentApp
-from agent_tui.ui.chat.activity_line import activity_text
 from agent_tui.ui.chat.history_blocks import blocks_of
+from agent_tui.ui.chat.lines_above_prompt import activity_text
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,

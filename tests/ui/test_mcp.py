@@ -15,9 +15,8 @@ from agent_tui.tools.mcp.hub import ServerView
 from agent_tui.tools.mcp.results import content_texts
 from agent_tui.tools.mcp.spec import FoundServer, ServerSpec
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.screens.line_input import LineInputScreen
-from agent_tui.ui.screens.page import PageScreen
+from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
+from agent_tui.ui.screens.modal import PageScreen
 from tests.support.mcp_servers import Stage
 from tests.ui.app_support import Ui, running_app
 

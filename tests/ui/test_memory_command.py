@@ -7,7 +7,7 @@ from agent_tui.commands.memory import memory_page
 from agent_tui.messages import Pin
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.screens.page import PageScreen
+from agent_tui.ui.screens.modal import PageScreen
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, held, running_app
 
@@ -71,7 +71,7 @@ def edit_with(monkeypatch: pytest.MonkeyPatch, content: str | None) -> list[Path
             path.write_text(content)
         return content is not None
 
-    monkeypatch.setattr("agent_tui.ui.prompt.editor.edit_file", edit)
+    monkeypatch.setattr("agent_tui.ui.window.edit_file", edit)
     return opened
 
 

@@ -7,7 +7,7 @@ import pytest
 from textual.events import Key
 
 from agent_tui.commands.core.front import Choice, Question
-from agent_tui.ui.questions.early_keys import EarlyKeys
+from agent_tui.ui.questions import EarlyKeys
 from agent_tui.ui.screens.choice import ChoiceScreen
 from tests.ui.app_support import running_app
 

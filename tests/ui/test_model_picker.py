@@ -4,7 +4,7 @@ from pathlib import Path
 
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
-from agent_tui.ui.screens.model_picker import ModelPicker, model_row
+from agent_tui.ui.screens.listing import ModelPicker, model_row
 from tests.support.models import INFO, MODEL, ListedModels
 from tests.ui.app_support import Ui, listed, running_app
 

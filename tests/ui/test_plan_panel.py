@@ -56,7 +56,7 @@ async def test_a_plan_is_changed_in_the_editor_before_it_is_approved(
     def edited(_app: object, text: str) -> str:
         return text.replace("Run the tests", "Write a test")
 
-    monkeypatch.setattr("agent_tui.ui.prompt.editor.edit_text", edited)
+    monkeypatch.setattr("agent_tui.ui.window.edit_text", edited)
     stage = Stage(tmp_path)
     async with running_app(
         tmp_path, stage=stage, runtime=planning(stage), approval_quiet_s=3_600.0
@@ -91,7 +91,7 @@ async def test_what_is_missing_is_said_and_it_goes_on_planning(tmp_path: Path):
 async def test_the_key_of_the_editor_opens_the_plan_that_is_asked_about(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("agent_tui.ui.prompt.editor.edit_text", lambda _app, _text: "1. Mine")
+    monkeypatch.setattr("agent_tui.ui.window.edit_text", lambda _app, _text: "1. Mine")
     stage = Stage(tmp_path)
     async with running_app(
         tmp_path, stage=stage, runtime=planning(stage), approval_quiet_s=3_600.0

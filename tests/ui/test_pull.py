@@ -9,8 +9,7 @@ from agent_tui.errors import ModelFileError
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.first_run.chooser import FirstRunScreen
-from agent_tui.ui.questions import QUIET_S
-from agent_tui.ui.questions.answer_list import AnswerLine
+from agent_tui.ui.questions import QUIET_S, AnswerLine
 from agent_tui.ui.screens.pull import PullBar, PullScreen
 from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.models import ListedModels

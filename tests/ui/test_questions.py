@@ -16,9 +16,8 @@ from agent_tui.permissions.rules import INSIDE_RULE
 from agent_tui.permissions.trust import TrustQuestion
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.mcp.spec import ServerSpec
-from agent_tui.ui.approval.panel import answers_to, first_mark
-from agent_tui.ui.questions.answer_list import AnswerLine, AnswerList, AnswerRow
-from agent_tui.ui.questions.early_keys import EarlyKeys
+from agent_tui.ui.approval_panel import answers_to, first_mark
+from agent_tui.ui.questions import AnswerLine, AnswerList, AnswerRow, EarlyKeys
 from agent_tui.ui.screens.choice import ChoiceScreen
 from tests.ui.app_support import Ui, held, running_app
 

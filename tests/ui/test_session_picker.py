@@ -23,8 +23,7 @@ from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.screens import session_picker
-from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.screens.line_input import LineInputScreen
+from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
 from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.screens.session_picker import SessionPicker
 from agent_tui.ui.transcript.blocks import UserBlock

@@ -10,11 +10,9 @@ from agent_tui.config import LoadedSettings, load_settings
 from agent_tui.config.specs import SettingSpec, setting_specs
 from agent_tui.config.user_file import SettingsEditor, UserConfigFile, setting_named
 from agent_tui.ui.front import ScreenFront
-from agent_tui.ui.screens.line_input import LineInputScreen
-from agent_tui.ui.screens.listing import ThemePicker
-from agent_tui.ui.screens.model_picker import ModelPicker
-from agent_tui.ui.screens.setting_effects import acts_at_once
-from agent_tui.ui.screens.settings import SettingsScreen, about, rows_by_section
+from agent_tui.ui.screens.choice import LineInputScreen
+from agent_tui.ui.screens.listing import ModelPicker, ThemePicker
+from agent_tui.ui.screens.settings import SettingsScreen, about, acts_at_once, rows_by_section
 from tests.ui.app_support import Ui, listed, running_app
 
 

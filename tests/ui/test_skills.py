@@ -6,7 +6,7 @@ import pytest
 
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.screens.context import ContextScreen
-from agent_tui.ui.screens.page import PageScreen
+from agent_tui.ui.screens.modal import PageScreen
 from tests.ui.app_support import running_app
 
 

@@ -8,7 +8,7 @@ from agent_tui.messages import UserMessage
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Header, MessageEntry
 from agent_tui.sessions.store import SessionStore
-from agent_tui.ui.screens.page import PageScreen
+from agent_tui.ui.screens.modal import PageScreen
 from agent_tui.ui.transcript.blocks import WelcomeBlock
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, answer, running_app

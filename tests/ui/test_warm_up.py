@@ -8,7 +8,7 @@ import pytest
 
 from agent_tui.errors import ModelFileError
 from agent_tui.providers.scripted.provider import Reply
-from agent_tui.ui.chat.activity_line import SHOWN_AFTER_S
+from agent_tui.ui.chat.lines_above_prompt import SHOWN_AFTER_S
 from tests.support.fake_local import PULLED
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, asking, held, running_app

@@ -13,9 +13,9 @@ from agent_tui.events import ApprovalRequest
 from agent_tui.messages import Todo
 from agent_tui.sessions.listing import SessionSummary
 from agent_tui.ui.app import AgentApp
-from agent_tui.ui.approval.panel import approval_lines
+from agent_tui.ui.approval_panel import approval_lines
 from agent_tui.ui.chat.lines_above_prompt import plan_lines, queue_lines
-from agent_tui.ui.diff.view import diff_lines, parse_diff
+from agent_tui.ui.diff_view import diff_lines, parse_diff
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.screens.picker import column_widths, picker_line
 from agent_tui.ui.screens.session_picker import session_rows

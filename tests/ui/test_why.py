@@ -5,7 +5,7 @@ from pathlib import Path
 
 from agent_tui.headless.printer import print_command
 from agent_tui.providers.scripted.provider import Reply, call
-from agent_tui.ui.screens.page import PageRow, PageScreen
+from agent_tui.ui.screens.modal import PageRow, PageScreen
 from tests.support.models import listed_services
 from tests.support.runtime import Stage, collect
 from tests.ui.app_support import running_app

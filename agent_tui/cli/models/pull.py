@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from agent_tui.cli.output import ask
+from agent_tui.durations import format_remaining
 from agent_tui.errors import UsageError
 from agent_tui.installation import install_command
 from agent_tui.local_models.addresses import display_address, is_address
@@ -106,19 +107,13 @@ class ProgressLine:
         speed = f"  {size_text(round(rate))}/s"
         if progress.total_bytes is None or progress.done_bytes >= progress.total_bytes:
             return speed
-        return f"{speed}  {_span((progress.total_bytes - progress.done_bytes) / rate)} left"
+        return (
+            f"{speed}  {format_remaining((progress.total_bytes - progress.done_bytes) / rate)} left"
+        )
 
 
 def _percent(progress: PullProgress) -> int:
     return 100 * progress.done_bytes // progress.total_bytes if progress.total_bytes else 0
-
-
-def _span(seconds: float) -> str:
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    hours, minutes = divmod(whole // 60, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {whole % 60} s"
 
 
 _NO_RUNTIME = "The server for local models is not installed."

@@ -88,7 +88,7 @@ class Command:
         return f"/{self.name} {self.argument_hint}".rstrip()
 
     def among(self, plugins: Plugins) -> "Command":
-        """The command with the hint that fits what `plugins` bring."""
+        """The command with the argument hint for what `plugins` bring."""
         if self.hint_with is None:
             return self
         return replace(self, argument_hint=self.hint_with(plugins))

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from agent_tui.durations import format_duration
+
 _MAX_TITLE_CHARS = 72
 # Patterns that `re` compiles and keeps at their first use: the first paint imports this module.
 _COURTESIES = (
@@ -47,12 +49,7 @@ def short_count(count: int) -> str:
 
 def short_time(seconds: float) -> str:
     """A duration for display: ``3.2s``, ``47s``, ``2m 05s``, ``1h 02m``."""
-    if seconds < 9.95:
-        return f"{seconds:.1f}s"
-    minutes, rest = divmod(round(seconds), 60)
-    if not minutes:
-        return f"{rest}s"
-    return f"{minutes}m {rest:02}s" if minutes < 60 else f"{minutes // 60}h {minutes % 60:02}m"
+    return f"{seconds:.1f}s" if seconds < 9.95 else format_duration(round(seconds))
 
 
 def short_via(via: str) -> str:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from textual.widget import Widget
 
-from agent_tui.ui.approval.panel import ApprovalPanel
-from agent_tui.ui.chat.activity_line import ActivityLine
+from agent_tui.ui.approval_panel import ApprovalPanel
 from agent_tui.ui.chat.lines_above_prompt import (
+    ActivityLine,
     ColdLine,
     GoalLine,
     PlanView,

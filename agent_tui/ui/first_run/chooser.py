@@ -21,7 +21,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.model import Offer
 from agent_tui.providers.accounts.device import Account, how_to_enter
 from agent_tui.providers.accounts.kept_keys import KEEPABLE
-from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
+from agent_tui.providers.base import FoundModel, ModelRef
 from agent_tui.providers.keys import key_variable
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.first_run.model_options import (
@@ -66,36 +66,19 @@ AskForModel: TypeAlias = Callable[[Screen[ModelRef]], Coroutine[None, None, Mode
 _Asked: TypeAlias = KeyChoice | Account | Literal["model name", "address"] | None
 
 
-@dataclass(frozen=True, slots=True)
-class _OnlyThese:
-    """A source of models that finds `models` alone."""
-
-    source: ModelSource
-    models: tuple[FoundModel, ...]
-
-    def resolve(self, name: str) -> ModelRef:
-        return self.source.resolve(name)
-
-    def info(self, ref: ModelRef) -> ModelInfo:
-        return self.source.info(ref)
-
-    async def list_models(self) -> tuple[FoundModel, ...]:
-        return self.models
-
-
 class FirstRunList(OptionList):
-    """The options; says when there is another width to fill."""
+    """The options; reports when their width changes."""
 
     class Resized(Message):
         """The list has another size."""
 
     def on_resize(self) -> None:
-        """Tell the screen."""
+        """Report the new size to the screen."""
         self.post_message(self.Resized())
 
 
 class FirstRunScreen(Modal[FirstRunResult]):
-    """Returns what to go on with; None if the user wants to look around without a model.
+    """Returns the choice to continue with; None if the user looks around without a model.
 
     Args:
         offered: The ways to a model.
@@ -206,7 +189,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
             self._choose(self._options[number - 1])
 
     def on_key(self, event: events.Key) -> None:
-        """Notice that somebody writes."""
+        """Note the time of a typed key."""
         if event.is_printable:
             self._quiet_since_s = self._clock()
 
@@ -246,13 +229,13 @@ class FirstRunScreen(Modal[FirstRunResult]):
         self.run_worker(self._go_on_from(PullScreen(self._local, self._clock)), group="ask")
 
     def _open_all_models(self) -> None:
-        from agent_tui.ui.screens.model_picker import ModelPicker
+        from agent_tui.ui.screens.listing import ModelPicker
 
         self.run_worker(self._go_on_from(ModelPicker(self._models, ModelRef(""))), group="ask")
 
     async def _choose_of(self, found: tuple[FoundModel, ...]) -> None:
         """Use the only one of `found`, or let the user choose; the list shows them from then on."""
-        from agent_tui.ui.screens.model_picker import ModelPicker
+        from agent_tui.ui.screens.listing import ModelPicker
 
         if len(found) == 1:
             self.dismiss(UseModel(found[0].ref))
@@ -260,7 +243,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
         self._ask(None)
         self.action_look()
         if found:
-            await self._go_on_from(ModelPicker(_OnlyThese(self._models, found), ModelRef("")))
+            await self._go_on_from(ModelPicker(self._models, ModelRef(""), found=found))
 
     async def _go_on_from(self, screen: Screen[ModelRef]) -> None:
         """Continue with the model chosen in `screen`; without one, show the list again."""

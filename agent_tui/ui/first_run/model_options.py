@@ -26,7 +26,7 @@ _WIDEST_LABEL = 28
 
 @dataclass(frozen=True, slots=True)
 class AllModels:
-    """See every model that was found; `hidden_count` of them have no row of their own."""
+    """The option to see every model found; `hidden_count` of them have no option."""
 
     hidden_count: int
 
@@ -162,5 +162,5 @@ def _what_it_is(model: FoundModel) -> str:
 
 
 def _has_own_server(model: FoundModel) -> bool:
-    """Whether its name is the server's, the part before it only says how it is spoken to."""
+    """Whether the model is named by its server; the provider is then only the protocol."""
     return bool(model.ref.base_url) or _is_local(model)

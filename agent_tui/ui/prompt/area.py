@@ -19,7 +19,7 @@ from agent_tui.key_actions import KEY_ACTIONS, KeyMap, keys_in_force
 from agent_tui.ui.keys import AREA_BINDINGS, bind_keys
 
 if TYPE_CHECKING:
-    from agent_tui.ui.approval.panel import ApprovalPanel
+    from agent_tui.ui.approval_panel import ApprovalPanel
     from agent_tui.ui.prompt.vim_keys import VimKeys
 
 _FORWARDING_S = 0.005

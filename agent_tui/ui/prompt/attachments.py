@@ -12,7 +12,7 @@ from agent_tui.drafts.draft import Draft, DraftImage, image_mark, is_large, past
 from agent_tui.errors import AgentTuiError
 
 if TYPE_CHECKING:
-    from agent_tui.ui.prompt.completer import PromptSources
+    from agent_tui.ui.prompt.completion import PromptSources
 
 _LONG_PASTE_CHARS = 20_000
 """A longer paste is cleaned in a thread."""

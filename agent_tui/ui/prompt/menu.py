@@ -1,6 +1,7 @@
 """The list of completions, laid over the chat just above the prompt."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -22,12 +23,11 @@ _NARROW_COLUMNS = 60
 class CompletionMenu(OptionList, can_focus=False):
     """Shows possible completions; the prompt moves the highlight."""
 
+    @dataclass
     class Chosen(Message):
         """An item was clicked."""
 
-        def __init__(self, item: "MenuItem") -> None:
-            super().__init__()
-            self.item = item
+        item: "MenuItem"
 
     def __init__(self) -> None:
         super().__init__(markup=False, compact=True)

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,7 @@ from agent_tui.ui.prompt.menu import CompletionMenu
 if TYPE_CHECKING:  # these come after the first paint, see `attach` and `use_vim`
     from agent_tui.drafts.history import HistoryWalk
     from agent_tui.drafts.vim_editor import Wish
-    from agent_tui.ui.prompt.completer import Completer, Items, PromptSources
-    from agent_tui.ui.prompt.completion import MenuItem, Query
+    from agent_tui.ui.prompt.completion import Completer, Items, MenuItem, PromptSources, Query
 
 _MOST_OPENED_CHARS = 100_000
 """A longer paste is not written out in the prompt."""
@@ -40,26 +40,23 @@ class Prompt(Vertical):
         changed_at: When the text changed last, in monotonic seconds.
     """
 
+    @dataclass
     class Submitted(Message):
         """Enter was pressed on something that can be dispatched; the prompt is empty again."""
 
-        def __init__(self, draft: Draft) -> None:
-            super().__init__()
-            self.draft = draft
+        draft: Draft
 
+    @dataclass
     class Refused(Message):
         """A draft cannot be used, such as an unknown command; it stays in the prompt."""
 
-        def __init__(self, reason: str) -> None:
-            super().__init__()
-            self.reason = reason
+        reason: str
 
+    @dataclass
     class HistoryWanted(Message):
         """An earlier draft shall be searched among `drafts`, oldest first."""
 
-        def __init__(self, drafts: Sequence[Draft]) -> None:
-            super().__init__()
-            self.drafts = drafts
+        drafts: Sequence[Draft]
 
     class NoImage(Message):
         """Ctrl+V, and there is no image on the clipboard."""
@@ -96,7 +93,7 @@ class Prompt(Vertical):
 
     def attach(self, sources: "PromptSources") -> None:
         """Complete and remember from now on; before, the prompt only takes text."""
-        from agent_tui.ui.prompt.completer import Completer
+        from agent_tui.ui.prompt.completion import Completer
 
         self._sources = sources
         self._completer = Completer(sources)

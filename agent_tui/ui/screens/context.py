@@ -1,34 +1,38 @@
-"""The screens for the contents of the context window and for previews of compactions."""
+"""Screens about the context: its contents, a preview of a compaction, and what that keeps."""
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widget import Widget
 from textual.widgets import Static
 
-from agent_tui.commands.compaction import PREVIEW_TITLE, preview_sections
+from agent_tui.commands.compaction import PREVIEW_TITLE, PreviewPage
 from agent_tui.commands.context import (
     FREED_HEADING,
     PART_LABELS,
     ContextMap,
+    ContextPage,
     Part,
     PartKind,
     cache_text,
     request_cost,
     savings_of,
 )
-from agent_tui.compaction.outcome import CompactionPreview
+from agent_tui.compaction.curation.pieces import Piece
+from agent_tui.compaction.model_client import OnProgress
+from agent_tui.compaction.proposal import Decision, Mark, Proposal
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.chat.activity_line import ActivityLine, ActivityState
+from agent_tui.ui.chat.lines_above_prompt import ActivityLine, ActivityState
 from agent_tui.ui.parts import KeysLine
-from agent_tui.ui.screens.modal import LeadingScreen
-from agent_tui.ui.screens.page import section_widgets
+from agent_tui.ui.screens.modal import LeadingScreen, section_widgets
+from agent_tui.ui.screens.picker import PickerRow, PickerScreen
 
 STYLES: dict[PartKind, str] = {
     "system": "$secondary",
@@ -58,23 +62,14 @@ class PreviewScreen(LeadingScreen):
     """Counts while it is open already, then shows the outcome. Writes nothing.
 
     Args:
-        load: Works the preview out.
-        present_label: The context as the status bar shows it; asked when `load` is done.
-        can_choose: Whether the user can go on to decide what is kept.
+        page: Computes the preview.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "preview.tcss"]
 
-    def __init__(
-        self,
-        load: Callable[[], Awaitable[CompactionPreview]],
-        present_label: Callable[[], str],
-        *,
-        can_choose: bool = False,
-    ) -> None:
-        super().__init__(can_choose=can_choose)
-        self._load = load
-        self._present_label = present_label
+    def __init__(self, page: PreviewPage) -> None:
+        super().__init__(can_choose=page.choice is not None)
+        self._page = page
 
     def compose(self) -> ComposeResult:
         """The frame, with a line about the counting."""
@@ -92,11 +87,11 @@ class PreviewScreen(LeadingScreen):
 
     async def _count(self) -> None:
         try:
-            preview = await self._load()
+            page = await self._page.page()
         except AgentTuiError as error:
             found = [Static(safe_text(str(error)), classes="preview-note", markup=False)]
         else:
-            found = list(section_widgets(preview_sections(preview, self._present_label())))
+            found = list(section_widgets(page.sections))
         line = self.query_one(ActivityLine)
         await self.query_one("#page").mount_all(found, before=line)
         await line.remove()
@@ -171,23 +166,15 @@ class ContextScreen(LeadingScreen):
     """The map at once; what a compaction would free as soon as that is counted.
 
     Args:
-        shown: The map.
-        load: Works out what a compaction would do.
-        can_choose: Whether the user can go on to decide what is kept.
+        page: The map, and what computes the effect of a compaction.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "context.tcss"]
 
-    def __init__(
-        self,
-        shown: ContextMap,
-        load: Callable[[], Awaitable[CompactionPreview]],
-        *,
-        can_choose: bool = False,
-    ) -> None:
-        super().__init__(can_choose=can_choose)
-        self._shown = shown
-        self._load = load
+    def __init__(self, page: ContextPage) -> None:
+        super().__init__(can_choose=page.choice is not None)
+        self._shown = page.shown
+        self._load = page.load_preview
 
     def compose(self) -> ComposeResult:
         """Title, bar, legend, tiers, largest messages."""
@@ -242,3 +229,119 @@ class ContextScreen(LeadingScreen):
 
 def _note(text: str) -> Static:
     return Static(safe_text(text, keep_newlines=False), classes="context-note", markup=False)
+
+
+_NOTES = 0
+"""The number of the first row; those of pieces begin with 1."""
+
+_NAMES: dict[Mark, str] = {"keep": "kept by you", "always": "always kept", "drop": "dropped by you"}
+_MOST_LINES = 400
+"""A longer piece is cut in the preview."""
+
+
+class KeepingScreen(PickerScreen[Decision | int]):
+    """Returns what was decided, for the compaction to be made; None if it was left.
+
+    Args:
+        load: Makes the proposal; asks the model, so it takes a while.
+    """
+
+    heading = "What the compaction keeps word for word"
+    placeholder = "/ searches"
+    has_preview = True
+    column_titles = ("", "tokens")
+    searches_at_once = False
+    AUTO_FOCUS: ClassVar[str | None] = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "compact", "Compact"),
+        Binding("k", "mark('keep')", "Keep"),
+        Binding("a", "mark('always')", "Always keep"),
+        Binding("d", "mark('drop')", "Drop"),
+        Binding("slash", "search", "Search"),
+    ]
+
+    def __init__(self, load: Callable[[OnProgress], Awaitable[Proposal]]) -> None:
+        super().__init__()
+        self._propose = load
+        self._proposal: Proposal | None = None
+        self._marks: dict[int, Mark] = {}
+
+    @property
+    def keys_hint(self) -> str:
+        """The line at the bottom."""
+        return "k keep · a always keep · d drop · / find · enter compact · esc close"
+
+    async def load_rows(self) -> Sequence[PickerRow[Decision | int]]:
+        """The model's notes and all that can be kept, in the order of the conversation."""
+        self._show_progress("reading the conversation", 0)
+        try:
+            self._proposal = await self._propose(self._show_progress)
+        except AgentTuiError as error:
+            self.say(safe_text(str(error), keep_newlines=False))
+            return []
+        self.say(self._totals_text())
+        return self._all_rows()
+
+    def _show_progress(self, phase: str, _chars: int) -> None:
+        message = self.query_one("#picker-message", Static)
+        message.update(f"{phase[:1].upper()}{phase[1:]}… esc stops")
+
+    def _all_rows(self) -> Sequence[PickerRow[Decision | int]]:
+        proposal = self._proposal
+        assert proposal is not None
+        rows: list[PickerRow[Decision | int]] = []
+        if proposal.choice is not None:
+            notes = Content(safe_text(proposal.choice.notes))
+            rows.append(PickerRow(_NOTES, "the model's notes", ("written", ""), preview=notes))
+        return [*rows, *(self._row(proposal, piece) for piece in proposal.ask.pieces)]
+
+    def _row(self, proposal: Proposal, piece: Piece) -> PickerRow[Decision | int]:
+        mark, place = self._marks.get(piece.number), proposal.place(piece, self._marks)
+        named = "always kept" if piece.is_lasting else place
+        if place == "kept" and (lines := proposal.lines_of_choice(piece)):
+            named = f"kept {lines}"
+        shown = "\n".join(piece.lines[:_MOST_LINES])
+        span = f" {piece.first}-{piece.last}" if piece.path else ""
+        return PickerRow(
+            piece.number,
+            safe_text(f"{piece.label}{span}", keep_newlines=False),
+            (_NAMES[mark] if mark is not None else named, f"{piece.tokens:,}"),
+            preview=Content(safe_text(shown)),
+            is_dim=place == "goes",
+        )
+
+    def _totals_text(self) -> str:
+        """How much is kept, and why no model chose, if so."""
+        proposal = self._proposal
+        assert proposal is not None
+        kept, room = proposal.tokens_to_keep(self._marks), proposal.ask.budget.keep
+        told = f"About {kept:,} of {room:,} tokens are kept word for word."
+        if kept > room:
+            told += " What was marked or chosen last may be cut."
+        why = f" No model chose: {proposal.problem}." if proposal.problem else ""
+        return safe_text(told + why, keep_newlines=False)
+
+    def pick(self, row: PickerRow[Decision | int]) -> None:
+        """Return from the search field to the rows."""
+        self.set_focus(None)
+
+    def action_mark(self, mark: Mark) -> None:
+        """Mark the piece with the highlight, or take the mark back."""
+        row, proposal = self.present_row, self._proposal
+        if row is None or proposal is None or not isinstance(row.value, int) or not row.value:
+            return
+        number = row.value
+        if self._marks.get(number) == mark:
+            del self._marks[number]
+        elif mark != "always" and 0 < proposal.ask.staying_from <= number:
+            self.say("It is among the newest messages, which stay.")
+            return
+        else:
+            self._marks[number] = mark
+        self.show_rows(self._all_rows())
+        self.say(self._totals_text())
+
+    def action_compact(self) -> None:
+        """Close with the decision."""
+        if self._proposal is not None:
+            self.dismiss(self._proposal.decided(self._marks))

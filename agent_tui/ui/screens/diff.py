@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from agent_tui.commands.diff import DiffItem, DiffPage
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.diff.view import diff_lines, parse_diff
+from agent_tui.ui.diff_view import diff_lines, parse_diff
 from agent_tui.ui.parts import KeysLine, any_app
 from agent_tui.ui.screens.modal import ReadingScreen
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen

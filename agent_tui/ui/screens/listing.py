@@ -1,17 +1,22 @@
-"""Small pickers: of a `Listing`, of themes, of earlier drafts, of commands and actions."""
+"""Small pickers: of a `Listing`, of models, themes, earlier drafts, commands and actions."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Generic, TypeAlias, TypeVar
+from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from textual import getters
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.fuzzy import FuzzySearch
 
 from agent_tui.commands.core.command import Command
-from agent_tui.commands.core.front import Listing
+from agent_tui.commands.core.front import Listing, ModelSource
+from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.commands.model import facts_of, find_with_present, in_order, is_same
 from agent_tui.drafts.draft import Draft
 from agent_tui.key_actions import KeyMap
+from agent_tui.providers.base import FoundModel, ModelRef
 from agent_tui.ui.parts import any_app
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen, search_rows
 from agent_tui.ui.screens.session_preview import preview_lines
@@ -53,7 +58,7 @@ class CommandPalette(PickerScreen[PaletteChoice]):
         return palette_rows(self._choices, self._keys)
 
     def matching(self, wanted: str) -> Sequence[PickerRow[PaletteChoice]]:
-        """The best first."""
+        """The rows that match, best first."""
         return rank_rows(palette_rows(self._choices, self._keys), wanted)
 
     def row_highlighted(self, row: PickerRow[PaletteChoice]) -> None:
@@ -132,7 +137,7 @@ class HistoryPicker(PickerScreen[Draft]):
         self._drafts = tuple(drafts)
 
     async def load_rows(self) -> Sequence[PickerRow[Draft]]:
-        """Newest first."""
+        """The drafts, newest first."""
         return [_row(draft) for draft in reversed(self._drafts)]
 
     def row_highlighted(self, row: PickerRow[Draft]) -> None:
@@ -186,7 +191,7 @@ class ListingScreen(PickerScreen[ValueT], Generic[ValueT]):
     """Returns the value of the chosen row.
 
     Args:
-        listing: What there is.
+        listing: The items.
         note: A line below the rows.
         present: The value that is highlighted at first.
     """
@@ -209,5 +214,90 @@ class ListingScreen(PickerScreen[ValueT], Generic[ValueT]):
         ]
 
     def first_row(self, rows: Sequence[PickerRow[ValueT]]) -> int:
-        """The present value."""
+        """The index of the present value."""
         return next((n for n, row in enumerate(rows) if row.value == self._present), 0)
+
+
+_WIDTH_FOR_PRICES = 100
+"""Columns of the terminal from which on there is room for prices beside whole names."""
+
+
+class ModelPicker(PickerScreen[ModelRef]):
+    """Returns the chosen model.
+
+    Args:
+        models: Where the models come from.
+        present: The model in use.
+        known: Which were chosen before, and which are marked.
+        found: The only models to choose from; None for all that can be found.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+s", "mark", "Mark", priority=True)]
+    heading = "Choose a model"
+    placeholder = "Type to search, or a full model name such as openai/gpt-5"
+    nothing = "No models: no API key is set and no local server is running."
+    column_titles = ("$ in/out", "window", "state", "from")
+
+    def __init__(
+        self,
+        models: ModelSource,
+        present: ModelRef,
+        known: KnownModels | None = None,
+        found: tuple[FoundModel, ...] | None = None,
+    ) -> None:
+        super().__init__()
+        self._models = models
+        self._present = present
+        self._known = known or KnownModels()
+        self._only = found
+        self._found: tuple[FoundModel, ...] = ()
+
+    @property
+    def keys_hint(self) -> str:
+        """The line at the bottom."""
+        return "↑↓ move · enter choose · ctrl+s favourite · esc close"
+
+    async def load_rows(self) -> Sequence[PickerRow[ModelRef]]:
+        """The models found: the present one, favourites, those chosen last, then the others."""
+        await asyncio.to_thread(self._known.load)
+        self._found = self._only or await find_with_present(self._models, self._present)
+        if self.size.width < _WIDTH_FOR_PRICES:
+            self.column_titles = type(self).column_titles[1:]
+        return self._rows_in_order()
+
+    def _rows_in_order(self) -> Sequence[PickerRow[ModelRef]]:
+        rows = [
+            model_row(
+                model,
+                is_present=is_same(model.ref, self._present),
+                is_favourite=self._known.is_favourite(model.ref),
+            )
+            for model in in_order(self._found, self._present, self._known)
+        ]
+        columns = len(self.column_titles)
+        return [replace(row, columns=row.columns[-columns:]) for row in rows]
+
+    async def action_mark(self) -> None:
+        """Ctrl+S: make the highlighted model a favourite, or no longer."""
+        if (row := self.present_row) is not None:
+            await asyncio.to_thread(self._known.mark, row.value)
+            self.show_rows(self._rows_in_order())
+
+
+def model_row(
+    model: FoundModel, *, is_present: bool, is_favourite: bool = False
+) -> PickerRow[ModelRef]:
+    """A model as a line; one at a server has the name it has there."""
+    mark = "● " if is_present else "★ " if is_favourite else "  "
+    facts = facts_of(model)
+    state = facts.state or ("in use" if is_present else "")
+    columns = (facts.prices, facts.window, state, facts.via)
+    title = _name_at_server(model.ref) if model.ref.base_url else model.ref.name
+    search = f"{model.ref.name} {model.via}"
+    return PickerRow(model.ref, mark + title, columns, search)
+
+
+def _name_at_server(ref: ModelRef) -> str:
+    """Without the name of the protocol; of a file's path (llama.cpp's names) the last part."""
+    name = ref.model_id if ref.provider == "openai" else ref.name
+    return name.rpartition("/")[2] if name.endswith(".gguf") else name

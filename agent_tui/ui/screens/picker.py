@@ -197,7 +197,7 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
         return "↑↓ move · enter choose · esc close"
 
     def compose(self) -> ComposeResult:
-        """All of it in one frame."""
+        """Heading, search field, rows with their preview, message and keys, in one frame."""
         with Vertical(id="picker", classes="frame -with-preview" if self.has_preview else "frame"):
             yield Static(self.heading, id="picker-heading", markup=False)
             yield FieldRow(self._field)

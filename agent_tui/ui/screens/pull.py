@@ -26,10 +26,8 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.options import LocalModels
 from agent_tui.ui.parts import KeysLine
-from agent_tui.ui.questions import QUIET_S, SCROLL_KEYS
-from agent_tui.ui.questions.answer_list import AnswerLine, AnswerList, AnswerRow
-from agent_tui.ui.screens.modal import Modal
-from agent_tui.ui.screens.page import PageRow
+from agent_tui.ui.questions import QUIET_S, SCROLL_KEYS, AnswerLine, AnswerList, AnswerRow
+from agent_tui.ui.screens.modal import Modal, PageRow
 
 _FRAMES_PER_S = 5
 _FACT_CELLS = 9

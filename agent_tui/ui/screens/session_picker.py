@@ -39,8 +39,7 @@ from agent_tui.sessions.listing import SessionSummary, lineage_rows
 from agent_tui.sessions.search.word_index import SearchHit
 from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.parts import KeysLine, PaintedLines
-from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.screens.line_input import LineInputScreen
+from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
 from agent_tui.ui.screens.picker import (
     PickerRow,
     PickerScreen,
@@ -155,7 +154,7 @@ class Ask(Protocol):
     """Shows a screen and waits for its answer; None if it was left without one."""
 
     async def __call__(self, screen: Screen[AnswerT], /) -> AnswerT | None:
-        """See the class."""
+        """Show `screen`; returns its answer."""
         ...
 
 

@@ -21,7 +21,7 @@ from agent_tui.ui.transcript.blocks import (
 from agent_tui.ui.transcript.finder import readable_text, spans_on_rows
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
-from agent_tui.ui.transcript.selection import highlight
+from agent_tui.ui.transcript.stack import highlight
 
 _MOST_BLOCKS = 6
 _MOST_ROWS = 14

@@ -22,8 +22,7 @@ from agent_tui.sessions.lineage.message_tree import MessageTree, RowKind, TreeRo
 from agent_tui.sessions.replay.marks import Mark
 from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.parts import KeysLine, any_app
-from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.screens.line_input import LineInputScreen
+from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
 from agent_tui.ui.screens.session_preview import preview_lines
 from agent_tui.ui.transcript.blocks import AssistantBlock, Block, NoticeBlock

@@ -13,10 +13,10 @@ from agent_tui.safe_paths import resolve_command
 from agent_tui.safe_text import safe_text
 
 LONG_TURN_S = 10.0
-"""A turn that ends sooner was waited for."""
+"""Seconds; the user is assumed to wait for a shorter turn."""
 
 AWAY_AFTER_S = 60.0
-"""After so long without a key, a user may be away, if the terminal does not report its focus."""
+"""Seconds without a key after which a user counts as away if the terminal reports no focus."""
 
 MAX_CHARS = 160
 _TMUX_TIMEOUT_S = 2.0
@@ -39,7 +39,7 @@ BELL_ONLY = NotifyMethod()
 
 
 def notify_method(environ: Mapping[str, str], ask_tmux: Callable[[], str]) -> NotifyMethod:
-    """What this terminal is known to take.
+    """The method that this terminal supports.
 
     Args:
         environ: The variables that terminals set about themselves.
@@ -74,7 +74,7 @@ _PROTOCOLS: tuple[tuple[str, NotifyProtocol], ...] = (
     ("kitty", "osc 99"),
     ("foot", "osc 777"),
 )
-"""By each terminal's manual. ``TERM`` is enough for most, and is all that ssh passes on."""
+"""From the manual of each terminal. ``TERM`` names most of them, and ssh passes on nothing else."""
 
 
 def _tmux_facts() -> str:
@@ -99,7 +99,7 @@ def _tmux_facts() -> str:
 
 
 def notification_sequence(method: NotifyMethod, title: str, text: str) -> str:
-    """The bytes that call: a notification that says `text` under `title`, or the bell."""
+    """The control sequence of a notification with `title` and `text`, or of the bell."""
     title, text = _one_line(title), _one_line(text)
     match method.protocol:
         case None:
@@ -158,7 +158,7 @@ class Notifier:
         return not self._has_focus
 
     async def method(self, environ: Mapping[str, str]) -> NotifyMethod:
-        """How to call in the terminal that `environ` describes; found out once."""
+        """How to notify in the terminal that `environ` describes; determined once."""
         if self._method is None:
             if self.setting == "bell":
                 self._method = BELL_ONLY

@@ -14,7 +14,7 @@ from agent_tui.tools.processes.environment import outside_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 _MOST_BYTES = 16_000
-"""So much of its output is looked at."""
+"""Bytes of its output that are read."""
 
 
 @dataclass(slots=True)
@@ -26,9 +26,9 @@ class StatusScript:
         keeper: Starts it.
         environ: The environment of commands that the user types.
         every_s: Seconds from one run to the next, at least.
-        folder: Where it runs. Not the project, whose files the programs it calls could obey.
-        sleep: Waits so many seconds.
-        longest_s: So long it may take; None for as long as it likes.
+        folder: Where it runs: not in the project, whose files could configure what it calls.
+        sleep: Waits a number of seconds.
+        longest_s: Its time limit in seconds; None for no limit.
     """
 
     command: str

@@ -50,11 +50,11 @@ _HIGHLIGHT_INKS = ("block-cursor-foreground", "block-cursor-blurred-foreground")
 _FAINT_TEXT = {"text-disabled": "auto 50%"}
 """Lines of keys are written in it; Textual's 38 % is 2.5 to 1."""
 MARKED_CONTRAST = 1.6
-"""From here on a ground other than what is around it means something: what is selected, where the
-cursor is, the words that changed. Below are panels and blocks of code."""
+"""A ground with this contrast to its surroundings has a meaning: a selection, the cursor, changed
+words. Panels and blocks of code have less."""
 
 DIM_CONTRAST = 7.0
-"""Below it a text is meant to stand back (above is what WCAG 2 asks of text at level AAA)."""
+"""Text with less contrast counts as dimmed (WCAG 2 asks for this contrast at level AAA)."""
 
 _ATTRIBUTES = ("bold", "italic", "underline", "underline2", "strike", "blink")
 

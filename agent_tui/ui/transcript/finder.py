@@ -7,7 +7,7 @@ from typing import TypeAlias, assert_never
 from agent_tui.commands.event_lines import turn_facts_line
 from agent_tui.safe_text import safe_output, safe_text
 from agent_tui.text_search import SmartCaseText
-from agent_tui.ui.diff.view import parse_diff
+from agent_tui.ui.diff_view import parse_diff
 from agent_tui.ui.styled_lines import Line, clip
 from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.blocks import (
@@ -24,8 +24,7 @@ from agent_tui.ui.transcript.blocks import (
     UserBlock,
     WelcomeBlock,
 )
-from agent_tui.ui.transcript.selection import highlight
-from agent_tui.ui.transcript.stack import BlockStack
+from agent_tui.ui.transcript.stack import BlockStack, highlight
 
 Span: TypeAlias = tuple[int, int, int]
 """A row of a block, and the first and the last character of a piece of it."""

@@ -25,7 +25,7 @@ class LiveReply:
         return item.id
 
     def forget(self) -> list[BlockId]:
-        """Have no reply any more; returns the blocks it had."""
+        """Let go of the present reply; returns its blocks."""
         ids, self._ids = self._ids, []
         return ids
 
@@ -47,10 +47,10 @@ class LiveReply:
         return index
 
     def close(self, mark: ReplyMark, note: str) -> list[BlockId]:
-        """Nothing more comes; `mark` and `note` say how it ended where it did not end well.
+        """Finish the reply; `mark` and `note` say how it ended if it did not end well.
 
         Returns:
-            The blocks it had.
+            Its blocks.
         """
         ids = self.forget()
         if mark and ids and not self._is_text(ids[-1]):
@@ -61,7 +61,7 @@ class LiveReply:
         return ids
 
     def _live_id(self, kind: PieceKind) -> BlockId:
-        """The block that a piece of this kind belongs to, made if need be."""
+        """The block that a piece of this kind belongs to; creates it if needed."""
         if not self._ids:
             self.begin()
         live_id = self._ids[-1]
@@ -111,7 +111,7 @@ class LiveReply:
 
 
 def merge_pieces(arrived: Iterable[tuple[PieceKind, str]]) -> list[tuple[PieceKind, str]]:
-    """Neighbouring pieces of one kind joined."""
+    """`arrived` with neighbouring pieces of one kind joined."""
     pieces: list[tuple[PieceKind, list[str]]] = []
     for kind, text in arrived:
         if pieces and pieces[-1][0] == kind:

@@ -39,8 +39,7 @@ from agent_tui.ui.transcript.blocks import (
     WelcomeBlock,
 )
 from agent_tui.ui.transcript.code import CodePainter
-from agent_tui.ui.transcript.markdown import MAX_MEASURE, MarkdownPainter
-from agent_tui.ui.transcript.markdown_stream import MarkdownStream
+from agent_tui.ui.transcript.markdown import MAX_MEASURE, MarkdownPainter, MarkdownStream
 from agent_tui.ui.transcript.thumbnail import MAX_ROWS, picture_lines
 from agent_tui.ui.transcript.tool_lines import Measures, bash_lines, tool_lines, unfold_hint
 
@@ -140,11 +139,7 @@ class BlockPainter:
         }
         glyph, text, style = words[block.mark]
         note = safe_text(f"{text}: {block.note}" if block.note else text)
-        rows = prefix_lines(
-            wrap_text(note, style, self._measure),
-            [Segment(f" {glyph} ", style)],
-            [Segment(" " * MARGIN)],
-        )
+        rows = _with_sign(glyph, style, wrap_text(note, style, self._measure))
         return [BLANK, *rows] if block.markdown.strip() else rows
 
     def _user(self, block: UserBlock, *, is_expanded: bool) -> list[Line]:
@@ -185,7 +180,7 @@ class BlockPainter:
             count = text.count("\n") + 1
             folded = Segment(f"{word} {count:,} line{'s' * (count > 1)}", style)
             rows = [Line((folded,), is_decoration=True, toggles=True)]
-        return prefix_lines(rows, [Segment(" ◇ ", style)], [Segment(" " * MARGIN)])
+        return _with_sign("◇", style, rows)
 
     def _summary(self, block: SummaryBlock, *, is_expanded: bool) -> list[Line]:
         note = safe_text(block.note, keep_newlines=False)
@@ -216,8 +211,7 @@ class BlockPainter:
                 [_without_margin(rows[0])], [Segment(f" {glyph} ", palette.accent)]
             )
             return [*first, *rows[1:]]
-        rows = wrap_text(safe_text(block.text), style, self._measure)
-        return prefix_lines(rows, [Segment(f" {glyph} ", style)], [Segment(" " * MARGIN)])
+        return _with_sign(glyph, style, wrap_text(safe_text(block.text), style, self._measure))
 
     def _turn_end(self, block: TurnBlock) -> list[Line]:
         """How long a turn took and what it changed, with as many names as fit on a row."""
@@ -227,7 +221,7 @@ class BlockPainter:
             named -= 1
             text = turn_facts_line(block.facts, named)
         rows = wrap_text(safe_text(text), self.palette.muted, self._measure)
-        return prefix_lines(rows, [Segment(" ─ ", self.palette.faint)], [Segment(" " * MARGIN)])
+        return _with_sign("─", self.palette.faint, rows)
 
     def _divider(self, title: str, hint: str = "") -> list[Line]:
         """A rule with `title` in it, and `hint` near its right end if it fits."""
@@ -287,6 +281,11 @@ class BlockPainter:
         head = Segment(set_cell_size(text, column), palette.accent)
         lines = prefix_lines(wrap(about, room), [head], [Segment(" " * column)])
         return [replace(line, draft=row.draft) for line in lines]
+
+
+def _with_sign(sign: str, style: Style, rows: list[Line]) -> list[Line]:
+    """`rows` with `sign` in the margin of the first."""
+    return prefix_lines(rows, [Segment(f" {sign} ", style)], [Segment(" " * MARGIN)])
 
 
 def _start_column(block: WelcomeBlock, room: int) -> int:

@@ -25,8 +25,13 @@ from agent_tui.ui.theme.themes import CONTENT_WIDTH
 from agent_tui.ui.transcript.finder import Finder
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
-from agent_tui.ui.transcript.selection import address, highlight, text_in_selection
-from agent_tui.ui.transcript.stack import BlockStack, RowAnchor
+from agent_tui.ui.transcript.stack import (
+    BlockStack,
+    RowAnchor,
+    address,
+    highlight,
+    text_in_selection,
+)
 
 _IDLE_INTERVAL_S = 0.03
 _IDLE_SLICE_S = 0.008

@@ -86,7 +86,7 @@ class SharpPictures:
 
 @contextmanager
 def _no_terminal() -> Generator[StringIO]:
-    """Standard output is what this yields, and so no terminal, in a ``with`` block."""
+    """Replace standard output by a buffer, which is no terminal, inside the block; yields it."""
     kept, told = sys.__stdout__, StringIO()
     setattr(sys, _STANDARD_OUTPUT, told)
     try:
@@ -99,7 +99,7 @@ _sharp: list[SharpPictures] = []
 
 
 def draw_sharply(pictures: SharpPictures | None) -> None:
-    """Have all images drawn by `pictures` from now on; None: as half blocks."""
+    """Draw all images with `pictures` from now on; None draws half blocks."""
     _sharp[:] = [pictures] if pictures is not None else []
 
 
@@ -119,7 +119,7 @@ def picture_lines(images: Sequence[str], columns: int, palette: Palette) -> list
 
 
 def _picture(data: str, columns: int) -> tuple[Line, ...]:
-    """An image, sharp where that can be, in the cells of its half blocks."""
+    """An image in the cells that its half blocks take, drawn sharply if the terminal can."""
     lines = thumbnail_lines(data, columns)
     return _sharp[0].rows(data, lines[0].cells, len(lines)) if lines and _sharp else lines
 

@@ -12,7 +12,7 @@ from agent_tui.commands.core.short_words import count_text, short_time
 from agent_tui.key_actions import keys_in_force
 from agent_tui.messages import Todo
 from agent_tui.safe_text import safe_output, safe_text
-from agent_tui.ui.diff.view import Inks, diff_lines, diff_stat, parse_diff
+from agent_tui.ui.diff_view import Inks, diff_lines, diff_stat, parse_diff
 from agent_tui.ui.styled_lines import (
     MAX_LINE_CHARS,
     Line,

@@ -1,7 +1,7 @@
-"""The chat: what the program tells it to show, and what the user does with it."""
+"""The chat: what the program tells it to show, what the user does with it, and its search."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from textual import events
@@ -9,6 +9,7 @@ from textual.geometry import Offset
 from textual.message import Message
 from textual.reactive import var
 from textual.selection import Selection
+from textual.theme import Theme
 from textual.timer import Timer
 
 from agent_tui.ui.transcript.blocks import (
@@ -24,12 +25,162 @@ from agent_tui.ui.transcript.blocks import (
     ToolBlock,
     WelcomeBlock,
 )
-from agent_tui.ui.transcript.finding_view import FindingView
+from agent_tui.ui.transcript.finder import Finder, FindState
 from agent_tui.ui.transcript.live_reply import LiveReply, PieceKind, merge_pieces
 from agent_tui.ui.transcript.painter import BlockPainter
 from agent_tui.ui.transcript.plain import plain_texts
-from agent_tui.ui.transcript.selection import block_selection, word_at
-from agent_tui.ui.transcript.stack import Item, can_toggle
+from agent_tui.ui.transcript.stack import Item, RowAnchor, block_selection, can_toggle, word_at
+from agent_tui.ui.transcript.stack_view import StackView
+
+_COUNT_INTERVAL_S = 0.03
+_COUNT_SLICE_S = 0.01
+"""Reading 5,000 messages for the first time takes a few slices; a key never waits longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """What the view showed when the search began."""
+
+    place: RowAnchor | None
+    width: int
+    is_following: bool
+
+
+class FindingView(StackView):
+    """A `StackView` that can be searched; while it is, nothing but the search moves it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tell: Callable[[FindState], None] = lambda _state: None
+        self._before: _Before | None = None
+        self._counting: Iterator[None] | None = None
+        self._count_timer: Timer | None = None
+        self._wants_match = False
+        self._unfolded: BlockId | None = None
+
+    def begin_find(self, tell: Callable[[FindState], None]) -> None:
+        """Stand still from now on, and `tell` where the search stands whenever that changes."""
+        width = self._stack.painter.width
+        self._tell = tell
+        self._finder = Finder(self._stack, self._palette)
+        self._before = _Before(self._place, width, self._is_following)
+        self._set_following(False)
+        self._count_timer = self.set_interval(_COUNT_INTERVAL_S, self._count_on)
+
+    def find(self, text: str) -> None:
+        """Look for `text` in a search that was begun; the nearest match becomes current."""
+        finder = self._finder
+        if finder is not None:
+            finder.look_for(text)
+            self._counting, self._wants_match = finder.counting(), bool(text)
+            self._count_on()
+            self.refresh()
+
+    def find_next(self, direction: int) -> None:
+        """Go to the next match, or with -1 to the previous one."""
+        if self._finder is not None:
+            self._finder.step(direction)
+            self._show_match()
+
+    def end_find(self, *, stays: bool) -> None:
+        """End the search at the current match or where it began."""
+        finder, before = self._finder, self._before
+        if finder is None or before is None:
+            return
+        stays = stays and finder.current is not None
+        if not stays:
+            self._fold_again()
+        self._finder = self._before = self._counting = self._unfolded = None
+        if self._count_timer is not None:
+            self._count_timer.stop()
+        if stays:
+            height = self.scrollable_content_region.height
+            self._set_following(self.scroll_offset.y >= self._stack.total_rows - height)
+        elif before.is_following:
+            self.follow_end()
+        else:
+            self._place = before.place
+            self._settle(is_rewrapped=before.width != self._stack.painter.width)
+        self.refresh()
+
+    def _retheme(self, theme: Theme) -> None:
+        super()._retheme(theme)
+        if self._finder is not None:
+            self._finder.palette = self._palette
+
+    def _count_on(self) -> None:
+        """Count for a few milliseconds; go to a match if one is wanted and all are known."""
+        finder = self._finder
+        if finder is None:
+            return
+        if self._counting is None:
+            if not finder.is_stale:
+                return
+            self._counting = finder.counting()
+        deadline = perf_counter() + _COUNT_SLICE_S
+        for number, _ in enumerate(self._counting):
+            if not number % 50 and perf_counter() > deadline:
+                break
+        else:
+            self._counting = None
+            if self._wants_match:
+                self._wants_match = False
+                finder.start_at(self._start_block())
+                self._show_match()
+                return
+        self._tell(finder.state())
+
+    def _start_block(self) -> BlockId:
+        """The first visible block when the search began."""
+        place = self._before.place if self._before is not None else None
+        return 0 if place is None else place.id
+
+    def _show_match(self) -> None:
+        """Scroll just enough to show the current match, unfolded."""
+        finder = self._finder
+        if finder is None:
+            return
+        current = finder.current
+        if current is None or current.id != self._unfolded:
+            self._fold_again()
+        if current is not None:
+            index = self._stack.index(current.id)
+            if index is not None and not finder.is_drawn(current):
+                self._unfold(index)
+            self._reveal(current.id, finder.row_of(current))
+        self._tell(finder.state())
+        self.refresh()
+
+    def _unfold(self, index: int) -> None:
+        item = self._stack[index]
+        if can_toggle(item.block) and not item.is_expanded:
+            item.is_expanded = True
+            self._stack.invalidate(index)
+            self._unfolded = item.id
+
+    def _fold_again(self) -> None:
+        """Fold the block that was unfolded only to show a match."""
+        index = None if self._unfolded is None else self._stack.index(self._unfolded)
+        self._unfolded = None
+        if index is not None and self._stack[index].is_expanded:
+            self._stack[index].is_expanded = False
+            self._stack.invalidate(index)
+
+    def _reveal(self, block_id: BlockId, row: int) -> None:
+        """Scroll a row of a block into view; does nothing if it is visible."""
+        stack, height = self._stack, self.scrollable_content_region.height
+        index = stack.index(block_id)
+        if index is None or not height:
+            return
+        seen = stack.find(self._place, is_rewrapped=False) if self._place is not None else 0
+        wanted, y = -1, seen
+        while wanted != (target := stack.top(index) + stack.gap(index) + row):
+            wanted = target
+            y = seen if seen < target < seen + height - 1 else max(0, target - height // 3)
+            y = max(0, min(y, stack.total_rows - height))
+            stack.measure(y, height)
+        self._put(y)
+
 
 FLUSH_INTERVAL_S = 0.08
 """Streamed text is shown 12 times a second: more would be paid for by the echo of keys."""
@@ -44,12 +195,11 @@ _MAX_LIVE_CHARS = 32_000
 class Transcript(FindingView):
     """The whole conversation as one widget."""
 
+    @dataclass
     class StartChosen(Message):
         """Something to begin with was clicked."""
 
-        def __init__(self, draft: str) -> None:
-            super().__init__()
-            self.draft = draft
+        draft: str
 
     show_thinking: var[bool] = var(False, init=False)
     """Whether reasoning is shown in full instead of one line."""
@@ -68,7 +218,7 @@ class Transcript(FindingView):
     # Blocks ------------------------------------------------------------------------------
 
     def append(self, block: Block) -> BlockId:
-        """Put a block at the end; following, it is in sight at once."""
+        """Put a block at the end; it is in sight at once if the view follows the end."""
         item = self._add(block)
         if not self._is_following:
             self._new_count += 1
@@ -77,7 +227,7 @@ class Transcript(FindingView):
         return item.id
 
     def tell(self, notice: NoticeBlock) -> None:
-        """Put a notice at the end; one with its words among the newest notices gives way."""
+        """Put a notice at the end, in place of the same one among the newest notices."""
         for item in reversed(list(self._stack)):
             if not isinstance(item.block, NoticeBlock):
                 break
@@ -100,7 +250,7 @@ class Transcript(FindingView):
             self.replace(first, block)
 
     def remove_block(self, block_id: BlockId) -> None:
-        """Take a block out."""
+        """Remove a block."""
         index = self._stack.index(block_id)
         if index is not None:
             self._stack.remove(index)
@@ -133,7 +283,7 @@ class Transcript(FindingView):
         self._settle_changed()
 
     def keep_from(self, block_id: BlockId) -> None:
-        """Let go of all above a block, out of sight."""
+        """Remove all blocks above one; they must be out of sight."""
         self._stack.remove_above(self._stack.nearest(block_id))
         self._settle_changed()
 
@@ -165,21 +315,21 @@ class Transcript(FindingView):
     # A streaming reply -------------------------------------------------------------------
 
     def start_reply(self) -> BlockId:
-        """A reply begins; it takes no room until something of it comes."""
+        """Begin a reply; it takes no rows until its first text arrives."""
         return self._reply.begin()
 
     def stream_text(self, delta: str) -> None:
-        """More visible text of the reply."""
+        """Add visible text to the reply."""
         self._arrived.append(("text", delta))
         self._wake_flush()
 
     def stream_thinking(self, delta: str) -> None:
-        """More reasoning of the reply."""
+        """Add reasoning to the reply."""
         self._arrived.append(("thinking", delta))
         self._wake_flush()
 
     def finish_reply(self, mark: ReplyMark = "", note: str = "") -> Sequence[BlockId]:
-        """The reply is over; `mark` and `note` say so where it did not end well.
+        """Finish the reply; `mark` and `note` say how it ended if it did not end well.
 
         Returns:
             Its blocks.
@@ -190,15 +340,15 @@ class Transcript(FindingView):
         return blocks
 
     def discard_reply(self) -> None:
-        """Nothing of the present reply is to stay."""
+        """Remove the present reply."""
         self._arrived.clear()
         for block_id in self._reply.forget():
             self.remove_block(block_id)
 
     def append_tool_output(self, call_id: str, text: str, skipped_lines: int = 0) -> None:
-        """More output of a running tool or command; its last lines are shown.
+        """Add output of a running tool or command; its last lines are shown.
 
-        `skipped_lines` came before `text`, and are only counted.
+        `skipped_lines` came before `text` and are only counted.
         """
         self._live_output.setdefault(call_id, []).append((text, skipped_lines))
         self._wake_flush()
@@ -306,7 +456,7 @@ class Transcript(FindingView):
         self._set_following(True)
 
     def _settle_changed(self) -> None:
-        """Blocks came, went or changed: draw what is seen of it."""
+        """Draw what is in sight after blocks came, went or changed."""
         self._settle()
         self._wake()
         self.refresh()

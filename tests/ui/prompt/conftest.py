@@ -12,7 +12,7 @@ from agent_tui.commands.core.registry import load_commands
 from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.ui.prompt import prompt
-from agent_tui.ui.prompt.completer import PromptSources
+from agent_tui.ui.prompt.completion import PromptSources
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.prompt import Prompt
 

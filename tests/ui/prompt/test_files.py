@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.tools.files.walk import relative_files
-from agent_tui.ui.prompt.completer import entries_outside, leads_outside
+from agent_tui.ui.prompt.completion import entries_outside, leads_outside
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.ranking import PathCatalog, rank_paths
 

@@ -6,8 +6,12 @@ from textual.theme import BUILTIN_THEMES
 from agent_tui.ui.styled_lines import Line, text_to_copy
 from agent_tui.ui.theme.palette import Palette, make_palette
 from agent_tui.ui.transcript.code import CodePainter
-from agent_tui.ui.transcript.markdown import MarkdownPainter, fit_columns, markdown_parser
-from agent_tui.ui.transcript.markdown_stream import MarkdownStream
+from agent_tui.ui.transcript.markdown import (
+    MarkdownPainter,
+    MarkdownStream,
+    fit_columns,
+    markdown_parser,
+)
 
 DARK = make_palette(BUILTIN_THEMES["textual-dark"].to_color_system().generate(), ansi=False)
 PARSER = markdown_parser()

@@ -26,11 +26,9 @@ from agent_tui.events import ApprovalRequest
 from agent_tui.key_actions import keys_in_force
 from agent_tui.permissions.rules import INSIDE_RULE, describe_grants, parse_rule, split_rules
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.diff.view import diff_lines, parse_diff
+from agent_tui.ui.diff_view import diff_lines, parse_diff
 from agent_tui.ui.parts import FieldRow, PaintedLines, keys_line
-from agent_tui.ui.questions import SCROLL_KEYS
-from agent_tui.ui.questions.answer_list import AnswerLine, AnswerList, AnswerRow
-from agent_tui.ui.questions.early_keys import EarlyKeys
+from agent_tui.ui.questions import SCROLL_KEYS, AnswerLine, AnswerList, AnswerRow, EarlyKeys
 from agent_tui.ui.styled_lines import Line, prefix_lines, wrap
 from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.blocks import AssistantBlock
@@ -160,28 +158,25 @@ class ApprovalPanel(Vertical, can_focus=True):
         Binding("j", "scroll_body(1)", "Scroll down", show=False),
     ]
 
+    @dataclass
     class Answered(Message):
         """The user answered, with `key` or by a click."""
 
-        def __init__(self, request_id: str, answer: ApprovalAnswer, key: str = "") -> None:
-            super().__init__()
-            self.request_id = request_id
-            self.answer = answer
-            self.key = key
+        request_id: str
+        answer: ApprovalAnswer
+        key: str = ""
 
+    @dataclass
     class PlanToEdit(Message):
         """The user wants to edit a plan before answering; see `change_plan`."""
 
-        def __init__(self, plan: str) -> None:
-            super().__init__()
-            self.plan = plan
+        plan: str
 
+    @dataclass
     class KeyForPrompt(Message):
         """A key was pressed that answers nothing: a letter of the draft, or a deletion in it."""
 
-        def __init__(self, event: events.Key) -> None:
-            super().__init__()
-            self.event = event
+        event: events.Key
 
     class SendWanted(Message):
         """Enter was pressed after a message typed while the question was open."""

@@ -1,1 +1,0 @@
-"""The question whether a tool call may run."""

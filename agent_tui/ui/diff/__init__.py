@@ -1,1 +1,0 @@
-"""A change of a file as coloured rows."""
