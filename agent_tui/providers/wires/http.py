@@ -13,12 +13,12 @@ from agent_tui.messages import JsonObject
 from agent_tui.providers.base import Chunk, FinishChunk, ModelRef, RestartChunk, UsageChunk
 from agent_tui.providers.wires.base import (
     Address,
+    Attempt,
     Fit,
     Link,
     MissingKeyError,
     RefusedError,
     StreamError,
-    Way,
     Wire,
     WireRequest,
     Write,
@@ -71,7 +71,9 @@ def _azure_home(request: WireRequest, environ: Mapping[str, str], *names: str) -
 Known: TypeAlias = Mapping[str, JsonValue]
 """What litellm's table says of a model; empty if it is not listed."""
 
-Ask: TypeAlias = Callable[[WireRequest, Mapping[str, str], Known], tuple[Address, JsonObject]]
+BuildRequest: TypeAlias = Callable[
+    [WireRequest, Mapping[str, str], Known], tuple[Address, JsonObject]
+]
 """Returns the address and body of a request, given the environment with the keys."""
 
 
@@ -112,7 +114,7 @@ def http_wire(
     name: str,
     fit: Callable[[ModelRef], Fit],
     write: Write,
-    ask: Ask,
+    ask: BuildRequest,
     reading: Callable[[], Reading],
     *,
     prefixes: tuple[str, ...],
@@ -123,14 +125,14 @@ def http_wire(
     See `Wire` for the other arguments.
     """
 
-    def prepare(way: Way, link: Link) -> tuple[WireRequest, Known, Address, bytes]:
+    def prepare(way: Attempt, link: Link) -> tuple[WireRequest, Known, Address, bytes]:
         """What to send; slow for a long conversation, and may read files."""
         request = way.build_request()
         known = link.known(request.model)
         address, body = ask(request, link.environ, known)
         return request, known, address, encode_body(without(body, request.without))
 
-    async def stream(way: Way, link: Link) -> AsyncGenerator[Chunk, None]:
+    async def stream(way: Attempt, link: Link) -> AsyncGenerator[Chunk, None]:
         request, known, address, content = await asyncio.to_thread(prepare, way, link)
         under_way = reading()
         try:
