@@ -612,9 +612,7 @@ def edits_in(arguments: JsonObject) -> list[tuple[str, str, bool]]:
             continue
         old, new = _first_text(part, OLD_NAMES), _first_text(part, _NEW_NAMES)
         if old or new:
-            everywhere = any(
-                part.get(name) is True for name in ("all", "replace_all", "replaceAll")
-            )
+            everywhere = any(part.get(name) is True for name in _EVERYWHERE_NAMES)
             found.append((old or "", new or "", everywhere))
     return found
 

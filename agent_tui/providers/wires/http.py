@@ -3,14 +3,22 @@
 import asyncio
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
-from typing import Protocol, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
-from agent_tui.providers.base import Chunk, FinishChunk, ModelRef, RestartChunk, UsageChunk
+from agent_tui.providers.base import (
+    Chunk,
+    FinishChunk,
+    FinishReason,
+    ModelRef,
+    RestartChunk,
+    UsageChunk,
+)
 from agent_tui.providers.wires.base import (
     Address,
     Attempt,
@@ -77,37 +85,51 @@ BuildRequest: TypeAlias = Callable[
 """Returns the address and body of a request, given the environment with the keys."""
 
 
-class Reading(Protocol):
-    """Reads one stream."""
+def ask_with(
+    address: Callable[[WireRequest, Mapping[str, str]], Address],
+    body: Callable[[WireRequest, Known], JsonObject],
+) -> BuildRequest:
+    """Builds the address and the body independently of each other."""
+    return lambda request, environ, known: (address(request, environ), body(request, known))
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the stream is complete; some hosts keep the connection open."""
-        ...
 
+class Reading(ABC):
+    """Reads one stream.
+
+    Attributes:
+        is_over: Whether the stream is complete; some hosts keep the connection open.
+        stop_reason: The server's word for why it ended the reply; empty before.
+        finishes: What these words mean; any other is a plain end.
+    """
+
+    is_over = False
+    stop_reason = ""
+    finishes: ClassVar[Mapping[str, FinishReason]] = {}
+
+    @abstractmethod
     def begins_anew(self, event: JsonObject) -> bool:
         """Whether `event` begins another reply, which replaces this one."""
-        ...
 
+    @abstractmethod
     def chunks(self, event: JsonObject) -> Iterator[Chunk]:
         """The chunks of one event; an error in its ``error`` field is read elsewhere.
 
         Raises:
             StreamError: It is an error, or the reply cannot be used.
         """
-        ...
 
     def rest(self) -> Iterator[Chunk]:
         """The chunks that were held back until the end."""
-        ...
+        return iter(())
 
+    @abstractmethod
     def counts(self) -> TokenCounts | None:
         """The tokens counted so far; None if there are no counts."""
-        ...
 
     def finish(self) -> FinishChunk | None:
         """Why the server ended the reply; None if it did not."""
-        ...
+        reason = self.stop_reason
+        return FinishChunk(self.finishes.get(reason, "stop")) if reason else None
 
 
 def http_wire(

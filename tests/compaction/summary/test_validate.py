@@ -1,6 +1,6 @@
 import pytest
 
-from agent_tui.compaction.model_client import FinishReason, ModelReply, RawToolCall
+from agent_tui.compaction.model_client import ModelReply, RawToolCall
 from agent_tui.compaction.summary.templates import (
     SEVEN_SECTION,
     STRUCTURED,
@@ -9,6 +9,7 @@ from agent_tui.compaction.summary.templates import (
     fit_to_tokens,
 )
 from agent_tui.compaction.summary.validate import NotesJudgement, SummaryJudge, SummarySource
+from agent_tui.providers.base import FinishReason
 from agent_tui.tokens import TokenCounter
 
 GOOD = "## Goal\nShip it.\n\n## Next Steps\n1. Test."
