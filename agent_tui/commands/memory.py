@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from agent_tui.agent.prompt.context_files import (
-    Change,
+    FileChangeKind,
     FileInForce,
     add_line,
     changes_on_disk,
@@ -41,7 +41,7 @@ _MINE = "--user"
 _REFUSED = "outside the trusted folder, or may hold keys"
 _BUSY = "Cannot {} while the agent works. Use /abort first."
 _NONE = "None. /init has the model write AGENTS.md; /memory add TEXT starts one."
-_CHANGES: dict[Change, str] = {
+_CHANGES: dict[FileChangeKind, str] = {
     "changed": "changed since it was read",
     "new": "added since the session began",
     "gone": "deleted or no longer trusted, but still in effect",
@@ -220,7 +220,7 @@ def _content(file: Path) -> bytes | None:
 
 def memory_page(
     in_force: Sequence[FileInForce],
-    changes: Sequence[tuple[Path, Change]],
+    changes: Sequence[tuple[Path, FileChangeKind]],
     withheld: Sequence[WithheldFile],
     cwd: Path,
     *,

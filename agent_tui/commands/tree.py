@@ -16,7 +16,7 @@ from agent_tui.events import AgentEvent
 from agent_tui.messages import UserMessage
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.entries import MessageEntry
-from agent_tui.sessions.lineage.joined import Place
+from agent_tui.sessions.lineage.joined import ContinuationPoint
 from agent_tui.sessions.replay.file_changes import RestorePlan
 
 GoesBack: TypeAlias = Literal["talk", "files", "both"]
@@ -62,7 +62,10 @@ async def undo(front: Front, argument: str) -> None:
 
 
 async def go_back(
-    front: Front, place: Place, wanted: GoesBack | None = None, redo: RestorePlan | None = None
+    front: Front,
+    place: ContinuationPoint,
+    wanted: GoesBack | None = None,
+    redo: RestorePlan | None = None,
 ) -> None:
     """Go back to a place, with its files if the user wants that.
 
@@ -85,7 +88,7 @@ async def go_back(
 
 async def choose_files(
     front: Front,
-    place: Place,
+    place: ContinuationPoint,
     wanted: GoesBack | None = None,
     redo: RestorePlan | None = None,
 ) -> tuple[GoesBack | None, Sequence[AgentEvent]]:

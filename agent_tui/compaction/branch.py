@@ -17,7 +17,7 @@ from agent_tui.compaction.model_client import (
 from agent_tui.compaction.summary.degeneration import NOTHING
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
 from agent_tui.compaction.summary.templates import template_named
-from agent_tui.compaction.summary.validate import Judgement, SummaryJudge, summary_source
+from agent_tui.compaction.summary.validate import NotesJudgement, SummaryJudge, summary_source
 from agent_tui.compaction.summary.writer import SYSTEM_PROMPT, Writer, WritingJob, note_on_writing
 from agent_tui.compaction.transcript import escape_tags, fit_texts, message_texts
 from agent_tui.config import CompactionSettings
@@ -105,7 +105,7 @@ async def summarise_branch(
     on_progress("reading the branch", 0)
     job, by_code, facts = await asyncio.to_thread(_prepare, request, counter)
     tracker = RequestTracker(on_progress, on_usage)
-    made, name, failures = Judgement(""), "", list(models.problems)
+    made, name, failures = NotesJudgement(""), "", list(models.problems)
     if writer is not None:
         made, name = await _first_whole(writer, job, models.models, tracker, failures)
     text = "\n\n".join(filter(None, (made.text or by_code, facts)))
@@ -118,12 +118,12 @@ async def _first_whole(
     models: Sequence[SummaryModel],
     tracker: RequestTracker,
     failures: list[str],
-) -> tuple[Judgement, str]:
+) -> tuple[NotesJudgement, str]:
     """The first complete text, else the first text, and its model's name; empty if there is none.
 
     Adds errors to `failures`.
     """
-    best, name = Judgement(""), ""
+    best, name = NotesJudgement(""), ""
     for model in models:
         try:
             made = await writer.write(job, model, tracker)

@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from agent_tui.compaction.curation.answer import Choice, NoChoice, Pick, Proof, prove
-from agent_tui.compaction.curation.ask import Ask, Budget
+from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, Pick, Proof, prove
+from agent_tui.compaction.curation.ask import Ask, TokenBudget
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
 from agent_tui.compaction.curation.pieces import Piece, read_pieces
 from agent_tui.compaction.ledger.build import build_ledger, earlier_ledger, entries_to_record
@@ -63,7 +63,7 @@ _FIRST_GUESS_SHARE = 0.6
 """Share of the space assumed for the newest messages before the sections are known."""
 
 
-Answered: TypeAlias = Choice | NoChoice
+Answered: TypeAlias = KeepChoice | NoChoice
 """The result of asking models; also `NoChoice` if none should be asked any more."""
 
 Ahead: TypeAlias = Callable[[], Awaitable[Answered | None]]
@@ -117,7 +117,7 @@ class CompactionRequest:
     ratio: float = 1.0
     ahead: Ahead | None = None
     live: ModelRequest | None = None
-    choice: Choice | None = None
+    choice: KeepChoice | None = None
     marked: tuple[Pick, ...] = ()
     released: tuple[Piece, ...] = ()
 
@@ -133,7 +133,7 @@ class CompactionRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class CompactionDraft:
     """A compaction that is not written yet. Sizes are in tokens.
 
     Args:
@@ -174,7 +174,7 @@ class Draft:
         return kept + summary_tokens(self.summary, counter)
 
 
-def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Draft:
+def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> CompactionDraft:
     """Make the draft of the compaction for `request`.
 
     Code first writes the sections, each within its share of the target; the newest messages get the
@@ -201,7 +201,7 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Draft:
     plan, sections, way = planner.plan(summary)
     replaced = plan.summarised_tokens + replaced_before
     after = "\n\n".join(part for part in (sections.after_prose, way[0], sections.lists) if part)
-    draft = Draft(
+    draft = CompactionDraft(
         plan=plan,
         ledger=ledger,
         before_notes=sections.before_prose,
@@ -224,8 +224,8 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Draft:
 
 
 def draft_choice(
-    request: CompactionRequest, choice: Choice, *, counter: TokenCounter
-) -> tuple[Draft, Proof]:
+    request: CompactionRequest, choice: KeepChoice, *, counter: TokenCounter
+) -> tuple[CompactionDraft, Proof]:
     """The draft with the pieces of `choice`, and with what later steps would have missed."""
     draft = make_draft(replace(request, choice=choice), counter=counter)
     proof = _prove(request, choice, draft)
@@ -269,7 +269,7 @@ def make_ask(request: CompactionRequest, *, counter: TokenCounter) -> Ask:
         units=own,
         pieces=pieces,
         staying_from=next((piece.number for piece in pieces if piece.entry_id in newest), 0),
-        budget=Budget(
+        budget=TokenBudget(
             used=request.estimated_before,
             target=request.overhead_tokens + live.pinned_tokens + room,
             notes=_notes_tokens(request, sections_room),
@@ -282,7 +282,7 @@ def make_ask(request: CompactionRequest, *, counter: TokenCounter) -> Ask:
     )
 
 
-def _prove(request: CompactionRequest, choice: Choice, draft: Draft) -> Proof:
+def _prove(request: CompactionRequest, choice: KeepChoice, draft: CompactionDraft) -> Proof:
     """Check whether `draft`, made from `choice`, would have sufficed for the steps since."""
     path = in_force(request.path)
     ids = [entry.id for entry in path]

@@ -6,15 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal, Protocol, TypeAlias, assert_never
+from typing import Protocol, TypeAlias, assert_never
 
 from agent_tui.config import CompactionSettings
 from agent_tui.durations import format_duration, format_remaining
 from agent_tui.errors import AgentTuiError
-from agent_tui.messages import Cost, JsonObject, Usage, UserMessage
+from agent_tui.messages import Cost, Usage, UserMessage
 from agent_tui.providers.base import (
     FaultKind,
     FinishChunk,
+    FinishReason,
     ModelInfo,
     ModelRef,
     ModelRequest,
@@ -79,9 +80,6 @@ def candidates(lookup: ModelLookup, settings: CompactionSettings, model: ModelRe
     found = [SummaryModel(ref, lookup.info(ref)) for ref in dict.fromkeys(refs)]
     return Candidates(found, problems)
 
-
-FinishReason: TypeAlias = Literal["stop", "length", "toolUse", "contentFilter"]
-"""Why a reply ended, as the provider states it."""
 
 OnProgress: TypeAlias = Callable[[str, int], None]
 """Called with the phase ("choosing what to keep") and the characters received so far."""
@@ -246,7 +244,6 @@ def text_request(
     *,
     system: str,
     max_output_tokens: int,
-    schema: JsonObject | None = None,
 ) -> ModelRequest:
     """A request for text only: one prompt, no tools.
 
@@ -255,7 +252,6 @@ def text_request(
         prompt: The only message.
         system: The system prompt.
         max_output_tokens: Limit of the reply.
-        schema: JSON schema of the reply; None for free text.
     """
     return ModelRequest(
         model=model,
@@ -263,7 +259,6 @@ def text_request(
         messages=(UserMessage(content=prompt),),
         max_output_tokens=max_output_tokens,
         purpose="summary",
-        reply_schema=schema,
     )
 
 

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent_tui.compaction.curation.answer import Choice
-from agent_tui.compaction.draft import CompactionRequest, Draft
+from agent_tui.compaction.curation.answer import KeepChoice
+from agent_tui.compaction.draft import CompactionDraft, CompactionRequest
 from agent_tui.messages import Usage
 from agent_tui.sessions.entries import (
     Carryover,
@@ -89,8 +89,8 @@ class CompactionResult:
 
 def result_of(
     request: CompactionRequest,
-    draft: Draft,
-    choice: Choice | None,
+    draft: CompactionDraft,
+    choice: KeepChoice | None,
     usage: Usage | None,
     *,
     counter: TokenCounter,

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from agent_tui.compaction.branch import BranchRequest, BranchSummary, summarise_branch
-from agent_tui.compaction.curation.answer import Choice, NoChoice
+from agent_tui.compaction.curation.answer import KeepChoice, NoChoice
 from agent_tui.compaction.curation.curator import Curator
 from agent_tui.compaction.draft import CompactionRequest, ledger_of, make_ask, make_draft
 from agent_tui.compaction.model_client import (
@@ -28,7 +28,7 @@ from agent_tui.compaction.strategies.base import (
     StrategyServices,
     target_when_asked,
 )
-from agent_tui.compaction.strategies.message_plan import Conversation
+from agent_tui.compaction.strategies.message_plan import ConversationUnits
 from agent_tui.compaction.strategies.registry import (
     CompactionStrategy,
     build_strategies,
@@ -114,7 +114,7 @@ class CompactionPlanner:
         # Without a summary, an automatic compaction has nothing to do.
         with suppress(CompactionError):
             outcome = await self._by_code(request, strategy)
-        before = Conversation(request, self._counter, strategy).tokens_before
+        before = ConversationUnits(request, self._counter, strategy).tokens_before
         measured, estimated = request.tokens_before or before, max(before, 1)
 
         def scale(tokens: int) -> int:
@@ -159,12 +159,14 @@ class CompactionPlanner:
             return Proposal(ask)
         tracker = RequestTracker(on_progress, on_usage)
         match await self._curator.choose(request, ask, tracker):
-            case Choice() as choice:
+            case KeepChoice() as choice:
                 return Proposal(ask, choice)
             case NoChoice(problems=problems):
                 return Proposal(ask, problem="; ".join(problems))
 
-    async def choose_ahead(self, request: CompactionRequest, on_usage: OnUsage) -> Choice | None:
+    async def choose_ahead(
+        self, request: CompactionRequest, on_usage: OnUsage
+    ) -> KeepChoice | None:
         """Ask a model what to keep, for the ``ahead`` of a later request.
 
         None if shortening messages would suffice, or no model answers.
@@ -177,7 +179,7 @@ class CompactionPlanner:
             return None
         ask = (await self.propose(request, unseen, asks_model=False)).ask
         found = await self._curator.choose(request, ask, RequestTracker(unseen, on_usage))
-        return found if isinstance(found, Choice) else None
+        return found if isinstance(found, KeepChoice) else None
 
     def reader(self, settings: CompactionSettings, model: ModelRef) -> ModelInfo | None:
         """The first model to ask if nothing of a conversation with `model` is cached.

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from agent_tui.compaction.curation.answer import Choice, NoChoice, Pick
+from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, Pick
 from agent_tui.compaction.curation.ask import Ask
 from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.draft import Answered, CompactionRequest
 
-Mark: TypeAlias = Literal["keep", "always", "drop"]
+PieceMark: TypeAlias = Literal["keep", "always", "drop"]
 """A user's mark: keep a piece word for word now, through all compactions, or drop it."""
 
-Place: TypeAlias = Literal["stays", "kept", "goes"]
+PiecePlace: TypeAlias = Literal["stays", "kept", "goes"]
 """Where a piece will be: among the newest messages, word for word in the summary, or nowhere."""
 
 
@@ -50,10 +50,10 @@ class Proposal:
     """
 
     ask: Ask
-    choice: Choice | None = None
+    choice: KeepChoice | None = None
     problem: str = ""
 
-    def place(self, piece: Piece, marks: Mapping[int, Mark]) -> Place:
+    def place(self, piece: Piece, marks: Mapping[int, PieceMark]) -> PiecePlace:
         """Where `piece` will be with these marks."""
         mark = marks.get(piece.number)
         if mark != "always" and 0 < self.ask.staying_from <= piece.number:
@@ -66,7 +66,7 @@ class Proposal:
         spans = next((pick.spans for pick in self._chosen if pick.piece == piece), ())
         return ", ".join(f"{first}-{last}" for first, last in spans)
 
-    def tokens_to_keep(self, marks: Mapping[int, Mark]) -> int:
+    def tokens_to_keep(self, marks: Mapping[int, PieceMark]) -> int:
         """Approximate tokens kept word for word; partial pieces count by their lines."""
         picks = {pick.piece.number: pick for pick in self._chosen}
         return sum(
@@ -75,7 +75,7 @@ class Proposal:
             if self.place(piece, marks) == "kept"
         )
 
-    def decide(self, marks: Mapping[int, Mark]) -> Decision:
+    def decide(self, marks: Mapping[int, PieceMark]) -> Decision:
         """The decision that results from the marks."""
         marked = (
             *(Pick(piece, is_lasting=True) for piece in self._pieces_with(marks, "always")),
@@ -88,7 +88,7 @@ class Proposal:
             answered = replace(self.choice, picks=picks)
         return Decision(marked, dropped, answered)
 
-    def _pieces_with(self, marks: Mapping[int, Mark], mark: Mark) -> tuple[Piece, ...]:
+    def _pieces_with(self, marks: Mapping[int, PieceMark], mark: PieceMark) -> tuple[Piece, ...]:
         return tuple(piece for piece in self.ask.pieces if marks.get(piece.number) == mark)
 
     @property

@@ -15,7 +15,7 @@ from agent_tui.compaction.model_client import (
 )
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
 from agent_tui.compaction.summary.validate import (
-    Judgement,
+    NotesJudgement,
     plain_text,
     refuse,
     sounds_like_refusal,
@@ -129,7 +129,7 @@ class ScopeSummariser:
             raise CompactionError(f"The summary was unusable: {made.problem}.")
         return made.text
 
-    def _judge(self, reply: ModelReply, max_tokens: int) -> Judgement:
+    def _judge(self, reply: ModelReply, max_tokens: int) -> NotesJudgement:
         """The text of `reply`, unless it is empty, much too long or a refusal."""
         text = plain_text(reply.text)
         size = self._counter.count_text(text)
@@ -138,7 +138,7 @@ class ScopeSummariser:
             problem = "it was a refusal"
         if not problem and size > 2 * max_tokens:
             problem = f"it was {size} tokens long; the limit is {max_tokens}"
-        return refuse(problem) if problem else Judgement(text)
+        return refuse(problem) if problem else NotesJudgement(text)
 
     def _size(self, text: str) -> int:
         """The tokens of `text` as a summary in the context; 0 for no text."""

@@ -172,11 +172,15 @@ class UsageChunk:
     usage: Usage
 
 
+FinishReason: TypeAlias = Literal["stop", "length", "toolUse", "contentFilter"]
+"""Why a reply ended, as the provider states it."""
+
+
 @dataclass(frozen=True, slots=True)
 class FinishChunk:
     """The reason the provider gave for stopping. A stream without one was interrupted."""
 
-    reason: Literal["stop", "length", "toolUse", "contentFilter"]
+    reason: FinishReason
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,6 @@ class ModelCatalog:
         self._table = table
         self._own = own
         self._own_models = {model.name: model for one in own.values() for model in one.models}
-        self._server_ports = server_ports
         self.local = LocalCatalog(library, settings.local, served)
         self._servers = ServerCatalog(settings, environ, server_ports, patience_s)
 

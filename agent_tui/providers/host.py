@@ -36,7 +36,7 @@ from agent_tui.providers.litellm.process import LiteLlmProcess
 from agent_tui.providers.silence import SilenceLimits, Wait
 from agent_tui.providers.table import read_bundled_table
 from agent_tui.providers.transport.serving import Listener, ServedEvent, serve
-from agent_tui.providers.wires.base import Address, Link, Stream, Way, Wire
+from agent_tui.providers.wires.base import Address, Attempt, Link, Stream, Wire
 from agent_tui.providers.wires.table import wires_to
 
 if TYPE_CHECKING:
@@ -75,15 +75,17 @@ class Refusals:
         there = (wire for wire in wires if not self._lessons[model, wire.name].is_lacking)
         return next(there, wires[-1])
 
-    def way(self, request: ModelRequest) -> Way:
+    def way(self, request: ModelRequest) -> Attempt:
         """How to send `request`, given what was learned."""
         wire = self.wire_to(request.model)
         lessons = self._lessons[request.model, wire.name]
         first, other = _names(wire, request.model)
         model_id = other if lessons.is_otherwise_named else first
-        return Way(wire, self._without_refused_thinking(request), model_id, lessons.refused_fields)
+        return Attempt(
+            wire, self._without_refused_thinking(request), model_id, lessons.refused_fields
+        )
 
-    def learn(self, way: Way, error: ProviderError) -> str | None:
+    def learn(self, way: Attempt, error: ProviderError) -> str | None:
         """Learn why a request was refused; None if it should not be sent again.
 
         Returns:
@@ -138,7 +140,7 @@ def _names(wire: Wire, model: ModelRef) -> tuple[str, str]:
     return first, model.model_id if first == model.name else model.name
 
 
-def _field_to_leave_out(way: Way, error: ProviderError) -> str:
+def _field_to_leave_out(way: Attempt, error: ProviderError) -> str:
     """A field of the request that `error` names and that is not yet left out; else empty.
 
     OpenAI names the unknown field first and the one it expects instead after it: the first counts.
@@ -212,7 +214,7 @@ class Speaker:
         return await asyncio.shield(opening)
 
     async def events(
-        self, stream: Stream, way: Way, silence: SilenceLimits
+        self, stream: Stream, way: Attempt, silence: SilenceLimits
     ) -> AsyncGenerator[ServedEvent, None]:
         """Send a request over the wire of `stream`, and yield the events of its answer.
 
@@ -341,7 +343,7 @@ class ProviderHost:
         """Stop all requests and the process, and wait until it is gone."""
         await asyncio.gather(self._speaker.aclose(), self.process.aclose())
 
-    async def _attempt(self, way: Way) -> AsyncGenerator[Chunk, None]:
+    async def _attempt(self, way: Attempt) -> AsyncGenerator[Chunk, None]:
         """Send one request.
 
         Raises:
@@ -368,7 +370,7 @@ class ProviderHost:
             )
             raise provider_error(fault, model, is_mid_stream=is_mid_stream)
 
-    def _events(self, way: Way) -> AsyncGenerator[ServedEvent, None]:
+    def _events(self, way: Attempt) -> AsyncGenerator[ServedEvent, None]:
         silence = way.request.silence or self._silence
         if way.wire.stream is None:
             return self.process.events(way, silence)

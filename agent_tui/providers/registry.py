@@ -49,7 +49,7 @@ OWN_PROVIDERS: Final[Mapping[str, OwnProvider]] = MappingProxyType(
 """By the name before the slash in their models."""
 
 
-Stream: TypeAlias = Callable[[ModelRequest], AsyncGenerator[Chunk, None]]
+StreamReply: TypeAlias = Callable[[ModelRequest], AsyncGenerator[Chunk, None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class ModelProvider:
 
     name: str
     models: tuple[ModelInfo, ...]
-    stream: Stream
+    stream: StreamReply
     via: str
 
     def __post_init__(self) -> None:

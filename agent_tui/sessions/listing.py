@@ -26,7 +26,7 @@ from agent_tui.sessions.entries import (
     ModelChangeEntry,
     SessionInfoEntry,
 )
-from agent_tui.sessions.file.chunks import Chunk, checksum, read_chunks
+from agent_tui.sessions.file.chunks import LineChunk, checksum, read_chunks
 from agent_tui.sessions.format.codec import UnreadableRecordError, decode_record
 from agent_tui.sessions.format.parse import id_in_name
 
@@ -73,7 +73,7 @@ def read_summary(path: Path) -> SessionSummary | None:
     """
     try:
         chunks = read_chunks(path)
-        first = next(chunks, Chunk(b"", 0))
+        first = next(chunks, LineChunk(b"", 0))
         header = _header(first.data)
         found = _blank(path, header or Header(id=id_in_name(path), cwd=""))
         found = _with_lines(found, first)
@@ -116,7 +116,7 @@ def _blank(path: Path, header: Header) -> SessionSummary:
     )
 
 
-def _with_lines(before: SessionSummary, chunk: Chunk) -> SessionSummary:
+def _with_lines(before: SessionSummary, chunk: LineChunk) -> SessionSummary:
     """`before` updated with the lines of `chunk`, which follow it."""
     data = chunk.data
     name = _newest(data, (b'"session_info"',), _name)

@@ -14,7 +14,7 @@ from typing import Final
 
 from agent_tui.messages import JsonObject, Message, UserMessage
 from agent_tui.providers.base import Chunk, FinishChunk, ModelRef, TextChunk
-from agent_tui.providers.wires.base import Fit, Link, Way, Wire
+from agent_tui.providers.wires.base import Attempt, Fit, Link, Wire
 
 
 def _fit(model: ModelRef) -> Fit:
@@ -25,8 +25,8 @@ def _write(_system: str, messages: Sequence[Message], _model: ModelRef) -> list[
     return [{"said": one.text} for one in messages if isinstance(one, UserMessage)]
 
 
-async def _stream(way: Way, _link: Link) -> AsyncGenerator[Chunk, None]:
-    said = way.written().messages[-1]["said"]
+async def _stream(attempt: Attempt, _link: Link) -> AsyncGenerator[Chunk, None]:
+    said = attempt.build_request().messages[-1]["said"]
     yield TextChunk(f"{said} {said}")
     yield FinishChunk("stop")
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from agent_tui.agent.compaction.compactor import BackgroundSummary
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.compaction.curation.answer import Choice
+from agent_tui.compaction.curation.answer import KeepChoice
 from agent_tui.config import CompactionSettings
 from agent_tui.events import (
     AgentEvent,
@@ -192,7 +192,7 @@ def ahead_of(scene: Scene) -> BackgroundSummary:
     return scene.runtime._background
 
 
-async def written_ahead(scene: Scene) -> Choice | None:
+async def written_ahead(scene: Scene) -> KeepChoice | None:
     """What was chosen ahead, waited for; None where there is none."""
     ahead = ahead_of(scene).ahead
     return await ahead() if ahead is not None else None

@@ -19,9 +19,9 @@ from agent_tui.sessions.entries import CompactionEntry, Entry, Header, MessageEn
 from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.sessions.lineage.chain import KnownSession
 from agent_tui.sessions.replay.file_changes import (
-    FileChange,
     FileChanges,
     FileVersion,
+    RecordedFileChange,
     file_changes_entry,
 )
 from agent_tui.tools.files.diffs import unified_diff
@@ -119,8 +119,8 @@ class EditedFile:
         is_there = self._versions("", self.text, keeps=True).after
         nothing = FileVersion()
         changes = (
-            FileChange(path=self.path, before=is_there, after=nothing),
-            FileChange(path=path, before=nothing, after=is_there),
+            RecordedFileChange(path=self.path, before=is_there, after=nothing),
+            RecordedFileChange(path=path, before=nothing, after=is_there),
         )
         call = self._call("bash", {"command": f"mv {self.path} {path}"}, "move it")
         self._append(file_changes_entry(FileChanges(changes=changes)))
@@ -153,9 +153,9 @@ class EditedFile:
         self.lines = [*above, *(Line(text, maker) for text in texts), *below]
         return maker
 
-    def _versions(self, was: str, now: str, *, keeps: bool) -> FileChange:
+    def _versions(self, was: str, now: str, *, keeps: bool) -> RecordedFileChange:
         before, after = (self._version(text, keeps=keeps) for text in (was, now))
-        return FileChange(path=self.path, before=before, after=after)
+        return RecordedFileChange(path=self.path, before=before, after=after)
 
     def _version(self, text: str, *, keeps: bool) -> FileVersion:
         content = text.encode()

@@ -21,7 +21,7 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.spending import with_spending
-from agent_tui.compaction.curation.answer import Choice
+from agent_tui.compaction.curation.answer import KeepChoice
 from agent_tui.compaction.draft import Ahead, CompactionRequest
 from agent_tui.compaction.model_client import OnProgress, OnUsage
 from agent_tui.compaction.outcome import TIERED, CompactionPreview, Outcome
@@ -61,7 +61,7 @@ class BackgroundSummary:
 
     def __init__(self, planner: CompactionPlanner) -> None:
         self._planner = planner
-        self._task: asyncio.Task[Choice | None] | None = None
+        self._task: asyncio.Task[KeepChoice | None] | None = None
         self.begun_at_tokens = 0
         """Tokens in use when the last choice was requested."""
 
@@ -78,7 +78,7 @@ class BackgroundSummary:
         return task is not None and task.done() and _result_of(task) is not None
 
     @property
-    def ahead(self) -> Callable[[], Awaitable[Choice | None]] | None:
+    def ahead(self) -> Callable[[], Awaitable[KeepChoice | None]] | None:
         """Returns the function that waits for the choice; None if there is none."""
         return self._wait_for_choice if self.is_there else None
 
@@ -95,7 +95,7 @@ class BackgroundSummary:
         self.begun_at_tokens = request.tokens_before
         self._task = asyncio.create_task(self._ask(request, on_usage))
 
-    async def _wait_for_choice(self) -> Choice | None:
+    async def _wait_for_choice(self) -> KeepChoice | None:
         """Wait for the choice; None if there is none or the model gave none."""
         return await asyncio.shield(self._task) if self._task is not None else None
 
@@ -114,14 +114,14 @@ class BackgroundSummary:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
-    async def _ask(self, request: CompactionRequest, on_usage: OnUsage) -> Choice | None:
+    async def _ask(self, request: CompactionRequest, on_usage: OnUsage) -> KeepChoice | None:
         try:
             return await self._planner.choose_ahead(request, on_usage)
         except AgentTuiError:
             return None  # the compaction itself asks again and reports what is wrong
 
 
-def _result_of(task: "asyncio.Task[Choice | None]") -> Choice | None:
+def _result_of(task: "asyncio.Task[KeepChoice | None]") -> KeepChoice | None:
     return None if task.cancelled() or task.exception() is not None else task.result()
 
 

@@ -200,7 +200,7 @@ _MOST_OUTPUT_TOKENS: Final = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class GoalJudgement:
     """The judge's answer; `is_met` is None if it gave no verdict, or cannot tell.
 
     Attributes:
@@ -219,7 +219,7 @@ async def judge_goal(
     results: Sequence[BashExecutionMessage],
     changes: Sequence[FileDifference],
     judge: ModelRef,
-) -> Judgement:
+) -> GoalJudgement:
     """Ask `judge` about `goal`; its usage is recorded in the session and counted.
 
     Args:
@@ -259,7 +259,7 @@ async def judge_goal(
             if judgement.is_met is not None or judgement.missing:
                 return judgement
             messages[0] = UserMessage(content=f"{messages[0].text}\n\n{_AGAIN}")
-        return Judgement(None)
+        return GoalJudgement(None)
     finally:
         if tracker.total is not None:
             conversation.count_run(
@@ -267,7 +267,7 @@ async def judge_goal(
             )
 
 
-def read_judgement(text: str) -> Judgement:
+def read_judgement(text: str) -> GoalJudgement:
     """The judgement in a reply, read leniently.
 
     A "met" that names something missing or weakened does not count as met, and two verdicts that
@@ -275,7 +275,7 @@ def read_judgement(text: str) -> Judgement:
     """
     found = list(_VERDICT.finditer(text))
     if len({(verdict["met"] is None, verdict["unclear"] is None) for verdict in found}) != 1:
-        return Judgement(None)
+        return GoalJudgement(None)
     missing: list[str] = []
     heading = ""
     for line in text[found[0].end() :].splitlines():
@@ -287,7 +287,7 @@ def read_judgement(text: str) -> Judgement:
             missing.append(f"{prefix}{item['text'].strip()}")
     is_unclear = found[0]["unclear"] is not None
     is_met = None if is_unclear else found[0]["met"] is not None and not missing
-    return Judgement(is_met, tuple(missing))
+    return GoalJudgement(is_met, tuple(missing))
 
 
 def _files_named(conversation: Conversation, text: str, room_chars: int) -> str:

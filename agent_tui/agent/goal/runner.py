@@ -12,7 +12,7 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.goal.judge import (
     PHASE,
     FileDifference,
-    Judgement,
+    GoalJudgement,
     changes_since,
     digest_of_changes,
     judge_goal,
@@ -20,7 +20,7 @@ from agent_tui.agent.goal.judge import (
 )
 from agent_tui.agent.turn.limit_wait import LimitWaits
 from agent_tui.agent.turn.network_questions import NetworkQuestions
-from agent_tui.agent.turn.user_command import Check, check_intent, run_user_command
+from agent_tui.agent.turn.user_command import CheckRun, check_intent, run_user_command
 from agent_tui.durations import format_duration
 from agent_tui.errors import AgentTuiError, ConfigError
 from agent_tui.events import AgentEvent, GoalEnding, Notice, TurnFinished
@@ -294,7 +294,7 @@ class GoalRunner:
             return TurnFinished("done")
         passed = _passes_of(results)
         changes = await asyncio.to_thread(self._changes, goal, self._history())
-        judgement = Judgement(False)
+        judgement = GoalJudgement(False)
         if all(passed):
             judgement = await self._judge(goal, results, changes, emit)
             if self.goal is None:
@@ -382,7 +382,7 @@ class GoalRunner:
 
     async def _check(self, command: str, goal: Goal, emit: Emit) -> BashExecutionMessage:
         settings = self._conversation.services.settings.goal
-        check = Check(not goal.runs_outside, settings.check_timeout_s, self._network)
+        check = CheckRun(not goal.runs_outside, settings.check_timeout_s, self._network)
         return await run_user_command(self._conversation, command, True, emit, check)
 
     async def _judge(
@@ -391,7 +391,7 @@ class GoalRunner:
         results: Sequence[BashExecutionMessage],
         changes: Sequence[FileDifference],
         emit: Emit,
-    ) -> Judgement:
+    ) -> GoalJudgement:
         emit(Notice("info", f"{_checks_pass(goal)}{self._judge_model.name} is {PHASE}."))
         if named := paths_in_checks(changes, goal.checks, self._conversation.cwd):
             more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""

@@ -150,7 +150,7 @@ def _is_below(folder: Path) -> MayObey:
     return lambda file: file.is_relative_to(root)
 
 
-Change: TypeAlias = Literal["changed", "new", "gone"]
+FileChangeKind: TypeAlias = Literal["changed", "new", "gone"]
 
 _LIST_MARKS = ("- ", "* ", "+ ")
 _EDIT_IT = "Edit it with /memory edit."
@@ -173,11 +173,11 @@ def files_in_force(
 
 def changes_on_disk(
     in_force: Sequence[ContextFile], on_disk: Sequence[ContextFile]
-) -> tuple[tuple[Path, Change], ...]:
+) -> tuple[tuple[Path, FileChangeKind], ...]:
     """The files whose text on disk differs from the one in force, and how."""
     before = {file.path: file.text for file in in_force}
     now = {file.path: file.text for file in on_disk}
-    changes: list[tuple[Path, Change]] = []
+    changes: list[tuple[Path, FileChangeKind]] = []
     for path in [*before, *(path for path in now if path not in before)]:
         if path not in now:
             changes.append((path, "gone"))

@@ -13,7 +13,7 @@ from agent_tui.compaction.plan import read_live
 from agent_tui.errors import CompactionError, SessionError
 from agent_tui.events import AgentEvent, BranchSummaryProgress, Notice
 from agent_tui.sessions.entries import BranchSummaryEntry, Entry, LabelEntry, MessageEntry
-from agent_tui.sessions.lineage.joined import JoinedTree, Place
+from agent_tui.sessions.lineage.joined import ContinuationPoint, JoinedTree
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import in_force
 from agent_tui.sessions.replay.marks import Mark, mark_entry, read_marks
@@ -39,7 +39,7 @@ class Branches:
         self._services = services
         self._background = background
 
-    async def place_of(self, entry_id: str) -> Place:
+    async def place_of(self, entry_id: str) -> ContinuationPoint:
         """The place at which `go_back` continues. Reads earlier sessions until the entry is found.
 
         Args:
@@ -51,7 +51,7 @@ class Branches:
         tree = await asyncio.to_thread(_first, self.trees(), lambda tree: tree.has(entry_id))
         return tree.place(entry_id)
 
-    async def last_said(self) -> Place | None:
+    async def last_said(self) -> ContinuationPoint | None:
         """The place before the user's last message, here or before a compaction; None if none."""
         tree = await asyncio.to_thread(_first, self.trees(), lambda t: t.last_said() is not None)
         entry_id = tree.last_said()
@@ -76,7 +76,7 @@ class Branches:
         """
         return await self.go_to(await self.place_of(entry_id))
 
-    async def go_to(self, place: Place) -> tuple[AgentEvent, ...]:
+    async def go_to(self, place: ContinuationPoint) -> tuple[AgentEvent, ...]:
         """Continue from an earlier entry, or before an earlier message of the user's.
 
         The text of such a message comes back in `WentBack`. Nothing is written until a message is
@@ -99,7 +99,7 @@ class Branches:
         log.branch_to(place.leaf_id)
         return await self._continue_in(log, place)
 
-    async def check(self, place: Place) -> None:
+    async def check(self, place: ContinuationPoint) -> None:
         """Check in advance, as far as possible, that `go_to` can go to `place`.
 
         Raises:
@@ -204,30 +204,32 @@ class Branches:
         self._background.drop()
         await sessions.conversation.refresh_usage()
 
-    def _require_present(self, place: Place) -> None:
+    def _require_present(self, place: ContinuationPoint) -> None:
         self._sessions.require_idle()
         self._sessions.require_writable()
         present = (place.session, *place.later)[-1]
         if present.id != self._sessions.conversation.log.header.id:
             raise SessionError("Could not go back: another session was opened in the meantime.")
 
-    def _is_here(self, place: Place) -> bool:
+    def _is_here(self, place: ContinuationPoint) -> bool:
         at = self._sessions.conversation.log.leaf_id
         return not place.later and place.said is None and place.leaf_id == at
 
-    async def _continue_here(self, place: Place) -> tuple[AgentEvent, ...]:
+    async def _continue_here(self, place: ContinuationPoint) -> tuple[AgentEvent, ...]:
         """Continue at the leaf that the session's log was moved to; returns the events."""
         self._sessions.branch_to(self._sessions.conversation.log.leaf_id)
         return await self._events_after_move(place)
 
-    async def _continue_in(self, log: SessionLog, place: Place) -> tuple[AgentEvent, ...]:
+    async def _continue_in(
+        self, log: SessionLog, place: ContinuationPoint
+    ) -> tuple[AgentEvent, ...]:
         """Continue in `log`, an earlier session; returns the events."""
         left = self._sessions.conversation.log.header.id
         changes = await self._sessions.go_on_in_earlier(log, place)
         note = Notice("info", _LEFT.format(id=left[:8])) if place.later[-1].path else None
         return (*changes, *await self._events_after_move(place), *((note,) if note else ()))
 
-    async def _events_after_move(self, place: Place) -> tuple[AgentEvent, ...]:
+    async def _events_after_move(self, place: ContinuationPoint) -> tuple[AgentEvent, ...]:
         sessions = self._sessions
         events = sessions.branch_events(place.text, place.image_count)
         counted = await sessions.conversation.refresh_usage()
@@ -264,7 +266,7 @@ def _first(trees: Iterator[JoinedTree], is_wanted: Callable[[JoinedTree], bool])
     return tree
 
 
-def _entries_left(tree: JoinedTree, entry_id: str, place: Place) -> tuple[Entry, ...]:
+def _entries_left(tree: JoinedTree, entry_id: str, place: ContinuationPoint) -> tuple[Entry, ...]:
     """The entries of the present branch that are not on the path to `place`."""
     kept = {entry.id for entry in tree.path_to(entry_id)}
     if place.said is not None:

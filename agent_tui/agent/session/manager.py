@@ -55,7 +55,12 @@ from agent_tui.sessions.lineage.chain import (
     read_known,
     snapshot,
 )
-from agent_tui.sessions.lineage.joined import JoinedTree, Place, fork_session, join_trees
+from agent_tui.sessions.lineage.joined import (
+    ContinuationPoint,
+    JoinedTree,
+    fork_session,
+    join_trees,
+)
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import is_file_changes
 from agent_tui.sessions.replay.notes import end_of_job_line
@@ -226,7 +231,7 @@ class SessionManager:
         log = self.conversation.log
         return join_trees(snapshot(log), log.leaf_id, self._past)
 
-    async def open_earlier(self, place: Place) -> SessionLog:
+    async def open_earlier(self, place: ContinuationPoint) -> SessionLog:
         """Open the session of `place`, from which the present one was compacted, for writing.
 
         Raises:
@@ -235,7 +240,9 @@ class SessionManager:
         store, cwd = self._services.store, self.conversation.cwd
         return await asyncio.to_thread(open_known, place.session, store, cwd)
 
-    async def go_on_in_earlier(self, log: SessionLog, place: Place) -> tuple[AgentEvent, ...]:
+    async def go_on_in_earlier(
+        self, log: SessionLog, place: ContinuationPoint
+    ) -> tuple[AgentEvent, ...]:
         """Continue in `log`, as returned by `open_earlier`, instead of the present session.
 
         Records in it the file changes of later sessions, or they would count as made by someone

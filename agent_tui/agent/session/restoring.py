@@ -10,11 +10,11 @@ from agent_tui.agent.session.manager import SessionManager
 from agent_tui.events import AgentEvent, Notice
 from agent_tui.safe_paths import path_from
 from agent_tui.sessions.entries import CustomMessageEntry, MessageEntry
-from agent_tui.sessions.lineage.joined import Place
+from agent_tui.sessions.lineage.joined import ContinuationPoint
 from agent_tui.sessions.replay.file_changes import (
-    FileChange,
     FileChanges,
     FileVersion,
+    RecordedFileChange,
     Restore,
     RestorePlan,
     file_changes_entry,
@@ -46,7 +46,7 @@ class FileRestorer:
     def __init__(self, sessions: SessionManager) -> None:
         self._sessions = sessions
 
-    async def plan_for(self, place: Place) -> RestorePlan:
+    async def plan_for(self, place: ContinuationPoint) -> RestorePlan:
         """The plan to restore files to their state at `place`; changes nothing."""
         return await asyncio.to_thread(
             lambda: plan_restore(place.all_entries(), place.leaf_id, self._now)
@@ -141,7 +141,7 @@ def _keep_contents(
 
 
 def _record_of(restores: Sequence[Restore]) -> FileChanges:
-    changes = (FileChange(path=r.path, before=r.present, after=r.wanted) for r in restores)
+    changes = (RecordedFileChange(path=r.path, before=r.present, after=r.wanted) for r in restores)
     return FileChanges(changes=tuple(changes), is_restore=True)
 
 

@@ -30,14 +30,14 @@ from agent_tui.sessions.store import SessionStore
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class EarlierSession:
     """The session to return to; `left_out` counts later messages that it lacks."""
 
     log: SessionLog
     left_out: int
 
 
-async def undo_newest(log: SessionLog, store: SessionStore, cwd: Path) -> Earlier | None:
+async def undo_newest(log: SessionLog, store: SessionStore, cwd: Path) -> EarlierSession | None:
     """Undo the newest compaction of `log`.
 
     Returns:
@@ -61,13 +61,13 @@ async def undo_newest(log: SessionLog, store: SessionStore, cwd: Path) -> Earlie
     return await asyncio.to_thread(_reopen, log, log.header.parent_session, store, cwd)
 
 
-def _reopen(log: SessionLog, parent: str, store: SessionStore, cwd: Path) -> Earlier:
+def _reopen(log: SessionLog, parent: str, store: SessionStore, cwd: Path) -> EarlierSession:
     """Open the parent of `log`, without later messages if it was continued meanwhile."""
     earlier, written = _open_parent(*_before_compaction(log, parent, store), store, cwd)
     known = {entry.id for entry in earlier.entries}
     since = [entry for entry in log.path_entries() if entry.id not in known and _goes_back(entry)]
     if _was_gone_on_with(written, log):
-        return Earlier(earlier, left_out=sum(map(_is_said, since)))
+        return EarlierSession(earlier, left_out=sum(map(_is_said, since)))
     if since:
         try:
             # After this mark, sizes stated in these replies (of the compacted context) do not
@@ -76,7 +76,7 @@ def _reopen(log: SessionLog, parent: str, store: SessionStore, cwd: Path) -> Ear
         except BaseException:
             earlier.close()
             raise
-    return Earlier(earlier, left_out=0)
+    return EarlierSession(earlier, left_out=0)
 
 
 def _before_compaction(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from agent_tui.agent.conversation import Conversation
 from agent_tui.sessions.replay.file_changes import (
-    FileChange,
     FileChanges,
     FileVersion,
+    RecordedFileChange,
     file_changes_entry,
 )
 from agent_tui.tools.base import Intent
@@ -76,7 +76,7 @@ class FileKeeper:
             return None
         return await trees.look(cwd, self._environ)
 
-    async def _changes_since(self, trees: WorkTrees, before: Tree) -> list[FileChange]:
+    async def _changes_since(self, trees: WorkTrees, before: Tree) -> list[RecordedFileChange]:
         after = await self._look(trees)
         if after is None:
             return []
@@ -95,17 +95,17 @@ class FileKeeper:
         kept, open_texts = conversation.kept_files, conversation.services.open_texts
         return [version_of(path, kept, why_held, open_texts) for path in paths]
 
-    def _record(self, changes: Sequence[FileChange]) -> None:
+    def _record(self, changes: Sequence[RecordedFileChange]) -> None:
         if changes:
             self._conversation.log.append(file_changes_entry(FileChanges(changes=tuple(changes))))
 
 
 def _of_command(
     conversation: Conversation, changed: Sequence[TreeChange], contents: Mapping[str, bytes]
-) -> list[FileChange]:
+) -> list[RecordedFileChange]:
     """The changes that a command made, with the earlier contents that git has."""
     kept, why_held = conversation.kept_files, conversation.permissions.why_attaching_asks
-    changes: list[FileChange] = []
+    changes: list[RecordedFileChange] = []
     for file in changed:
         before = FileVersion()
         if file.before_id:
@@ -121,7 +121,7 @@ def _of_command(
     return changes
 
 
-def _change(path: Path, before: FileVersion, after: FileVersion) -> FileChange | None:
+def _change(path: Path, before: FileVersion, after: FileVersion) -> RecordedFileChange | None:
     if before.is_as(after):
         return None
-    return FileChange(path=str(path), before=before, after=after)
+    return RecordedFileChange(path=str(path), before=before, after=after)

@@ -33,7 +33,7 @@ from agent_tui.text import repair_json
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class CompleteReply:
     """A finished reply. `broken_calls` maps call ids to what is wrong with their arguments."""
 
     message: AssistantMessage
@@ -145,7 +145,7 @@ class ReplyBuilder:
         draft = self._calls_by_index.get(index)
         return draft.name if draft else ""
 
-    def build(self) -> Reply:
+    def build(self) -> CompleteReply:
         """The complete reply; call only if `is_finished`."""
         assert self._finish is not None
         content: list[AssistantContent] = []
@@ -172,7 +172,7 @@ class ReplyBuilder:
         has_calls = any(isinstance(part, ToolCall) for part in content)
         stop: StopReason = "length" if reason == "length" else "toolUse" if has_calls else "stop"
         message = self._message(content, stop)
-        return Reply(message, broken, was_filtered=reason == "contentFilter")
+        return CompleteReply(message, broken, was_filtered=reason == "contentFilter")
 
     def build_interrupted(
         self, stop_reason: StopReason, error: str | None = None

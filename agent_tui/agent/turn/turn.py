@@ -21,7 +21,7 @@ from agent_tui.agent.turn.limit_wait import (
     stand_in,
 )
 from agent_tui.agent.turn.repetition import LoopWatch, goes_round
-from agent_tui.agent.turn.reply import CutReply, Reply, ReplyBuilder
+from agent_tui.agent.turn.reply import CompleteReply, CutReply, ReplyBuilder
 from agent_tui.agent.turn.tool_calls import ToolRunner
 from agent_tui.agent.turn.user_message import user_message
 from agent_tui.errors import SessionError
@@ -256,7 +256,7 @@ class Turn:
                 raise _TurnEnded(TurnFinished("limit", _took(number), can_continue=True))
         raise AssertionError
 
-    async def _goes_on(self, reply: Reply) -> bool:
+    async def _goes_on(self, reply: CompleteReply) -> bool:
         """Whether the turn continues when the model is done: for a queued message or a hook."""
         queue = self._conversation.queue
         if queue.messages:
@@ -267,7 +267,7 @@ class Turn:
         self._times_sent_on += is_sent_on
         return is_sent_on or bool(queue.messages)
 
-    def _go_on_after_cut(self, reply: Reply, cuts: int) -> None:
+    def _go_on_after_cut(self, reply: CompleteReply, cuts: int) -> None:
         """Announce that the cut reply is continued, or end the turn if that would be endless.
 
         The next request ends in that reply, and the wire adds the request to continue.
@@ -279,7 +279,7 @@ class Turn:
         said = f"The output limit cut off the reply; continuing ({cuts}/{_MOST_CUTS})."
         self._emit(Notice("info", said))
 
-    async def _answer_calls(self, reply: Reply) -> None:
+    async def _answer_calls(self, reply: CompleteReply) -> None:
         """Record one result for every call, even on cancellation."""
         calls = reply.message.tool_calls
         try:
@@ -388,7 +388,7 @@ class Turn:
         for event in await self._conversation.refresh_usage():
             self._emit(event)
 
-    async def _reply_once_more_if_empty(self) -> Reply:
+    async def _reply_once_more_if_empty(self) -> CompleteReply:
         """Returns a reply that is not empty; asks again once.
 
         Some servers silently cut a request that is too large and then have no space for an answer,
@@ -418,7 +418,7 @@ class Turn:
             await self._say_usage()
         return has_room
 
-    async def _reply_with_retries(self) -> Reply:
+    async def _reply_with_retries(self) -> CompleteReply:
         """Returns the reply, retrying the request if that may help.
 
         A request refused as too large is sent once more: after a compaction or, if there is nothing
@@ -523,7 +523,7 @@ class Turn:
         self._emit(ModelChanged(conversation.model.name, window))
         return True
 
-    async def _reply(self, *, is_short: bool) -> Reply:
+    async def _reply(self, *, is_short: bool) -> CompleteReply:
         """Make one request. What arrived before an error is kept for the user."""
         conversation = self._conversation
         model = conversation.model

@@ -16,7 +16,7 @@ from agent_tui.tools.base import EmitOutput, Intent, ToolContext, ToolOutput
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckRun:
     """How a command runs that checks the model's work; only its failures enter the context.
 
     Args:
@@ -35,7 +35,7 @@ async def run_user_command(
     command: str,
     in_context: bool,
     emit: Emit,
-    check: Check | None = None,
+    check: CheckRun | None = None,
 ) -> BashExecutionMessage:
     """Run `command` with the bash tool and record it; cancelling records its output so far.
 
@@ -109,7 +109,7 @@ def check_intent(conversation: Conversation, command: str) -> Intent:
 
 
 async def _run(
-    conversation: Conversation, command: str, context: ToolContext, check: Check | None
+    conversation: Conversation, command: str, context: ToolContext, check: CheckRun | None
 ) -> ToolOutput:
     """The output of `command`, with the files that it changed."""
     timeout: JsonObject = {} if check is None else {"timeout": check.timeout_s}

@@ -40,7 +40,7 @@ class Pick:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class KeepChoice:
     """What a model wants kept.
 
     Args:

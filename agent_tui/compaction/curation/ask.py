@@ -11,7 +11,7 @@ from agent_tui.compaction.transcript import escape_tags
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class TokenBudget:
     """Sizes in tokens: the context now and afterwards, and the limits of the answer's two parts.
 
     `notes` and `keep` are those limits.
@@ -41,7 +41,7 @@ class Ask:
     units: Sequence[Unit]
     pieces: Sequence[Piece]
     staying_from: int
-    budget: Budget
+    budget: TokenBudget
     template: Template
     focus: str = ""
     through: str = ""

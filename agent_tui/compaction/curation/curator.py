@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from agent_tui.compaction.curation.answer import Choice, NoChoice, read_answer
+from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, read_answer
 from agent_tui.compaction.curation.ask import Ask, ask_again
 from agent_tui.compaction.curation.pieces import Kind, Piece
 from agent_tui.compaction.draft import CompactionRequest
@@ -74,7 +74,7 @@ class Curator:
 
     async def choose(
         self, request: CompactionRequest, ask: Ask, tracker: RequestTracker
-    ) -> Choice | NoChoice:
+    ) -> KeepChoice | NoChoice:
         """Ask a model what to keep.
 
         It is the conversation's model unless the settings name another; if it is unreachable, the
@@ -99,7 +99,7 @@ class Curator:
             if model in failed:
                 continue
             match await self._ask(live, model, window, ask, judge, tracker):
-                case Choice() as choice:
+                case KeepChoice() as choice:
                     others = _unfit(name for name in too_small if name != model.name)
                     return replace(choice, failures=(*problems, *others, *choice.failures))
                 case NoChoice() as none:
@@ -125,7 +125,7 @@ class Curator:
         ask: Ask,
         judge: SummaryJudge,
         tracker: RequestTracker,
-    ) -> Choice | NoChoice | None:
+    ) -> KeepChoice | NoChoice | None:
         """Ask `model` what to keep; None if question and answer do not fit its window.
 
         Args:
@@ -152,7 +152,7 @@ class Curator:
             return None
         failures: list[str] = []
         problem = ""
-        found: Choice | None = None
+        found: KeepChoice | None = None
         for number in range(_TRIES):
             asked = text + (ask_again(problem) if problem else "")
             messages = (*base.messages, UserMessage(content=asked))
@@ -182,7 +182,7 @@ def _unfit(models: Iterable[str]) -> tuple[str, ...]:
 
 def _read(
     reply: ModelReply, ask: Ask, judge: SummaryJudge, model: ModelRef
-) -> tuple[Choice | None, str]:
+) -> tuple[KeepChoice | None, str]:
     """The choice, or None if it is unusable, and what is wrong with it as a clause."""
     answer = read_answer(reply.text, ask.pieces)
     judged = judge.judge(replace(reply, text=answer.notes))
@@ -191,7 +191,7 @@ def _read(
     picks, problem = answer.picks, judged.problem
     if answer.unknown > len(picks):
         picks, problem = (), problem or "most numbers under <keep> are not in the list"
-    return Choice(judged.text, picks, model, ask.through, problem), problem
+    return KeepChoice(judged.text, picks, model, ask.through, problem), problem
 
 
 def _with_conversation(ask: Ask) -> str:

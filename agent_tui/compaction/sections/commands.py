@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from agent_tui.compaction.ledger.shell_files import programs_run, shell_changes
-from agent_tui.compaction.sections.history import Done, Event
+from agent_tui.compaction.sections.history import Done, HistoryEvent
 from agent_tui.compaction.tiers.model import Output
 from agent_tui.compaction.tiers.outputs import error_text, last_line, looks_like_error
 from agent_tui.omissions import one_line
@@ -33,7 +33,7 @@ _INLINE = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CommandRun:
     """What a command runs: `words` from the program to the task (``npm run test``).
 
     `targets` are the arguments that look like files, folders and single tests, `values` the other
@@ -44,13 +44,13 @@ class Run:
     targets: frozenset[str] = frozenset()
     values: frozenset[str] = frozenset()
 
-    def with_targets(self, other: "Run") -> "Run":
+    def with_targets(self, other: "CommandRun") -> "CommandRun":
         """This run, also on the targets of `other`; a run without targets covers all."""
         if not self.targets or not other.targets:
             return self if not self.targets else other
-        return Run(self.words, self.targets | other.targets, self.values | other.values)
+        return CommandRun(self.words, self.targets | other.targets, self.values | other.values)
 
-    def covers(self, other: "Run") -> bool:
+    def covers(self, other: "CommandRun") -> bool:
         """Whether the success of this run shows that what failed in `other` now works.
 
         It does if the same task ran on the same targets or more; no targets means all. The last
@@ -69,7 +69,7 @@ class Run:
 
 
 @lru_cache(maxsize=1_024)
-def runs_of(command: str) -> tuple[Run, ...]:
+def runs_of(command: str) -> tuple[CommandRun, ...]:
     """What `command` runs, without programs that only prepare or show something."""
     programs = _acting(command) or programs_run(command)[:1]
     return tuple(_run(*one, has_text="<<" in command) for one in programs)
@@ -81,12 +81,12 @@ def _acting(command: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple(one for one in programs if one[0] not in _PREPARING and not _looks(*one))
 
 
-def covers_all(done: tuple[Run, ...], failed: tuple[Run, ...]) -> bool:
+def covers_all(done: tuple[CommandRun, ...], failed: tuple[CommandRun, ...]) -> bool:
     """Whether the success of `done` shows that everything in `failed` now works.
 
     A program may have run once on several targets, or once for each.
     """
-    together: dict[tuple[str, ...], Run] = {}
+    together: dict[tuple[str, ...], CommandRun] = {}
     for run in done:
         before = together.get(run.words)
         together[run.words] = run if before is None else before.with_targets(run)
@@ -94,7 +94,7 @@ def covers_all(done: tuple[Run, ...], failed: tuple[Run, ...]) -> bool:
     return all(any(run.covers(other) for run in runs) for other in failed)
 
 
-def _run(name: str, arguments: Sequence[str], *, has_text: bool) -> Run:
+def _run(name: str, arguments: Sequence[str], *, has_text: bool) -> CommandRun:
     words, targets, values = [re.sub(r"[\d.]+$", "", name) or name], set[str](), set[str]()
     before = ""
     for word in arguments:
@@ -109,7 +109,9 @@ def _run(name: str, arguments: Sequence[str], *, has_text: bool) -> Run:
         before = word
     if has_text and not arguments:
         targets.add(_INLINE)
-    return Run(tuple(words), frozenset(targets), frozenset(v for v in values if v[:1] != "-"))
+    return CommandRun(
+        tuple(words), frozenset(targets), frozenset(v for v in values if v[:1] != "-")
+    )
 
 
 def _reaches(own: str, target: str) -> bool:
@@ -146,7 +148,7 @@ def without_folder(command: str) -> str:
     return one_line(re.sub(r"^\s*(?:cd\s+[^&;\n]+(?:&&|;|\n)\s*)+", "", command), _COMMAND_CHARS)
 
 
-def commands_run(events: Iterable[Event]) -> tuple[str, ...]:
+def commands_run(events: Iterable[HistoryEvent]) -> tuple[str, ...]:
     """The distinct commands that did something, the most recent last."""
     found: dict[object, str] = {}
     for event in events:
@@ -167,11 +169,11 @@ _MOST = 12
 class OpenError:
     """The runs that failed; `text` is one line with the command and its message."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[CommandRun, ...]
     text: str
 
 
-def open_errors(events: Iterable[Event], earlier: Sequence[str] = ()) -> tuple[str, ...]:
+def open_errors(events: Iterable[HistoryEvent], earlier: Sequence[str] = ()) -> tuple[str, ...]:
     """Errors, oldest first, that no later success of the same program on the same target resolved.
 
     Args:
@@ -183,7 +185,7 @@ def open_errors(events: Iterable[Event], earlier: Sequence[str] = ()) -> tuple[s
     return tuple(error.text for error in found[-_MOST:])
 
 
-def _still_open(events: Iterable[Event], earlier: Sequence[OpenError]) -> list[OpenError]:
+def _still_open(events: Iterable[HistoryEvent], earlier: Sequence[OpenError]) -> list[OpenError]:
     found = list(earlier)
     for event in events:
         if not isinstance(event, Done):
@@ -217,15 +219,15 @@ def _is_a_look(output: Output) -> bool:
     return bool(command) and is_looking_around(command) and "rror" not in last_line(output.text)
 
 
-def _runs_of(output: Output) -> tuple[Run, ...]:
+def _runs_of(output: Output) -> tuple[CommandRun, ...]:
     action = output.action
     if action.command:
         return runs_of(action.command)
     return (_call(action.tool, action.path),)
 
 
-def _call(tool: str, path: str) -> Run:
-    return Run((tool,), frozenset([path] if path else ()))
+def _call(tool: str, path: str) -> CommandRun:
+    return CommandRun((tool,), frozenset([path] if path else ()))
 
 
 def _label(output: Output) -> str:
@@ -235,7 +237,7 @@ def _label(output: Output) -> str:
     )
 
 
-def _runs_of_line(line: str) -> tuple[Run, ...]:
+def _runs_of_line(line: str) -> tuple[CommandRun, ...]:
     label = line.partition(" => ")[0]
     if label.startswith("$ "):
         return runs_of(label[2:])

@@ -18,7 +18,7 @@ from agent_tui.compaction.sections.files import (
     files_for_later,
     path_shown_by,
 )
-from agent_tui.compaction.sections.history import Event, Said, read_history
+from agent_tui.compaction.sections.history import HistoryEvent, Said, read_history
 from agent_tui.compaction.sections.person import choose_messages, questions_answered, with_questions
 from agent_tui.compaction.sections.state import (
     StateReader,
@@ -93,7 +93,7 @@ class WorkRecord:
     """
 
     said: tuple[tuple[str, str], ...]
-    events: tuple[Event, ...]
+    events: tuple[HistoryEvent, ...]
     tasks: tuple[TaskText, ...]
     state: WorkState
     findings: tuple[str, ...]

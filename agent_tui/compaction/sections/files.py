@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.ledger.shell_files import shell_changes
-from agent_tui.compaction.sections.history import Done, Event
+from agent_tui.compaction.sections.history import Done, HistoryEvent
 from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.messages import JsonObject
 from agent_tui.sessions.entries import KnownFile, KnownLines
@@ -250,7 +250,7 @@ def file_view(output: Output) -> FileView | None:
     return FileView(path, first or start or 1, tuple(lines), not is_part)
 
 
-def path_shown_by(event: Event, folders: Sequence[str]) -> str:
+def path_shown_by(event: HistoryEvent, folders: Sequence[str]) -> str:
     """The file that `event` showed; empty if it showed none."""
     view = file_view(event.output) if isinstance(event, Done) else None
     return normalise_path(view.path.strip("'\""), folders) if view is not None else ""
@@ -277,7 +277,7 @@ class FileReader:
                 is_committed=known.is_committed,
             )
 
-    def read(self, events: Iterable[Event]) -> list[FileState]:
+    def read(self, events: Iterable[HistoryEvent]) -> list[FileState]:
         """The files after `events`, the most recently touched first."""
         for event in events:
             if isinstance(event, Done):
@@ -618,9 +618,7 @@ def edits_in(arguments: JsonObject) -> list[tuple[str, str, bool]]:
             continue
         old, new = _first_text(part, OLD_NAMES), _first_text(part, _NEW_NAMES)
         if old or new:
-            everywhere = any(
-                part.get(name) is True for name in ("all", "replace_all", "replaceAll")
-            )
+            everywhere = any(part.get(name) is True for name in _EVERYWHERE_NAMES)
             found.append((old or "", new or "", everywhere))
     return found
 

@@ -46,15 +46,15 @@ class Done:
     changed: tuple[str, ...] = ()
 
 
-Event: TypeAlias = Said | Replied | Done
+HistoryEvent: TypeAlias = Said | Replied | Done
 
 
-def read_history(path: Sequence[Entry]) -> tuple[Event, ...]:
+def read_history(path: Sequence[Entry]) -> tuple[HistoryEvent, ...]:
     """The events of `path` in order, without those hidden from the model."""
     messages = (entry for entry in path if isinstance(entry, MessageEntry))
     entries = _results_after_their_calls(e for e in messages if not _is_hidden(e.message))
     outputs = read_outputs([entry.message for entry in entries])
-    events: list[Event] = []
+    events: list[HistoryEvent] = []
     for entry, output in zip(entries, outputs, strict=True):
         if output is not None:
             events.append(Done(entry.id, output, _files_of_changes(entry.message)))

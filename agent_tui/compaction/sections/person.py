@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from agent_tui.compaction.ledger.pinned import find_rules, sentences_of
-from agent_tui.compaction.sections.history import Event, Replied, Said
+from agent_tui.compaction.sections.history import HistoryEvent, Replied, Said
 from agent_tui.compaction.tiers.forms import keep_ends
 from agent_tui.omissions import one_line, recall_mark
 from agent_tui.tokens import TokenCounter
@@ -98,7 +98,7 @@ def choose_messages(
     return _within(list(_lines(kept)), room_tokens, counter)
 
 
-def questions_answered(events: Sequence[Event]) -> dict[str, str]:
+def questions_answered(events: Sequence[HistoryEvent]) -> dict[str, str]:
     """For each short message that answers a question, the end of the reply with the question."""
     return {
         said.text: " ".join(reply.text[-_QUESTION_CHARS:].split())

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 
 from agent_tui.compaction.sections.commands import without_folder
-from agent_tui.compaction.sections.history import Done, Event
+from agent_tui.compaction.sections.history import Done, HistoryEvent
 from agent_tui.compaction.sections.task import tracker_orders
 from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.compaction.tiers.outputs import is_test, test_counts
@@ -56,7 +56,7 @@ class StateReader:
             _branch=earlier.branch,
         )
 
-    def read(self, events: Iterable[Event]) -> WorkState:
+    def read(self, events: Iterable[HistoryEvent]) -> WorkState:
         """The state after `events`, without background commands."""
         for event in events:
             if isinstance(event, Done):

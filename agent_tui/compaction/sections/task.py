@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from agent_tui.attachments import plan_approved_by
 from agent_tui.compaction.ledger.shell_files import programs_run
 from agent_tui.compaction.sections.files import changes_files, file_view, is_commit
-from agent_tui.compaction.sections.history import Done, Event, Said
+from agent_tui.compaction.sections.history import Done, HistoryEvent, Said
 from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.omissions import recall_mark
 from agent_tui.sessions.entries import TaskText
@@ -36,7 +36,7 @@ _LEAST_TOKENS = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class TrackerOrder:
     """An instruction to a tracker about items.
 
     `tracker` is the program or tool, `state` the items' new state (``done``, ``open``, ``in
@@ -50,7 +50,7 @@ class Order:
     is_plain: bool
 
 
-def tracker_orders(action: Action) -> Iterator[Order]:
+def tracker_orders(action: Action) -> Iterator[TrackerOrder]:
     """The orders that `action` gives a tracker: by commands, or by its tool."""
     if action.command:
         for program, arguments in programs_run(action.command):
@@ -66,10 +66,12 @@ def tracker_orders(action: Action) -> Iterator[Order]:
         if is_plain and items and (verb := _verb(words)):
             if verb in _SHOWS:
                 state = ""
-            yield Order(action.tool, verb, items, "done" if verb in _SETTLES else state, True)
+            yield TrackerOrder(
+                action.tool, verb, items, "done" if verb in _SETTLES else state, True
+            )
 
 
-def _order(program: str, arguments: Sequence[str]) -> Order | None:
+def _order(program: str, arguments: Sequence[str]) -> TrackerOrder | None:
     """The order in a command: words, a verb, items, and perhaps a state; None if it is none."""
     at = next((n for n, word in enumerate(arguments) if _verb([word])), len(arguments))
     before, verb, after = arguments[:at], "".join(arguments[at : at + 1]), arguments[at + 1 :]
@@ -85,7 +87,7 @@ def _order(program: str, arguments: Sequence[str]) -> Order | None:
     if verb in _CHANGES:
         state = _state_in_command(verb, after, plain[count : count + 1])
     name = PurePosixPath(program).name
-    return Order(name, verb, items, state, is_plain)
+    return TrackerOrder(name, verb, items, state, is_plain)
 
 
 def _verb(words: Sequence[str]) -> str:
@@ -114,7 +116,7 @@ def _state_of(word: str) -> str:
 
 
 def task_texts(
-    events: Sequence[Event],
+    events: Sequence[HistoryEvent],
     earlier: Iterable[TaskText] = (),
     said: Iterable[str] = (),
     begun: Sequence[str] = (),

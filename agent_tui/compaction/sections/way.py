@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.ledger.pinned import sentences_of
 from agent_tui.compaction.sections.commands import is_looking_around, without_folder
-from agent_tui.compaction.sections.history import Done, Event, Replied, Said
+from agent_tui.compaction.sections.history import Done, HistoryEvent, Replied, Said
 from agent_tui.compaction.sections.task import plan_in
 from agent_tui.compaction.tiers.describe import outcome_line
 from agent_tui.compaction.tiers.outputs import error_text
@@ -53,7 +53,7 @@ def reasons_in(text: str) -> list[str]:
     ]
 
 
-def all_findings(events: Iterable[Event], earlier: Sequence[str] = ()) -> tuple[str, ...]:
+def all_findings(events: Iterable[HistoryEvent], earlier: Sequence[str] = ()) -> tuple[str, ...]:
     """Every sentence with a reason, oldest first, starting with those from a parent session."""
     found = dict.fromkeys(earlier)
     for event in events:
@@ -65,7 +65,7 @@ def all_findings(events: Iterable[Event], earlier: Sequence[str] = ()) -> tuple[
     return tuple(found)[-_MOST:]
 
 
-def names_in_use(events: Sequence[Event], texts: Iterable[str]) -> frozenset[str]:
+def names_in_use(events: Sequence[HistoryEvent], texts: Iterable[str]) -> frozenset[str]:
     """Files and identifiers that the newest actions and `texts` mention."""
     actions = [event.output.action for event in events if isinstance(event, Done)]
     spoken = [f"{action.path} {action.command[:400]}" for action in actions[-_NEWEST_ACTIONS:]]
@@ -144,7 +144,7 @@ class _Step:
 
 
 def way_so_far(
-    events: Sequence[Event],
+    events: Sequence[HistoryEvent],
     earlier: Sequence[str],
     room_tokens: int,
     counter: TokenCounter,
@@ -190,7 +190,7 @@ def way_so_far(
     return told
 
 
-def _steps(events: Sequence[Event]) -> list[_Step]:
+def _steps(events: Sequence[HistoryEvent]) -> list[_Step]:
     steps: list[_Step] = []
     lead: Said | Replied | None = None
     actions: list[Done] = []

@@ -23,10 +23,10 @@ from agent_tui.compaction.strategies.base import (
     StrategyServices,
 )
 from agent_tui.compaction.strategies.message_plan import (
-    Conversation,
-    Line,
+    ConversationUnits,
     Lines,
     MessagePlan,
+    OneLine,
     Words,
     is_spoken,
 )
@@ -155,7 +155,7 @@ class _Work:
                 for unit in units
             )
 
-        conversation = Conversation(request, counter, "hybrid", protect)
+        conversation = ConversationUnits(request, counter, "hybrid", protect)
         self.plan, self._units = conversation.plan(), conversation.units
         self._count = counter.count_text
         self._waiting = filter(self._is_too_long, self._units)
@@ -196,7 +196,7 @@ class _Work:
     def _describe(self, units: Sequence[Unit]) -> None:
         """Long notes beside calls are left to a model."""
         self.plan = self.plan.towards_target(
-            (unit.position, Line())
+            (unit.position, OneLine())
             for unit in units
             if unit.output is not None or self._count(unit.message.text) <= _most_tokens(unit)
         )

@@ -54,7 +54,7 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OneLine:
     """One line for a result; a reply keeps its calls without their long arguments."""
 
 
@@ -74,7 +74,7 @@ class Gone:
     """Removed from the context."""
 
 
-Fate: TypeAlias = Whole | Lines | Line | Words | Gone
+Fate: TypeAlias = Whole | Lines | OneLine | Words | Gone
 """The form that one message gets."""
 
 Fates: TypeAlias = Mapping[int, Fate]
@@ -84,20 +84,20 @@ WHOLE = Whole()
 _DONE: Mapping[type[Fate], str] = {
     Whole: "without what is seen elsewhere",
     Lines: "cut in the middle",
-    Line: "metadata only",
+    OneLine: "metadata only",
     Words: "fewer words",
     Gone: "left out",
 }
 
 
-class Made(NamedTuple):
+class MadeEdit(NamedTuple):
     """The edit that applies a fate to a message (None if it saves nothing), and its size then."""
 
     edit: ContextEditEntry | None
     tokens: int
 
 
-class Conversation:
+class ConversationUnits:
     """The messages of a request that can be changed, and each one's form after a fate.
 
     Args:
@@ -134,7 +134,7 @@ class Conversation:
         self.target_tokens = request.target_tokens or int(window * settings.target_share(window))
         self.folders = (str(request.cwd), str(request.cwd.resolve()))
         self._batch, self._timestamp = batch_id(request.path, f"{name} "), timestamp_now()
-        self._known: dict[tuple[int, Fate], Made] = {}
+        self._known: dict[tuple[int, Fate], MadeEdit] = {}
 
     @cached_property
     def exchanges(self) -> tuple[range, ...]:
@@ -162,18 +162,18 @@ class Conversation:
         path, role = (*self.request.path, *edits), self.request.settings.summary_role
         return build_context(path, summary_role=role, carryover=self.request.previous).messages
 
-    def make(self, position: int, fate: Fate) -> Made:
+    def make(self, position: int, fate: Fate) -> MadeEdit:
         """The edit and size of one message with `fate`; cached."""
         known = self._known.get((position, fate))
         if known is None:
             known = self._known[position, fate] = self._make(self.units[position], fate)
         return known
 
-    def _make(self, unit: Unit, fate: Fate) -> Made:
+    def _make(self, unit: Unit, fate: Fate) -> MadeEdit:
         least: float = _LEAST_SAVING_TOKENS
         match fate:
             case Gone():  # a result goes with its call
-                return Made(self._entry(unit, None, 0 if unit.is_display_only else 3), 0)
+                return MadeEdit(self._entry(unit, None, 0 if unit.is_display_only else 3), 0)
             case Words(text=text):
                 tier, content, least = 3, self._with_rules(unit, text), -inf
             case Lines(spans=spans) if spans and unit.output is not None:
@@ -184,15 +184,15 @@ class Conversation:
             case Lines():
                 limit = self.request.settings.max_output_tokens
                 tier, content = 1, two_ends(unit, limit, self.counter)
-            case Line():
+            case OneLine():
                 is_outdated = unit.position in self._outdated
                 tier, content = 2, one_line_of(unit, is_outdated=is_outdated, counter=self.counter)
         if content is None or self._stays(unit, tier):
-            return Made(None, unit.tokens)
+            return MadeEdit(None, unit.tokens)
         edit = self._entry(unit, content, tier)
         message = apply_edit(unit.message, edit)
         size = self.counter.count_message(message) if message else 0
-        return Made(edit, size) if unit.tokens - size >= least else Made(None, unit.tokens)
+        return MadeEdit(edit, size) if unit.tokens - size >= least else MadeEdit(None, unit.tokens)
 
     def _stays(self, unit: Unit, tier: EditTier) -> bool:
         """Whether this edit is ruled out: it was made already, or the model needs the text.
@@ -273,7 +273,7 @@ class MessagePlan:
         fates: The forms of those that are not `Whole`.
     """
 
-    conversation: Conversation
+    conversation: ConversationUnits
     fates: Fates
 
     def fate(self, position: int) -> Fate:

@@ -31,11 +31,11 @@ from agent_tui.compaction.strategies.base import (
     StrategyServices,
 )
 from agent_tui.compaction.strategies.message_plan import (
-    Conversation,
+    ConversationUnits,
     Fate,
-    Line,
     Lines,
     MessagePlan,
+    OneLine,
     Words,
 )
 from agent_tui.compaction.tiers.model import EditTier, Unit
@@ -87,7 +87,7 @@ class StrategyMessage:
 
     def one_line(self) -> Shortening:
         """One line of facts about an output. Of a reply, long arguments of its calls go."""
-        return Shortening(self.position, Line())
+        return Shortening(self.position, OneLine())
 
     def rewritten(self, text: str) -> Shortening:
         """`text` in its place, with the id by which the model can recall the original.
@@ -159,7 +159,7 @@ class _BroughtStrategy:
         """
         name, services = self.known.name, self.services
         on_progress(f"{name} reads the conversation", 0)
-        conversation = await asyncio.to_thread(Conversation, request, services.counter, name)
+        conversation = await asyncio.to_thread(ConversationUnits, request, services.counter, name)
         plan = await asyncio.to_thread(conversation.plan)
         tracker = RequestTracker(on_progress, on_usage)
         given = StrategyRequest(

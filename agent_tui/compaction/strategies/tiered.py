@@ -3,12 +3,12 @@
 import asyncio
 from dataclasses import dataclass, replace
 
-from agent_tui.compaction.curation.answer import Choice, NoChoice, Proof
+from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, Proof
 from agent_tui.compaction.curation.curator import Curator
 from agent_tui.compaction.draft import (
     Answered,
+    CompactionDraft,
     CompactionRequest,
-    Draft,
     draft_choice,
     make_ask,
     make_draft,
@@ -17,11 +17,11 @@ from agent_tui.compaction.model_client import OnProgress, OnUsage, RequestTracke
 from agent_tui.compaction.outcome import CompactionResult, result_of
 from agent_tui.compaction.strategies.base import Strategy, StrategyPlan, StrategyServices
 from agent_tui.compaction.strategies.message_plan import (
-    Conversation,
+    ConversationUnits,
     Fate,
-    Line,
     Lines,
     MessagePlan,
+    OneLine,
 )
 from agent_tui.compaction.summary.writer import note_on_writing
 from agent_tui.errors import CompactionError, NothingToCompactError
@@ -41,12 +41,12 @@ def shorten_in_place(request: CompactionRequest, counter: TokenCounter) -> Strat
     to their ends, then to one line, one by one until the target is reached. If protected messages
     alone exceed the target, their outputs are finally cut to their ends.
     """
-    conversation = Conversation(request, counter, "tiered")
+    conversation = ConversationUnits(request, counter, "tiered")
     before, target = conversation.tokens_before, conversation.target_tokens
     if before <= target:
         return StrategyPlan((), before, before, {})
     plan = conversation.plan()
-    for fate in (Lines(), Line()):
+    for fate in (Lines(), OneLine()):
         plan = plan.towards_target(worthiest(plan, fate))
     protected = [unit for unit in conversation.units if unit.is_protected]
     if sum(unit.tokens for unit in protected) + request.overhead_tokens > target:
@@ -148,11 +148,11 @@ class TieredStrategy:
         )
 
     async def _summarise(
-        self, request: CompactionRequest, draft: Draft, tracker: RequestTracker
+        self, request: CompactionRequest, draft: CompactionDraft, tracker: RequestTracker
     ) -> CompactionResult:
         """The compaction with a model's choice; made from `draft` if no model chooses."""
         found = await self._answer(request, tracker)
-        proof, choice = Proof(), found if isinstance(found, Choice) else None
+        proof, choice = Proof(), found if isinstance(found, KeepChoice) else None
         if choice is not None:
             draft, proof = await asyncio.to_thread(
                 draft_choice, request, choice, counter=self.counter
@@ -184,7 +184,7 @@ class TieredStrategy:
 
 def _who_chose(found: Answered | None) -> str:
     match found:
-        case Choice(model=model, problem=problem, failures=failures):
+        case KeepChoice(model=model, problem=problem, failures=failures):
             return note_on_writing(model.name, problem, failures)
         case NoChoice(problems=problems):
             return note_on_writing("", "", problems)

@@ -89,7 +89,7 @@ def _is_path(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class NotesJudgement:
     """The judgement of a reply.
 
     Args:
@@ -102,9 +102,9 @@ class Judgement:
     problem: str = ""
 
 
-def refuse(problem: str) -> Judgement:
+def refuse(problem: str) -> NotesJudgement:
     """The judgement of an unusable reply."""
-    return Judgement("", problem)
+    return NotesJudgement("", problem)
 
 
 class SummaryJudge:
@@ -132,7 +132,7 @@ class SummaryJudge:
         self._max_tokens = max_tokens
         self._prompt = f"{asked}\n{template.form}"
 
-    def judge(self, reply: ModelReply) -> Judgement:
+    def judge(self, reply: ModelReply) -> NotesJudgement:
         """The document in `reply` in exactly the template's form, or what is wrong with it.
 
         Wrapping (reasoning tags, a code fence, a remark before the first heading) is removed.
@@ -161,7 +161,7 @@ class SummaryJudge:
             counter=self._counter,
             max_tokens=self._max_tokens,
         )
-        return Judgement(document, problem or self._why_thin(bodies, useful))
+        return NotesJudgement(document, problem or self._why_thin(bodies, useful))
 
     def _why_thin(self, bodies: Mapping[str, str], useful: Mapping[str, str]) -> str:
         """What a document lacks; empty if nothing."""

@@ -11,7 +11,7 @@ from agent_tui.compaction.model_client import (
     SummaryModel,
     text_request,
 )
-from agent_tui.compaction.summary.validate import Judgement
+from agent_tui.compaction.summary.validate import NotesJudgement
 from agent_tui.tokens import TokenCounter
 
 SYSTEM_PROMPT = """\
@@ -47,7 +47,7 @@ class WritingJob:
     told: Callable[[int], str]
     asked: str
     max_tokens: int
-    judge: Callable[[ModelReply], Judgement]
+    judge: Callable[[ModelReply], NotesJudgement]
 
 
 class Writer:
@@ -64,7 +64,7 @@ class Writer:
 
     async def write(
         self, job: WritingJob, model: SummaryModel, tracker: RequestTracker
-    ) -> Judgement:
+    ) -> NotesJudgement:
         """Returns the better of at most two texts; has no side effect.
 
         Raises:
@@ -76,7 +76,7 @@ class Writer:
         told = await asyncio.to_thread(job.told, room)
         prompt = f"<conversation>\n{told}\n</conversation>\n\n{job.asked}"
 
-        async def ask(prompt: str, phase: str) -> Judgement:
+        async def ask(prompt: str, phase: str) -> NotesJudgement:
             request = text_request(model.ref, prompt, system=SYSTEM_PROMPT, max_output_tokens=most)
             reply = await self._client.ask(request, phase, tracker)
             return await asyncio.to_thread(job.judge, reply)

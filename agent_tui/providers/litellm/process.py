@@ -18,19 +18,19 @@ from agent_tui.providers.keys import secret_values
 from agent_tui.providers.litellm.protocol import (
     MAX_LINE_BYTES,
     Cancel,
-    Command,
     Ended,
-    Event,
     Start,
     Warm,
     Warmed,
+    WorkerCommand,
+    WorkerEvent,
     command_line,
     parse_event,
 )
 from agent_tui.providers.log_file import ProcessLog
 from agent_tui.providers.silence import SilenceLimits, Wait
 from agent_tui.providers.transport.serving import ServedEvent
-from agent_tui.providers.wires.base import Way
+from agent_tui.providers.wires.base import Attempt
 
 _STUCK_AFTER_S = 120.0
 """Seconds; a process signals every two seconds, but a machine that swaps may delay it."""
@@ -54,7 +54,7 @@ class _Process:
     def __init__(self, process: Process, log: ProcessLog) -> None:
         self._process = process
         self._log = log
-        self._queues: dict[int, asyncio.Queue[Event | None]] = {}
+        self._queues: dict[int, asyncio.Queue[WorkerEvent | None]] = {}
         self._is_alive = True
         self._why_killed = ""
         self._reading = asyncio.create_task(self._sort_events())
@@ -95,7 +95,7 @@ class _Process:
         """Whether it still accepts commands."""
         return self._is_alive
 
-    def listen(self, request_id: int) -> asyncio.Queue[Event | None]:
+    def listen(self, request_id: int) -> asyncio.Queue[WorkerEvent | None]:
         """The queue for the events of a request from now on."""
         queue = self._queues.setdefault(request_id, asyncio.Queue())
         if not self._is_alive:
@@ -106,7 +106,7 @@ class _Process:
         """Drop further events of a request."""
         self._queues.pop(request_id, None)
 
-    def send(self, command: Command) -> None:
+    def send(self, command: WorkerCommand) -> None:
         """Send `command` without waiting for it to be read."""
         self.send_line(command_line(command))
 
@@ -210,7 +210,9 @@ class LiteLlmProcess:
                 case _:
                     pass
 
-    async def events(self, way: Way, silence: SilenceLimits) -> AsyncGenerator[ServedEvent, None]:
+    async def events(
+        self, way: Attempt, silence: SilenceLimits
+    ) -> AsyncGenerator[ServedEvent, None]:
         """Send a request and yield the events of its answer; closing this closes the connection.
 
         If the process dies before the first chunk, the request is resent once.
@@ -284,8 +286,8 @@ class LiteLlmProcess:
             raise _DiedError(f"could not be started: {error}") from error
 
     async def _next_event(
-        self, events: "asyncio.Queue[Event | None]", process: _Process
-    ) -> Event | None:
+        self, events: "asyncio.Queue[WorkerEvent | None]", process: _Process
+    ) -> WorkerEvent | None:
         """The next event, which may be just a sign of life.
 
         Raises:
@@ -300,7 +302,7 @@ class LiteLlmProcess:
         raise _DiedError(stuck)
 
 
-def _start_line(request_id: int, way: Way, silence: SilenceLimits) -> bytes:
+def _start_line(request_id: int, way: Attempt, silence: SilenceLimits) -> bytes:
     return command_line(Start(request_id, way.build_request(), silence))
 
 

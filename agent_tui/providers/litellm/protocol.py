@@ -53,7 +53,7 @@ class Cancel:
     id: int
 
 
-Command: TypeAlias = Warm | Start | Cancel
+WorkerCommand: TypeAlias = Warm | Start | Cancel
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +68,13 @@ class Warmed:
     problem: str = ""
 
 
-Event: TypeAlias = Chunk | Fault | Wait | Ended | Warmed
+WorkerEvent: TypeAlias = Chunk | Fault | Wait | Ended | Warmed
 """A `Wait` comes every two seconds: the process is alive and a request is in progress."""
 
-_COMMANDS: Final[Mapping[str, type[Command]]] = MappingProxyType(
+_COMMANDS: Final[Mapping[str, type[WorkerCommand]]] = MappingProxyType(
     {"warm": Warm, "start": Start, "cancel": Cancel}
 )
-_EVENTS: Final[Mapping[str, type[Event]]] = MappingProxyType(
+_EVENTS: Final[Mapping[str, type[WorkerEvent]]] = MappingProxyType(
     {
         "text": TextChunk,
         "thinking": ThinkingChunk,
@@ -92,7 +92,7 @@ _EVENTS: Final[Mapping[str, type[Event]]] = MappingProxyType(
 _KINDS: Final = {type_: kind for kind, type_ in (*_COMMANDS.items(), *_EVENTS.items())}
 
 
-def command_line(command: Command) -> bytes:
+def command_line(command: WorkerCommand) -> bytes:
     """`command` as a line with its line end.
 
     Messages are encoded one by one: encoding a long conversation at once would block the
@@ -109,7 +109,7 @@ def command_line(command: Command) -> bytes:
     return b"".join((head, b',"messages":[', b",".join(map(_json, request.messages)), b"]}}}\n"))
 
 
-def parse_command(line: bytes) -> Command:
+def parse_command(line: bytes) -> WorkerCommand:
     """The command in a line.
 
     Raises:
@@ -119,7 +119,7 @@ def parse_command(line: bytes) -> Command:
     return _reader(_COMMANDS[str(value["kind"])]).validate_python(value["value"])
 
 
-def event_line(request_id: int, event: Event) -> bytes:
+def event_line(request_id: int, event: WorkerEvent) -> bytes:
     """`event` of a request as a line with its line end."""
     if isinstance(event, UsageChunk):
         value: Mapping[str, object] = {"usage": event.usage.model_dump(by_alias=True)}
@@ -128,7 +128,7 @@ def event_line(request_id: int, event: Event) -> bytes:
     return _line({"id": request_id, "kind": _KINDS[type(event)], "value": value})
 
 
-def parse_event(line: bytes) -> tuple[int, Event]:
+def parse_event(line: bytes) -> tuple[int, WorkerEvent]:
     """The request id and the event in a line.
 
     Raises:

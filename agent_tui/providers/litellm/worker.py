@@ -17,10 +17,10 @@ from agent_tui.providers.litellm.module import LiteLlm, listening, load_litellm
 from agent_tui.providers.litellm.protocol import (
     Cancel,
     Ended,
-    Event,
     Start,
     Warm,
     Warmed,
+    WorkerEvent,
     event_line,
     parse_command,
 )
@@ -49,7 +49,7 @@ async def _serve(events_fd: int) -> None:
         time.sleep(_EXIT_GRACE_S)  # the parent is gone; an import may block the loop
         os._exit(0)
 
-    def send(request_id: int, event: Event) -> None:
+    def send(request_id: int, event: WorkerEvent) -> None:
         line = memoryview(event_line(request_id, event))
         while line:
             line = line[os.write(events_fd, line) :]
@@ -64,7 +64,7 @@ async def _serve(events_fd: int) -> None:
 class _Worker:
     """Requests in progress, each a task."""
 
-    def __init__(self, send: Callable[[int, Event], None]) -> None:
+    def __init__(self, send: Callable[[int, WorkerEvent], None]) -> None:
         self._send = send
         self._requests: dict[int, asyncio.Task[None]] = {}
         self._loading: asyncio.Future[LiteLlm] | None = None

@@ -5,12 +5,13 @@ import json
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from agent_tui.messages import JsonObject, ToolCall, Usage
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
+    FinishReason,
     ModelRef,
     ModelRequest,
     ProviderError,
@@ -45,7 +46,7 @@ class Reply:
     tool_calls: tuple[ToolCall, ...] = ()
     error: ProviderError | None = None
     usage: Usage | None = None
-    finish: Literal["stop", "length", "toolUse", "contentFilter"] | None = None
+    finish: FinishReason | None = None
     cut: bool = False
     delay_s_per_chunk: float = 0.0
     gate: asyncio.Event | None = None

@@ -57,7 +57,7 @@ class Listed(BaseModel):
         return None if self.status is None else self.status.value in ("loaded", "sleeping")
 
 
-class Listing(BaseModel):
+class ServerListing(BaseModel):
     """``/v1/models`` of every server that speaks OpenAI's protocol."""
 
     data: list[Listed]
@@ -276,7 +276,7 @@ def read_any(server: ServerClient) -> tuple[str | None, tuple[ServedModel, ...]]
 
     If neither its kind nor its windows are known, each kind's own API is tried.
     """
-    listing = server.get(server.models_path, Listing)
+    listing = server.get(server.models_path, ServerListing)
     if listing is None:
         return None, ()
     plain = tuple(ServedModel(m.id, m.window) for m in listing.data)
@@ -298,7 +298,7 @@ def _for_chat(models: Iterable[ServedModel]) -> tuple[ServedModel, ...]:
 
 
 def _vllm(server: ServerClient) -> Sequence[ServedModel]:
-    listing = server.get(server.models_path, Listing)
+    listing = server.get(server.models_path, ServerListing)
     models = listing.data if listing else ()
     return [ServedModel(m.id, m.window, takes_schema=True) for m in models if m.owned_by == "vllm"]
 
@@ -307,7 +307,7 @@ def _llama_cpp(server: ServerClient) -> Sequence[ServedModel]:
     props = server.get("/props", LlamaProps)
     if props is None:
         return ()
-    listing = server.get(server.models_path, Listing)
+    listing = server.get(server.models_path, ServerListing)
     return [_llama_model(server, props, model) for model in (listing.data if listing else ())]
 
 

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, assert_never
+from typing import ClassVar, Final, Literal, assert_never
 
 from pydantic import JsonValue
 
@@ -23,7 +23,7 @@ from agent_tui.messages import (
 )
 from agent_tui.providers.base import (
     Chunk,
-    FinishChunk,
+    FinishReason,
     ModelRef,
     TextChunk,
     ThinkingChunk,
@@ -39,6 +39,7 @@ from agent_tui.providers.wires.base import (
 )
 from agent_tui.providers.wires.http import (
     Known,
+    Reading,
     azure_claude_address,
     http_wire,
 )
@@ -322,14 +323,21 @@ class _Block:
     has_input: bool = False
 
 
-class AnthropicReading:
-    """Reads one stream."""
+class AnthropicReading(Reading):
+    """Reads one stream; a paused turn is continued like one cut by its length."""
+
+    finishes: ClassVar[Mapping[str, FinishReason]] = {
+        "max_tokens": "length",
+        "model_context_window_exceeded": "length",
+        "pause_turn": "length",
+        "tool_use": "toolUse",
+        "refusal": "contentFilter",
+    }
 
     def __init__(self) -> None:
-        self.is_over = self._has_begun = False
+        self._has_begun = False
         self._blocks: dict[int, _Block] = {}
         self._usage: JsonObject = {}
-        self._stop_reason = ""
 
     def begins_anew(self, event: JsonObject) -> bool:
         """See `Reading.begins_anew`."""
@@ -350,14 +358,10 @@ class AnthropicReading:
                 yield from self._end(index)
             case "message_delta":
                 reason = text_at(object_at(event, "delta"), "stop_reason")
-                self._stop_reason = reason or self._stop_reason
+                self.stop_reason = reason or self.stop_reason
                 self._usage |= counts_at(event, "usage")
             case _:
                 pass
-
-    def rest(self) -> Iterator[Chunk]:
-        """See `Reading.rest`."""
-        return iter(())
 
     def counts(self) -> TokenCounts | None:
         """See `Reading.counts`."""
@@ -370,20 +374,6 @@ class AnthropicReading:
             cache_read=count_at(usage, "cache_read_input_tokens"),
             cache_write=count_at(usage, "cache_creation_input_tokens"),
         )
-
-    def finish(self) -> FinishChunk | None:
-        """See `Reading.finish`; a paused turn is continued like one cut by its length."""
-        match self._stop_reason:
-            case "":
-                return None
-            case "max_tokens" | "model_context_window_exceeded" | "pause_turn":
-                return FinishChunk("length")
-            case "tool_use":
-                return FinishChunk("toolUse")
-            case "refusal":
-                return FinishChunk("contentFilter")
-            case _:
-                return FinishChunk("stop")
 
     def _begin(self, index: int, content: JsonObject) -> Iterator[Chunk]:
         block = self._blocks[index] = _Block(text_at(content, "type"))

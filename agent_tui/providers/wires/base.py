@@ -169,7 +169,7 @@ Fit: TypeAlias = Literal["no", "try", "yes"]
 """Whether a wire is for a model; ``try``: if its server has no such address, use the next."""
 
 Write: TypeAlias = Callable[[str, Sequence[Message], ModelRef], list[JsonObject]]
-Stream: TypeAlias = Callable[["Way", Link], AsyncGenerator[Chunk, None]]
+Stream: TypeAlias = Callable[["Attempt", Link], AsyncGenerator[Chunk, None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ class Wire:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Attempt:
     """How a request is sent.
 
     Attributes:

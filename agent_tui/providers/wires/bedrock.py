@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from configparser import ConfigParser
 from configparser import Error as ConfigError
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 from urllib.parse import quote
 
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import (
     Chunk,
-    FinishChunk,
+    FinishReason,
     ModelRef,
     TextChunk,
     ThinkingChunk,
@@ -20,7 +20,7 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.wires import anthropic
 from agent_tui.providers.wires.base import Address, Fit, MalformedReplyError, WireRequest, key_of
-from agent_tui.providers.wires.http import Known, http_wire
+from agent_tui.providers.wires.http import Known, Reading, ask_with, http_wire
 from agent_tui.providers.wires.parts import (
     TokenCounts,
     as_value,
@@ -49,12 +49,6 @@ def _fit(model: ModelRef) -> Fit:
         return "no"
     name = _REGION.sub("", BEDROCK.id_of(model.name), count=1)
     return "yes" if "/" not in name or name.startswith("arn:") else "no"
-
-
-def _ask(
-    request: WireRequest, environ: Mapping[str, str], known: Known
-) -> tuple[Address, JsonObject]:
-    return _address(request, environ), request_body(request, known)
 
 
 def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
@@ -175,14 +169,21 @@ def _block(block: JsonObject, model: str) -> JsonObject:
             return {"text": block["text"]}
 
 
-class _Reading:
+class _Reading(Reading):
     """Reads one stream; each event is an object with its kind as the only name."""
 
+    finishes: ClassVar[Mapping[str, FinishReason]] = {
+        "max_tokens": "length",
+        "model_context_window_exceeded": "length",
+        "tool_use": "toolUse",
+        "content_filtered": "contentFilter",
+        "guardrail_intervened": "contentFilter",
+    }
+
     def __init__(self) -> None:
-        self.is_over = self._has_begun = False
+        self._has_begun = False
         self._signatures: dict[int, list[str]] = {}
         self._usage: JsonObject = {}
-        self._stop_reason = ""
 
     def begins_anew(self, event: JsonObject) -> bool:
         """See `Reading.begins_anew`."""
@@ -203,14 +204,10 @@ class _Reading:
             if index in self._signatures:
                 yield ThinkingChunk("", "".join(self._signatures.pop(index)))
         if ended := object_at(event, "messageStop"):
-            self._stop_reason = text_at(ended, "stopReason")
-            if self._stop_reason in _BROKEN:
-                raise MalformedReplyError(f"the model stopped with {self._stop_reason!r}")
+            self.stop_reason = text_at(ended, "stopReason")
+            if self.stop_reason in _BROKEN:
+                raise MalformedReplyError(f"the model stopped with {self.stop_reason!r}")
         self._usage = counts_at(object_at(event, "metadata"), "usage") or self._usage
-
-    def rest(self) -> Iterator[Chunk]:
-        """See `Reading.rest`."""
-        return iter(())
 
     def counts(self) -> TokenCounts | None:
         """See `Reading.counts`."""
@@ -223,20 +220,6 @@ class _Reading:
             cache_read=count_at(usage, "cacheReadInputTokens"),
             cache_write=count_at(usage, "cacheWriteInputTokens"),
         )
-
-    def finish(self) -> FinishChunk | None:
-        """See `Reading.finish`."""
-        match self._stop_reason:
-            case "":
-                return None
-            case "max_tokens" | "model_context_window_exceeded":
-                return FinishChunk("length")
-            case "tool_use":
-                return FinishChunk("toolUse")
-            case "content_filtered" | "guardrail_intervened":
-                return FinishChunk("contentFilter")
-            case _:
-                return FinishChunk("stop")
 
     def _go_on(self, index: int, delta: JsonObject) -> Iterator[Chunk]:
         if text := text_at(delta, "text"):
@@ -257,7 +240,7 @@ BEDROCK: Final = http_wire(
     "bedrock",
     _fit,
     anthropic.ANTHROPIC.write,
-    _ask,
+    ask_with(_address, request_body),
     _Reading,
     prefixes=("bedrock/converse/", "bedrock/"),
 )

@@ -22,7 +22,13 @@ from agent_tui.messages import (
     UserContent,
     UserMessage,
 )
-from agent_tui.providers.base import ModelRef, ThinkingChunk, ToolCallChunk, TriggeredGrammar
+from agent_tui.providers.base import (
+    FinishReason,
+    ModelRef,
+    ThinkingChunk,
+    ToolCallChunk,
+    TriggeredGrammar,
+)
 from agent_tui.providers.wires.anthropic import gave_claudes_thinking, is_claude, thinking_to_send
 from agent_tui.providers.wires.base import is_own
 from agent_tui.providers.wires.parts import (
@@ -117,7 +123,7 @@ def _join_details(details: Iterable[Mapping[str, object]]) -> list[dict[str, obj
     return joined
 
 
-def finish_reason(reason: str) -> Literal["stop", "length", "toolUse", "contentFilter"]:
+def finish_reason(reason: str) -> FinishReason:
     """OpenAI's finish reason as ours, including the variants of Mistral and z.ai."""
     match reason:
         case "length" | "max_tokens" | "model_length" | "model_context_window_exceeded":

@@ -36,8 +36,9 @@ from agent_tui.providers.wires.chat import (
     waiting_grammar,
 )
 from agent_tui.providers.wires.http import (
-    Known,
+    Reading,
     ReplyIds,
+    ask_with,
     azure_openai_address,
     error_in,
     http_wire,
@@ -122,12 +123,6 @@ def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[Js
     return written
 
 
-def _ask(
-    request: WireRequest, environ: Mapping[str, str], known: Known
-) -> tuple[Address, JsonObject]:
-    return _address(request, environ), request_body(request, known)
-
-
 def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
     """The address of the service or of the named server.
 
@@ -192,11 +187,10 @@ def _thinking(request: WireRequest, known: Mapping[str, JsonValue], asking: _Ask
     return {"reasoning_effort": level}
 
 
-class _Reading:
+class _Reading(Reading):
     """Reads one stream."""
 
     def __init__(self) -> None:
-        self.is_over = False
         self._calls = CallSplitter()
         self._tags = _ThinkTags()
         self._details: list[JsonObject] = []
@@ -368,7 +362,7 @@ COMPLETIONS: Final = http_wire(
     "completions",
     _fit,
     _write,
-    _ask,
+    ask_with(_address, request_body),
     _Reading,
     prefixes=tuple(f"{service}/" for service in (*_SERVICES, "azure")),
     spare_fields=(

@@ -36,7 +36,7 @@ from agent_tui.providers.wires.base import (
     is_own,
     key_of,
 )
-from agent_tui.providers.wires.http import Known, ReplyIds, http_wire
+from agent_tui.providers.wires.http import Reading, ReplyIds, ask_with, http_wire
 from agent_tui.providers.wires.parts import (
     BUDGET_TOKENS,
     CONTINUE,
@@ -176,12 +176,6 @@ def _user_parts(parts: Iterable[UserContent]) -> list[JsonObject]:
     return written
 
 
-def _ask(
-    request: WireRequest, environ: Mapping[str, str], _known: Known
-) -> tuple[Address, JsonObject]:
-    return _address(request, environ), request_body(request)
-
-
 def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
     """The address of Google or a compatible service; `base_url` may include the version.
 
@@ -253,11 +247,10 @@ def _is_from_3(name: str) -> bool:
     return re.match(r"gemini-(?:[3-9]|\d\d)", name) is not None
 
 
-class GeminiReading:
+class GeminiReading(Reading):
     """Reads one stream."""
 
     def __init__(self) -> None:
-        self.is_over = False
         self._ids = ReplyIds()
         self._usage: JsonObject = {}
         self._reason = ""
@@ -280,10 +273,6 @@ class GeminiReading:
             if self._reason in _BROKEN:
                 said = text_at(candidate, "finishMessage")
                 raise MalformedReplyError(said or f"the model stopped with {self._reason}")
-
-    def rest(self) -> Iterator[Chunk]:
-        """See `Reading.rest`."""
-        return iter(())
 
     def counts(self) -> TokenCounts | None:
         """See `Reading.counts`."""
@@ -330,4 +319,11 @@ class GeminiReading:
             yield TextChunk(text)
 
 
-GEMINI: Final = http_wire("gemini", _fit, _write, _ask, GeminiReading, prefixes=("gemini/",))
+GEMINI: Final = http_wire(
+    "gemini",
+    _fit,
+    _write,
+    ask_with(_address, lambda request, _known: request_body(request)),
+    GeminiReading,
+    prefixes=("gemini/",),
+)

@@ -3,22 +3,30 @@
 import asyncio
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
-from typing import Protocol, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
-from agent_tui.providers.base import Chunk, FinishChunk, ModelRef, RestartChunk, UsageChunk
+from agent_tui.providers.base import (
+    Chunk,
+    FinishChunk,
+    FinishReason,
+    ModelRef,
+    RestartChunk,
+    UsageChunk,
+)
 from agent_tui.providers.wires.base import (
     Address,
+    Attempt,
     Fit,
     Link,
     MissingKeyError,
     RefusedError,
     StreamError,
-    Way,
     Wire,
     WireRequest,
     Write,
@@ -71,48 +79,64 @@ def _azure_home(request: WireRequest, environ: Mapping[str, str], *names: str) -
 Known: TypeAlias = Mapping[str, JsonValue]
 """What litellm's table says of a model; empty if it is not listed."""
 
-Ask: TypeAlias = Callable[[WireRequest, Mapping[str, str], Known], tuple[Address, JsonObject]]
+BuildRequest: TypeAlias = Callable[
+    [WireRequest, Mapping[str, str], Known], tuple[Address, JsonObject]
+]
 """Returns the address and body of a request, given the environment with the keys."""
 
 
-class Reading(Protocol):
-    """Reads one stream."""
+def ask_with(
+    address: Callable[[WireRequest, Mapping[str, str]], Address],
+    body: Callable[[WireRequest, Known], JsonObject],
+) -> BuildRequest:
+    """Builds the address and the body independently of each other."""
+    return lambda request, environ, known: (address(request, environ), body(request, known))
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the stream is complete; some hosts keep the connection open."""
-        ...
 
+class Reading(ABC):
+    """Reads one stream.
+
+    Attributes:
+        is_over: Whether the stream is complete; some hosts keep the connection open.
+        stop_reason: The server's word for why it ended the reply; empty before.
+        finishes: What these words mean; any other is a plain end.
+    """
+
+    is_over = False
+    stop_reason = ""
+    finishes: ClassVar[Mapping[str, FinishReason]] = {}
+
+    @abstractmethod
     def begins_anew(self, event: JsonObject) -> bool:
         """Whether `event` begins another reply, which replaces this one."""
-        ...
 
+    @abstractmethod
     def chunks(self, event: JsonObject) -> Iterator[Chunk]:
         """The chunks of one event; an error in its ``error`` field is read elsewhere.
 
         Raises:
             StreamError: It is an error, or the reply cannot be used.
         """
-        ...
 
     def rest(self) -> Iterator[Chunk]:
         """The chunks that were held back until the end."""
-        ...
+        return iter(())
 
+    @abstractmethod
     def counts(self) -> TokenCounts | None:
         """The tokens counted so far; None if there are no counts."""
-        ...
 
     def finish(self) -> FinishChunk | None:
         """Why the server ended the reply; None if it did not."""
-        ...
+        reason = self.stop_reason
+        return FinishChunk(self.finishes.get(reason, "stop")) if reason else None
 
 
 def http_wire(
     name: str,
     fit: Callable[[ModelRef], Fit],
     write: Write,
-    ask: Ask,
+    ask: BuildRequest,
     reading: Callable[[], Reading],
     *,
     prefixes: tuple[str, ...],
@@ -123,14 +147,14 @@ def http_wire(
     See `Wire` for the other arguments.
     """
 
-    def prepare(way: Way, link: Link) -> tuple[WireRequest, Known, Address, bytes]:
+    def prepare(way: Attempt, link: Link) -> tuple[WireRequest, Known, Address, bytes]:
         """What to send; slow for a long conversation, and may read files."""
         request = way.build_request()
         known = link.known(request.model)
         address, body = ask(request, link.environ, known)
         return request, known, address, encode_body(without(body, request.without))
 
-    async def stream(way: Way, link: Link) -> AsyncGenerator[Chunk, None]:
+    async def stream(way: Attempt, link: Link) -> AsyncGenerator[Chunk, None]:
         request, known, address, content = await asyncio.to_thread(prepare, way, link)
         under_way = reading()
         try:

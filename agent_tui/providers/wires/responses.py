@@ -39,7 +39,8 @@ from agent_tui.providers.wires.base import (
     key_of,
 )
 from agent_tui.providers.wires.http import (
-    Known,
+    Reading,
+    ask_with,
     azure_openai_address,
     http_wire,
 )
@@ -192,12 +193,6 @@ def _content(parts: Iterable[UserContent]) -> JsonValue:
     return as_value(blocks)
 
 
-def _ask(
-    request: WireRequest, environ: Mapping[str, str], known: Known
-) -> tuple[Address, JsonObject]:
-    return _address(request, environ), request_body(request, known)
-
-
 def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
     """The address of OpenAI or of the named host.
 
@@ -280,18 +275,13 @@ class _Item:
     held: list[Chunk] = field(default_factory=list[Chunk])
 
 
-class _Reading:
+class _Reading(Reading):
     """Reads one stream."""
 
     def __init__(self) -> None:
         self._response: JsonObject = {}
         self._items: dict[int, _Item] = {}
         self._has_begun = self._has_calls = False
-
-    @property
-    def is_over(self) -> bool:
-        """See `Reading.is_over`."""
-        return bool(self._response)
 
     def begins_anew(self, event: JsonObject) -> bool:
         """See `Reading.begins_anew`."""
@@ -329,6 +319,7 @@ class _Reading:
                 yield from self._end(index, item, object_at(event, "item"))
             case "response.completed" | "response.incomplete" | "response.done":
                 self._response = object_at(event, "response")
+                self.is_over = bool(self._response)
                 yield from self._end_unsaid()
             case "response.failed":
                 self._response = object_at(event, "response")
@@ -337,10 +328,6 @@ class _Reading:
                 raise _refusal(event)
             case _:
                 pass
-
-    def rest(self) -> Iterator[Chunk]:
-        """See `Reading.rest`."""
-        return iter(())
 
     def counts(self) -> TokenCounts | None:
         """See `Reading.counts`."""
@@ -453,7 +440,7 @@ RESPONSES: Final = http_wire(
     "responses",
     _fit,
     _write,
-    _ask,
+    ask_with(_address, request_body),
     _Reading,
     prefixes=(*_NAMED, "azure/", "openai/"),
     spare_fields=(

@@ -26,7 +26,7 @@ class LongLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class LineChunk:
     """Whole lines of a file, the last of which may lack its end.
 
     Attributes:
@@ -55,7 +55,7 @@ def read_lines(file: BinaryIO) -> Iterator[bytes | LongLine]:
         yield LongLine(size_bytes, has_end=bool(line))
 
 
-def read_chunks(path: Path, start: int = 0, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
+def read_chunks(path: Path, start: int = 0, chunk_bytes: int = CHUNK_BYTES) -> Iterator[LineChunk]:
     """The contents of `path` from byte `start` on.
 
     A line longer than `chunk_bytes` begins a new chunk.
@@ -73,13 +73,13 @@ def read_chunks(path: Path, start: int = 0, chunk_bytes: int = CHUNK_BYTES) -> I
                 size_bytes = passed_bytes + len(begun)
                 if passed_bytes:
                     del begun[: begun.find(b"\n")]
-                yield Chunk(bytes(begun), size_bytes)
+                yield LineChunk(bytes(begun), size_bytes)
                 begun, passed_bytes = bytearray(data[cut:]), 0
             elif len(begun) > MAX_LINE_BYTES:
                 passed_bytes += len(begun)
                 begun.clear()
         if begun or passed_bytes:
-            yield Chunk(b"" if passed_bytes else bytes(begun), passed_bytes + len(begun))
+            yield LineChunk(b"" if passed_bytes else bytes(begun), passed_bytes + len(begun))
 
 
 def checksum(path: Path, size_bytes: int) -> int:

@@ -165,7 +165,7 @@ def _read_with_care(line: bytes) -> DecodedRecord:
     elif "\x00" in text:
         raise UnreadableRecordError("nothing but NUL bytes")
     data = _load(text)
-    shallow = within_depth(data)
+    shallow = limit_depth(data)
     if shallow is not data:
         notes.append("values nested too deeply were left out")
     repaired = repair_json(shallow)
@@ -277,7 +277,6 @@ _MOST_FAULTS = 10_000
 _NAMED_FAULTS = 20
 
 ValueT = TypeVar("ValueT")
-StoredT = TypeVar("StoredT", bound=Stored)
 _Place: TypeAlias = tuple[str | int, ...]
 """The keys that lead to a part of a value."""
 
@@ -312,17 +311,12 @@ def validate_repaired(
     return None
 
 
-def within_depth(value: JsonObject, room: int = DEPTH) -> JsonObject:
-    """`value` with lists and objects below `room` levels replaced by `TOO_DEEP_TEXT`.
+def limit_depth(value: ValueT) -> ValueT:
+    """`value` with lists and objects below `DEPTH` levels replaced by `TOO_DEEP_TEXT`.
 
     Returns the same object if there are none.
     """
-    return cast(JsonObject, _limit(value, room))
-
-
-def limit_depth(value: StoredT) -> StoredT:
-    """`within_depth` for a value about to be written."""
-    return cast(StoredT, _limit(value, DEPTH))
+    return cast(ValueT, _limit(value, DEPTH))
 
 
 def _limit(value: object, room: int) -> object:

@@ -96,11 +96,6 @@ class SessionBuilder:
         self._cwd = ""
         self.warnings = Warnings()
 
-    @property
-    def open_calls(self) -> tuple[str, ...]:
-        """Ids of the calls without a result so far, oldest first."""
-        return tuple(self._open_calls)
-
     def open_call(self, call_id: str, line_number: int) -> ToolCall | None:
         """The call that a result on line `line_number` answers; None, with a warning, for none."""
         if call_id in self._open_calls:

@@ -130,7 +130,7 @@ _MOST_PATH_CHARS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ContinuationPoint:
     """A place to continue from.
 
     Attributes:
@@ -249,7 +249,7 @@ class JoinedTree:
         """Whether the tree has this entry."""
         return entry_id in self._homes
 
-    def place(self, entry_id: str) -> Place:
+    def place(self, entry_id: str) -> ContinuationPoint:
         """The place before a user message, which can then be sent again, or after any other entry.
 
         After a compaction that began a session means after the messages it kept.
@@ -265,7 +265,9 @@ class JoinedTree:
                 leaf_id = entry.parent_id
             case _:
                 leaf_id = self._ends.get(entry_id, entry.id)
-        return Place(self._sessions[number], entry, leaf_id, self._sessions[number + 1 :])
+        return ContinuationPoint(
+            self._sessions[number], entry, leaf_id, self._sessions[number + 1 :]
+        )
 
     def last_said(self) -> str | None:
         """The user's last message on the path to the conversation's leaf."""

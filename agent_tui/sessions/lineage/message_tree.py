@@ -29,11 +29,13 @@ from agent_tui.text import markdown_words
 TreeEntry: TypeAlias = MessageEntry | CompactionEntry | BranchSummaryEntry | CustomMessageEntry
 """Entries shown in the tree; all others are hidden."""
 
-RowKind: TypeAlias = Literal[
+TreeRowKind: TypeAlias = Literal[
     "person", "command", "reply", "result", "compaction", "branch summary", "note"
 ]
 
-_FIRST_SHOWN: frozenset[RowKind] = frozenset({"person", "command", "compaction", "branch summary"})
+_FIRST_SHOWN: frozenset[TreeRowKind] = frozenset(
+    {"person", "command", "compaction", "branch summary"}
+)
 """Kinds that users go back to; replies and results are shown only with everything."""
 
 _BRANCH, _FIRST_BRANCH, _BESIDE = "├─ ", "╭─ ", "│  "
@@ -65,7 +67,7 @@ class TreeRow:
     mark: Mark | None = None
 
     @property
-    def kind(self) -> RowKind:
+    def kind(self) -> TreeRowKind:
         """The role of the message, or what else the entry records."""
         return _kind_of(self.entry)
 
@@ -244,7 +246,7 @@ def _sizes(children: dict[str | None, list[str]]) -> dict[str | None, int]:
     return sizes
 
 
-def _kind_of(entry: TreeEntry) -> RowKind:
+def _kind_of(entry: TreeEntry) -> TreeRowKind:
     """The role of the message `entry`, or what else it records."""
     match entry:
         case MessageEntry(message=UserMessage()):

@@ -32,7 +32,7 @@ class FileVersion(Stored):
         return self.is_kept or not self.digest
 
 
-class FileChange(Stored):
+class RecordedFileChange(Stored):
     """One change of one file, whose path is absolute."""
 
     path: str
@@ -43,7 +43,7 @@ class FileChange(Stored):
 class FileChanges(Stored):
     """Changes made together: by a call, a command, or a restore (``is_restore``)."""
 
-    changes: tuple[FileChange, ...] = ()
+    changes: tuple[RecordedFileChange, ...] = ()
     is_restore: bool = False
 
 
@@ -140,7 +140,7 @@ def restore_to_finish(written: Sequence[Entry], now: ReadVersion) -> RestorePlan
     return _plan(targets, _last_known(written), now)
 
 
-def _newest_restore(written: Sequence[Entry]) -> Sequence[FileChange]:
+def _newest_restore(written: Sequence[Entry]) -> Sequence[RecordedFileChange]:
     """The changes of the newest restore; empty if the newest changes are no restore."""
     newest = next(filter(None, map(file_changes_in, reversed(written))), None)
     return newest.changes if newest is not None and newest.is_restore else ()
@@ -175,7 +175,7 @@ def _last_known(written: Iterable[Entry]) -> dict[str, tuple[FileVersion, ...]]:
     return known
 
 
-def _changes(entries: Iterable[Entry]) -> Iterable[FileChange]:
+def _changes(entries: Iterable[Entry]) -> Iterable[RecordedFileChange]:
     for entry in entries:
         if (found := file_changes_in(entry)) is not None:
             yield from found.changes

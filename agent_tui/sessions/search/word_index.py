@@ -16,7 +16,7 @@ from agent_tui.attachments import without_tags
 from agent_tui.messages import JsonObject, texts_in
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_text import printable_line, strip_escape_sequences
-from agent_tui.sessions.file.chunks import Chunk, checksum, read_chunks, read_lines
+from agent_tui.sessions.file.chunks import LineChunk, checksum, read_chunks, read_lines
 from agent_tui.sessions.listing import SessionFile, open_database
 from agent_tui.text import markdown_words, repair_text
 from agent_tui.text_search import fold, split_query
@@ -435,7 +435,7 @@ class WordIndex:
         if known.is_current(file):
             return 0, True
         try:
-            chunk = next(read_chunks(file.path, known.done, CHUNK_BYTES), Chunk(b"", 0))
+            chunk = next(read_chunks(file.path, known.done, CHUNK_BYTES), LineChunk(b"", 0))
         except OSError:
             return 0, True
         has_end = chunk.data.endswith(b"\n")

@@ -17,8 +17,8 @@ from agent_tui.safe_paths import follow_links
 from agent_tui.sessions.entries import Entry, MessageEntry, milliseconds
 from agent_tui.sessions.lineage.chain import KnownSession
 from agent_tui.sessions.replay.file_changes import (
-    FileChange,
     FileVersion,
+    RecordedFileChange,
     complete_result,
     file_changes_in,
 )
@@ -102,7 +102,7 @@ class _Changes:
         self._reader = reader
         self._cwd = Path(follow_links(session.cwd or "/"))
         self._calls: dict[str, tuple[ToolCall, MessageEntry]] = {}
-        self._recorded: list[FileChange] = []
+        self._recorded: list[RecordedFileChange] = []
         self._made_ms = milliseconds(session.header.timestamp)
 
     def read(self) -> Iterator[RecordedChange]:

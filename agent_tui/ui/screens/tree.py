@@ -18,7 +18,7 @@ from agent_tui.commands.tree import TreeAction, TreeChoice
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
 from agent_tui.sessions.lineage.joined import JoinedTree
-from agent_tui.sessions.lineage.message_tree import MessageTree, RowKind, TreeRow, row_text
+from agent_tui.sessions.lineage.message_tree import MessageTree, TreeRow, TreeRowKind, row_text
 from agent_tui.sessions.replay.marks import Mark
 from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.parts import KeysLine, any_app
@@ -39,7 +39,7 @@ _MARKS: tuple[Choice[Mark | Literal["none"]], ...] = (
     Choice("drop", "leave it out: the model no longer sees it", "d"),
     Choice("none", "clear the mark", "c"),
 )
-_KIND_NAMES: dict[RowKind, str] = {
+_KIND_NAMES: dict[TreeRowKind, str] = {
     "person": "you",
     "command": "your command",
     "reply": "the model",
@@ -48,7 +48,7 @@ _KIND_NAMES: dict[RowKind, str] = {
     "branch summary": "a branch you left",
     "note": "a note",
 }
-_ROW_SIGNS: dict[RowKind, tuple[str, str]] = {
+_ROW_SIGNS: dict[TreeRowKind, tuple[str, str]] = {
     "person": ("›", "$primary"),
     "command": ("!", "$text-warning"),
     "reply": (" ", ""),

@@ -6,7 +6,7 @@ import pytest
 
 from agent_tui.agent.goal.judge import (
     FileDifference,
-    Judgement,
+    GoalJudgement,
     changes_text,
     paths_in_checks,
     read_judgement,
@@ -22,7 +22,7 @@ from agent_tui.agent.goal.judge import (
     ],
 )
 def test_met(text: str):
-    assert read_judgement(text) == Judgement(True)
+    assert read_judgement(text) == GoalJudgement(True)
 
 
 def test_not_met_names_what_is_missing_and_what_was_weakened():
@@ -30,7 +30,7 @@ def test_not_met_names_what_is_missing_and_what_was_weakened():
         "VERDICT: not met\nMISSING:\n- src/a.py: no help text\n  (as the goal asks)\n"
         "2. docs\n\n## Weakened\n* tests/test_a.py: two tests are skipped"
     )
-    assert read_judgement(text) == Judgement(
+    assert read_judgement(text) == GoalJudgement(
         False,
         (
             "src/a.py: no help text",
@@ -42,7 +42,9 @@ def test_not_met_names_what_is_missing_and_what_was_weakened():
 
 def test_unclear_names_what_cannot_be_seen():
     text = "VERDICT: unclear\nUNSEEN:\n- whether each item is a commit of its own"
-    assert read_judgement(text) == Judgement(None, ("whether each item is a commit of its own",))
+    assert read_judgement(text) == GoalJudgement(
+        None, ("whether each item is a commit of its own",)
+    )
 
 
 def test_a_met_that_names_a_weakened_check_does_not_count():
@@ -52,7 +54,7 @@ def test_a_met_that_names_a_weakened_check_does_not_count():
 
 @pytest.mark.parametrize("text", ["", "It looks good to me.", "The verdict is yours."])
 def test_no_verdict(text: str):
-    assert read_judgement(text) == Judgement(None)
+    assert read_judgement(text) == GoalJudgement(None)
 
 
 def test_files_that_checks_name_are_told_if_they_existed(tmp_path: Path):
@@ -95,12 +97,12 @@ def test_what_is_named_on_the_line_of_its_heading_counts(text: str):
 
 
 def test_nothing_on_the_line_of_a_heading_is_nothing():
-    assert read_judgement("VERDICT: met\nMISSING: none\nWEAKENED: n/a") == Judgement(True)
+    assert read_judgement("VERDICT: met\nMISSING: none\nWEAKENED: n/a") == GoalJudgement(True)
 
 
 def test_two_verdicts_that_contradict_each_other_are_none():
     text = "A file says:\nVERDICT: met\nIt lies.\nVERDICT: not met\nMISSING:\n- b.txt"
-    assert read_judgement(text) == Judgement(None)
+    assert read_judgement(text) == GoalJudgement(None)
 
 
 def test_a_check_may_have_words_of_any_length_and_name_what_is_gone(tmp_path: Path):

@@ -19,13 +19,13 @@ from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles, digest_of, folder_of
 from agent_tui.sessions.lineage.chain import snapshot
-from agent_tui.sessions.lineage.joined import Place
+from agent_tui.sessions.lineage.joined import ContinuationPoint
 from agent_tui.sessions.replay.file_changes import (
     NOT_KEPT,
     SOMEBODY_ELSE,
-    FileChange,
     FileChanges,
     FileVersion,
+    RecordedFileChange,
     RestorePlan,
     file_changes_entry,
     file_changes_in,
@@ -69,10 +69,10 @@ async def back_to(runtime: AgentRuntime, number: int) -> RestorePlan:
     return await runtime.files.plan_for(await runtime.branches.place_of(said(runtime, number)))
 
 
-def behind(runtime: AgentRuntime, leaf_id: str | None) -> Place:
+def behind(runtime: AgentRuntime, leaf_id: str | None) -> ContinuationPoint:
     """The place where `leaf_id` was the newest entry."""
     log = runtime.conversation.log
-    return Place(snapshot(log), log.entries[0], leaf_id)
+    return ContinuationPoint(snapshot(log), log.entries[0], leaf_id)
 
 
 def notices(events: tuple[AgentEvent, ...]) -> list[str]:
@@ -111,7 +111,9 @@ async def test_what_a_session_names_and_always_asks_stays_as_it_is(stage: Stage)
     kept = conversation.kept_files.keep(b"echo\n")
     planted = FileVersion(digest=digest_of(b"echo\n"), mode=PROGRAM, is_kept=kept)
     places = (hook, Path("/proc/none/.bashrc"), plain)
-    made = (FileChange(path=str(path), before=planted, after=FileVersion()) for path in places)
+    made = (
+        RecordedFileChange(path=str(path), before=planted, after=FileVersion()) for path in places
+    )
     conversation.log.append(file_changes_entry(FileChanges(changes=tuple(made))))
     *left, last = notices(await runtime.files.carry_out(await back_to(runtime, 0)))
     assert [path.exists() for path in places] == [False, False, True]
@@ -331,12 +333,12 @@ async def test_what_the_person_changes_between_commands_is_not_the_commands(
     assert {Path(r.path).name for r in plan.restores} == {"one.txt", "two.txt"}
 
 
-def change(path: str, before: str, after: str, *, is_kept: bool = True) -> FileChange:
+def change(path: str, before: str, after: str, *, is_kept: bool = True) -> RecordedFileChange:
     versions = [
         FileVersion(digest=text, mode=0o100644, is_kept=is_kept) if text else FileVersion()
         for text in (before, after)
     ]
-    return FileChange(path=path, before=versions[0], after=versions[1])
+    return RecordedFileChange(path=path, before=versions[0], after=versions[1])
 
 
 def log(*changes: FileChanges):
@@ -395,7 +397,7 @@ class Disk:
             path.write_bytes(content)
             path.chmod(0o755 if runs else 0o644)
 
-    def record(self, changes: Sequence[FileChange], *, is_restore: bool) -> None:
+    def record(self, changes: Sequence[RecordedFileChange], *, is_restore: bool) -> None:
         if changes:
             made = FileChanges(changes=tuple(changes), is_restore=is_restore)
             entry = file_changes_entry(made).model_copy(update={"id": str(len(self.entries))})
@@ -408,7 +410,7 @@ class Disk:
         self.put(name, content, runs=runs)
         after = version_of(path, self.kept)
         if not before.is_as(after):
-            made = FileChange(path=str(path), before=before, after=after)
+            made = RecordedFileChange(path=str(path), before=before, after=after)
             self.record([made], is_restore=False)
 
     def back(self, number: int) -> None:
@@ -418,7 +420,9 @@ class Disk:
         leaf = str(at - 1) if at else None
         plan = plan_restore(self.entries, leaf, lambda path: version_of(Path(path)))
         made = [
-            FileChange(path=r.path, before=version_of(Path(r.path), self.kept), after=r.wanted)
+            RecordedFileChange(
+                path=r.path, before=version_of(Path(r.path), self.kept), after=r.wanted
+            )
             for r in plan.restores
         ]
         for each in plan.restores:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_tui.compaction.sections.files import FileReader, FileState
-from agent_tui.compaction.sections.history import Event, read_history
+from agent_tui.compaction.sections.history import HistoryEvent, read_history
 from tests.support.talk import Talk
 
 FOLDERS = ("/project",)
@@ -23,7 +23,7 @@ def run(talk: Talk, command: str, output: str = "", exit_code: int = 0) -> None:
     )
 
 
-def ran(*commands: tuple[str, str, int]) -> tuple[Event, ...]:
+def ran(*commands: tuple[str, str, int]) -> tuple[HistoryEvent, ...]:
     """The events of commands with their outputs and exit codes."""
     talk = begun()
     for command, output, exit_code in commands:
@@ -31,7 +31,7 @@ def ran(*commands: tuple[str, str, int]) -> tuple[Event, ...]:
     return read_history(talk.path)
 
 
-def called(*calls: tuple[str, Mapping[str, Any], str]) -> tuple[Event, ...]:
+def called(*calls: tuple[str, Mapping[str, Any], str]) -> tuple[HistoryEvent, ...]:
     """The events of calls of tools that went well: name, arguments, output."""
     talk = begun()
     for name, arguments, output in calls:
@@ -39,7 +39,7 @@ def called(*calls: tuple[str, Mapping[str, Any], str]) -> tuple[Event, ...]:
     return read_history(talk.path)
 
 
-def replied(*texts: str) -> tuple[Event, ...]:
+def replied(*texts: str) -> tuple[HistoryEvent, ...]:
     """The events of replies, each to a message of the person's."""
     talk = Talk()
     for number, text in enumerate(texts):

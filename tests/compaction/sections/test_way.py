@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_tui.compaction.sections.history import Event, read_history
+from agent_tui.compaction.sections.history import HistoryEvent, read_history
 from agent_tui.compaction.sections.way import way_so_far
 from agent_tui.messages import ToolCall
 from agent_tui.tokens import TokenCounter
@@ -13,11 +13,11 @@ LEFT_OUT = "(earlier steps are left out; recall finds them by their words)"
 PLENTY = 10_000
 
 
-def way(events: tuple[Event, ...], counter: TokenCounter, room: int = PLENTY) -> list[str]:
+def way(events: tuple[HistoryEvent, ...], counter: TokenCounter, room: int = PLENTY) -> list[str]:
     return way_so_far(events, (), room, counter, FOLDERS)
 
 
-def steps(count: int) -> tuple[Event, ...]:
+def steps(count: int) -> tuple[HistoryEvent, ...]:
     """Steps that look at a file, say why, change it and run its test."""
     talk = begun()
     for number in range(count):

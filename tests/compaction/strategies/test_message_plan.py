@@ -6,12 +6,12 @@ import pytest
 
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.strategies.message_plan import (
-    Conversation,
+    ConversationUnits,
     Fates,
     Gone,
-    Line,
     Lines,
     MessagePlan,
+    OneLine,
     Words,
 )
 from agent_tui.config import CompactionSettings
@@ -52,7 +52,7 @@ def plan_of(
         overhead_tokens=500,
         target_tokens=target,
     )
-    return Conversation(request, counter, "test").plan()
+    return ConversationUnits(request, counter, "test").plan()
 
 
 def text_at(plan: MessagePlan, position: int) -> str:
@@ -72,7 +72,7 @@ def problem_of(plan: MessagePlan, fates: Fates) -> str:
 
 def test_a_plan_is_a_value_that_says_what_is_left(counter: TokenCounter) -> None:
     plan = plan_of(long_session(), counter)
-    other = plan.taking({2: Line(), 4: Line()})
+    other = plan.taking({2: OneLine(), 4: OneLine()})
     assert (plan.fates, plan.edits) == ({}, ())
     assert [edit.target_id for edit in other.edits] == ["e0000002", "e0000004"]
     assert other.used_tokens == plan.used_tokens - sum(plan.size(n) - other.size(n) for n in (2, 4))
@@ -91,9 +91,9 @@ def test_offers_are_taken_in_order_up_to_the_target_if_they_save_something(
     path = long_session()
     before = plan_of(path, counter).used_tokens
     plan = plan_of(path, counter, target=before - 1_200)
-    offers = [(0, Words("longer than before " * 300)), (2, Line()), (2, Lines()), (8, Line())]
-    taken = plan.towards_target([*offers, (14, Line())])
-    assert dict(taken.fates) == {2: Line(), 8: Line()}
+    offers = [(0, Words("longer than before " * 300)), (2, OneLine()), (2, Lines()), (8, OneLine())]
+    taken = plan.towards_target([*offers, (14, OneLine())])
+    assert dict(taken.fates) == {2: OneLine(), 8: OneLine()}
     assert taken.is_met
 
 
@@ -145,7 +145,7 @@ def test_a_line_says_that_the_file_was_changed_since(counter: TokenCounter) -> N
     talk.tool("read", {"path": "b.py"}, "x = 1\n" * 80)
     talk.tool("edit", {"path": "/project/src/a.py", "old_string": "1", "new_string": "2"})
     talk.tool("write", {"path": "b.py", "content": "no"}, "refused", is_error=True)
-    plan = plan_of((*talk.path, *long_session()), counter).taking({2: Line(), 4: Line()})
+    plan = plan_of((*talk.path, *long_session()), counter).taking({2: OneLine(), 4: OneLine()})
     assert text_at(plan, 2).startswith("(read ./src/a.py; edited since; 80 lines; ")
     assert text_at(plan, 4).startswith("(read b.py; 80 lines; ")
 
@@ -188,7 +188,7 @@ def test_a_result_that_a_line_hardly_shortens_stays(counter: TokenCounter) -> No
     talk = Talk(prefix="f")
     talk.user("go")
     talk.tool("bash", {"command": "make"}, "built it all\n" * 8)
-    plan = plan_of((*talk.path, *long_session()), counter).taking({2: Line()})
+    plan = plan_of((*talk.path, *long_session()), counter).taking({2: OneLine()})
     line = plan.conversation.units[2]
     assert 0 <= line.tokens - counter.count_text(f"($ make; ok; 8 lines) [recall {'f' * 8}]") < 24
     assert plan.edits == ()

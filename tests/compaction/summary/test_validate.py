@@ -1,6 +1,6 @@
 import pytest
 
-from agent_tui.compaction.model_client import FinishReason, ModelReply, RawToolCall
+from agent_tui.compaction.model_client import ModelReply, RawToolCall
 from agent_tui.compaction.summary.templates import (
     SEVEN_SECTION,
     STRUCTURED,
@@ -8,7 +8,8 @@ from agent_tui.compaction.summary.templates import (
     earlier_notes,
     fit_to_tokens,
 )
-from agent_tui.compaction.summary.validate import Judgement, SummaryJudge, SummarySource
+from agent_tui.compaction.summary.validate import NotesJudgement, SummaryJudge, SummarySource
+from agent_tui.providers.base import FinishReason
 from agent_tui.tokens import TokenCounter
 
 GOOD = "## Goal\nShip it.\n\n## Next Steps\n1. Test."
@@ -24,26 +25,26 @@ def judge(
     template: Template = STRUCTURED,
     max_tokens: int = 4_000,
     source: SummarySource = ANYTHING,
-) -> Judgement:
+) -> NotesJudgement:
     judging = SummaryJudge(template, source, counter, max_tokens)
     return judging.judge(
         ModelReply(text, finish, (RawToolCall("c", "read"),) if called_tools else ())
     )
 
 
-def accepted(outcome: Judgement) -> str:
+def accepted(outcome: NotesJudgement) -> str:
     assert outcome.text, outcome
     assert outcome.problem == ""
     return outcome.text
 
 
-def thin(outcome: Judgement) -> Judgement:
+def thin(outcome: NotesJudgement) -> NotesJudgement:
     assert outcome.text, outcome
     assert outcome.problem
     return outcome
 
 
-def refused(outcome: Judgement) -> str:
+def refused(outcome: NotesJudgement) -> str:
     assert outcome.text == ""
     return outcome.problem
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from agent_tui.compaction.strategies.base import StrategyPlan
-from agent_tui.compaction.strategies.message_plan import Conversation, Lines
+from agent_tui.compaction.strategies.message_plan import ConversationUnits, Lines
 from agent_tui.compaction.strategies.tiered import shorten_in_place, worthiest
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
@@ -39,7 +39,7 @@ def planned(
     request = replace(request, overhead_tokens=overhead)
     if up_to == 2:
         return shorten_in_place(request, counter)
-    conversation = Conversation(request, counter, "tiered")
+    conversation = ConversationUnits(request, counter, "tiered")
     before = conversation.tokens_before
     if before <= target:
         return StrategyPlan((), before, before, {})

@@ -16,9 +16,9 @@ from agent_tui.compaction.sections.person import choose_messages
 from agent_tui.compaction.strategies.message_plan import (
     Fate,
     Gone,
-    Line,
     Lines,
     MessagePlan,
+    OneLine,
     Words,
     is_spoken,
 )
@@ -296,7 +296,7 @@ class AgentActions:
             raise BadCallError(f"ids names no messages; ids are 1 to {count}.")
         keep = str(arguments.get("keep", "line"))
         spans = tuple(ranges_in(keep))
-        fate: Fate = Lines(spans) if spans or keep == "ends" else Line()
+        fate: Fate = Lines(spans) if spans or keep == "ends" else OneLine()
         before, asked = self.plan, set[int]()
         for exchange in self._conversation.exchanges:  # a result is shortened with its call
             if found := positions.intersection(exchange):
@@ -374,7 +374,7 @@ class AgentActions:
             f"{recall_mark(units[0].entry_id)}"
         )
         parts = (opening, escape_tags(text), self._facts(segment, tokens))
-        fates: dict[int, Fate] = {at: Line() if at in kept else Gone() for at in segment}
+        fates: dict[int, Fate] = {at: OneLine() if at in kept else Gone() for at in segment}
         fates[carrier.position] = Words("\n\n".join(part for part in parts if part))
         plan = self.plan.taking(fates)
         if tokens - sum(map(plan.size, segment)) < _LEAST_SAVING_TOKENS:

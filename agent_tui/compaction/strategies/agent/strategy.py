@@ -24,7 +24,7 @@ from agent_tui.compaction.strategies.agent.actions import (
     Room,
 )
 from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
-from agent_tui.compaction.strategies.message_plan import Conversation
+from agent_tui.compaction.strategies.message_plan import ConversationUnits
 from agent_tui.compaction.transcript import escape_tags
 from agent_tui.errors import CompactionError
 from agent_tui.messages import Message, UserMessage
@@ -82,7 +82,9 @@ class CompressionAgent:
         if services.client is None:
             raise _gave_up("no model is available")
         on_progress("reading the conversation", 0)
-        conversation = await asyncio.to_thread(Conversation, request, services.counter, "agent")
+        conversation = await asyncio.to_thread(
+            ConversationUnits, request, services.counter, "agent"
+        )
         plan = await asyncio.to_thread(conversation.plan)
         tracker = RequestTracker(on_progress, on_usage)
         work = _Work(AgentActions(plan), services.client, tracker, request.focus)

@@ -19,7 +19,7 @@ from agent_tui.compaction.strategies.agent.actions import (
     ranges_in,
 )
 from agent_tui.compaction.strategies.agent.strategy import room_for
-from agent_tui.compaction.strategies.message_plan import Conversation
+from agent_tui.compaction.strategies.message_plan import ConversationUnits
 from agent_tui.messages import ToolCall
 from agent_tui.providers.base import ModelInfo
 from agent_tui.sessions.entries import CustomMessageEntry, Entry
@@ -38,7 +38,7 @@ _LISTED = re.compile(r'^(\d+)(?:-(\d+))? ([\d,]+) ([\d,]+) "', re.MULTILINE)
 
 def actions_on(path: tuple[Entry, ...], counter: TokenCounter, target: int = 1) -> AgentActions:
     request = Scene(counter, [], path, target_tokens=target).request
-    return AgentActions(Conversation(request, counter, "agent").plan())
+    return AgentActions(ConversationUnits(request, counter, "agent").plan())
 
 
 def answered(actions: AgentActions, *calls: ToolCall, tokens: int = 40_000) -> list[str]:
