@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from agent_tui.agent.prompt.fitted_prompt import full_prompt
 from agent_tui.tokens import RoughCounter, TokenCounter, rough_tokens
-from agent_tui.tools.registry import default_toolbox, select_tools
+from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.selection import select_tools
 
 ROOT = Path(__file__).parent.parent
 

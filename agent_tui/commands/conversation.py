@@ -22,7 +22,7 @@ from agent_tui.messages import BashExecutionMessage, ToolResultMessage, ToolSpec
 from agent_tui.safe_text import safe_output, strip_control_characters
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.tools.job_table import BackgroundCommand
-from agent_tui.tools.registry import select_tools
+from agent_tui.tools.selection import select_tools
 
 
 @command()

@@ -270,7 +270,7 @@ def change_rules_file(path: Path, change: Callable[[Decision, list[str]], list[s
 
     text = read_regular_file(path).decode("utf-8") if path.exists() else ""
     before = _stored_rules(text)
-    after = {decision: change(decision, texts) for decision, texts in before.items()}
+    after: dict[Decision, list[str]] = {each: change(each, before[each]) for each in before}
     if after != before:
         document = tomlkit.parse(text)
         for decision, texts in after.items():

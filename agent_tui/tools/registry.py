@@ -1,11 +1,9 @@
-"""The tools of a conversation, and which of them suit a model. A new tool is one line here."""
+"""The tools of a conversation. A new tool is one line here."""
 
 import difflib
-import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 from pydantic import JsonValue, ValidationError
 
@@ -40,25 +38,6 @@ _KEPT_UNTIL = (
     "/tmp is the sandbox's own: commands see this file, the user does not, and it is deleted when "
     "the conversation ends"
 )
-
-_TRAINED_ON_PATCHES = re.compile(
-    r"(?:^|[/:._-])(?:gpt-(?:4\.1|[5-9]|oss)|o[34](?:-|$)|codex)", re.IGNORECASE
-)
-"""Since GPT-4.1 OpenAI trains its models on patches in the V4A format (its prompting guide)."""
-
-_FOR_OTHERS: Final = "edit"
-_FOR_PATCHERS: Final = "apply_patch"
-
-_FOR_LARGE_WINDOWS: Final = "explore"
-_LARGE_WINDOW = 60_000
-"""Tokens. A helper has the same window: in a smaller one it has little space to read, and models
-with such windows seldom use helpers well."""
-
-_RUNS_COMMANDS: Final = "bash"
-_LEAVING: Final = frozenset({"outside", "why"})
-_FOR_SKILLS: Final = "skill"
-_FOR_PLANNING: Final = "plan"
-_WRITING: Final = frozenset({"edit", "apply_patch", "write"})
 
 
 def default_toolbox(
@@ -308,42 +287,3 @@ class ToolSubset:
         offered = [spec.name for spec in self.specs]
         if name not in offered:
             raise ToolError(f"There is no tool {name!r} here. Tools: {', '.join(offered)}.")
-
-
-def select_tools(
-    specs: Sequence[ToolSpec],
-    model_id: str,
-    window: int = 0,
-    *,
-    is_planning: bool = False,
-    has_skills: bool = False,
-    has_sandbox: bool = False,
-) -> tuple[ToolSpec, ...]:
-    """`specs` without tools that do not suit a model.
-
-    Args:
-        specs: All tools.
-        model_id: Selects the editing tool that the model was trained on.
-        window: Tokens; with a small window there are no helpers. 0 if unknown.
-        is_planning: Whether it plans: then it can submit a plan, but not write. Plans are mostly
-            requested at the start, where a changed prompt costs little.
-        has_skills: Whether there are skills that it could load.
-        has_sandbox: Whether commands run in a sandbox, so that one can ask to leave it.
-    """
-    left_out = {_FOR_OTHERS if _TRAINED_ON_PATCHES.search(model_id) else _FOR_PATCHERS}
-    if 0 < window < _LARGE_WINDOW:
-        left_out.add(_FOR_LARGE_WINDOWS)
-    if not has_skills:
-        left_out.add(_FOR_SKILLS)
-    left_out |= _WRITING if is_planning else {_FOR_PLANNING}
-    offered = (spec for spec in specs if spec.name not in left_out)
-    return tuple(spec if has_sandbox else _without_leaving(spec) for spec in offered)
-
-
-def _without_leaving(spec: ToolSpec) -> ToolSpec:
-    """`spec` without the arguments that ask to leave the sandbox."""
-    properties = spec.parameters.get("properties")
-    if spec.name != _RUNS_COMMANDS or not isinstance(properties, dict):
-        return spec
-    kept: JsonObject = {name: each for name, each in properties.items() if name not in _LEAVING}
-    return spec.model_copy(update={"parameters": {**spec.parameters, "properties": kept}})

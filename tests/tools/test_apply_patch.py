@@ -5,7 +5,8 @@ import pytest
 from agent_tui.errors import ToolError
 from agent_tui.omissions import omission_mark
 from agent_tui.tools.base import ToolContext, ToolOutput
-from agent_tui.tools.registry import default_toolbox, select_tools
+from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.selection import select_tools
 from tests.support.tool_calls import call_tool, intent_of
 
 _SOURCE = """class A:

@@ -2,7 +2,8 @@
 
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.plan import plan_steps, plan_title
-from agent_tui.tools.registry import default_toolbox, select_tools
+from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.selection import select_tools
 from tests.support.tool_calls import call_tool
 
 PLAN = """\

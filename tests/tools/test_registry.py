@@ -8,7 +8,8 @@ from pydantic import JsonValue
 from agent_tui.errors import ToolError
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.base import ToolContext
-from agent_tui.tools.registry import default_toolbox, select_tools
+from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.selection import select_tools
 from tests.support.tool_calls import call_tool
 
 

@@ -40,7 +40,7 @@ from agent_tui.text import repair_text
 from agent_tui.tools.files.versions import version_of
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.mcp.remote_tools import is_remote
-from agent_tui.tools.registry import select_tools
+from agent_tui.tools.selection import select_tools
 
 PERMISSION_MODE: Final = "permission_mode"
 """Custom type of the entry that records the permission mode in which the user left the session."""

@@ -15,7 +15,8 @@ from agent_tui.agent.prompt.fitted_prompt import (
     full_prompt,
 )
 from agent_tui.tokens import TokenCounter
-from agent_tui.tools.registry import default_toolbox, select_tools
+from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.selection import select_tools
 
 COUNTER = TokenCounter()
 TOOLS = select_tools(default_toolbox().specs, "any")

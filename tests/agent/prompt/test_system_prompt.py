@@ -7,7 +7,8 @@ import pytest
 from agent_tui.agent.prompt.context_files import MAX_FILE_CHARS, load_context_files
 from agent_tui.agent.prompt.fitted_prompt import full_prompt, short_prompt
 from agent_tui.tokens import TokenCounter
-from agent_tui.tools.registry import default_toolbox, select_tools
+from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.selection import select_tools
 
 DAY = date(2026, 1, 2)
 CWD = Path("/home/person/projects/some-project")

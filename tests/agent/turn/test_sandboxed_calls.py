@@ -18,7 +18,8 @@ from agent_tui.tools.base import ToolContext, ToolOutput
 from agent_tui.tools.bash import BashArguments, BashTool
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.registry import default_toolbox, select_tools
+from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.selection import select_tools
 from tests.support.runtime import Stage, collect, of_kind, only
 
 

@@ -20,7 +20,8 @@ from agent_tui.providers.text_tools.provenance import SentTexts
 from agent_tui.providers.text_tools.reader import read_calls
 from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.tokens import TokenCounter
-from agent_tui.tools.registry import default_toolbox, select_tools
+from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.selection import select_tools
 
 TOOLS = select_tools(default_toolbox().specs, "any", window=8_192)
 
