@@ -3,6 +3,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from textual.color import Color
 from textual.css.stylesheet import Stylesheet
 from textual.screen import Screen
 
@@ -37,13 +38,13 @@ async def test_the_css_is_read_once_with_the_theme_and_the_menu_comes_later(
         assert read == []
         dark, light = own_themes()
         assert ui.app.theme == DARK
-        assert ui.app.screen.styles.background.hex == dark.background.upper()
+        assert ui.app.screen.styles.background == Color.parse(dark.background or "")
         assert ui.app.has_class("-dark-mode", f"-theme-{DARK}")
         assert ui.app.prompt.menu.is_attached
         ui.app.theme = LIGHT
         await ui.settle()
         assert len(read) == 1
-        assert ui.app.screen.styles.background.hex == light.background.upper()
+        assert ui.app.screen.styles.background == Color.parse(light.background or "")
         assert ui.app.query_one("#activity").styles.max_width is not None
 
 
