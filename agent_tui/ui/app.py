@@ -408,6 +408,15 @@ class AgentApp(App[UiOutcome]):
 
     # Keys
 
+    async def _check_bindings(self, key: str, priority: bool = False) -> bool:
+        """Run what `key` is bound to; nothing for a letter that the prompt writes.
+
+        Textual would copy all maps of bindings for each letter, to find the same.
+        """
+        if self.focused is self.prompt.area and self.prompt.area.writes(key):
+            return False
+        return await super()._check_bindings(key, priority)
+
     def use_keys(self, keys: KeyMap) -> None:
         """Use `keys` here, in the prompt and in texts from now on."""
         use_keys(keys)

@@ -1,3 +1,4 @@
+import gc
 import json
 import subprocess
 import sys
@@ -5,8 +6,9 @@ import sys
 import pytest
 
 from agent_tui import __version__
-from agent_tui.cli.arguments import parse_arguments
+from agent_tui.cli.arguments import Arguments, parse_arguments
 from agent_tui.cli.compose import session_to_open
+from agent_tui.cli.main import run
 from agent_tui.errors import UsageError
 from agent_tui.sessions.store import SessionStore
 
@@ -52,6 +54,22 @@ def test_no_core_room_loads_textual_or_litellm():
     code = f"import sys, {imports}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"textual", "rich", "litellm", "tiktoken"} & set(done.stdout.split())
+
+
+def test_the_screen_is_loaded_without_the_collector_which_is_there_otherwise(monkeypatch):
+    at_work: list[bool] = []
+
+    def front(_arguments: Arguments) -> int:
+        at_work.append(gc.isenabled())
+        return 0
+
+    monkeypatch.setattr("agent_tui.cli.screen_command.run_screen", front)
+    monkeypatch.setattr("agent_tui.cli.print_command.run_print", front)
+    monkeypatch.setattr("agent_tui.cli.plain_command.run_lines", front)
+    for argv in ([], ["-p", "hello"], ["--plain"]):
+        assert run(argv) == 0
+        assert gc.isenabled()
+    assert at_work == [False, True, True]
 
 
 def run_program(*argv, cwd, environ, text=""):

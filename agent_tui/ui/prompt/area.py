@@ -10,6 +10,7 @@ from textual.app import App
 from textual.binding import BindingsMap, BindingType
 from textual.events import Key
 from textual.geometry import Region
+from textual.keys import key_to_character
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
@@ -224,6 +225,11 @@ class PromptArea(TextArea):
                 return
         event.stop()
         event.prevent_default()
+
+    def writes(self, key: str) -> bool:
+        """Whether `key` writes a letter here and is bound to nothing."""
+        is_bound = key in self._bindings.key_to_bindings
+        return not is_bound and self.check_consume_key(key, key_to_character(key))
 
     def note_answer(self, key: str) -> None:
         """Note that `key` answered a question: a repetition is neither text nor a command."""

@@ -26,7 +26,7 @@ from agent_tui.commands.context import (
 )
 from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.model_client import OnProgress
-from agent_tui.compaction.proposal import Decision, Mark, Proposal
+from agent_tui.compaction.proposal import Decision, PieceMark, Proposal
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.chat.lines_above_prompt import ActivityLine, ActivityState
@@ -234,7 +234,11 @@ def _note(text: str) -> Static:
 _NOTES = 0
 """The number of the first row; those of pieces begin with 1."""
 
-_NAMES: dict[Mark, str] = {"keep": "kept by you", "always": "always kept", "drop": "dropped by you"}
+_NAMES: dict[PieceMark, str] = {
+    "keep": "kept by you",
+    "always": "always kept",
+    "drop": "dropped by you",
+}
 _MOST_LINES = 400
 """A longer piece is cut in the preview."""
 
@@ -264,7 +268,7 @@ class KeepingScreen(PickerScreen[Decision | int]):
         super().__init__()
         self._propose = load
         self._proposal: Proposal | None = None
-        self._marks: dict[int, Mark] = {}
+        self._marks: dict[int, PieceMark] = {}
 
     @property
     def keys_hint(self) -> str:
@@ -325,8 +329,8 @@ class KeepingScreen(PickerScreen[Decision | int]):
         """Return from the search field to the rows."""
         self.set_focus(None)
 
-    def action_mark(self, mark: Mark) -> None:
-        """Mark the piece with the highlight, or take the mark back."""
+    def action_mark(self, mark: PieceMark) -> None:
+        """PieceMark the piece with the highlight, or take the mark back."""
         row, proposal = self.present_row, self._proposal
         if row is None or proposal is None or not isinstance(row.value, int) or not row.value:
             return
