@@ -5,7 +5,7 @@ Unknown fields are kept, so that files of other programs lose nothing.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -36,6 +36,19 @@ def texts_in(value: JsonValue) -> Iterator[str]:
                 waiting.extend(reversed(fields.values()))
             case _:
                 pass
+
+
+def with_texts(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
+    """`value` with `change` applied to all texts in it, keys included."""
+    match value:
+        case str():
+            return change(value)
+        case list():
+            return [with_texts(item, change) for item in value]
+        case dict():
+            return {change(key): with_texts(item, change) for key, item in value.items()}
+        case _:
+            return value
 
 
 class Stored(BaseModel):

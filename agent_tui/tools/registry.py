@@ -39,6 +39,7 @@ from agent_tui.tools.schema import bare_schema, coerced_arguments, compact_schem
 from agent_tui.tools.scope import ScopeTool
 from agent_tui.tools.skill import SkillTool
 from agent_tui.tools.todo import TodoTool
+from agent_tui.tools.why import WhyTool
 from agent_tui.tools.write import WriteTool
 
 _KEPT_UNTIL = (
@@ -83,6 +84,7 @@ def default_toolbox(
         offered(ScopeTool()),
         offered(ExploreTool()),
         offered(FetchTool(keeper, sandbox, may_be_private=may_fetch_private)),
+        offered(WhyTool(keeper, is_trusted)),
         *more,
         scratch=sandbox.scratch if sandbox is not None else _has_no_scratch,
     )

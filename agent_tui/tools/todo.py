@@ -29,7 +29,7 @@ class TodoTool:
     name: str = "todo"
     description: str = (
         "Keep a plan; give the whole list each time.\n"
-        "For work of three or more steps. One step in_progress at a time."
+        "One step in_progress at a time."
     )
     arguments_type: type[TodoArguments] = TodoArguments
 
