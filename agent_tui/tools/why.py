@@ -12,7 +12,7 @@ from agent_tui.messages import ToolDetails
 from agent_tui.secret_text import mask_secrets
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, ToolOutput
 from agent_tui.tools.git.blame import Blame
-from agent_tui.tools.line_history.answers import FOR_MODEL, alike, answer_lines
+from agent_tui.tools.line_history.answers import FOR_MODEL, AnswerWriter, alike
 from agent_tui.tools.line_history.project import FileHistory, read_file_history
 from agent_tui.tools.line_history.why import LineAnswer, LinePlace, explain_lines, read_present
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -94,12 +94,12 @@ def _output(answers: Sequence[LineAnswer], context: ToolContext) -> ToolOutput:
     """The answers that fit, those that name a change first."""
     groups = alike(answers)
     groups.sort(key=lambda group: _BEST_FIRST.index(group[0].status))
+    writer = AnswerWriter(context.cwd.resolve(), FOR_MODEL)
     room = min(MOST_BYTES, context.limits.max_bytes) - _NOTE_BYTES
     blocks: list[str] = []
     left = 0
     for group in groups:
-        lines = answer_lines(group, context.cwd.resolve(), FOR_MODEL)
-        block = mask_secrets("\n".join(line for line in lines if line), context.secrets)
+        block = mask_secrets("\n".join(filter(None, writer.lines(group))), context.secrets)
         if not blocks:
             block = keep_head(block, max_lines=context.limits.max_lines, max_bytes=room).text
         room -= size_bytes(block) + 2

@@ -24,13 +24,18 @@ from agent_tui.sessions.replay.file_changes import (
     FileVersion,
     file_changes_entry,
 )
+from agent_tui.tools.apply_patch import FilePatch, Hunk
+from agent_tui.tools.edit import Replacement
 from agent_tui.tools.files.diffs import unified_diff
+from agent_tui.tools.files.matching import find_places
+from agent_tui.tools.line_history.edits import PatchedFile, Replacements
 
 CWD = "/project"
 EARLIER, OUTSIDE = "earlier", "outside"
 
-Record: TypeAlias = Literal["contents", "digests", "diff", "words"]
-"""What a session records of an edit: contents, hashes with a diff, a diff alone, or the call."""
+Record: TypeAlias = Literal["contents", "digests", "diff", "words", "excerpt", "patch"]
+"""What a session records of an edit: contents, hashes with a diff, a diff alone, or the call, which
+has the whole texts, only the lines around the change, or a hunk."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,7 @@ class EditedFile:
     versions: list[list[Line]] = field(default_factory=list[list[Line]])
     is_recorded: bool = False
     writes_whole: bool = False
+    context: int = 0
     _number: "count[int]" = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
@@ -138,11 +144,12 @@ class EditedFile:
         if now == was:
             return ""
         diff = unified_diff(was, now, self.path).text
-        arguments: JsonObject = {"path": self.path, "old": was, "new": now}
-        if self.writes_whole:
-            arguments = {"path": self.path, "content": now}
-        call = self._call("write" if self.writes_whole else "edit", arguments, reason)
-        details = ToolDetails(diff="" if self.record == "words" else diff)
+        old = [line.text for line in self.lines[len(above) : len(self.lines) - len(below)]]
+        top = [line.text for line in above[max(len(above) - self.context, 0) :]]
+        bottom = [line.text for line in below[: self.context]]
+        call = self._edit_call([*top, *old, *bottom], [*top, *texts, *bottom], now, reason)
+        is_only_called = self.record in ("words", "excerpt", "patch")
+        details = ToolDetails(diff="" if is_only_called else diff)
         if self.record in ("contents", "digests"):
             changed = self._versions(was, now, keeps=self.record == "contents")
             self._append(file_changes_entry(FileChanges(changes=(changed,))))
@@ -152,6 +159,23 @@ class EditedFile:
         self.is_recorded = True
         self.lines = [*above, *(Line(text, maker) for text in texts), *below]
         return maker
+
+    def _edit_call(self, old: Sequence[str], new: Sequence[str], now: str, reason: str) -> ToolCall:
+        """The call that makes `now` of the text, as `record` says if the tool would accept that."""
+        excerpt = Replacement(old=_joined(old), new=_joined(new))
+        if self.record == "excerpt" and excerpt.old:
+            places = find_places(self.text, excerpt.old, excerpt.new).found
+            if len(places) == 1 and Replacements((excerpt,)).forward(self.text) == now:
+                return self._call("edit", {"path": self.path, **excerpt.model_dump()}, reason)
+        hunk = FilePatch("update", self.path, hunks=[Hunk([], list(old), list(new))])
+        if self.record == "patch" and PatchedFile(hunk).forward(self.text) == now:
+            rows = [*(f"-{line}" for line in old), *(f"+{line}" for line in new)]
+            head = ["*** Begin Patch", f"*** Update File: {self.path}", "@@"]
+            patch = "\n".join([*head, *rows, "*** End Patch"])
+            return self._call("apply_patch", {"patch": patch}, reason)
+        if self.writes_whole:
+            return self._call("write", {"path": self.path, "content": now}, reason)
+        return self._call("edit", {"path": self.path, "old": self.text, "new": now}, reason)
 
     def _versions(self, was: str, now: str, *, keeps: bool) -> FileChange:
         before, after = (self._version(text, keeps=keeps) for text in (was, now))
@@ -191,7 +215,11 @@ class EditedFile:
 
 
 def _text(lines: Sequence[Line]) -> str:
-    return "".join(f"{line.text}\n" for line in lines)
+    return _joined([line.text for line in lines])
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _time(number: int) -> str:

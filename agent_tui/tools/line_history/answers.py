@@ -40,26 +40,77 @@ FOR_PEOPLE: Final = AnswerForm(
     "You asked", "The model", "The model thought", "your command", 600, 12
 )
 FOR_MODEL: Final = AnswerForm(
-    "The user asked", "Reason given", "Reason thought", "the user's command", 300, 5
+    "The user asked", "Reason given", "Reason thought", "the user's command", 240, 5
 )
 
 
-def answer_lines(answers: Sequence[LineAnswer], cwd: Path, form: AnswerForm) -> list[str]:
-    """Answers about lines of one file as text, without control characters.
+class AnswerWriter:
+    """Writes answers about lines of one file as text, without control characters.
 
-    Lines that have the same answer share it.
+    Changes that the same message asked for show it once.
 
     Args:
-        answers: The answers, in the order of the lines.
         cwd: Paths in it are shown relative to it.
-        form: For whom they are written.
+        form: For whom the answers are written.
     """
+
+    def __init__(self, cwd: Path, form: AnswerForm) -> None:
+        self._cwd = cwd
+        self._form = form
+        self._asked = ("", "")
+
+    def lines(self, group: Sequence[LineAnswer]) -> list[str]:
+        """The text for lines that have the same answer."""
+        answer, most = group[0], self._form.most_chars
+        place = f"{path_from(answer.path, self._cwd)}:{_numbers([one.line for one in group])}"
+        text = f": {cut_line(answer.text.strip(), most)}" if len(group) == 1 else ""
+        shown = [place + text]
+        if answer.status != "recorded":
+            shown.append(answer.said)
+        for facts in answer.changes:
+            shown += ["", *self._change_lines(facts, answer.path)]
+        if answer.commit is not None:
+            commit = answer.commit
+            facts = f"{day_of(commit.time)} {commit.author}: {commit.summary}"
+            shown.append(f"git blame: {commit.id[:10]} {facts}")
+        return [strip_control_characters(line).replace("\n", " ") for line in shown]
+
+    def _change_lines(self, facts: ChangeFacts, path: Path) -> Iterator[str]:
+        change, form = facts.change, self._form
+        name = f' "{facts.session_name}"' if facts.session_name else ""
+        source = f", imported from {facts.imported_from}" if facts.imported_from else ""
+        yield f"{minute_of(change.entry.timestamp)}, session {change.session.id[:8]}{name}{source}"
+        if facts.asked:
+            asked = (change.session.id, facts.asked_at)
+            is_known, self._asked = asked == self._asked, asked
+            text = "(as above)" if is_known else printable_line(facts.asked, form.most_chars)
+            yield f"  {form.asked}: {text}"
+        if facts.reason:
+            who = form.replied if facts.reason_kind == "text" else form.thought
+            yield f"  {who}: {printable_line(facts.reason, form.most_chars)}"
+        yield f"  {_made_by(facts, form)}{_elsewhere(facts, path, self._cwd)}"
+        if facts.replaced is not None and facts.wrote is not None:
+            yield from _some("-", facts.replaced, form)
+            yield from _some("+", facts.wrote, form)
+        if facts.next_command is not None:
+            ran = facts.next_command
+            ending = f"exit {ran.exit_code}" if ran.exit_code is not None else ""
+            ending = ending or ("failed" if ran.is_error else "exit code not recorded")
+            yield f"  Next command: {printable_line(ran.command, form.most_chars)} ({ending})"
+
+
+def answer_lines(answers: Sequence[LineAnswer], cwd: Path, form: AnswerForm) -> list[str]:
+    """Answers about lines of one file as text. See `AnswerWriter`.
+
+    Lines that have the same answer share it. At the end are the sessions that cannot be read.
+    """
+    writer = AnswerWriter(cwd, form)
     shown: list[str] = []
     for group in alike(answers):
-        shown += ["", *_group_lines(group, cwd, form)] if shown else _group_lines(group, cwd, form)
+        shown += ["", *writer.lines(group)] if shown else writer.lines(group)
     unread = dict.fromkeys(path for answer in answers for path in answer.unread)
-    shown += [f"Not read: {path}. agent-tui sessions show says why." for path in unread]
-    return [strip_control_characters(line).replace("\n", " ") for line in shown]
+    told = (f"Not read: {path}. agent-tui sessions show says why." for path in unread)
+    return [*shown, *map(strip_control_characters, told)]
 
 
 def alike(answers: Sequence[LineAnswer]) -> list[list[LineAnswer]]:
@@ -74,21 +125,6 @@ def alike(answers: Sequence[LineAnswer]) -> list[list[LineAnswer]]:
     return groups
 
 
-def _group_lines(group: Sequence[LineAnswer], cwd: Path, form: AnswerForm) -> list[str]:
-    answer = group[0]
-    place = f"{path_from(answer.path, cwd)}:{_numbers([one.line for one in group])}"
-    shown = [f"{place}: {answer.text.strip()}" if len(group) == 1 else place]
-    if answer.status != "recorded":
-        shown.append(answer.said)
-    for facts in answer.changes:
-        shown += ["", *_change_lines(facts, answer.path, cwd, form)]
-    if answer.commit is not None:
-        commit = answer.commit
-        facts = f"{day_of(commit.time)} {commit.author}: {commit.summary}"
-        shown.append(f"git blame: {commit.id[:10]} {facts}")
-    return shown
-
-
 def _numbers(lines: Sequence[int]) -> str:
     """Numbers in rising order, runs joined: ``3-7,20``."""
     runs: list[list[int]] = []
@@ -98,27 +134,6 @@ def _numbers(lines: Sequence[int]) -> str:
         else:
             runs.append([line])
     return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
-
-
-def _change_lines(facts: ChangeFacts, path: Path, cwd: Path, form: AnswerForm) -> Iterator[str]:
-    change, most = facts.change, form.most_chars
-    name = f' "{facts.session_name}"' if facts.session_name else ""
-    source = f", imported from {facts.imported_from}" if facts.imported_from else ""
-    yield f"{minute_of(change.entry.timestamp)}, session {change.session.id[:8]}{name}{source}"
-    if facts.asked:
-        yield f"  {form.asked}: {printable_line(facts.asked, most)}"
-    if facts.reason:
-        who = form.replied if facts.reason_kind == "text" else form.thought
-        yield f"  {who}: {printable_line(facts.reason, most)}"
-    yield f"  {_made_by(facts, form)}{_elsewhere(facts, path, cwd)}"
-    if facts.replaced is not None and facts.wrote is not None:
-        yield from _some("-", facts.replaced, form)
-        yield from _some("+", facts.wrote, form)
-    if facts.next_command is not None:
-        ran = facts.next_command
-        ending = f"exit {ran.exit_code}" if ran.exit_code is not None else ""
-        ending = ending or ("failed" if ran.is_error else "exit code not recorded")
-        yield f"  Next command: {printable_line(ran.command, most)} ({ending})"
 
 
 def _made_by(facts: ChangeFacts, form: AnswerForm) -> str:

@@ -117,7 +117,9 @@ class Replacements:
         return _replaced(before, places)
 
     def back(self, after: str) -> str | None:
-        """The text before the change, if each new text occurs just once in `after`."""
+        """The text before the change, if each new text has just one place in `after`."""
+        if not all(edit.new and _has_one_place(after, edit.new) for edit in self.edits):
+            return None
         turned = tuple(Replacement(old=edit.new, new=edit.old) for edit in self.edits)
         before = Replacements(turned).forward(after)
         return before if before is not None and self.forward(before) == after else None
@@ -144,7 +146,11 @@ class PatchedFile:
     def back(self, after: str) -> str | None:
         """The text before the change, if its hunks have one place each in `after`."""
         hunks = [Hunk(list(h.headers), h.new, h.old, h.is_at_end) for h in self.patch.hunks]
+        written = ["".join(f"\n{line}" for line in (*hunk.old, "")) for hunk in hunks]
+        within = "\n" + after.removesuffix("\n") + "\n"
         if not all(hunk.old for hunk in hunks):
+            return None
+        if not all(_has_one_place(within, text) for text in written):
             return None
         before = PatchedFile(FilePatch("update", self.patch.path, hunks=hunks)).forward(after)
         return before if before is not None and self.forward(before) == after else None
@@ -152,6 +158,12 @@ class PatchedFile:
     def may_write(self, line: str) -> bool:
         """Whether a hunk has `line` afterwards."""
         return any(line in hunk.new for hunk in self.patch.hunks)
+
+
+def _has_one_place(text: str, sought: str) -> bool:
+    """Whether `sought` is in `text` at just one place; places may overlap."""
+    place = text.find(sought)
+    return place >= 0 and text.find(sought, place + 1) < 0
 
 
 def _may_join(new: list[str], line: str) -> bool:
