@@ -1,10 +1,12 @@
 """A file changed in sessions and outside, whose every line knows what made it."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Literal, TypeAlias
 
+from agent_tui.errors import ToolError
 from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
@@ -24,11 +26,10 @@ from agent_tui.sessions.replay.file_changes import (
     FileVersion,
     file_changes_entry,
 )
-from agent_tui.tools.apply_patch import FilePatch, Hunk
+from agent_tui.tools.apply_patch import FilePatch, Hunk, hunk_places
 from agent_tui.tools.edit import Replacement
 from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.tools.files.matching import find_places
-from agent_tui.tools.line_history.edits import PatchedFile, Replacements
 
 CWD = "/project"
 EARLIER, OUTSIDE = "earlier", "outside"
@@ -147,7 +148,9 @@ class EditedFile:
         old = [line.text for line in self.lines[len(above) : len(self.lines) - len(below)]]
         top = [line.text for line in above[max(len(above) - self.context, 0) :]]
         bottom = [line.text for line in below[: self.context]]
-        call = self._edit_call([*top, *old, *bottom], [*top, *texts, *bottom], now, reason)
+        start = len(_text(above)) - len(_joined(top))
+        shown = [*top, *old, *bottom], [*top, *texts, *bottom]
+        call = self._edit_call(start, *shown, reason)
         is_only_called = self.record in ("words", "excerpt", "patch")
         details = ToolDetails(diff="" if is_only_called else diff)
         if self.record in ("contents", "digests"):
@@ -160,15 +163,20 @@ class EditedFile:
         self.lines = [*above, *(Line(text, maker) for text in texts), *below]
         return maker
 
-    def _edit_call(self, old: Sequence[str], new: Sequence[str], now: str, reason: str) -> ToolCall:
-        """The call that makes `now` of the text, as `record` says if the tool would accept that."""
+    def _edit_call(
+        self, start: int, old: Sequence[str], new: Sequence[str], reason: str
+    ) -> ToolCall:
+        """The call that replaces `old`, whose offset is `start`, by `new`.
+
+        It has the form that `record` asks for if the tool would find just that place.
+        """
         excerpt = Replacement(old=_joined(old), new=_joined(new))
+        now = self.text[:start] + excerpt.new + self.text[start + len(excerpt.old) :]
         if self.record == "excerpt" and excerpt.old:
             places = find_places(self.text, excerpt.old, excerpt.new).found
-            if len(places) == 1 and Replacements((excerpt,)).forward(self.text) == now:
+            if [place.start for place in places] == [start]:
                 return self._call("edit", {"path": self.path, **excerpt.model_dump()}, reason)
-        hunk = FilePatch("update", self.path, hunks=[Hunk([], list(old), list(new))])
-        if self.record == "patch" and PatchedFile(hunk).forward(self.text) == now:
+        if self.record == "patch" and self._has_place(Hunk([], list(old), list(new)), start):
             rows = [*(f"-{line}" for line in old), *(f"+{line}" for line in new)]
             head = ["*** Begin Patch", f"*** Update File: {self.path}", "@@"]
             patch = "\n".join([*head, *rows, "*** End Patch"])
@@ -176,6 +184,13 @@ class EditedFile:
         if self.writes_whole:
             return self._call("write", {"path": self.path, "content": now}, reason)
         return self._call("edit", {"path": self.path, "old": self.text, "new": now}, reason)
+
+    def _has_place(self, hunk: Hunk, start: int) -> bool:
+        patch = FilePatch("update", self.path, hunks=[hunk])
+        with suppress(ToolError):
+            places, _ = hunk_places(self.text, patch, self.path)
+            return [place.start for place in places] == [start]
+        return False
 
     def _versions(self, was: str, now: str, *, keeps: bool) -> FileChange:
         before, after = (self._version(text, keeps=keeps) for text in (was, now))
