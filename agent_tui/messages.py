@@ -321,6 +321,8 @@ class ToolDetails(Stored):
     call had no result: the user said no, or interrupted. ``refusal`` is why a call was not allowed:
     a rule, a mode, a hook, or nobody to approve it. ``refused_hosts`` are hosts that commands could
     not reach, each with the reason. ``jobs`` are the background commands that the result reports.
+    ``digest_before`` is the SHA-256 of the one changed file as it was before, if an imported
+    session says that; the content is kept beside the session.
     """
 
     summary: str = ""
@@ -328,6 +330,7 @@ class ToolDetails(Stored):
     refusal: str = ""
     refused_hosts: dict[str, str] = Field(default_factory=dict)
     diff: str | None = None
+    digest_before: str = ""
     exit_code: int | None = None
     truncated: bool = False
     full_output_path: str | None = None

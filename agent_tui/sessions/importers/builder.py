@@ -32,10 +32,14 @@ from agent_tui.sessions.entries import (
     SessionInfoEntry,
     milliseconds,
 )
+from agent_tui.sessions.file.kept_files import digest_of
 
 SplitText: TypeAlias = Callable[[str], tuple[str, str]]
 
 _MOST_WARNINGS = 200
+MOST_CONTENTS_BYTES = 64_000_000
+"""Earlier contents of files that one session may bring; a session of 3 MB has half a megabyte."""
+
 _MOST_RESULTS = 1_000
 """Entries after a reply that are searched for its results."""
 
@@ -50,11 +54,13 @@ class ForeignSession:
             Each is the parent of the next, except in files with branches: there, the last one is on
             the present branch. The same file always gives the same ids.
         warnings: What was unreadable or left out, one line each with its place.
+        contents: Earlier contents of files by their digests, which details of results name.
     """
 
     header: Header
     entries: tuple[Entry, ...]
     warnings: tuple[str, ...]
+    contents: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
 
 @dataclass(slots=True)
@@ -94,6 +100,8 @@ class SessionBuilder:
         self._model_at: dict[str, tuple[str, str]] = {"": self._model}
         self._timestamp = ""
         self._cwd = ""
+        self._contents: dict[str, bytes] = {}
+        self._contents_bytes = 0
         self.warnings = Warnings()
 
     @property
@@ -139,6 +147,16 @@ class SessionBuilder:
         self._leaf_id = entry_id
         self._model = self._model_at[entry_id]
         self._open_calls = dict.fromkeys(self._open_calls_at(entry_id))
+
+    def keep_content(self, text: str) -> str:
+        """Keep an earlier content of a file; returns its digest, also if it is too much to keep."""
+        content = text.encode("utf-8", "surrogatepass")
+        digest = digest_of(content)
+        if digest not in self._contents:
+            self._contents_bytes += len(content)
+            if self._contents_bytes <= MOST_CONTENTS_BYTES:
+                self._contents[digest] = content
+        return digest
 
     def name(self, name: str) -> None:
         """Name the session."""
@@ -265,7 +283,8 @@ class SessionBuilder:
             provider=first.provider if first else self._model[0],
             model_id=first.model if first else self._model[1],
         )
-        return ForeignSession(header, tuple(self._entries), self.warnings.texts)
+        warnings = self.warnings.texts
+        return ForeignSession(header, tuple(self._entries), warnings, self._contents)
 
     def _open_calls_at(self, entry_id: str) -> list[str]:
         """The calls of the newest reply up to `entry_id` that had no result there."""

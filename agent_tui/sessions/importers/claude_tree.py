@@ -1,8 +1,9 @@
 """The lines of a Claude Code session that form its conversation, and their contents."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from pydantic import JsonValue
 
@@ -94,13 +95,23 @@ _EDITORS = frozenset({"Edit", "MultiEdit", "NotebookEdit"})
 
 
 _NOTED = ("file", "filePath", "newTodos", "structuredPatch", "type")
+_BEFORE, _DIGEST = "originalFile", "digestBefore"
+
+KeepContent: TypeAlias = Callable[[str], str]
+"""Keeps an earlier content of a file; returns its digest."""
 
 
-def noted_facts(noted: JsonValue) -> JsonObject:
-    """The fields of ``toolUseResult`` that are used; the rest is whole files, before and after."""
-    facts = {key: value for key, value in as_object(noted).items() if key in _NOTED}
+def noted_facts(noted: JsonValue, keep: KeepContent) -> JsonObject:
+    """The fields of ``toolUseResult`` that are used.
+
+    The whole file as it was before is replaced by its digest.
+    """
+    given = as_object(noted)
+    facts = {key: value for key, value in given.items() if key in _NOTED}
     if "file" in facts:
         facts["file"] = {"filePath": text_at(as_object(facts["file"]), "filePath")}
+    if isinstance(before := given.get(_BEFORE), str):
+        facts[_DIGEST] = keep(before)
     return facts
 
 
@@ -133,6 +144,7 @@ def claude_details(
     return ToolDetails(
         diff=diff or None,
         files=files,
+        digest_before=text_at(noted, _DIGEST),
         todos=todos_in(noted.get("newTodos"), "content") if tool == "TodoWrite" else None,
     )
 
@@ -297,8 +309,11 @@ class ClaudeTree:
     other blocks of its replies and the results of its calls.
     """
 
-    def __init__(self, numbered: Iterable[tuple[int, JsonValue]], warnings: Warnings) -> None:
+    def __init__(
+        self, numbered: Iterable[tuple[int, JsonValue]], warnings: Warnings, keep: KeepContent
+    ) -> None:
         self._warnings = warnings
+        self._keep = keep
         self._title = ""
         self._summaries: dict[str, str] = {}
         self._lines: list[ClaudeRecord] = []
@@ -424,7 +439,7 @@ class ClaudeTree:
         self._parents[uuid] = text_at(data, "parentUuid", "logicalParentUuid")
         self._numbers[uuid] = number
         if "toolUseResult" in data:
-            data["toolUseResult"] = noted_facts(data["toolUseResult"])
+            data["toolUseResult"] = noted_facts(data["toolUseResult"], self._keep)
         if kind in _SPOKEN or line.is_boundary or line.queued is not None:
             self._lines.append(line)
         if kind in _SPOKEN:

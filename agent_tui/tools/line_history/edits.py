@@ -21,6 +21,7 @@ from agent_tui.tools.edit import EditArguments, Replacement
 from agent_tui.tools.files.diffs import after_diff, before_diff
 from agent_tui.tools.files.matching import Place, find_places
 from agent_tui.tools.foreign_calls import UnderstoodCall, understood
+from agent_tui.tools.read import ReadArguments
 from agent_tui.tools.schema import compact_schema
 from agent_tui.tools.write import WriteArguments
 
@@ -76,6 +77,26 @@ class DiffEdit:
     def may_write(self, line: str) -> bool:
         """Whether the diff adds `line`."""
         return f"\n+{line}\n" in self.diff.replace("\r\n", "\n")
+
+
+@dataclass(frozen=True, slots=True)
+class SeenText:
+    """No change, but the whole text."""
+
+    text: str
+
+    def forward(self, before: str) -> str | None:
+        """The text, if it is the one."""
+        return before if before == self.text else None
+
+    def back(self, after: str) -> str | None:
+        """The text, if it is the one."""
+        return after if after == self.text else None
+
+    def may_write(self, line: str) -> bool:
+        """It writes nothing."""
+        del line
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +235,7 @@ class CallReader:
             _spec("write", compact_schema(WriteArguments)),
             _spec("apply_patch", compact_schema(ApplyPatchArguments)),
             _spec("bash", {"properties": {"command": {"type": "string"}}}),
+            _spec("read", compact_schema(ReadArguments)),
         )
 
     def command_of(self, name: str, arguments: JsonObject, cwd: Path) -> str:
@@ -221,6 +243,13 @@ class CallReader:
         call = self._understood(name, arguments, cwd)
         command = call.arguments.get("command") if call.name == "bash" else None
         return command if isinstance(command, str) else ""
+
+    def read_whole(self, name: str, arguments: JsonObject, cwd: Path) -> str:
+        """The file that a call asks for from its first line to its last; empty for none."""
+        call = self._understood(name, arguments, cwd)
+        path = call.arguments.get("path")
+        is_whole = call.name == "read" and not call.remark and set(call.arguments) == {"path"}
+        return path if is_whole and isinstance(path, str) else ""
 
     def edits_of(self, name: str, arguments: JsonObject, cwd: Path) -> tuple[CalledEdit, ...]:
         """The changes that a call makes if it succeeds; none for a command."""
