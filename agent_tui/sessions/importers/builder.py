@@ -95,6 +95,7 @@ class SessionBuilder:
         self._calls: dict[str, ToolCall] = {}
         self._open_calls: dict[str, None] = {}
         self._replies: dict[Hashable, int] = {}
+        self._results: dict[str, int] = {}
         self._model = ("", "")
         self._leaf_id = ""
         self._model_at: dict[str, tuple[str, str]] = {"": self._model}
@@ -266,6 +267,26 @@ class SessionBuilder:
                 timestamp=self._sent_at,
             )
         )
+        self._results[call_id] = len(self._entries) - 1
+
+    def has_call(self, call_id: str) -> bool:
+        """Whether a reply so far has the call."""
+        return call_id in self._calls
+
+    def add_diff(self, call_id: str, diff: str) -> bool:
+        """Add a diff to the result of a call; false if it has no result so far."""
+        index = self._results.get(call_id)
+        if index is None or call_id in self._open_calls:
+            return False
+        entry = self._entries[index]
+        assert isinstance(entry, MessageEntry)
+        assert isinstance(entry.message, ToolResultMessage)
+        known = entry.message.details
+        details = dict(known) if isinstance(known, dict) else {}
+        details["diff"] = f"{details.get('diff') or ''}{diff}"
+        message = entry.message.model_copy(update={"details": details})
+        self._entries[index] = entry.model_copy(update={"message": message})
+        return True
 
     def compaction(self, entry: CompactionEntry) -> None:
         """Add a summary that replaces everything before it."""

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from agent_tui.messages import FileTouches, JsonObject, ToolDetails
 from agent_tui.sessions.importers.builder import Warnings
+from agent_tui.sessions.importers.diffs import creation
 from agent_tui.sessions.importers.fields import (
     as_count,
     as_list,
@@ -140,7 +141,7 @@ def claude_details(
     )
     diff = _diff(path, as_list(noted.get("structuredPatch")))
     if tool == "Write" and noted.get("type") == "create":
-        diff = _creation(path, text_at(arguments, "content"))
+        diff = creation(path, text_at(arguments, "content"))
     return ToolDetails(
         diff=diff or None,
         files=files,
@@ -164,16 +165,6 @@ def _diff(path: str, hunks: list[JsonValue]) -> str:
         new = f"+{as_count(hunk.get('newStart'))},{as_count(hunk.get('newLines'))}"
         lines += [f"@@ {old} {new} @@", *map(as_text, as_list(hunk.get("lines")))]
     return "\n".join([f"--- {path}", f"+++ {path}", *lines, ""]) if lines else ""
-
-
-def _creation(path: str, content: str) -> str:
-    """A unified diff from no file to one with `content`; empty without content."""
-    if not content:
-        return ""
-    lines = content.removesuffix("\n").split("\n")
-    head = [f"--- {path}", f"+++ {path}", f"@@ -0,0 +1,{len(lines)} @@"]
-    unended = [] if content.endswith("\n") else ["\\ No newline at end of file"]
-    return "\n".join([*head, *(f"+{line}" for line in lines), *unended, ""])
 
 
 _SPOKEN = frozenset({"user", "assistant"})

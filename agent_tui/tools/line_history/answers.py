@@ -148,6 +148,8 @@ def _made_by(facts: ChangeFacts, form: AnswerForm) -> str:
             return f"Changed while {form.by_user} ran: {command}"
         case "restore":
             return "An earlier version of the file was restored"
+        case "read":
+            return "Read"
         case _:
             assert_never(change.maker)
 

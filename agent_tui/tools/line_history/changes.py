@@ -172,9 +172,8 @@ class _Changes:
                 edits = self._reader.edits_of(call.name, call.arguments, self._cwd)
                 named = {self._path(edit.path): edit for edit in edits}
         diffs = {self._path(part.name): part.text for part in diffs_by_file(_diff_in(details))}
-        if not diffs and len(named) == 1:
-            (only,) = named
-            diffs = {only: unified} if (unified := unified_from_numbered(details.diff, only)) else {}
+        if not diffs and len(named) == 1 and (unified := unified_from_numbered(details.diff)):
+            diffs = dict.fromkeys(named, unified)
         base = replace(
             self._base(entry),
             maker="command" if command else "call",

@@ -21,8 +21,8 @@ class _Part:
         return sum(row[0] in signs for row in self.rows)
 
 
-def unified_from_numbered(diff: str | None, name: str) -> str:
-    """The unified diff of the file `name` that says the same; empty if `diff` is no such diff.
+def unified_from_numbered(diff: str | None) -> str:
+    """The unified diff of one file that says the same; empty if `diff` is no such diff.
 
     Removed and unchanged lines are numbered as before the change, added ones as after it. Each
     number must be the one that follows from the lines above.
@@ -47,11 +47,11 @@ def unified_from_numbered(diff: str | None, name: str) -> str:
         parts[-1].rows.append(sign + text)
         old += sign != "+"
         shift += (sign == "+") - (sign == "-")
-    return _unified(parts, name) if any(part.count("+-") for part in parts) else ""
+    return _unified(parts) if any(part.count("+-") for part in parts) else ""
 
 
-def _unified(parts: Sequence[_Part], name: str) -> str:
-    lines = [f"--- {name}", f"+++ {name}"]
+def _unified(parts: Sequence[_Part]) -> str:
+    lines = ["--- before", "+++ after"]
     for part in parts:
         removed, added = part.count(" -"), part.count(" +")
         old = part.old if removed else part.old - 1

@@ -201,13 +201,17 @@ class _Facts:
                 case Made(change, line):
                     named[change] = line
                 case Unknown(since, until):
-                    named |= {change: named.get(change) for change in range(since, until)}
+                    lost = (at for at in range(since, until) if not self._is_look(at))
+                    named |= {change: named.get(change) for change in lost}
                 case _:
                     pass
         for change in sorted(named):
             line = named[change]
             facts = self._of(change)
             yield facts if line is None else self._blocks_of(change).complete(facts, line)
+
+    def _is_look(self, change: int) -> bool:
+        return self._history.changes[change].maker == "read"
 
     def _of(self, change: int) -> ChangeFacts:
         if change not in self._known:
@@ -222,7 +226,7 @@ class _Facts:
 
 
 def _said(status: Status, origins: Origins, history: FileHistory) -> str:
-    changes = history.changes
+    changes = [change for change in history.changes if change.maker != "read"]
     match status:
         case "recorded":
             return "A recorded change made this line."
