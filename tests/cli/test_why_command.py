@@ -249,3 +249,47 @@ def test_several_lines_are_a_list_and_have_their_keys_removed(
     assert key not in shown
     assert shown.startswith("mean.py:1: def mean(values):\nNot known: ")
     assert "\n\nmean.py:2: return '[key removed]'\n\n" in shown
+
+
+def test_what_commands_changed_is_theirs(
+    stage: Stage, trees: WorkTrees, capsys: pytest.CaptureFixture[str]
+):
+    """With ``sed``, a program that writes the file again, and ``git checkout``."""
+    write_again = (
+        "python3 - <<'E'\np = 'mean.py'\ns = open(p).read() + '# end\\n'\nopen(p, 'w').write(s)\nE"
+    )
+    checkout = "git checkout -q -- mean.py"
+    script = [
+        bash("sed -i 's/return 0/return 1/' mean.py"),
+        bash(write_again),
+        Reply("Changed."),
+        bash(checkout),
+        Reply("As it was."),
+    ]
+
+    async def run(text: str) -> None:
+        await collect(runtime.submit(text))
+
+    runtime = stage.runtime(script, trees=trees)
+    asyncio.run(run("Return 1 and end the file."))
+    changed = the_change(asked(capsys, f"{FILE}:2"))
+    assert (changed["maker"], changed["replaced"]) == ("command", ["    return 0"])
+    assert the_change(asked(capsys, f"{FILE}:6"))["command"] == write_again
+    asyncio.run(run("Take it back."))
+    restored = the_change(asked(capsys, f"{FILE}:2"))
+    assert (restored["command"], restored["asked"]) == (checkout, "Take it back.")
+    assert asked(capsys, f"{FILE}:1")["status"] == "earlier"
+
+
+def test_a_change_without_its_contents_is_not_said_to_come_from_outside(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+):
+    script = [bash("sed -i 's/return 0/return 1/' mean.py"), edit(FILE, "[]", "[1]"), Reply("Ok.")]
+    asyncio.run(collect(stage.runtime(script).submit("Return 1.")))
+    answer = asked(capsys, f"{FILE}:2")
+    assert answer["status"] == "unknown"
+    assert str(the_change(answer)["command"]).startswith("sed ")
+    (stage.workspace / FILE).write_text((stage.workspace / FILE).read_text() + "# more\n")
+    outside = asked(capsys, f"{FILE}:6")
+    assert outside["status"] == "unrecorded"
+    assert str(outside["message"]).endswith(", or by a command without a record.")
