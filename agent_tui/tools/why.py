@@ -9,6 +9,7 @@ from pydantic import Field
 
 from agent_tui.errors import UsageError
 from agent_tui.messages import ToolDetails
+from agent_tui.safe_text import printable_line
 from agent_tui.secret_text import mask_secrets
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, ToolOutput
 from agent_tui.tools.git.blame import Blame
@@ -21,8 +22,10 @@ from agent_tui.tools.shorten import keep_head, size_bytes
 MOST_BYTES = 4_000
 """Of one answer: about 1,000 tokens, several changes with their reasons."""
 
-_NOTE_BYTES = 100
-"""Bytes reserved for the note about lines that were left out."""
+_NOTE_BYTES = 160
+"""Bytes reserved for notes about what was left out."""
+
+_SUMMARY_CHARS = 60
 
 _LAST_LINE = 999_999_999
 _BEST_FIRST = ("recorded", "ambiguous", "unknown", "unrecorded", "earlier")
@@ -110,7 +113,17 @@ def _output(answers: Sequence[LineAnswer], context: ToolContext) -> ToolOutput:
     if left:
         lines = "1 more line has" if left == 1 else f"{left:,} more lines have"
         blocks.append(f"({lines} other answers: ask about fewer lines.)")
-    recorded = sum(answer.status == "recorded" for answer in answers)
-    count = "1 line" if len(answers) == 1 else f"{len(answers):,} lines"
-    summary = f"{recorded:,} of {count} recorded"
+    if unread := len(answers[0].unread):
+        blocks.append(f"(Sessions that name the file but cannot be read: {unread:,}.)")
+    summary = mask_secrets(_summary(groups), context.secrets)
     return ToolOutput("\n\n".join(blocks), ToolDetails(summary=summary, truncated=left > 0))
+
+
+def _summary(groups: Sequence[Sequence[LineAnswer]]) -> str:
+    """What was asked, if that is the answer for all lines; else how many are known."""
+    first = groups[0][0]
+    if len(groups) == 1 and first.status == "recorded" and first.changes[0].asked:
+        return f"asked: {printable_line(first.changes[0].asked, _SUMMARY_CHARS)}"
+    known = sum(len(group) for group in groups if group[0].status == "recorded")
+    count = sum(map(len, groups))
+    return f"{known:,} of {count:,} line{'s' * (count != 1)} known"

@@ -100,6 +100,21 @@ async def test_what_was_compacted_away_is_still_known(stage: Stage):
     assert "The user asked: Shout." in (await asked(runtime)).text
 
 
+async def test_the_user_sees_what_was_asked_and_how_many_lines_are_known(stage: Stage):
+    await changed(stage, "Shout the second line.", "two", "TWO")
+    runtime = stage.runtime([why(2), Reply("I see."), why(1, 3), Reply("I see."), why(1), Reply()])
+    shown = [(await asked(runtime)).tool_details.summary for _ in range(3)]
+    assert shown == ["asked: Shout the second line.", "1 of 3 lines known", "0 of 1 line known"]
+
+
+async def test_sessions_that_cannot_be_read_are_counted(stage: Stage):
+    await changed(stage, "Shout.", "two", "TWO")
+    (file,) = stage.sessions.glob("*/*.jsonl")
+    runtime = stage.runtime([why(2), Reply("I see.")])
+    file.write_bytes(b"a.py" + file.read_bytes().partition(b"\n")[2][:0] + b"\n")
+    assert "Sessions that name the file" in (await asked(runtime)).text
+
+
 async def test_it_asks_nothing_and_the_file_is_as_before(stage: Stage):
     await changed(stage, "Shout.", "two", "TWO")
     before = (stage.workspace / "a.py").read_bytes()
