@@ -13,7 +13,7 @@ from agent_tui.tools.line_history.why import explain_lines, read_place, read_pre
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 
-@command("<file:line>", takes_path=True)
+@command("<file:line[-line]>", takes_path=True)
 async def why(front: Front, argument: str) -> None:
     """Show who asked for a line, the reason, and the change that made it."""
     if not argument:

@@ -40,3 +40,21 @@ async def test_it_is_printed_for_scripts(tmp_path: Path):
     assert "a.py:2: TWO" in lines
     assert "You asked: Shout the second line." in lines
     assert lines[-3:] == ["Changed by edit", "- two", "+ TWO"]
+
+
+async def test_several_lines_share_an_answer_and_keys_are_removed(tmp_path: Path):
+    stage, out, key = Stage(tmp_path), io.StringIO(), "a-key-of-the-provider"
+    (stage.workspace / "a.py").write_text("one\ntwo\n")
+    runtime = stage.runtime(
+        [
+            Reply(tool_calls=(call("e", "edit", path="a.py", old="two", new="TWO\nTHREE"),)),
+            Reply("Done."),
+        ]
+    )
+    await collect(runtime.submit(f"Shout {key}."))
+    runtime.services.secrets = (key,)
+    services = CommandServices(ListedModels(), KnownModels())
+    await print_command(runtime, services, "/why a.py:2-3", "text", out=out)
+    lines = [line.strip() for line in out.getvalue().splitlines()]
+    assert "a.py:2-3" in lines
+    assert "You asked: Shout [key removed]." in lines
