@@ -25,7 +25,7 @@ MOST_BYTES = 4_000
 _NOTE_BYTES = 160
 """Bytes reserved for notes about what was left out."""
 
-_SUMMARY_CHARS = 60
+_SUMMARY_CHARS = 32
 
 _LAST_LINE = 999_999_999
 _BEST_FIRST = ("recorded", "ambiguous", "unknown", "unrecorded", "earlier")
