@@ -5,7 +5,7 @@ Unknown fields are kept, so that files of other programs lose nothing.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -36,6 +36,19 @@ def texts_in(value: JsonValue) -> Iterator[str]:
                 waiting.extend(reversed(fields.values()))
             case _:
                 pass
+
+
+def with_texts(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
+    """`value` with `change` applied to all texts in it, keys included."""
+    match value:
+        case str():
+            return change(value)
+        case list():
+            return [with_texts(item, change) for item in value]
+        case dict():
+            return {change(key): with_texts(item, change) for key, item in value.items()}
+        case _:
+            return value
 
 
 class Stored(BaseModel):
@@ -308,6 +321,8 @@ class ToolDetails(Stored):
     call had no result: the user said no, or interrupted. ``refusal`` is why a call was not allowed:
     a rule, a mode, a hook, or nobody to approve it. ``refused_hosts`` are hosts that commands could
     not reach, each with the reason. ``jobs`` are the background commands that the result reports.
+    ``digest_before`` is the SHA-256 of the one changed file as it was before, if an imported
+    session says that; the content is kept beside the session.
     """
 
     summary: str = ""
@@ -315,6 +330,7 @@ class ToolDetails(Stored):
     refusal: str = ""
     refused_hosts: dict[str, str] = Field(default_factory=dict)
     diff: str | None = None
+    digest_before: str = ""
     exit_code: int | None = None
     truncated: bool = False
     full_output_path: str | None = None

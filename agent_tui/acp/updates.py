@@ -49,7 +49,7 @@ Update: TypeAlias = (
 )
 
 _KINDS: dict[str, schema.ToolKind] = {
-    **dict.fromkeys(("read", "ls", "recall"), "read"),
+    **dict.fromkeys(("read", "ls", "recall", "why"), "read"),
     **dict.fromkeys(("grep", "find", "explore"), "search"),
     **dict.fromkeys(("edit", "write", "apply_patch"), "edit"),
     **dict.fromkeys(("bash", "job"), "execute"),

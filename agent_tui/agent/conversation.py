@@ -41,6 +41,7 @@ from agent_tui.messages import (
     Todo,
     Usage,
     UserMessage,
+    with_texts,
 )
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile
@@ -444,7 +445,7 @@ def without_secrets(message: _MessageT, values: Sequence[str]) -> _MessageT:
     if not values:
         return message
     before: JsonValue = message.model_dump(mode="json", by_alias=True)
-    after = _mask(before, values)
+    after = with_texts(before, lambda text: mask_values(text, values))
     if after == before:
         return message
     changed = type(message).model_validate(after)
@@ -457,15 +458,3 @@ def without_secrets(message: _MessageT, values: Sequence[str]) -> _MessageT:
         )
         return changed.model_copy(update={"content": content})
     return changed
-
-
-def _mask(value: JsonValue, values: Sequence[str]) -> JsonValue:
-    match value:
-        case str():
-            return mask_values(value, values)
-        case list():
-            return [_mask(item, values) for item in value]
-        case dict():
-            return {mask_values(key, values): _mask(item, values) for key, item in value.items()}
-        case _:
-            return value

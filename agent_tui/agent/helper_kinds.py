@@ -18,7 +18,7 @@ from agent_tui.permissions.project_files import AGENTS_FOLDERS, project_folders
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.tool_names import find_meant_tool
 
-READING_TOOLS: Final = ("read", "bash", "grep", "find", "ls", "recall")
+READING_TOOLS: Final = ("read", "bash", "grep", "find", "ls", "recall", "why")
 """Tools that a helper may have; the permission engine lets `bash` run only commands that read."""
 
 MOST_AGENTS = 20

@@ -44,7 +44,7 @@ _ACCESS_TOOLS: dict[str, Access] = {"read": "read", "write": "write", "bash": "e
 
 _TOOL_NAMES = """
     apply_patch bash compact edit explore fetch find grep job ls plan read recall scope skill todo
-    write
+    why write
 """
 PLUGIN_TOOL: Final = "tool"
 """The prefix for a plugin's tool: ``tool(weather)``."""

@@ -14,6 +14,7 @@ from agent_tui.messages import FileTouches, ImageContent, JsonObject, Todo, Tool
 from agent_tui.safe_paths import path_from, resolve_path
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.chain import KnownSession
+from agent_tui.sessions.lineage.file_sessions import FileSessions
 from agent_tui.tools.files.memory import FileMemory, NoOpenTexts, OpenTexts
 from agent_tui.tools.foreign_calls import UnderstoodCall
 from agent_tui.tools.job_table import JobTable
@@ -95,6 +96,13 @@ class Intent:
 class History(Protocol):
     """Everything said in a conversation, including what the model no longer sees."""
 
+    def sessions(self) -> Iterator[KnownSession]:
+        """The conversation's session, then those that it continues.
+
+        May read files: not for the event loop.
+        """
+        ...
+
     def entries(self) -> Iterator[Entry]:
         """All entries, newest first, followed by those of the sessions it continues.
 
@@ -120,12 +128,22 @@ class History(Protocol):
         """The earlier session that could not be read on that walk; empty if none."""
         ...
 
+    @property
+    def reaches_others(self) -> bool:
+        """Whether other sessions of the project may be read."""
+        ...
+
 
 class NoHistory:
     """The history of an empty conversation."""
 
     session_count = 0
     missing = ""
+    reaches_others = False
+
+    def sessions(self) -> Iterator[KnownSession]:
+        """No sessions."""
+        return iter(())
 
     def entries(self) -> Iterator[Entry]:
         """No entries."""
@@ -160,6 +178,10 @@ async def _has_no_skills(_name: str) -> ToolOutput:
     return ToolOutput("Skills are not available here.", is_error=True)
 
 
+def _has_no_sessions() -> FileSessions:
+    return FileSessions(None)
+
+
 def _nothing_is_held(_searched: Path) -> Callable[[Path], bool]:
     return lambda _path: False
 
@@ -180,6 +202,7 @@ class ToolContext:
         waited_s: Returns the seconds spent waiting for the user, which no timeout counts.
         limits: How much of its output the model may receive.
         history: What `recall` searches.
+        file_sessions: Returns what finds the sessions that may have changed a file.
         jobs: The commands that run in the background.
         leaves_jobs: Whether what a command leaves running becomes one of them, or ends with it.
         open_texts: What an editor has open.
@@ -209,6 +232,7 @@ class ToolContext:
     waited_s: Callable[[], float] = lambda: 0.0
     limits: OutputLimits = field(default_factory=OutputLimits)
     history: History = field(default_factory=NoHistory)
+    file_sessions: Callable[[], FileSessions] = _has_no_sessions
     compact: Callable[[str], Awaitable[ToolOutput]] = _cannot_compact
     scope: Callable[[ScopeAction, str, str], Awaitable[ToolOutput]] = _has_no_scopes
     plan: Callable[[str], Awaitable[ToolOutput]] = _is_not_planning

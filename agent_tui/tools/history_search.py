@@ -28,7 +28,7 @@ _MAX_HITS = 10
 _MAX_NEAREST = 3
 """Hits returned if no message has all of the words."""
 
-_OWN_TOOLS = frozenset({"recall", "compact"})
+_OWN_TOOLS = frozenset({"recall", "compact", "why"})
 """Tools whose calls and results only repeat what was said before."""
 
 _RANKED_BY_LINE = 50

@@ -48,7 +48,7 @@ _HOW_TO_GO_ON = "Recall an id to see it in full, or from a line with offset."
 class RecallArguments(ToolArguments):
     """Arguments of `recall`: either `id` or `query`."""
 
-    id: str = Field(default="", description="as in [recall ID]")
+    id: str = ""
     query: str = Field(default="", description='words that must all occur, "exact phrases"')
     offset: int = Field(default=0, ge=0, description="first line")
 
@@ -60,9 +60,9 @@ class RecallTool:
     name: str = "recall"
     description: str = (
         "Get an earlier message or output in full, by id or search words.\n"
-        "For a line ending with [recall ID], a detail the summary lacks, or exact words said "
-        "or printed before. For a file's current content use read.\n"
-        "A query also searches other sessions of this project; their ids are SESSION:ENTRY."
+        "For a line ending with [recall ID], a detail the summary lacks, or exact words from "
+        "before. Not for files: use read.\n"
+        "A query also searches this project's other sessions, with ids SESSION:ENTRY."
     )
     arguments_type: type[RecallArguments] = RecallArguments
 

@@ -32,6 +32,7 @@ from agent_tui.tools.schema import bare_schema, coerce_arguments, compact_schema
 from agent_tui.tools.scope import ScopeTool
 from agent_tui.tools.skill import SkillTool
 from agent_tui.tools.todo import TodoTool
+from agent_tui.tools.why import WhyTool
 from agent_tui.tools.write import WriteTool
 
 _KEPT_UNTIL = (
@@ -55,7 +56,7 @@ def default_toolbox(
         sandbox: Where the model's commands run; None for no sandbox.
         is_trusted: Whether git may run in a folder.
         may_fetch_private: Whether pages of this machine and private networks may be read.
-        more: Additional tools, offered last.
+        more: Additional tools, offer_tool last.
     """
     keeper = keeper or ProcessKeeper()
     return ToolRegistry(
@@ -76,6 +77,7 @@ def default_toolbox(
         offer_tool(ScopeTool()),
         offer_tool(ExploreTool()),
         offer_tool(FetchTool(keeper, sandbox, may_be_private=may_fetch_private)),
+        offer_tool(WhyTool(keeper, is_trusted)),
         *more,
         scratch=sandbox.scratch if sandbox is not None else _has_no_scratch,
     )
@@ -145,7 +147,7 @@ class ToolRegistry:
     """A `Toolbox` with a fixed set of tools. Schemas are created when first needed.
 
     Args:
-        tools: In the order they are offered.
+        tools: In the order they are offer_tool.
         scratch: Returns what replaces ``/tmp`` for commands in a folder.
 
     Raises:
@@ -284,6 +286,6 @@ class ToolSubset:
         return self.whole.prepare(name, arguments, context)
 
     def _require(self, name: str) -> None:
-        offered = [spec.name for spec in self.specs]
-        if name not in offered:
-            raise ToolError(f"There is no tool {name!r} here. Tools: {', '.join(offered)}.")
+        offer_tool = [spec.name for spec in self.specs]
+        if name not in offer_tool:
+            raise ToolError(f"There is no tool {name!r} here. Tools: {', '.join(offer_tool)}.")

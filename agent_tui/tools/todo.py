@@ -28,8 +28,7 @@ class TodoTool:
 
     name: str = "todo"
     description: str = (
-        "Keep a plan; give the whole list each time.\n"
-        "For work of three or more steps. One step in_progress at a time."
+        "Keep a plan; give the whole list each time.\nOne step in_progress at a time."
     )
     arguments_type: type[TodoArguments] = TodoArguments
 

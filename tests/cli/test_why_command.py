@@ -13,8 +13,11 @@ from agent_tui.cli.why_command import run_command
 from agent_tui.errors import UsageError
 from agent_tui.messages import JsonObject
 from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.sessions.importers.import_session import import_session
+from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.processes.keeper import ProcessKeeper
+from tests.sessions.importers import claude_lines
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect
 
 FILE = "mean.py"
@@ -178,7 +181,9 @@ def test_it_prints_a_short_answer(
     ]
 
 
-@pytest.mark.parametrize("place", ["mean.py", "mean.py:0", "mean.py:9", "none.py:1", ".:1", ""])
+@pytest.mark.parametrize(
+    "place", ["mean.py", "mean.py:0", "mean.py:9", "none.py:1", ".:1", "", "mean.py:2-1"]
+)
 def test_a_place_that_is_none_is_an_error_that_says_what_to_give(stage: Stage, place: str):
     with pytest.raises(UsageError) as refused:
         run_command([place])
@@ -191,3 +196,100 @@ def test_a_file_that_no_session_changed_is_not_known(
     answer = asked(capsys, f"{FILE}:1")
     assert (answer["status"], answer["changes"]) == ("earlier", [])
     assert cast(JsonObject, answer["commit"])["summary"] == "Begin"
+
+
+def test_lines_of_an_imported_session_are_exact_by_what_it_says_of_the_file(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+):
+    path = str(stage.workspace / FILE)
+    before = (stage.workspace / FILE).read_text()
+    edit = claude_lines.call("t1", "Edit", file_path=path, old_string="\n\n", new_string="\n")
+    hunk = {
+        "oldStart": 3,
+        "oldLines": 3,
+        "newStart": 3,
+        "newLines": 3,
+        "lines": [" ", "-", "+# Try it.", " print(mean([]))"],
+    }
+    noted = {"filePath": path, "originalFile": before, "structuredPatch": [hunk]}
+    lines = [
+        claude_lines.said("u1", None, "Explain the call."),
+        claude_lines.replied("a1", "u1", edit),
+        claude_lines.result("r1", "a1", "t1", toolUseResult=noted),
+    ]
+    for line in lines:
+        line["cwd"] = str(stage.workspace)
+    file = stage.folder / "theirs.jsonl"
+    claude_lines.write(file, *lines)
+    import_session(SessionStore(stage.sessions, "none"), file, cwd=stage.workspace)
+    (stage.workspace / FILE).write_text(
+        "def mean(values):\n    return 0\n\n# Try it.\nprint(mean([]))\n"
+    )
+    change = the_change(asked(capsys, f"{FILE}:4"))
+    assert change["asked"] == "Explain the call."
+    assert (change["replaced"], change["wrote"]) == (["", ""], ["", "# Try it."])
+    assert asked(capsys, f"{FILE}:5")["status"] == "earlier"
+
+
+def test_several_lines_are_a_list_and_have_their_keys_removed(
+    stage: Stage, trees: WorkTrees, capsys: pytest.CaptureFixture[str]
+):
+    key = "sk-ant-api03-0123456789abcdefghij"
+    read = Reply(tool_calls=(call("r", "read", path=FILE),))
+    script = [read, edit(FILE, "return 0", f"return '{key}'", f"Use {key}."), Reply("Done.")]
+    asyncio.run(collect(stage.runtime(script, trees=trees).submit(f"Return {key} now.")))
+    assert run_command([f"{FILE}:1-2", "--json"]) == 0
+    printed = capsys.readouterr().out
+    assert key not in printed
+    answers = cast(list[JsonObject], json.loads(printed))
+    assert [answer["status"] for answer in answers] == ["earlier", "recorded"]
+    assert the_change(answers[1])["asked"] == "Return [key removed] now."
+    assert run_command([f"{FILE}:1-2"]) == 0
+    shown = capsys.readouterr().out
+    assert key not in shown
+    assert shown.startswith("mean.py:1: def mean(values):\nNot known: ")
+    assert "\n\nmean.py:2: return '[key removed]'\n\n" in shown
+
+
+def test_what_commands_changed_is_theirs(
+    stage: Stage, trees: WorkTrees, capsys: pytest.CaptureFixture[str]
+):
+    """With ``sed``, a program that writes the file again, and ``git checkout``."""
+    write_again = (
+        "python3 - <<'E'\np = 'mean.py'\ns = open(p).read() + '# end\\n'\nopen(p, 'w').write(s)\nE"
+    )
+    checkout = "git checkout -q -- mean.py"
+    script = [
+        bash("sed -i 's/return 0/return 1/' mean.py"),
+        bash(write_again),
+        Reply("Changed."),
+        bash(checkout),
+        Reply("As it was."),
+    ]
+
+    async def run(text: str) -> None:
+        await collect(runtime.submit(text))
+
+    runtime = stage.runtime(script, trees=trees)
+    asyncio.run(run("Return 1 and end the file."))
+    changed = the_change(asked(capsys, f"{FILE}:2"))
+    assert (changed["maker"], changed["replaced"]) == ("command", ["    return 0"])
+    assert the_change(asked(capsys, f"{FILE}:6"))["command"] == write_again
+    asyncio.run(run("Take it back."))
+    restored = the_change(asked(capsys, f"{FILE}:2"))
+    assert (restored["command"], restored["asked"]) == (checkout, "Take it back.")
+    assert asked(capsys, f"{FILE}:1")["status"] == "earlier"
+
+
+def test_a_change_without_its_contents_is_not_said_to_come_from_outside(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+):
+    script = [bash("sed -i 's/return 0/return 1/' mean.py"), edit(FILE, "[]", "[1]"), Reply("Ok.")]
+    asyncio.run(collect(stage.runtime(script).submit("Return 1.")))
+    answer = asked(capsys, f"{FILE}:2")
+    assert answer["status"] == "unknown"
+    assert str(the_change(answer)["command"]).startswith("sed ")
+    (stage.workspace / FILE).write_text((stage.workspace / FILE).read_text() + "# more\n")
+    outside = asked(capsys, f"{FILE}:6")
+    assert outside["status"] == "unrecorded"
+    assert str(outside["message"]).endswith(", or by a command without a record.")

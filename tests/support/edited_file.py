@@ -1,10 +1,12 @@
 """A file changed in sessions and outside, whose every line knows what made it."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Literal, TypeAlias
 
+from agent_tui.errors import ToolError
 from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
@@ -24,13 +26,17 @@ from agent_tui.sessions.replay.file_changes import (
     RecordedFileChange,
     file_changes_entry,
 )
+from agent_tui.tools.apply_patch import FilePatch, Hunk, hunk_places
+from agent_tui.tools.edit import Replacement
 from agent_tui.tools.files.diffs import unified_diff
+from agent_tui.tools.files.matching import find_places
 
 CWD = "/project"
 EARLIER, OUTSIDE = "earlier", "outside"
 
-Record: TypeAlias = Literal["contents", "digests", "diff", "words"]
-"""What a session records of an edit: contents, hashes with a diff, a diff alone, or the call."""
+Record: TypeAlias = Literal["contents", "digests", "diff", "words", "excerpt", "patch"]
+"""What a session records of an edit: contents, hashes with a diff, a diff alone, or the call, which
+has the whole texts, only the lines around the change, or a hunk."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,7 @@ class EditedFile:
     versions: list[list[Line]] = field(default_factory=list[list[Line]])
     is_recorded: bool = False
     writes_whole: bool = False
+    context: int = 0
     _number: "count[int]" = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
@@ -138,11 +145,14 @@ class EditedFile:
         if now == was:
             return ""
         diff = unified_diff(was, now, self.path).text
-        arguments: JsonObject = {"path": self.path, "old": was, "new": now}
-        if self.writes_whole:
-            arguments = {"path": self.path, "content": now}
-        call = self._call("write" if self.writes_whole else "edit", arguments, reason)
-        details = ToolDetails(diff="" if self.record == "words" else diff)
+        old = [line.text for line in self.lines[len(above) : len(self.lines) - len(below)]]
+        top = [line.text for line in above[max(len(above) - self.context, 0) :]]
+        bottom = [line.text for line in below[: self.context]]
+        start = len(_text(above)) - len(_joined(top))
+        shown = [*top, *old, *bottom], [*top, *texts, *bottom]
+        call = self._edit_call(start, *shown, reason)
+        is_only_called = self.record in ("words", "excerpt", "patch")
+        details = ToolDetails(diff="" if is_only_called else diff)
         if self.record in ("contents", "digests"):
             changed = self._versions(was, now, keeps=self.record == "contents")
             self._append(file_changes_entry(FileChanges(changes=(changed,))))
@@ -152,6 +162,35 @@ class EditedFile:
         self.is_recorded = True
         self.lines = [*above, *(Line(text, maker) for text in texts), *below]
         return maker
+
+    def _edit_call(
+        self, start: int, old: Sequence[str], new: Sequence[str], reason: str
+    ) -> ToolCall:
+        """The call that replaces `old`, whose offset is `start`, by `new`.
+
+        It has the form that `record` asks for if the tool would find just that place.
+        """
+        excerpt = Replacement(old=_joined(old), new=_joined(new))
+        now = self.text[:start] + excerpt.new + self.text[start + len(excerpt.old) :]
+        if self.record == "excerpt" and excerpt.old:
+            places = find_places(self.text, excerpt.old, excerpt.new).found
+            if [place.start for place in places] == [start]:
+                return self._call("edit", {"path": self.path, **excerpt.model_dump()}, reason)
+        if self.record == "patch" and self._has_place(Hunk([], list(old), list(new)), start):
+            rows = [*(f"-{line}" for line in old), *(f"+{line}" for line in new)]
+            head = ["*** Begin Patch", f"*** Update File: {self.path}", "@@"]
+            patch = "\n".join([*head, *rows, "*** End Patch"])
+            return self._call("apply_patch", {"patch": patch}, reason)
+        if self.writes_whole:
+            return self._call("write", {"path": self.path, "content": now}, reason)
+        return self._call("edit", {"path": self.path, "old": self.text, "new": now}, reason)
+
+    def _has_place(self, hunk: Hunk, start: int) -> bool:
+        patch = FilePatch("update", self.path, hunks=[hunk])
+        with suppress(ToolError):
+            places, _ = hunk_places(self.text, patch, self.path)
+            return [place.start for place in places] == [start]
+        return False
 
     def _versions(self, was: str, now: str, *, keeps: bool) -> RecordedFileChange:
         before, after = (self._version(text, keeps=keeps) for text in (was, now))
@@ -191,7 +230,11 @@ class EditedFile:
 
 
 def _text(lines: Sequence[Line]) -> str:
-    return "".join(f"{line.text}\n" for line in lines)
+    return _joined([line.text for line in lines])
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _time(number: int) -> str:

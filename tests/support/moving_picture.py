@@ -1,20 +1,31 @@
-"""Moving pictures in ``docs/pages``: a long task that is compacted on the way, and a goal.
+"""Moving pictures in ``docs/pages``: a task that is compacted on the way, a goal, and `why`.
 
-python -m tests.support.moving_picture    # does both and writes the pictures
+python -m tests.support.moving_picture           # does all and writes the pictures
+python -m tests.support.moving_picture goals     # only that one
 """
 
 import asyncio
 import re
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from tests.support.showcase import GOAL, TASK, goal_showcase, showcase
+from agent_tui.ui.screens.modal import PageRow
+from tests.support.showcase import (
+    GOAL,
+    TASK,
+    WHY_ASKED,
+    goal_showcase,
+    showcase,
+    why_showcase,
+)
 
 _PAGES = Path(__file__).parents[2] / "docs" / "pages"
 PICTURE = _PAGES / "compaction.svg"
 GOAL_PICTURE = _PAGES / "goals.svg"
+WHY_PICTURE = _PAGES / "why-lines.svg"
 LARGEST_BYTES = 400_000
 _SECONDS_PER_FRAME = 2.5
 _SIZE_OF_SCREEN = 100, 32
@@ -66,6 +77,30 @@ async def play_goal(folder: Path) -> list[str]:
     return frames
 
 
+async def play_why(folder: Path) -> list[str]:
+    """Ask for a change; returns the screen at each stop, at the end and with ``/why``, as SVG."""
+    frames: list[str] = []
+    async with why_showcase(folder, (100, 30)) as ui:
+
+        async def take() -> None:
+            await ui.measured()
+            frames.append(ui.app.export_screenshot())
+
+        ui.app.prompt.area.load_text(WHY_ASKED)
+        await take()
+        await ui.submit(WHY_ASKED)
+        await ui.settle()
+        while ui.is_running:
+            await take()
+            ui.let_go()
+            await ui.settle()
+        await take()
+        await ui.submit("/why fetch.py:6")
+        await ui.until(lambda: ui.app.screen.query(PageRow))
+        frames.append(ui.app.export_screenshot())
+    return frames
+
+
 def moving(frames: list[str]) -> str:
     """One picture that shows `frames`, each an SVG, one after the other without end."""
     size = _SIZE.search(frames[0])
@@ -88,8 +123,12 @@ def moving(frames: list[str]) -> str:
 
 
 def main() -> None:
-    """Play both in home folders of their own, and write the pictures."""
-    for picture, player in ((PICTURE, play), (GOAL_PICTURE, play_goal)):
+    """Play each in a home folder of its own, and write the pictures."""
+    players = {PICTURE: play, GOAL_PICTURE: play_goal, WHY_PICTURE: play_why}
+    wanted = sys.argv[1:] or [picture.stem for picture in players]
+    for picture, player in players.items():
+        if picture.stem not in wanted:
+            continue
         with tempfile.TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
             patch.setenv("AGENT_TUI_HOME", home)
             patch.setenv("HOME", home)

@@ -217,6 +217,75 @@ async def goal_showcase(folder: Path, size: tuple[int, int]) -> AsyncGenerator[U
         yield ui
 
 
+WHY_ASKED = "Simplify fetch.py. The 90 seconds look arbitrary: remove what nobody needs."
+_FETCH = """\
+import json
+import urllib.request
+
+
+def fetch(url):
+    response = urllib.request.urlopen(url, timeout=10)
+    text = response.read().decode()
+    data = json.loads(text)
+    return data
+"""
+_FETCH_TEST = """\
+import fetch
+
+assert fetch.fetch("data:,[1]") == [1]
+print("1 test passed")
+"""
+
+
+@asynccontextmanager
+async def why_showcase(folder: Path, size: tuple[int, int]) -> AsyncGenerator[Ui]:
+    """The app in a project with an earlier session; the model asks why a line is there."""
+    stage = Stage(folder)
+    _put_python(folder)
+    (stage.workspace / "fetch.py").write_text(_FETCH)
+    (stage.workspace / "test_fetch.py").write_text(_FETCH_TEST)
+    longer = [{"old": "timeout=10", "new": "timeout=90"}]
+    shorter = [
+        {
+            "old": "    text = response.read().decode()\n    data = json.loads(text)\n"
+            "    return data\n",
+            "new": "    return json.load(response)\n",
+        }
+    ]
+    test = call("t", "bash", command="python test_fetch.py")
+    earlier = stage.runtime(
+        [
+            Reply(tool_calls=(call("r", "read", path="fetch.py"),)),
+            Reply(
+                text="The proxy takes up to a minute to wake, so 10 seconds are too short.",
+                tool_calls=(call("e", "edit", path="fetch.py", edits=longer),),
+            ),
+            Reply(tool_calls=(test,)),
+            Reply(text="fetch() waits 90 seconds now."),
+        ],
+        model=MODEL,
+    )
+    await collect(earlier.submit("Downloads fail behind the office proxy. Wait longer."))
+    earlier.sessions.rename("Slow proxy")
+    await earlier.aclose()
+    script = [
+        Reply(text="I read the file.", tool_calls=(call("1", "read", path="fetch.py"),)),
+        held(
+            "Before I remove the timeout, I ask why it is there.",
+            call("2", "why", path="fetch.py", line=6),
+        ),
+        held(
+            "You asked for it, for the office proxy: I keep it. The last three lines can be one.",
+            call("3", "edit", path="fetch.py", edits=shorter),
+            test,
+        ),
+        Reply(text="fetch() is shorter, and still waits 90 seconds for the proxy."),
+    ]
+    runtime = stage.runtime(script, model=MODEL, window=WINDOW)
+    async with running_app(folder, *script, stage=stage, runtime=runtime, size=size) as ui:
+        yield ui
+
+
 async def compacted_tokens(folder: Path) -> tuple[int, int]:
     """Do the task without a screen; returns the context's tokens before and after compacting."""
     runtime = prepare(folder).runtime(replies(), model=MODEL, window=WINDOW)

@@ -38,3 +38,19 @@ async def test_it_is_printed_for_scripts(tmp_path: Path):
     assert "a.py:2: TWO" in lines
     assert "You asked: Shout the second line." in lines
     assert lines[-3:] == ["Changed by edit", "- two", "+ TWO"]
+
+
+async def test_several_lines_share_an_answer_and_keys_are_removed(tmp_path: Path):
+    stage, key = Stage(tmp_path), "a-key-of-the-provider"
+    (stage.workspace / "a.py").write_text("one\ntwo\n")
+    change = call("e", "edit", path="a.py", old="two", new="TWO\nTHREE")
+    runtime = stage.runtime([Reply(tool_calls=(change,)), Reply("Done.")])
+    async with running_app(tmp_path, stage=stage, runtime=runtime, size=(120, 40)) as ui:
+        await ui.send(f"Shout {key}.")
+        runtime.services.secrets = (key,)
+        await ui.send("/why a.py:2-3")
+        await ui.until(lambda: isinstance(ui.app.screen, PageScreen))
+        await ui.until(lambda: ui.app.screen.query(PageRow))
+        rows = "\n".join(row.words for row in ui.app.screen.query(PageRow))
+        assert "you asked: shout [key removed]." in rows
+        assert rows.count("you asked") == 1

@@ -24,7 +24,20 @@ _REMEMBERED = 30
 """Calls remembered, so that a cycle of up to five calls is noticed too."""
 
 _LOOKING = frozenset(
-    ["read", "grep", "find", "ls", "fetch", "explore", "recall", "todo", "compact", "scope", "job"]
+    [
+        "read",
+        "grep",
+        "find",
+        "ls",
+        "fetch",
+        "explore",
+        "recall",
+        "why",
+        "todo",
+        "compact",
+        "scope",
+        "job",
+    ]
 )
 """Tools whose calls change nothing that a later call could see."""
 

@@ -49,6 +49,7 @@ from agent_tui.permissions.engine import Verdict
 from agent_tui.permissions.rules import Decision
 from agent_tui.providers.base import ProviderError
 from agent_tui.safe_text import printable_line
+from agent_tui.sessions.lineage.file_sessions import FileSessions
 from agent_tui.sessions.replay.file_changes import changes_entry
 from agent_tui.tools.base import (
     History,
@@ -515,7 +516,7 @@ class ToolRunner:
 
     def _context(self, call: ToolCall) -> ToolContext:
         conversation, answered = self._conversation, self._answered
-        shared = conversation.services
+        shared, history = conversation.services, self._services.history()
         context = ToolContext(
             cwd=conversation.cwd,
             emit=lambda text, skipped=0: self._emit(ToolOutputDelta(call.id, text, skipped)),
@@ -528,7 +529,10 @@ class ToolRunner:
             limits=conversation.output_limits(
                 answered.calls, given_bytes=answered.given_bytes, done=answered.done
             ),
-            history=self._services.history(),
+            history=history,
+            file_sessions=lambda: FileSessions(
+                shared.store, history.sessions(), reaches_others=history.reaches_others
+            ),
             compact=lambda focus: self._change_context(
                 partial(self._services.compact, focus, self._emit)
             ),

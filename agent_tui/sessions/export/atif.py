@@ -22,6 +22,7 @@ from agent_tui.messages import (
     UserContent,
     UserMessage,
     images_in,
+    with_texts,
 )
 from agent_tui.safe_text import safe_json
 from agent_tui.secret_text import mask_secrets
@@ -42,7 +43,10 @@ def to_atif(header: Header, path: Sequence[Entry], secrets: Sequence[str] = ()) 
         path: Entries from the root to the leaf.
         secrets: Values to mask, as is everything that looks like one.
     """
-    masked = _mask(_trajectory(header, path), secrets)
+    masked = with_texts(
+        _trajectory(header, path),
+        lambda text: text if is_image_address(text) else mask_secrets(text, secrets),
+    )
     return safe_json(json.dumps(masked, ensure_ascii=False, indent=2)) + "\n"
 
 
@@ -224,18 +228,3 @@ def _compaction(entry: CompactionEntry) -> JsonObject:
     if entry.usage is not None:
         told["usage"] = _metrics(entry.usage)
     return told
-
-
-def _mask(value: JsonValue, secrets: Sequence[str]) -> JsonValue:
-    """`value` with `secrets` and everything that looks like one masked; images are unchanged."""
-    match value:
-        case str(text):
-            return text if is_image_address(text) else mask_secrets(text, secrets)
-        case list(items):
-            return [_mask(item, secrets) for item in items]
-        case dict(fields):
-            return {
-                mask_secrets(name, secrets): _mask(item, secrets) for name, item in fields.items()
-            }
-        case _:
-            return value

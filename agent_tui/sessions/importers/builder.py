@@ -32,10 +32,14 @@ from agent_tui.sessions.entries import (
     SessionInfoEntry,
     milliseconds,
 )
+from agent_tui.sessions.file.kept_files import digest_of
 
 SplitText: TypeAlias = Callable[[str], tuple[str, str]]
 
 _MOST_WARNINGS = 200
+MOST_CONTENTS_BYTES = 64_000_000
+"""Earlier contents of files that one session may bring; a session of 3 MB has half a megabyte."""
+
 _MOST_RESULTS = 1_000
 """Entries after a reply that are searched for its results."""
 
@@ -50,11 +54,13 @@ class ForeignSession:
             Each is the parent of the next, except in files with branches: there, the last one is on
             the present branch. The same file always gives the same ids.
         warnings: What was unreadable or left out, one line each with its place.
+        contents: Earlier contents of files by their digests, which details of results name.
     """
 
     header: Header
     entries: tuple[Entry, ...]
     warnings: tuple[str, ...]
+    contents: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
 
 @dataclass(slots=True)
@@ -89,12 +95,20 @@ class SessionBuilder:
         self._calls: dict[str, ToolCall] = {}
         self._open_calls: dict[str, None] = {}
         self._replies: dict[Hashable, int] = {}
+        self._results: dict[str, int] = {}
         self._model = ("", "")
         self._leaf_id = ""
         self._model_at: dict[str, tuple[str, str]] = {"": self._model}
         self._timestamp = ""
         self._cwd = ""
+        self._contents: dict[str, bytes] = {}
+        self._contents_bytes = 0
         self.warnings = Warnings()
+
+    @property
+    def open_calls(self) -> tuple[str, ...]:
+        """Ids of the calls without a result so far, oldest first."""
+        return tuple(self._open_calls)
 
     def open_call(self, call_id: str, line_number: int) -> ToolCall | None:
         """The call that a result on line `line_number` answers; None, with a warning, for none."""
@@ -134,6 +148,16 @@ class SessionBuilder:
         self._leaf_id = entry_id
         self._model = self._model_at[entry_id]
         self._open_calls = dict.fromkeys(self._open_calls_at(entry_id))
+
+    def keep_content(self, text: str) -> str:
+        """Keep an earlier content of a file; returns its digest, also if it is too much to keep."""
+        content = text.encode("utf-8", "surrogatepass")
+        digest = digest_of(content)
+        if digest not in self._contents:
+            self._contents_bytes += len(content)
+            if self._contents_bytes <= MOST_CONTENTS_BYTES:
+                self._contents[digest] = content
+        return digest
 
     def name(self, name: str) -> None:
         """Name the session."""
@@ -243,6 +267,26 @@ class SessionBuilder:
                 timestamp=self._sent_at,
             )
         )
+        self._results[call_id] = len(self._entries) - 1
+
+    def has_call(self, call_id: str) -> bool:
+        """Whether a reply so far has the call."""
+        return call_id in self._calls
+
+    def add_diff(self, call_id: str, diff: str) -> bool:
+        """Add a diff to the result of a call; false if it has no result so far."""
+        index = self._results.get(call_id)
+        if index is None or call_id in self._open_calls:
+            return False
+        entry = self._entries[index]
+        assert isinstance(entry, MessageEntry)
+        assert isinstance(entry.message, ToolResultMessage)
+        known = entry.message.details
+        details = dict(known) if isinstance(known, dict) else {}
+        details["diff"] = f"{details.get('diff') or ''}{diff}"
+        message = entry.message.model_copy(update={"details": details})
+        self._entries[index] = entry.model_copy(update={"message": message})
+        return True
 
     def compaction(self, entry: CompactionEntry) -> None:
         """Add a summary that replaces everything before it."""
@@ -260,7 +304,8 @@ class SessionBuilder:
             provider=first.provider if first else self._model[0],
             model_id=first.model if first else self._model[1],
         )
-        return ForeignSession(header, tuple(self._entries), self.warnings.texts)
+        warnings = self.warnings.texts
+        return ForeignSession(header, tuple(self._entries), warnings, self._contents)
 
     def _open_calls_at(self, entry_id: str) -> list[str]:
         """The calls of the newest reply up to `entry_id` that had no result there."""

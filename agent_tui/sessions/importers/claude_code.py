@@ -89,7 +89,8 @@ class _Reader:
 
     def read(self) -> ForeignSession:
         builder = self._builder
-        tree = ClaudeTree(json_lines(self._path, builder.warnings), builder.warnings)
+        lines = json_lines(self._path, builder.warnings)
+        tree = ClaudeTree(lines, builder.warnings, builder.keep_content)
         session_id = ""
         for branch in tree.branches():
             session_id = self._take_branch(branch) or session_id

@@ -1,13 +1,15 @@
 """The lines of a Claude Code session that form its conversation, and their contents."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from pydantic import JsonValue
 
 from agent_tui.messages import FileTouches, JsonObject, ToolDetails
 from agent_tui.sessions.importers.builder import Warnings
+from agent_tui.sessions.importers.diffs import creation
 from agent_tui.sessions.importers.fields import (
     as_count,
     as_list,
@@ -94,13 +96,23 @@ _EDITORS = frozenset({"Edit", "MultiEdit", "NotebookEdit"})
 
 
 _NOTED = ("file", "filePath", "newTodos", "structuredPatch", "type")
+_BEFORE, _DIGEST = "originalFile", "digestBefore"
+
+KeepContent: TypeAlias = Callable[[str], str]
+"""Keeps an earlier content of a file; returns its digest."""
 
 
-def noted_facts(noted: JsonValue) -> JsonObject:
-    """The fields of ``toolUseResult`` that are used; the rest is whole files, before and after."""
-    facts = {key: value for key, value in as_object(noted).items() if key in _NOTED}
+def noted_facts(noted: JsonValue, keep: KeepContent) -> JsonObject:
+    """The fields of ``toolUseResult`` that are used.
+
+    The whole file as it was before is replaced by its digest.
+    """
+    given = as_object(noted)
+    facts = {key: value for key, value in given.items() if key in _NOTED}
     if "file" in facts:
         facts["file"] = {"filePath": text_at(as_object(facts["file"]), "filePath")}
+    if isinstance(before := given.get(_BEFORE), str):
+        facts[_DIGEST] = keep(before)
     return facts
 
 
@@ -129,10 +141,11 @@ def claude_details(
     )
     diff = _diff(path, as_list(noted.get("structuredPatch")))
     if tool == "Write" and noted.get("type") == "create":
-        diff = _creation(path, text_at(arguments, "content"))
+        diff = creation(path, text_at(arguments, "content"))
     return ToolDetails(
         diff=diff or None,
         files=files,
+        digest_before=text_at(noted, _DIGEST),
         todos=todos_in(noted.get("newTodos"), "content") if tool == "TodoWrite" else None,
     )
 
@@ -152,16 +165,6 @@ def _diff(path: str, hunks: list[JsonValue]) -> str:
         new = f"+{as_count(hunk.get('newStart'))},{as_count(hunk.get('newLines'))}"
         lines += [f"@@ {old} {new} @@", *map(as_text, as_list(hunk.get("lines")))]
     return "\n".join([f"--- {path}", f"+++ {path}", *lines, ""]) if lines else ""
-
-
-def _creation(path: str, content: str) -> str:
-    """A unified diff from no file to one with `content`; empty without content."""
-    if not content:
-        return ""
-    lines = content.removesuffix("\n").split("\n")
-    head = [f"--- {path}", f"+++ {path}", f"@@ -0,0 +1,{len(lines)} @@"]
-    unended = [] if content.endswith("\n") else ["\\ No newline at end of file"]
-    return "\n".join([*head, *(f"+{line}" for line in lines), *unended, ""])
 
 
 _SPOKEN = frozenset({"user", "assistant"})
@@ -297,8 +300,11 @@ class ClaudeTree:
     other blocks of its replies and the results of its calls.
     """
 
-    def __init__(self, numbered: Iterable[tuple[int, JsonValue]], warnings: Warnings) -> None:
+    def __init__(
+        self, numbered: Iterable[tuple[int, JsonValue]], warnings: Warnings, keep: KeepContent
+    ) -> None:
         self._warnings = warnings
+        self._keep = keep
         self._title = ""
         self._summaries: dict[str, str] = {}
         self._lines: list[ClaudeRecord] = []
@@ -424,7 +430,7 @@ class ClaudeTree:
         self._parents[uuid] = text_at(data, "parentUuid", "logicalParentUuid")
         self._numbers[uuid] = number
         if "toolUseResult" in data:
-            data["toolUseResult"] = noted_facts(data["toolUseResult"])
+            data["toolUseResult"] = noted_facts(data["toolUseResult"], self._keep)
         if kind in _SPOKEN or line.is_boundary or line.queued is not None:
             self._lines.append(line)
         if kind in _SPOKEN:

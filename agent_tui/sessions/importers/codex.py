@@ -35,6 +35,7 @@ from agent_tui.sessions.importers.codex_items import (
     is_notice,
     is_preamble,
     output_of,
+    patch_diff,
     split_from_editor,
 )
 from agent_tui.sessions.importers.fields import (
@@ -86,6 +87,7 @@ class _Reader:
         self._is_reply_open = False
         self._requests: list[str] = []
         self._turn_parents: list[str] = []
+        self._diffs: dict[str, str] = {}
 
     def take(self, item: CodexItem) -> None:
         """Handle the next line."""
@@ -189,9 +191,9 @@ class _Reader:
         if call is None:
             return
         output = output_of(call.name, call.arguments, item.payload.get("output"))
-        self.builder.result(
-            call.id, output.content, is_error=output.is_error, details=output.details
-        )
+        diff = self._diffs.pop(call.id, None)
+        details = output.details.model_copy(update={"diff": diff})
+        self.builder.result(call.id, output.content, is_error=output.is_error, details=details)
 
     def _take_event(self, event: JsonObject) -> None:
         """Handle an event; most only tell the screen what the items tell the model."""
@@ -202,12 +204,27 @@ class _Reader:
                     self.builder.reply((), key=self._reply_count, usage=usage)
             case "turn_aborted":
                 self._is_reply_open = False
+            case "patch_apply_end" if event.get("success") is True:
+                self._take_patch(event)
             case "thread_name_updated":
                 self._title = text_at(event, "thread_name") or self._title
             case "thread_rolled_back":
                 self._go_back(as_count(event.get("num_turns")))
             case _:
                 pass
+
+    def _take_patch(self, event: JsonObject) -> None:
+        """What a patch changed: it may be told before or after the result of its call.
+
+        A patch of a program that the model ran has an id of its own, and belongs to the open call.
+        """
+        diff = patch_diff(as_object(event.get("changes")))
+        call_id = text_at(event, "call_id")
+        if not self.builder.has_call(call_id):
+            is_one_open = len(self.builder.open_calls) == 1
+            call_id = self.builder.open_calls[0] if is_one_open else ""
+        if diff and call_id and not self.builder.add_diff(call_id, diff):
+            self._diffs[call_id] = self._diffs.get(call_id, "") + diff
 
     def _go_back(self, turn_count: int) -> None:
         self._is_reply_open = False

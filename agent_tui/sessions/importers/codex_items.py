@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject, TextContent, ToolDetails, UserContent, text_in
 from agent_tui.sessions.importers.builder import Warnings
+from agent_tui.sessions.importers.diffs import creation, deletion, with_header
 from agent_tui.sessions.importers.fields import (
     as_exit_code,
     as_list,
@@ -183,6 +184,24 @@ def _command_text(written: JsonValue) -> str:
     if len(words) == 3 and PurePosixPath(words[0]).name in _RUN_BY and words[1] in ("-c", "-lc"):
         return words[2]
     return shlex.join(words)
+
+
+def patch_diff(changes: JsonObject) -> str:
+    """The unified diff of all files that a patch changed; it names moved ones as they are now."""
+    parts: list[str] = []
+    for path, change in changes.items():
+        facts = as_object(change)
+        match facts.get("type"):
+            case "add":
+                parts.append(creation(path, text_at(facts, "content")))
+            case "delete":
+                parts.append(deletion(path, text_at(facts, "content")))
+            case "update":
+                name = text_at(facts, "move_path") or path
+                parts.append(with_header(name, text_at(facts, "unified_diff")))
+            case _:
+                pass
+    return "".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

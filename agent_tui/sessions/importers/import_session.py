@@ -1,6 +1,6 @@
 """Import a session of another agent as a new session that can continue with a turn."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ from agent_tui.sessions.entries import (
     timestamp_now,
 )
 from agent_tui.sessions.file.disk import DiskFile, describe_fault, write_new_file
+from agent_tui.sessions.file.kept_files import KeptFiles, folder_of
 from agent_tui.sessions.format.codec import encode_header, encode_repaired
 from agent_tui.sessions.importers.formats import detect_format, read_foreign
 from agent_tui.sessions.replay.normalise import NO_RESULT_TEXT
@@ -107,6 +108,7 @@ def import_session(
         write_new_file(target, b"".join(lines), DiskFile, sync=True)
     except OSError as error:
         raise describe_fault(target, "written", error) from error
+    _keep_contents(target, taken, foreign.contents)
     return Imported(header.id, target, len(taken), foreign.warnings)
 
 
@@ -125,6 +127,16 @@ def _missing_results(entries: Sequence[Entry]) -> tuple[MessageEntry, ...]:
             case _:
                 pass
     return tuple(MessageEntry(message=_lost_result(call)) for call in waiting.values())
+
+
+def _keep_contents(session: Path, entries: Sequence[Entry], contents: Mapping[str, bytes]) -> None:
+    """Store the earlier contents of files that `entries` name beside the session, if possible."""
+    kept = KeptFiles(folder_of(session))
+    for entry in entries:
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResultMessage):
+            content = contents.get(entry.message.tool_details.digest_before)
+            if content is not None:
+                kept.keep(content)
 
 
 def _lost_result(call: ToolCall) -> ToolResultMessage:

@@ -178,31 +178,43 @@ class SessionChain:
         """The earlier session, as its child names it, whose absence ended the newest walk."""
         return self._missing
 
-    def entries(self) -> Iterator[Entry]:
-        """Walk the chain; an earlier session is read when the walk reaches it.
+    @property
+    def reaches_others(self) -> bool:
+        """Whether other sessions of the project may be read."""
+        return self._project is not None
 
-        A session may begin with copies that have the ids and times of the earlier session. Such a
-        copy, equal except for its place in the tree, is yielded instead of the original. The chain
-        ends at a session that is unreadable or was visited before.
+    def sessions(self) -> Iterator[KnownSession]:
+        """The present session, then each that it continues; one is read when it is reached.
+
+        The chain ends at a session that is unreadable or was visited before.
         """
         self._session_count, self._missing = 0, ""
-        seen: set[tuple[str, str]] = set()
         walked = self._walked = set[str]()
         session: KnownSession | None = self._own
         while session is not None and session.id not in walked:
             walked.add(session.id)
             self._session_count += 1
-            for entry in reversed(session.entries):
-                key = (entry.id, entry.timestamp)
-                if key not in seen:
-                    seen.add(key)
-                    yield entry
+            yield session
             if not session.parent:
                 return
             parent = self._past.parent_of(session)
             if parent is None:
                 self._missing = session.parent
             session = parent
+
+    def entries(self) -> Iterator[Entry]:
+        """The entries of all `sessions`, newest first.
+
+        A session may begin with copies that have the ids and times of the earlier session. Such a
+        copy, equal except for its place in the tree, is yielded instead of the original.
+        """
+        seen: set[tuple[str, str]] = set()
+        for session in self.sessions():
+            for entry in reversed(session.entries):
+                key = (entry.id, entry.timestamp)
+                if key not in seen:
+                    seen.add(key)
+                    yield entry
 
     def others_with(self, query: str) -> tuple[Sequence[KnownSession], int]:
         """Other sessions of the project that match `query`, and how many could not be searched.

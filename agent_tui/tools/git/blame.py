@@ -1,7 +1,7 @@
 """Asks git which commit a committed line comes from."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from agent_tui.tools.git.status import nearest_git
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 _MOST_FILE_BYTES = 5_000_000
-_COMMIT = re.compile(r"([0-9a-f]{40,64}) \d+ \d+(?: \d+)?")
+_COMMIT = re.compile(r"([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +46,29 @@ class Blame:
             return b""
         return await self._ask("show", f"HEAD:./{self._path.name}")
 
-    async def commit_of(self, line: int) -> Commit | None:
-        """The commit that line number `line` of the committed file comes from; None if unknown."""
-        place = (f"-L{line},{line}", "HEAD", "--", self._path.name)
-        answer = await self._ask("blame", "--no-textconv", "--porcelain", *place)
-        first, *rest = answer.decode("utf-8", "replace").split("\n")
-        commit = _COMMIT.fullmatch(first)
-        if commit is None:
-            return None
-        facts = {key: value for key, _, value in (line.partition(" ") for line in rest)}
-        seconds = facts.get("author-time", "")
-        moment = datetime.fromtimestamp(int(seconds), UTC) if seconds.isdecimal() else None
-        time = moment.isoformat(timespec="seconds").replace("+00:00", "Z") if moment else ""
-        return Commit(commit[1], facts.get("author", ""), time, facts.get("summary", ""))
+    async def commits_of(self, lines: Sequence[int]) -> dict[int, Commit]:
+        """The commits that lines of the committed file come from, by number, where known.
+
+        Args:
+            lines: Their numbers in rising order.
+        """
+        if not lines:
+            return {}
+        ranges = [f"-L{first},{last}" for first, last in _runs(lines)]
+        options = ("--no-textconv", "--line-porcelain", *ranges)
+        answer = await self._ask("blame", *options, "HEAD", "--", self._path.name)
+        commits: dict[int, Commit] = {}
+        number, commit_id, facts = 0, "", dict[str, str]()
+        for row in answer.decode("utf-8", "replace").split("\n"):
+            if row.startswith("\t"):
+                commits[number] = _commit(commit_id, facts)
+                number, commit_id, facts = 0, "", {}
+            elif not commit_id and (found := _COMMIT.fullmatch(row)):
+                commit_id, number = found[1], int(found[2])
+            else:
+                key, _, value = row.partition(" ")
+                facts[key] = value
+        return commits
 
     async def _ask(self, command: str, *arguments: str) -> bytes:
         argv = git_argv(command, *arguments)
@@ -72,3 +82,19 @@ class Blame:
             )
         except GitSilentError:
             return b""
+
+
+def _runs(lines: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The first and last of each run of consecutive numbers."""
+    first = lines[0]
+    for line, following in zip(lines, (*lines[1:], 0), strict=True):
+        if following != line + 1:
+            yield first, line
+            first = following
+
+
+def _commit(commit_id: str, facts: Mapping[str, str]) -> Commit:
+    seconds = facts.get("author-time", "")
+    moment = datetime.fromtimestamp(int(seconds), UTC) if seconds.isdecimal() else None
+    time = moment.isoformat(timespec="seconds").replace("+00:00", "Z") if moment else ""
+    return Commit(commit_id, facts.get("author", ""), time, facts.get("summary", ""))

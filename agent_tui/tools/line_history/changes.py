@@ -1,6 +1,7 @@
 """The recorded changes of files, from the entries of one session or of many."""
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from agent_tui.messages import (
     BashExecutionMessage,
     FileTouches,
     ToolCall,
+    ToolDetails,
     ToolResultMessage,
 )
 from agent_tui.safe_paths import follow_links
@@ -23,15 +25,24 @@ from agent_tui.sessions.replay.file_changes import (
     file_changes_in,
 )
 from agent_tui.tools.files.diffs import creates_file, diffs_by_file
-from agent_tui.tools.line_history.edits import CalledEdit, CallReader, DiffEdit, NoEdit, TextEdit
+from agent_tui.tools.line_history.edits import (
+    CalledEdit,
+    CallReader,
+    DiffEdit,
+    NoEdit,
+    SeenText,
+    TextEdit,
+)
+from agent_tui.tools.line_history.numbered_diff import unified_from_numbered
 
-Maker: TypeAlias = Literal["call", "command", "user command", "restore"]
-"""What changed the file: a tool's call, a command of the model or of the user, or ``/undo``."""
+Maker: TypeAlias = Literal["call", "command", "user command", "restore", "read"]
+"""What changed the file: a tool's call, a command of the model or of the user, or ``/undo``; or a
+call that read the whole file, and so says what it was."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedChange:
-    """One change of one file, as a session recorded it.
+    """One change of one file, as a session recorded it, or one look at the whole file.
 
     Attributes:
         session: The session.
@@ -63,6 +74,10 @@ class RecordedChange:
 
 
 _ABSENT = FileVersion()
+_NUMBERED = re.compile(r"[ \t]*\d+[\t→|:]")
+"""How `read` and the tools of other agents begin a line."""
+
+_SHORTENED = re.compile(r"(?:more lines|Use offset=|\[Showing lines)[^\n]*\s*\Z")
 
 
 def changes_of_file(changes: Sequence[RecordedChange], path: str) -> list[RecordedChange]:
@@ -156,7 +171,9 @@ class _Changes:
             if self._recorded or not result.is_error:
                 edits = self._reader.edits_of(call.name, call.arguments, self._cwd)
                 named = {self._path(edit.path): edit for edit in edits}
-        diffs = {self._path(part.name): part.text for part in diffs_by_file(details.diff or "")}
+        diffs = {self._path(part.name): part.text for part in diffs_by_file(_diff_in(details))}
+        if not diffs and len(named) == 1 and (unified := unified_from_numbered(details.diff)):
+            diffs = dict.fromkeys(named, unified)
         base = replace(
             self._base(entry),
             maker="command" if command else "call",
@@ -167,9 +184,25 @@ class _Changes:
         if self._recorded:
             yield from self._with_versions(base, named, diffs)
             self._recorded = []
+        elif call is not None and (seen := self._seen(call, result)):
+            path, text = seen
+            yield replace(base, path=path, maker="read", edit=SeenText(text))
         elif not result.is_error:
-            yield from self._by_words(base, named, diffs)
+            digest = details.digest_before if len({*named, *diffs}) == 1 else ""
+            before = FileVersion(digest=digest, is_kept=True) if digest else None
+            yield from self._by_words(replace(base, before=before), named, diffs)
             yield from _touched(base, details.files, {*named, *diffs})
+
+    def _seen(self, call: ToolCall, result: ToolResultMessage) -> tuple[str, str] | None:
+        """The file that a call read, and its whole text; None if the result may be less or more.
+
+        Only pi gives the model the bare text.
+        """
+        if result.is_error or result.details or len(result.content) != 1:
+            return None
+        path = self._reader.read_whole(call.name, call.arguments, self._cwd)
+        is_bare = not _NUMBERED.match(result.text) and not _SHORTENED.search(result.text)
+        return (self._path(path), result.text.replace("\r\n", "\n")) if path and is_bare else None
 
     def _with_versions(
         self, base: RecordedChange, named: Mapping[str, CalledEdit], diffs: Mapping[str, str]
@@ -222,7 +255,7 @@ class _Changes:
                 base,
                 path=path,
                 moved_from=source,
-                before=_ABSENT if is_new else None,
+                before=_ABSENT if is_new else base.before,
                 after=_ABSENT if said.is_gone else None,
                 edit=said.edit if source else _edit_of(path, named, diffs),
             )
@@ -232,6 +265,12 @@ class _Changes:
 
     def _path(self, name: str) -> str:
         return os.path.normpath(self._cwd / name)
+
+
+def _diff_in(details: ToolDetails) -> str:
+    """The unified diff of a result; pi's newer versions have one beside the diff for people."""
+    patch = (details.model_extra or {}).get("patch")
+    return patch if isinstance(patch, str) else details.diff or ""
 
 
 def _edit_of(path: str, named: Mapping[str, CalledEdit], diffs: Mapping[str, str]) -> TextEdit:

@@ -21,6 +21,7 @@ from agent_tui.tools.edit import EditArguments, Replacement
 from agent_tui.tools.files.diffs import after_diff, before_diff
 from agent_tui.tools.files.matching import TextSpan, find_places
 from agent_tui.tools.foreign_calls import UnderstoodCall, translate_call
+from agent_tui.tools.read import ReadArguments
 from agent_tui.tools.schema import compact_schema
 from agent_tui.tools.write import WriteArguments
 
@@ -79,6 +80,26 @@ class DiffEdit:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenText:
+    """No change, but the whole text."""
+
+    text: str
+
+    def forward(self, before: str) -> str | None:
+        """The text, if it is the one."""
+        return before if before == self.text else None
+
+    def back(self, after: str) -> str | None:
+        """The text, if it is the one."""
+        return after if after == self.text else None
+
+    def may_write(self, line: str) -> bool:
+        """It writes nothing."""
+        del line
+        return False
+
+
+@dataclass(frozen=True, slots=True)
 class WrittenText:
     """A whole text in place of whatever was there."""
 
@@ -117,7 +138,9 @@ class Replacements:
         return _replaced(before, places)
 
     def back(self, after: str) -> str | None:
-        """The text before the change, if each new text occurs just once in `after`."""
+        """The text before the change, if each new text has just one place in `after`."""
+        if not all(edit.new and _has_one_place(after, edit.new) for edit in self.edits):
+            return None
         turned = tuple(Replacement(old=edit.new, new=edit.old) for edit in self.edits)
         before = Replacements(turned).forward(after)
         return before if before is not None and self.forward(before) == after else None
@@ -144,7 +167,11 @@ class PatchedFile:
     def back(self, after: str) -> str | None:
         """The text before the change, if its hunks have one place each in `after`."""
         hunks = [Hunk(list(h.headers), h.new, h.old, h.is_at_end) for h in self.patch.hunks]
+        written = ["".join(f"\n{line}" for line in (*hunk.old, "")) for hunk in hunks]
+        within = "\n" + after.removesuffix("\n") + "\n"
         if not all(hunk.old for hunk in hunks):
+            return None
+        if not all(_has_one_place(within, text) for text in written):
             return None
         before = PatchedFile(FilePatch("update", self.patch.path, hunks=hunks)).forward(after)
         return before if before is not None and self.forward(before) == after else None
@@ -152,6 +179,12 @@ class PatchedFile:
     def may_write(self, line: str) -> bool:
         """Whether a hunk has `line` afterwards."""
         return any(line in hunk.new for hunk in self.patch.hunks)
+
+
+def _has_one_place(text: str, sought: str) -> bool:
+    """Whether `sought` is in `text` at just one place; places may overlap."""
+    place = text.find(sought)
+    return place >= 0 and text.find(sought, place + 1) < 0
 
 
 def _may_join(new: list[str], line: str) -> bool:
@@ -202,6 +235,7 @@ class CallReader:
             _spec("write", compact_schema(WriteArguments)),
             _spec("apply_patch", compact_schema(ApplyPatchArguments)),
             _spec("bash", {"properties": {"command": {"type": "string"}}}),
+            _spec("read", compact_schema(ReadArguments)),
         )
 
     def command_of(self, name: str, arguments: JsonObject, cwd: Path) -> str:
@@ -209,6 +243,13 @@ class CallReader:
         call = self._understood(name, arguments, cwd)
         command = call.arguments.get("command") if call.name == "bash" else None
         return command if isinstance(command, str) else ""
+
+    def read_whole(self, name: str, arguments: JsonObject, cwd: Path) -> str:
+        """The file that a call asks for from its first line to its last; empty for none."""
+        call = self._understood(name, arguments, cwd)
+        path = call.arguments.get("path")
+        is_whole = call.name == "read" and not call.remark and set(call.arguments) == {"path"}
+        return path if is_whole and isinstance(path, str) else ""
 
     def edits_of(self, name: str, arguments: JsonObject, cwd: Path) -> tuple[CalledEdit, ...]:
         """The changes that a call makes if it succeeds; none for a command."""

@@ -1,7 +1,7 @@
 """Who asked for a recorded change, why the model made it, and the command that ran next."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -66,24 +66,18 @@ class ChangeFacts:
     next_command: NextCommand | None
 
 
-def facts_of(
-    change: RecordedChange,
-    sessions: Sequence[KnownSession],
-    around: tuple[Versions, int] | None = None,
-) -> ChangeFacts:
-    """What the sessions say about `change`.
+def facts_of(change: RecordedChange, sessions: Sequence[KnownSession]) -> ChangeFacts:
+    """What the sessions say about `change`, without the lines around a certain one.
 
     Args:
         change: The change.
         sessions: The known sessions, for the one that its session continues.
-        around: The texts before and after it, and the index of the line after it.
     """
     session, start = change.session, change.reply or change.entry
     asked = (
         None if change.maker in ("user command", "restore") else _asked(start, session, sessions)
     )
     reason, kind = _reason(change)
-    replaced, wrote = _block(*around) if around is not None else (None, None)
     return ChangeFacts(
         change,
         session_name=_name(session),
@@ -92,8 +86,8 @@ def facts_of(
         asked_at=asked.entry.timestamp if asked is not None else "",
         reason=reason,
         reason_kind=kind,
-        replaced=replaced,
-        wrote=wrote,
+        replaced=None,
+        wrote=None,
         next_command=_next_command(change),
     )
 
@@ -189,20 +183,36 @@ def _next_command(change: RecordedChange) -> NextCommand | None:
     return None
 
 
-def _block(versions: Versions, line: int) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
-    """The lines that a change replaced and wrote, around the line with this index after it."""
-    if versions.before is None or versions.after is None:
-        return None, None
-    before, after = lines_of(versions.before), lines_of(versions.after)
-    sources = sources_of(before, after)
-    first, last = line, line + 1
-    while first > 0 and not _is_kept(sources[first - 1]):
-        first -= 1
-    while last < len(after) and not _is_kept(sources[last]):
-        last += 1
-    start = min(sources[first - 1].kept) + 1 if first > 0 else 0
-    end = min(sources[last].kept) if last < len(after) else len(before)
-    return tuple(before[start:end]), tuple(after[first:last])
+class ChangedBlocks:
+    """The lines that one change replaced and wrote, block by block.
+
+    Args:
+        versions: The texts before and after it.
+    """
+
+    def __init__(self, versions: Versions) -> None:
+        self._is_known = versions.before is not None and versions.after is not None
+        self._before = lines_of(versions.before or "")
+        self._after = lines_of(versions.after or "")
+        self._sources = sources_of(self._before, self._after) if self._is_known else []
+
+    def complete(self, facts: ChangeFacts, line: int) -> ChangeFacts:
+        """`facts` with the block around the line with this index after the change, if known."""
+        if not self._is_known:
+            return facts
+        first, last = line, line + 1
+        while first > 0 and not _is_kept(self._sources[first - 1]):
+            first -= 1
+        while last < len(self._after) and not _is_kept(self._sources[last]):
+            last += 1
+        start = min(self._sources[first - 1].kept) + 1 if first > 0 else 0
+        is_last = last == len(self._after)
+        end = len(self._before) if is_last else min(self._sources[last].kept)
+        return replace(
+            facts,
+            replaced=tuple(self._before[start:end]),
+            wrote=tuple(self._after[first:last]),
+        )
 
 
 def _is_kept(source: LineSource) -> bool:

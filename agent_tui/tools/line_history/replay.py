@@ -9,7 +9,7 @@ from agent_tui.sessions.replay.file_changes import FileVersion
 from agent_tui.tools.files.text_files import decode
 from agent_tui.tools.files.versions import LINK
 from agent_tui.tools.line_history.changes import RecordedChange
-from agent_tui.tools.line_history.edits import WrittenText
+from agent_tui.tools.line_history.edits import SeenText, WrittenText
 from agent_tui.tools.line_history.kept_lines import lines_of, sources_of
 
 ReadContent: TypeAlias = Callable[[str], bytes | None]
@@ -170,7 +170,7 @@ class _State:
         """
         if self._lost:
             return _EARLIER | self._came_before(index, line)
-        is_proven = index == len(self._changes) or self._changes[index].before is not None
+        is_proven = index == len(self._changes) or _is_recorded(self._changes[index])
         return _EARLIER if is_proven else _EARLIER | self._came_before(index, line)
 
     def _doubt_kept(self, lines: Sequence[str]) -> None:
@@ -212,6 +212,11 @@ class _State:
         self._seen[key] = [one | other for one, other in zip(seen, self.origins, strict=True)]
 
 
+def _is_recorded(change: RecordedChange) -> bool:
+    """Whether the session says what the file was before `change`."""
+    return change.before is not None or isinstance(change.edit, SeenText)
+
+
 def _key(text: str) -> str:
     return digest_of(text.encode("utf-8", "surrogatepass"))
 
@@ -220,10 +225,7 @@ def _known_versions(
     changes: Sequence[RecordedChange], present: str, content: ReadContent
 ) -> list[Versions]:
     """The texts around each change: the kept ones, and those that follow from what it did."""
-    versions = [
-        Versions(_text_of(change.before, content), _text_of(change.after, content))
-        for change in changes
-    ]
+    versions = [_recorded_versions(change, content) for change in changes]
     last: str | None = None
     for change, known in zip(changes, versions, strict=True):
         _go_forward(change, known, last)
@@ -233,6 +235,12 @@ def _known_versions(
         _go_back(change, known, following)
         following = known.before
     return versions
+
+
+def _recorded_versions(change: RecordedChange, content: ReadContent) -> Versions:
+    if isinstance(change.edit, SeenText):
+        return Versions(change.edit.text, change.edit.text)
+    return Versions(_text_of(change.before, content), _text_of(change.after, content))
 
 
 def _go_forward(change: RecordedChange, known: Versions, last: str | None) -> None:

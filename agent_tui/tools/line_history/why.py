@@ -3,20 +3,16 @@
 import asyncio
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, assert_never
 
-from pydantic import JsonValue
-
 from agent_tui.errors import UsageError
-from agent_tui.messages import JsonObject
 from agent_tui.regular_files import read_regular_file
-from agent_tui.safe_paths import follow_links, path_from
-from agent_tui.safe_text import printable_line, strip_control_characters
+from agent_tui.safe_paths import follow_links
 from agent_tui.tools.files.text_files import decode
 from agent_tui.tools.git.blame import Blame, Commit
-from agent_tui.tools.line_history.facts import ChangeFacts, facts_of
+from agent_tui.tools.line_history.facts import ChangedBlocks, ChangeFacts, facts_of
 from agent_tui.tools.line_history.kept_lines import lines_of, sources_of
 from agent_tui.tools.line_history.project import FileHistory
 from agent_tui.tools.line_history.replay import (
@@ -32,9 +28,10 @@ from agent_tui.tools.line_history.replay import (
 Status: TypeAlias = Literal["recorded", "ambiguous", "unrecorded", "earlier", "unknown"]
 
 _MOST_FILE_BYTES = 5_000_000
-_SHOWN_CHARS = 600
-_SHOWN_LINES = 12
-_PLACE = re.compile(r"(?P<file>.+):(?P<line>[0-9]{1,9})", re.DOTALL)
+_MOST_BLAMED_LINES = 500
+"""Of one question; git takes longer for each, and nobody reads so many."""
+
+_PLACE = re.compile(r"(?P<file>.+):(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +60,43 @@ class LineAnswer:
     commit: Commit | None
     unread: tuple[Path, ...] = ()
 
+    def says_the_same_as(self, other: "LineAnswer") -> bool:
+        """Whether both lines of a file have the same answer."""
+        return (self.status, self.said, self.changes, self.commit) == (
+            *(other.status, other.said, other.changes),
+            other.commit,
+        )
 
-def read_place(written: str, cwd: Path) -> tuple[Path, int]:
-    """The file, absolute, and the line number that ``FILE:LINE`` names.
+
+@dataclass(frozen=True, slots=True)
+class LinePlace:
+    """Lines of a file, from number `first` to `last`; the path is absolute, links followed."""
+
+    path: Path
+    first: int
+    last: int
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it is one line."""
+        return self.first == self.last
+
+
+def read_place(written: str, cwd: Path) -> LinePlace:
+    """The lines that ``FILE:LINE`` or ``FILE:LINE-LINE`` names.
 
     Raises:
-        UsageError: It has no line number.
+        UsageError: It has no line number, or the last one is before the first.
     """
     place = _PLACE.fullmatch(written.strip())
-    if place is None or int(place["line"]) < 1:
-        raise UsageError(f"{written.strip() or 'Nothing'} names no line.", "Give FILE:LINE.")
+    first = int(place["first"]) if place is not None else 0
+    last = int(place["last"] or first) if place is not None else 0
+    if place is None or not 1 <= first <= last:
+        wanted = "Give FILE:LINE or FILE:LINE-LINE."
+        raise UsageError(f"{written.strip() or 'Nothing'} names no line.", wanted)
     try:
-        return Path(follow_links(str(cwd / Path(place["file"]).expanduser()))), int(place["line"])
+        path = Path(follow_links(str(cwd / Path(place["file"]).expanduser())))
+        return LinePlace(path, first, last)
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(f"{place['file']} cannot be read: {error}.", "Give FILE:LINE.") from error
 
@@ -98,48 +120,50 @@ def read_present(path: Path) -> str:
     return file.text
 
 
-async def explain_line(
-    history: FileHistory, path: Path, line: int, present: str, blame: Blame | None
-) -> LineAnswer:
-    """Explain line number `line` of a file.
+async def explain_lines(
+    history: FileHistory, place: LinePlace, present: str, blame: Blame | None
+) -> list[LineAnswer]:
+    """Explain lines of a file, in order.
 
     Args:
-        history: Its recorded changes.
-        path: The file, absolute.
-        line: The number, from 1.
+        history: The file's recorded changes.
+        place: The lines; those after the file's last one are left out.
         present: The file's present text.
-        blame: Asks git about the file; None if git may not run.
+        blame: Asks git about the file, for the first 500 lines that need it; None if git may not
+            run.
 
     Raises:
-        UsageError: The file has no such line.
+        UsageError: The file does not have the first line.
     """
     lines = lines_of(present)
-    if line > len(lines):
+    if place.first > len(lines):
         count = f"{len(lines)} line{'s' * (len(lines) != 1)}"
-        raise UsageError(f"{path} has {count}.", "Give a line that it has.")
-    answer = await asyncio.to_thread(_explain, history, path, line, lines[line - 1], present)
-    if answer.status == "recorded" or blame is None:
-        return answer
-    commit = await _commit(blame, lines, line - 1)
-    return LineAnswer(
-        path,
-        line,
-        answer.text,
-        answer.status,
-        answer.said,
-        answer.changes,
-        commit,
-        history.unread,
-    )
+        raise UsageError(f"{place.path} has {count}.", "Give a line that it has.")
+    answers = await asyncio.to_thread(lambda: list(_explain(history, place, present)))
+    unsure = [answer.line for answer in answers if answer.status != "recorded"]
+    if blame is None or not unsure:
+        return answers
+    commits = await _commits(blame, lines, unsure[:_MOST_BLAMED_LINES])
+    return [replace(answer, commit=commits.get(answer.line)) for answer in answers]
 
 
-def _explain(history: FileHistory, path: Path, line: int, text: str, present: str) -> LineAnswer:
+def _explain(history: FileHistory, place: LinePlace, present: str) -> Iterator[LineAnswer]:
     replay = replay_changes(history.changes, present, history.content)
-    origins = replay.lines[line - 1]
-    status = status_of(origins)
-    facts = tuple(_facts(history, replay, origins, line - 1))
-    said = _said(status, origins, history)
-    return LineAnswer(path, line, text, status, said, facts, None, history.unread)
+    facts = _Facts(history, replay)
+    lines = lines_of(present)
+    for line in range(place.first, min(place.last, len(lines)) + 1):
+        origins = replay.lines[line - 1]
+        status = status_of(origins)
+        yield LineAnswer(
+            place.path,
+            line,
+            lines[line - 1],
+            status,
+            _said(status, origins, history),
+            tuple(facts.about(origins)),
+            None,
+            history.unread,
+        )
 
 
 def status_of(origins: Origins) -> Status:
@@ -160,37 +184,60 @@ def status_of(origins: Origins) -> Status:
             assert_never(only)
 
 
-def _facts(
-    history: FileHistory, replay: Replay, origins: Origins, at: int
-) -> Iterator[ChangeFacts]:
-    """The facts about the changes that `origins` name, in order of time."""
-    named: dict[int, int | None] = {}
-    for origin in origins:
-        match origin:
-            case Made(change, line):
-                named[change] = line
-            case Unknown(since, until):
-                named |= {change: named.get(change) for change in range(since, until)}
-            case _:
-                pass
-    for change in sorted(named):
-        line = named[change]
-        around = (replay.versions[change], line) if line is not None else None
-        yield facts_of(history.changes[change], history.sessions, around)
+class _Facts:
+    """The facts about the changes of a file, each found out once."""
+
+    def __init__(self, history: FileHistory, replay: Replay) -> None:
+        self._history = history
+        self._replay = replay
+        self._known: dict[int, ChangeFacts] = {}
+        self._blocks: dict[int, ChangedBlocks] = {}
+
+    def about(self, origins: Origins) -> Iterator[ChangeFacts]:
+        """The facts about the changes that `origins` name, in order of time."""
+        named: dict[int, int | None] = {}
+        for origin in origins:
+            match origin:
+                case Made(change, line):
+                    named[change] = line
+                case Unknown(since, until):
+                    lost = (at for at in range(since, until) if not self._is_look(at))
+                    named |= {change: named.get(change) for change in lost}
+                case _:
+                    pass
+        for change in sorted(named):
+            line = named[change]
+            facts = self._of(change)
+            yield facts if line is None else self._blocks_of(change).complete(facts, line)
+
+    def _is_look(self, change: int) -> bool:
+        return self._history.changes[change].maker == "read"
+
+    def _of(self, change: int) -> ChangeFacts:
+        if change not in self._known:
+            history = self._history
+            self._known[change] = facts_of(history.changes[change], history.sessions)
+        return self._known[change]
+
+    def _blocks_of(self, change: int) -> ChangedBlocks:
+        if change not in self._blocks:
+            self._blocks[change] = ChangedBlocks(self._replay.versions[change])
+        return self._blocks[change]
 
 
 def _said(status: Status, origins: Origins, history: FileHistory) -> str:
-    changes = history.changes
+    changes = [change for change in history.changes if change.maker != "read"]
     match status:
         case "recorded":
             return "A recorded change made this line."
         case "earlier" if not changes:
             return "Not known: no recorded session changed this file."
         case "earlier":
-            first = f"the first recorded change ({_day(changes[0].entry.timestamp)})"
+            first = f"the first recorded change ({day_of(changes[0].entry.timestamp)})"
             return f"Not known: the line was there before {first}."
         case "unrecorded":
-            return f"Changed outside the recorded sessions{_between(origins, history)}."
+            between = _between(origins, history)
+            return f"Not recorded: changed outside{between}, or by a command without a record."
         case "ambiguous":
             return f"Not known exactly: {' or '.join(_possible(origins))}."
         case "unknown":
@@ -205,7 +252,7 @@ def _possible(origins: Origins) -> Iterator[str]:
     if made:
         yield "one of these changes made this line" if made > 1 else "this change made the line"
     if any(isinstance(origin, Unrecorded) for origin in origins):
-        yield "it came from outside the recorded sessions"
+        yield "it came without a record"
     if any(isinstance(origin, Earlier) for origin in origins):
         yield "it was there before the first recorded change"
 
@@ -214,147 +261,32 @@ def _between(origins: Origins, history: FileHistory) -> str:
     origin = next(iter(origins))
     assert isinstance(origin, Unrecorded)
     times = [change.entry.timestamp for change in history.changes]
-    since = f" after {_minute(times[origin.since])}" if origin.since >= 0 else ""
-    until = f" before {_minute(times[origin.until])}" if origin.until < len(times) else ""
+    since = f" after {minute_of(times[origin.since])}" if origin.since >= 0 else ""
+    until = f" before {minute_of(times[origin.until])}" if origin.until < len(times) else ""
     return f",{since}{' and' if since and until else ''}{until}" if since or until else ""
 
 
-def _day(timestamp: str) -> str:
+def day_of(timestamp: str) -> str:
+    """The day of a time in ISO 8601."""
     return timestamp[:10]
 
 
-def _minute(timestamp: str) -> str:
+def minute_of(timestamp: str) -> str:
+    """A time in ISO 8601 to the minute, as shown."""
     return timestamp[:16].replace("T", " ") + " UTC" if timestamp else "an unknown time"
 
 
-async def _commit(blame: Blame, lines: Sequence[str], at: int) -> Commit | None:
-    """The commit of the line with index `at`; None if it is not certain, or not committed."""
+async def _commits(blame: Blame, lines: Sequence[str], numbers: Sequence[int]) -> dict[int, Commit]:
+    """The commits of lines, by their numbers, for those that are certainly committed."""
     content = await blame.committed()
     file = decode(content) if content else None
     if file is None:
-        return None
-    source = (await asyncio.to_thread(sources_of, lines_of(file.text), lines))[at]
-    if source.may_be_new or len(source.kept) != 1:
-        return None
-    return await blame.commit_of(min(source.kept) + 1)
-
-
-def answer_lines(answer: LineAnswer, cwd: Path) -> list[str]:
-    """The answer as lines for people, without control characters."""
-    shown = [f"{path_from(answer.path, cwd)}:{answer.line}: {answer.text.strip()}"]
-    if answer.status != "recorded":
-        shown.append(answer.said)
-    for facts in answer.changes:
-        shown += ["", *_change_lines(facts, answer.path, cwd)]
-    if answer.commit is not None:
-        commit = answer.commit
-        facts = f"{_day(commit.time)} {commit.author}: {commit.summary}"
-        shown.append(f"git blame: {commit.id[:10]} {facts}")
-    for path in answer.unread:
-        shown.append(f"Not read: {path}. agent-tui sessions show says why.")
-    return [strip_control_characters(line).replace("\n", " ") for line in shown]
-
-
-def _change_lines(facts: ChangeFacts, path: Path, cwd: Path) -> Iterator[str]:
-    change = facts.change
-    name = f' "{facts.session_name}"' if facts.session_name else ""
-    source = f", imported from {facts.imported_from}" if facts.imported_from else ""
-    yield f"{_minute(change.entry.timestamp)}, session {change.session.id[:8]}{name}{source}"
-    if facts.asked:
-        yield f"  You asked: {printable_line(facts.asked, _SHOWN_CHARS)}"
-    if facts.reason:
-        who = "The model" if facts.reason_kind == "text" else "The model thought"
-        yield f"  {who}: {printable_line(facts.reason, _SHOWN_CHARS)}"
-    yield f"  {_made_by(facts)}{_elsewhere(facts, path, cwd)}"
-    if facts.replaced is not None and facts.wrote is not None:
-        yield from _some("-", facts.replaced)
-        yield from _some("+", facts.wrote)
-    if facts.next_command is not None:
-        ran = facts.next_command
-        ending = f"exit {ran.exit_code}" if ran.exit_code is not None else ""
-        ending = ending or ("failed" if ran.is_error else "exit code not recorded")
-        yield f"  Next command: {printable_line(ran.command, _SHOWN_CHARS)} ({ending})"
-
-
-def _made_by(facts: ChangeFacts) -> str:
-    change = facts.change
-    match change.maker:
-        case "call":
-            return f"Changed by {change.call.name if change.call else 'a call of unknown name'}"
-        case "command":
-            return f"Changed while this command ran: {printable_line(change.command)}"
-        case "user command":
-            return f"Changed while your command ran: {printable_line(change.command)}"
-        case "restore":
-            return "An earlier version of the file was restored"
-        case _:
-            assert_never(change.maker)
-
-
-def _elsewhere(facts: ChangeFacts, path: Path, cwd: Path) -> str:
-    """The file's path at the time, if it has moved since."""
-    change = facts.change
-    return f" (in {path_from(change.path, cwd)})" if change.path != str(path) else ""
-
-
-def _some(sign: str, lines: Sequence[str]) -> Iterator[str]:
-    for line in lines[:_SHOWN_LINES]:
-        yield f"    {sign} {line}"
-    if len(lines) > _SHOWN_LINES:
-        yield f"    {sign} ... {len(lines) - _SHOWN_LINES} more lines"
-
-
-def answer_json(answer: LineAnswer) -> JsonObject:
-    """The answer for programs; ``agent-tui why --help`` describes it."""
-    commit: JsonValue = None
-    if answer.commit is not None:
-        made = answer.commit
-        commit = {
-            "id": made.id,
-            "author": made.author,
-            "time": made.time,
-            "summary": made.summary,
-        }
-    return {
-        "path": str(answer.path),
-        "line": answer.line,
-        "text": answer.text,
-        "status": answer.status,
-        "message": answer.said,
-        "changes": [_change_json(facts) for facts in answer.changes],
-        "commit": commit,
-        "unread": [str(path) for path in answer.unread],
-    }
-
-
-def _change_json(facts: ChangeFacts) -> JsonObject:
-    change, ran = facts.change, facts.next_command
-    session = change.session
-    return {
-        "session": {
-            "id": session.id,
-            "name": facts.session_name,
-            "path": str(session.path) if session.path is not None else None,
-            "importedFrom": facts.imported_from or None,
-        },
-        "entry": change.entry.id,
-        "time": change.entry.timestamp,
-        "path": change.path,
-        "maker": change.maker,
-        "tool": change.call.name if change.call is not None else None,
-        "arguments": change.call.arguments if change.call is not None else None,
-        "command": change.command or None,
-        "asked": facts.asked or None,
-        "askedAt": facts.asked_at or None,
-        "reason": facts.reason or None,
-        "reasonKind": facts.reason_kind or None,
-        "replaced": list(facts.replaced) if facts.replaced is not None else None,
-        "wrote": list(facts.wrote) if facts.wrote is not None else None,
-        "nextCommand": {
-            "command": ran.command,
-            "exitCode": ran.exit_code,
-            "isError": ran.is_error,
-        }
-        if ran is not None
-        else None,
-    }
+        return {}
+    sources = await asyncio.to_thread(sources_of, lines_of(file.text), lines)
+    committed: dict[int, int] = {}
+    for number in numbers:
+        source = sources[number - 1]
+        if not source.may_be_new and len(source.kept) == 1:
+            committed[number] = min(source.kept) + 1
+    found = await blame.commits_of(sorted(committed.values()))
+    return {number: found[line] for number, line in committed.items() if line in found}

@@ -348,4 +348,4 @@ class KeepingScreen(PickerScreen[Decision | int]):
     def action_compact(self) -> None:
         """Close with the decision."""
         if self._proposal is not None:
-            self.dismiss(self._proposal.decided(self._marks))
+            self.dismiss(self._proposal.decide(self._marks))

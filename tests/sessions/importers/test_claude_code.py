@@ -14,6 +14,7 @@ from agent_tui.messages import (
 )
 from agent_tui.sessions.context import build_context, newest_model
 from agent_tui.sessions.entries import CompactionEntry, SessionInfoEntry
+from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.sessions.importers.claude_code import read_claude_code
 from tests.sessions.importers.claude_lines import (
     FOLDER,
@@ -546,3 +547,18 @@ def test_a_real_session_knows_the_files_it_touched() -> None:
         wanted = [c for c in asked.values() if c.name == name and c.id not in failed]
         assert sorted(found) == sorted(str(c.arguments["file_path"]) for c in wanted)
         assert found
+
+
+def test_what_a_file_was_before_a_change_is_kept_once(file: Path) -> None:
+    noted = {"filePath": "/w/a.py", "originalFile": "a\nb\n", "structuredPatch": []}
+    write(
+        file,
+        said("u1", None, "Go."),
+        replied("a1", "u1", call("t1", "Edit", file_path="/w/a.py"), call("t2", "Edit")),
+        result("r1", "a1", "t1", toolUseResult=noted),
+        result("r2", "r1", "t2", toolUseResult=noted),
+    )
+    session = read_claude_code(file)
+    digests = [result.tool_details.digest_before for result in results(session)]
+    assert session.contents == {digests[0]: b"a\nb\n"}
+    assert digests == [digest_of(b"a\nb\n")] * 2

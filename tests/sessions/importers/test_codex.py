@@ -336,3 +336,35 @@ def test_results_that_say_so_are_errors(tmp_path: Path) -> None:
 def test_a_file_without_messages_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SessionError, match="contains no Codex messages"):
         read(tmp_path, head(), event("task_started"))
+
+
+CHANGES = {
+    f"{CWD}/a.py": {"type": "update", "unified_diff": "@@ -7 +7 @@\n-x\n+y", "move_path": None},
+    "b/c.py": {"type": "add", "content": "z\n"},
+    "d.py": {"type": "delete", "content": "gone"},
+    "e.py": {"type": "update", "unified_diff": "", "move_path": "f.py"},
+}
+DIFF = (
+    f"--- {CWD}/a.py\n+++ {CWD}/a.py\n@@ -7 +7 @@\n-x\n+y\n"
+    "--- b/c.py\n+++ b/c.py\n@@ -0,0 +1,1 @@\n+z\n"
+    "--- d.py\n+++ d.py\n@@ -1,1 +0,0 @@\n-gone\n\\ No newline at end of file\n"
+)
+
+
+@pytest.mark.parametrize("place", [1, 2], ids=["before the result", "after the result"])
+@pytest.mark.parametrize("call_id", ["c1", "exec-1"], ids=["of the call", "within the call"])
+def test_the_lines_that_a_patch_changed_are_known(tmp_path: Path, place: int, call_id: str) -> None:
+    applied = event("patch_apply_end", call_id=call_id, success=True, changes=CHANGES)
+    lines = [patch("c1", PATCH), patched("c1", "Done")]
+    lines.insert(place, applied)
+    (result,) = results(read(tmp_path, head(), turn(), said("Go."), *lines))
+    is_known = call_id == "c1" or place == 1
+    assert result.tool_details.diff == (DIFF if is_known else None)
+    assert result.tool_details.exit_code == 0
+
+
+def test_a_patch_that_failed_changed_nothing(tmp_path: Path) -> None:
+    applied = event("patch_apply_end", call_id="c1", success=False, changes=CHANGES)
+    lines = (patch("c1", PATCH), applied, patched("c1", "Failed", 1))
+    (result,) = results(read(tmp_path, head(), turn(), said("Go."), *lines))
+    assert result.tool_details.diff is None

@@ -7,6 +7,7 @@ from agent_tui.messages import AssistantMessage, ToolResultMessage
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CustomEntry, Header, MessageEntry, SessionInfoEntry
 from agent_tui.sessions.file.disk import DiskFile
+from agent_tui.sessions.file.kept_files import KeptFiles, digest_of, folder_of
 from agent_tui.sessions.importers.import_session import IMPORTED, import_session
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.normalise import NO_RESULT_TEXT
@@ -185,3 +186,24 @@ def test_a_recorded_session_is_the_same_context_after_its_import(
         before = build_context(foreign.entries).messages
         after = build_context(log.path_entries()).messages
         assert [item.message.text for item in after] == [item.message.text for item in before]
+
+
+def test_what_files_were_before_changes_is_kept_beside_the_new_session(
+    store: SessionStore, tmp_path: Path
+) -> None:
+    lines = [claude_lines.said("u0", None, "Go.")]
+    for number, before in enumerate(("one\n", "two\n")):
+        call = claude_lines.call(f"t{number}", "Edit", file_path="/w/a.py")
+        noted = {"filePath": "/w/a.py", "originalFile": before, "structuredPatch": []}
+        above = f"r{number - 1}" if number else "u0"
+        lines.append(claude_lines.replied(f"a{number}", above, call))
+        lines.append(
+            claude_lines.result(f"r{number}", f"a{number}", f"t{number}", toolUseResult=noted)
+        )
+    theirs = tmp_path / "theirs.jsonl"
+    claude_lines.write(theirs, *lines)
+    one, two = (digest_of(content) for content in (b"one\n", b"two\n"))
+    whole = KeptFiles(folder_of(import_session(store, theirs, cwd=HERE).path))
+    assert (whole.content(one), whole.content(two)) == (b"one\n", b"two\n")
+    part = KeptFiles(folder_of(import_session(store, theirs, cwd=HERE, until=3).path))
+    assert (part.content(one), part.content(two)) == (b"one\n", None)

@@ -6,17 +6,26 @@ from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
     Message,
+    TextContent,
     ToolCall,
     ToolDetails,
     ToolResultMessage,
     UserMessage,
 )
 from agent_tui.sessions.entries import Entry, Header, MessageEntry
+from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.sessions.importers.claude_tree import claude_details
 from agent_tui.sessions.lineage.chain import KnownSession
 from agent_tui.tools.line_history.changes import changes_of_file, in_order_of_time
 from agent_tui.tools.line_history.facts import facts_of
-from agent_tui.tools.line_history.replay import Made, Origins, Unknown, replay_changes
+from agent_tui.tools.line_history.replay import (
+    Earlier,
+    Made,
+    Origins,
+    Unknown,
+    Unrecorded,
+    replay_changes,
+)
 
 FILE = "/project/a.py"
 ADD = "*** Begin Patch\n*** Add File: a.py\n+one\n+two\n*** End Patch"
@@ -49,13 +58,18 @@ class Session:
         details: ToolDetails | None = None,
         *,
         is_error: bool = False,
+        text: str = "",
     ) -> None:
         call = ToolCall(id=f"call-{len(self.entries)}", name=name, arguments=arguments)
         dumped = details.model_dump(mode="json", by_alias=True) if details else None
         self.say(AssistantMessage(content=(call,)))
         self.say(
             ToolResultMessage(
-                tool_call_id=call.id, tool_name=name, details=dumped, is_error=is_error
+                tool_call_id=call.id,
+                tool_name=name,
+                content=(TextContent(text=text),) if text else (),
+                details=dumped,
+                is_error=is_error,
             )
         )
 
@@ -133,3 +147,53 @@ def test_the_next_command_is_that_of_the_same_turn(command: JsonObject):
     assert facts.asked == "Add it."
     assert facts.next_command is not None
     assert (facts.next_command.command, facts.next_command.exit_code) == ("make test", 2)
+
+
+def test_what_claude_code_says_of_a_file_before_an_edit_separates_changes_from_outside():
+    session = Session()
+    digest = digest_of(b"one\nby hand\ntwo\n")
+    arguments: JsonObject = {"file_path": FILE, "old_string": "two", "new_string": "2"}
+    session.call("Write", {"file_path": FILE, "content": "one\ntwo\n"})
+    session.call("Edit", arguments, ToolDetails(digest_before=digest))
+    kept = {digest: b"one\nby hand\ntwo\n"}.get
+    changes = changes_of_file(in_order_of_time([session.known]), FILE)
+    _, outside, edited = replay_changes(changes, "one\nby hand\n2\n", kept).lines
+    assert outside == {Unrecorded(-1, 1)}
+    assert [edited] == made((1, 2))
+
+
+def test_a_file_that_pi_read_whole_is_known_from_then_on():
+    session = Session()
+    change: JsonObject = {"path": "a.py", "oldText": "two", "newText": "2"}
+    session.call("edit", change)
+    assert session.lines("one\n2\n") != [{Earlier()}, *made((0, 1))]
+    session = Session()
+    session.call("read", {"path": "a.py"}, text="one\ntwo\n")
+    session.call("edit", change)
+    assert session.lines("one\n2\n") == [{Earlier()}, *made((1, 1))]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"path": "a.py", "offset": 1}, "one\ntwo\n"),
+        ({"path": "a.py"}, "one\n\n[5 more lines in file. Use offset=2 to continue]"),
+        ({"path": "a.py"}, "1\tone\n2\ttwo\n"),
+        ({"path": "a.py"}, "     1\u2192one\n     2\u2192two\n"),
+    ],
+)
+def test_a_result_that_may_be_a_part_or_have_line_numbers_says_nothing_of_the_file(
+    arguments: JsonObject, text: str
+):
+    session = Session()
+    session.call("read", arguments, text=text)
+    session.call("write", {"path": "a.py", "content": "one\nTWO\n"})
+    assert [len(origins) for origins in session.lines("one\nTWO\n")] == [2, 2]
+
+
+def test_the_line_numbers_in_a_diff_of_pi_tell_equal_lines_apart():
+    session = Session()
+    session.call("read", {"path": "a.py"}, text="x\nx\nx\n")
+    details = ToolDetails(diff=" 1 x\n 2 x\n-3 x\n+3 y")
+    session.call("edit", {"path": "a.py", "oldText": "x", "newText": "y"}, details)
+    assert session.lines("x\nx\ny\n")[2:] == made((1, 2))

@@ -17,7 +17,7 @@ from agent_tui.tools.line_history.replay import (
 )
 from tests.support.edited_file import EARLIER, OUTSIDE, EditedFile, Line, Record
 
-RECORDS: tuple[Record, ...] = ("contents", "digests", "diff", "words")
+RECORDS: tuple[Record, ...] = ("contents", "digests", "diff", "words", "excerpt", "patch")
 COMMON = ["", "}", "pass"]
 
 
@@ -77,6 +77,7 @@ def change_somehow(
         case "edit":
             file.record = data.draw(st.sampled_from(records))
             file.writes_whole = data.draw(st.booleans())
+            file.context = data.draw(st.integers(0, 2))
             new = data.draw(texts(f"edit {step}", [one for one in common if one not in replaced]))
             file.replace(start, end, new)
         case "outside":
