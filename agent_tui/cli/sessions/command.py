@@ -11,6 +11,7 @@ from agent_tui.cli.command_parser import CommandParser, subcommand_parser, whole
 from agent_tui.cli.folders import present_folder
 from agent_tui.cli.output import ask, complain, write_json, write_text
 from agent_tui.cli.plugins import plugins_in_shell
+from agent_tui.cli.sessions.sharing_parser import add_sharing
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
 from agent_tui.commands.core.plugin_kinds import EXPORTS, IMPORTERS
 from agent_tui.commands.core.plugins import Plugins
@@ -26,8 +27,8 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 
 _DESCRIPTION = """\
-List, show, export, rename and delete sessions, and import those of other
-agents."""
+List, show, export, rename and delete sessions, import those of other agents,
+and share sessions through the project's git remote."""
 _LIST_JSON = """\
 With --json, a list, newest first:
   [{"id", "path", "cwd", "name", "firstPrompt", "messageCount", "modified",
@@ -91,6 +92,7 @@ def build_parser(plugins: Plugins | None = None) -> argparse.ArgumentParser:
         )
     rename.add_argument("name", metavar="NAME", help="new name")
     delete.add_argument("--yes", action="store_true", dest="is_sure", help="do not ask")
+    add_sharing(add)
     _add_listing(listing, formats)
     _add_export(export, plugins.of(EXPORTS))
     _add_import(importing, formats)
