@@ -197,6 +197,11 @@ class PulledFrom(Stored):
     by: str = ""
     remote: str = ""
 
+    @property
+    def name(self) -> str:
+        """Who pushed it, without an email address, or else the remote; never empty."""
+        return self.by.partition("<")[0].strip() or self.remote or "a remote"
+
 
 class Header(Stored):
     """Line 1 of a session file."""

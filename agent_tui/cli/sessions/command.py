@@ -32,14 +32,15 @@ and share sessions through the project's git remote."""
 _LIST_JSON = """\
 With --json, a list, newest first:
   [{"id", "path", "cwd", "name", "firstPrompt", "messageCount", "modified",
-    "model", "parentSession", "sizeBytes", "contextTokens"}]
+    "model", "parentSession", "sizeBytes", "contextTokens", "pulledFrom"}]
 With --search, the best match is first. Each session also has the number of
 matching entries and one of them:
   "matches", "snippet"
 With --from:
   [{"path", "agent", "cwd", "title", "modified", "sizeBytes"}]
 "modified" is ISO 8601 in UTC and "model" is provider/model. "parentSession" is
-null if there is no parent. "contextTokens" is 0 if it is unknown."""
+null if there is no parent. "contextTokens" is 0 if it is unknown. "pulledFrom"
+says who pushed a session that was pulled, else it is null."""
 _SHOW_JSON = """\
 With --json:
   {"path", "header", "entries", "warnings"}

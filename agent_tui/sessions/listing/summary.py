@@ -114,13 +114,8 @@ def _blank(path: Path, header: Header) -> SessionSummary:
         launch_cwd=Path(header.launch_cwd) if header.launch_cwd else None,
         context_tokens=0,
         origin=header.origin or "",
-        pulled_from=_source(header),
+        pulled_from=printable_line(header.pulled_from.name) if header.pulled_from else "",
     )
-
-
-def _source(header: Header) -> str:
-    pulled = header.pulled_from
-    return printable_line(pulled.by or pulled.remote) or "a remote" if pulled else ""
 
 
 def _with_lines(before: SessionSummary, chunk: Chunk) -> SessionSummary:

@@ -14,6 +14,7 @@ from agent_tui.messages import JsonObject
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import follow_links, path_from
 from agent_tui.safe_text import printable_line, strip_control_characters
+from agent_tui.sessions.sharing.guard import NOT_PULLED
 from agent_tui.tools.files.text_files import decode
 from agent_tui.tools.git.blame import Blame, Commit
 from agent_tui.tools.line_history.facts import ChangeFacts, facts_of
@@ -193,10 +194,26 @@ def _said(status: Status, origins: Origins, history: FileHistory) -> str:
             return f"Changed outside the recorded sessions{_between(origins, history)}."
         case "ambiguous":
             return f"Not known exactly: {' or '.join(_possible(origins))}."
+        case "unknown" if _lacks_pulled_contents(history):
+            return (
+                "Not known: the contents around these changes were not pulled. Whoever has them: "
+                "agent-tui sessions push --with-files."
+            )
         case "unknown":
             return "Not known: the contents around these changes were not kept."
         case _:
             assert_never(status)
+
+
+def _lacks_pulled_contents(history: FileHistory) -> bool:
+    """Whether contents of a session from another clone are missing here."""
+    versions = [
+        version
+        for change in history.changes
+        for version in (change.before, change.after)
+        if version is not None and version.why_not == NOT_PULLED
+    ]
+    return any(history.content(version.digest) is None for version in versions)
 
 
 def _possible(origins: Origins) -> Iterator[str]:
@@ -259,9 +276,11 @@ def _change_lines(facts: ChangeFacts, path: Path, cwd: Path) -> Iterator[str]:
     change = facts.change
     name = f' "{facts.session_name}"' if facts.session_name else ""
     source = f", imported from {facts.imported_from}" if facts.imported_from else ""
+    source += f", pulled from {facts.pulled_from}" if facts.pulled_from else ""
     yield f"{_minute(change.entry.timestamp)}, session {change.session.id[:8]}{name}{source}"
     if facts.asked:
-        yield f"  You asked: {printable_line(facts.asked, _SHOWN_CHARS)}"
+        asker = printable_line(facts.pulled_from) or "You"
+        yield f"  {asker} asked: {printable_line(facts.asked, _SHOWN_CHARS)}"
     if facts.reason:
         who = "The model" if facts.reason_kind == "text" else "The model thought"
         yield f"  {who}: {printable_line(facts.reason, _SHOWN_CHARS)}"
@@ -336,6 +355,7 @@ def _change_json(facts: ChangeFacts) -> JsonObject:
             "name": facts.session_name,
             "path": str(session.path) if session.path is not None else None,
             "importedFrom": facts.imported_from or None,
+            "pulledFrom": facts.pulled_from or None,
         },
         "entry": change.entry.id,
         "time": change.entry.timestamp,
