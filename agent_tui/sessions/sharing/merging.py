@@ -30,7 +30,7 @@ def merge_entries(
 ) -> Merge:
     """Find the entries to append to `local`, so that it holds those of `incoming`, too.
 
-    Every clone continues on the branch with the newest message. If that one is not the last in the
+    Every clone continues on the branch whose last message is the newest. If that one is not the last in the
     file, an entry is added to it whose content depends on nothing else: clones that need the same
     one add equal entries, and another merge adds none.
 
@@ -87,7 +87,7 @@ def _continues(leaf_id: str, added: Sequence[Entry], known: dict[str, Entry]) ->
 def _mark_of_newest(entries: Sequence[Entry]) -> CustomEntry | None:
     """The entry to append so that the newest message is on the branch that a reader continues."""
     by_id = {entry.id: entry for entry in entries}
-    newest = max(filter(_is_said, entries), key=_age, default=None)
+    newest = max(_last_messages(entries), key=_age, default=None)
     present: Entry | None = entries[-1]
     while present is not None and present is not newest:
         present = by_id.get(present.parent_id or "")
@@ -104,8 +104,17 @@ def _mark_of_newest(entries: Sequence[Entry]) -> CustomEntry | None:
     return CustomEntry(id=made_id, parent_id=tip.id, timestamp=tip.timestamp, custom_type=MERGED)
 
 
-def _is_said(entry: Entry) -> bool:
-    return isinstance(entry, MessageEntry)
+def _last_messages(entries: Sequence[Entry]) -> list[Entry]:
+    """The messages that no other message follows. `entries` has parents before children."""
+    answered: set[str | None] = set()
+    last: list[Entry] = []
+    for entry in reversed(entries):
+        is_message = isinstance(entry, MessageEntry)
+        if is_message and entry.id not in answered:
+            last.append(entry)
+        if is_message or entry.id in answered:
+            answered.add(entry.parent_id)
+    return last
 
 
 def _age(entry: Entry) -> tuple[int, str]:

@@ -179,9 +179,9 @@ def read_segment(data: bytes, session_id: str) -> Segment:
             value = decode_record(line).value if len(line) <= MAX_LINE_BYTES else None
         except UnreadableRecordError:
             value = None
-        if isinstance(value, Header):
-            header = header or (value if value.id == session_id else None)
-        elif value is not None and is_sound(value):
+        if isinstance(value, Header) and value.id == session_id:
+            header = header or value
+        elif value is not None and not isinstance(value, Header) and is_sound(value):
             entries.append(value)
         else:
             unreadable += 1
