@@ -21,7 +21,7 @@ from agent_tui.file_locks import LockHeldError, hold_lock
 from agent_tui.messages import JsonObject
 from agent_tui.paths import make_private_dir
 from agent_tui.providers.keys import secret_values
-from agent_tui.safe_text import printable_line
+from agent_tui.safe_text import printable_line, strip_control_characters
 from agent_tui.sessions.format.parse import id_in_name
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.sharing.choice import Choice, ChoiceFile
@@ -364,7 +364,7 @@ def _print_pushed(
         title = session_title(there[one.id]) if one.id in there else ""
         facts = [one.why] if one.status == "failed" else list(_facts_of_push(one))
         print(f"{one.id[:8]}  {printable_line(title, _TITLE_CHARS)}")
-        print(f"          {printable_line('; '.join(facts))}")
+        print(f"          {strip_control_characters('; '.join(facts))}")
     sent = [one for one in outcomes if one.status in ("pushed", "to push")]
     total = sum(one.entries for one in sent)
     verb = "Would push" if any(one.status == "to push" for one in outcomes) else "Pushed"
@@ -407,7 +407,7 @@ def _print_pulled(place: _Place, pulled: Sequence[PulledSession], titles: dict[s
             continue
         print(f"{one.id[:8]}  {printable_line(titles.get(one.id, ''), _TITLE_CHARS)}")
         facts = [one.why] if one.why else list(_facts_of_pull(one))
-        print(f"          {printable_line('; '.join(facts))}")
+        print(f"          {strip_control_characters('; '.join(facts))}")
     came = [one for one in pulled if one.status in ("new", "updated")]
     where = printable_line(place.project.remote)
     total = sum(one.entries for one in came)

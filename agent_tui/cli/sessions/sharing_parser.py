@@ -73,8 +73,8 @@ def add_sharing(add: AddVerb) -> None:
         help="encrypt to this public key of age or SSH; repeatable",
     )
     either.add_argument("--off", action="store_true", help="forget your answer")
-    either.add_argument("--stop", metavar="SESSION", help="no longer push a session")
-    either.add_argument("--new-key", action="store_true", help="create a key of age for pulling")
+    share.add_argument("--stop", metavar="SESSION", help="no longer push a session")
+    share.add_argument("--new-key", action="store_true", help="create a key of age for pulling")
     push.add_argument(
         "sessions", nargs="*", metavar="SESSION", help="session file, id, start of an id, or name"
     )

@@ -30,9 +30,9 @@ def merge_entries(
 ) -> Merge:
     """Find the entries to append to `local`, so that it holds those of `incoming`, too.
 
-    Every clone continues on the branch whose last message is the newest. If that one is not the last in the
-    file, an entry is added to it whose content depends on nothing else: clones that need the same
-    one add equal entries, and another merge adds none.
+    Every clone continues on the branch whose last message is the newest. If that one is not the
+    last in the file, an entry is added to it whose content depends on nothing else: clones that
+    need the same one add equal entries, and another merge adds none.
 
     Args:
         local: The entries of the session here, in the order of the file; none for a new one.

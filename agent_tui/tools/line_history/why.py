@@ -35,6 +35,10 @@ Status: TypeAlias = Literal["recorded", "ambiguous", "unrecorded", "earlier", "u
 _MOST_FILE_BYTES = 5_000_000
 _SHOWN_CHARS = 600
 _SHOWN_LINES = 12
+_NOT_PULLED = (
+    "Contents that could tell were not pulled. Whoever has them: agent-tui sessions push "
+    "--with-files."
+)
 _PLACE = re.compile(r"(?P<file>.+):(?P<line>[0-9]{1,9})", re.DOTALL)
 
 
@@ -181,6 +185,13 @@ def _facts(
 
 
 def _said(status: Status, origins: Origins, history: FileHistory) -> str:
+    answer = _answer(status, origins, history)
+    if status in ("unknown", "ambiguous") and _lacks_pulled_contents(history):
+        return f"{answer} {_NOT_PULLED}"
+    return answer
+
+
+def _answer(status: Status, origins: Origins, history: FileHistory) -> str:
     changes = history.changes
     match status:
         case "recorded":
@@ -194,11 +205,6 @@ def _said(status: Status, origins: Origins, history: FileHistory) -> str:
             return f"Changed outside the recorded sessions{_between(origins, history)}."
         case "ambiguous":
             return f"Not known exactly: {' or '.join(_possible(origins))}."
-        case "unknown" if _lacks_pulled_contents(history):
-            return (
-                "Not known: the contents around these changes were not pulled. Whoever has them: "
-                "agent-tui sessions push --with-files."
-            )
         case "unknown":
             return "Not known: the contents around these changes were not kept."
         case _:

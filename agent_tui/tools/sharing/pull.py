@@ -10,6 +10,7 @@ from agent_tui.errors import SessionError
 from agent_tui.secret_text import REMOVED, without_user
 from agent_tui.sessions.entries import Entry, Header, PulledFrom
 from agent_tui.sessions.file.kept_files import KeptFiles, kept_folder
+from agent_tui.sessions.file.lock import SessionInUseError
 from agent_tui.sessions.format.codec import decode_record
 from agent_tui.sessions.format.parse import read_session
 from agent_tui.sessions.sharing.form import SharedForm, local_entry, local_header
@@ -242,6 +243,9 @@ def _take_in(
         if own is not None:
             return _join(incoming, read, own.path, project, order)
         return _begin(incoming, read, project, order)
+    except SessionInUseError as error:
+        why = f"It is open in {error.owner}. Close it there, then pull again."
+        return PulledSession(incoming.id, "failed", own and own.path, why=why)
     except SessionError as error:
         return PulledSession(incoming.id, "failed", own and own.path, why=str(error))
 
@@ -292,8 +296,7 @@ def _join(
         log.append_placed(added)
     if added:
         date_session(path, added, earliest_ns=before.st_mtime_ns)
-    status: PullStatus = "updated" if added else "unchanged"
-    return _outcome(incoming, read, merge, status, path)
+    return _outcome(incoming, read, merge, "updated", path)
 
 
 def _begin(
@@ -314,13 +317,14 @@ def _outcome(
     incoming: _Incoming, read: _Read, merge: Merge, status: PullStatus, path: Path
 ) -> PulledSession:
     kept = KeptFiles(kept_folder(path))
+    files = sum(map(kept.keep, read.contents))
     return PulledSession(
         incoming.id,
-        status,
+        status if merge.added or files or status == "new" else "unchanged",
         path,
         entries=len(merge.added),
         by=read.by,
-        files=sum(map(kept.keep, read.contents)),
+        files=files,
         has_branched=merge.has_branched,
         differing=len(merge.differing),
         waiting=merge.waiting,
