@@ -4,7 +4,7 @@ import asyncio
 import json
 import stat
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from agent_tui.errors import SessionError, UsageError
 from agent_tui.messages import ToolCall
 from agent_tui.sessions.entries import CustomEntry, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles, digest_of, kept_folder
+from agent_tui.sessions.lineage.chain import ProjectSessions
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import (
     FileChange,
@@ -28,6 +29,7 @@ from agent_tui.sessions.sharing.guard import NOT_PULLED
 from agent_tui.sessions.sharing.segments import SegmentHead
 from agent_tui.tools.line_history.project import read_file_history
 from agent_tui.tools.line_history.why import answer_lines, explain_line
+from agent_tui.tools.sharing.relay import Addition, PushAnswer, Relay
 from tests.support.session_values import entry, reply, result, user
 from tests.support.shared_clones import (
     DECOYS,
@@ -37,6 +39,7 @@ from tests.support.shared_clones import (
     no_decoy_in,
     objects_of,
     run_git,
+    sharing_program,
 )
 
 Run = Callable[..., str]
@@ -244,6 +247,53 @@ def test_a_push_on_top_of_anothers_push_keeps_both(both: Both, run: Run) -> None
     assert run_git(both.remote, "rev-list", "--count", tip).strip() == "3"
     run(both.ada, "pull")
     assert "by bo" in both.ada.file_of(one).read_text()
+
+
+def test_all_means_the_sessions_that_began_here(both: Both, run: Run, tmp_path: Path) -> None:
+    carry(run, both, both.ada.begin("of ada"))
+    own = both.bo.begin("of bo")
+    other = tmp_path / "public.git"
+    run_git(tmp_path, "init", "--quiet", "--bare", str(other))
+    both.bo.git("remote", "add", "fork", str(other))
+    run(both.bo, "push", "--public", "--all", "--yes", "--remote", "fork")
+    assert refs(other) == [f"refs/agent-tui/sessions/{own}"]
+
+
+def test_a_push_that_another_one_overtakes_is_done_again(
+    both: Both, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = both.ada.begin("start")
+    carry(run, both, one)
+    both.ada.append(one, entry(user("by ada")))
+    both.bo.append(one, entry(user("by bo")))
+    overtaken: list[int] = []
+    push = Relay.push
+
+    async def push_late(self: Relay, additions: Sequence[Addition]) -> dict[str, PushAnswer]:
+        if not overtaken:
+            with sharing_program() as program:
+                overtaken.append(program.run(both.bo, "push", "--public", one)[0])
+        return await push(self, additions)
+
+    monkeypatch.setattr(Relay, "push", push_late)
+    assert "1 new entry in 1 session" in run(both.ada, "push", "--public")
+    assert overtaken == [0]
+    run(both.ada, "pull")
+    run(both.bo, "pull")
+    for clone in (both.ada, both.bo):
+        text = clone.file_of(one).read_text()
+        assert "by ada" in text
+        assert "by bo" in text
+
+
+def test_recall_and_search_find_what_a_pulled_session_says(both: Both, run: Run) -> None:
+    one = both.ada.begin("the quokka algorithm rounds half to even")
+    carry(run, both, one)
+    project = ProjectSessions(both.bo.store, both.bo.root)
+    found, late = project.search("quokka", frozenset())
+    assert [known.id for known in found] == [one]
+    assert late == 0
+    assert [known.id for known in project.named(one[:8])] == [one]
 
 
 def test_a_session_that_is_open_is_left_alone_and_pulled_later(both: Both, run: Run) -> None:

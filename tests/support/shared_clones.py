@@ -180,6 +180,10 @@ class Travel:
             code, printed = self.do(clone, "push", "--all")
             assert code == 0, printed
 
+    def push_of(self, clone: Clone) -> tuple[str, ...]:
+        """The arguments that push all sessions that the clone has, pulled ones included."""
+        return ("push", *(found.id for found in clone.store.list()))
+
     def some_decoy(self) -> str:
         return self.chance.choice(DECOYS)
 
@@ -211,7 +215,7 @@ class Travel:
     def move(self, clone: Clone, *, may_die: bool) -> None:
         """Push or pull; perhaps the program dies on the way."""
         verb = self.chance.choice(("push", "pull"))
-        argv = (verb, "--all", "--yes") if verb == "push" else (verb,)
+        argv = self.push_of(clone) if verb == "push" else (verb,)
         order: dict[str, int] = {}
         if may_die and self.chance.random() < 0.7:
             if self.chance.random() < 0.5:
@@ -226,8 +230,8 @@ class Travel:
         """Push and pull until everybody has everything."""
         for _ in range(2):
             for clone in self.clones:
-                for argv in (("pull",), ("push", "--all", "--yes"), ("pull",)):
-                    code, printed = self.do(clone, *argv)
+                for argv in (("pull",), None, ("pull",)):
+                    code, printed = self.do(clone, *(argv or self.push_of(clone)))
                     assert code == 0, printed
 
     def check(self) -> None:

@@ -254,11 +254,12 @@ def _chosen(
             raise SessionError(f"{path} is not a session of the project in {place.root}.")
         named.append(found.id)
     if arguments.is_all:
-        question = f"Choose all {len(there)} sessions of {place.root}?"
+        begun_here = [one for one, found in there.items() if not found.pulled_from]
+        question = f"Choose all {len(begun_here)} sessions that began in {place.root}?"
         is_asked = not arguments.is_sure and not arguments.only_plans
         if is_asked and not ask(question, is_yes_usual=False):
             raise UsageError("Nothing was pushed.", "Name the sessions that you want to share.")
-        named += there
+        named += begun_here
     before = () if named and arguments.only_plans else place.choice.sessions
     chosen = list(dict.fromkeys((*before, *named)))
     if not chosen:

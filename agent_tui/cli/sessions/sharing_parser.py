@@ -79,7 +79,10 @@ def add_sharing(add: AddVerb) -> None:
         "sessions", nargs="*", metavar="SESSION", help="session file, id, start of an id, or name"
     )
     push.add_argument(
-        "--all", action="store_true", dest="is_all", help="choose all sessions of the project"
+        "--all",
+        action="store_true",
+        dest="is_all",
+        help="choose all sessions that began in this clone",
     )
     push.add_argument("--public", action="store_true", help="push even if everybody can read it")
     push.add_argument(
