@@ -241,7 +241,9 @@ class Travel:
             first, second = ({item.id: item for item in log.entries} for log in logs)
             assert first.keys() == second.keys()
             assert first.keys() >= self.written[session_id]
-            assert [log.warnings for log in logs] == [(), ()]
+            # A kill in the middle of a write leaves half a line, which every reader leaves out.
+            problems = [warning for log in logs for warning in log.warnings]
+            assert not [one for one in problems if "parent" in one or "taken" in one]
             leaves = [_last_message(log.path_entries()) for log in logs]
             assert leaves[0] == leaves[1], "both continue on the same branch"
             for own, other in ((first, second), (second, first)):

@@ -51,8 +51,8 @@ With --json:
   [{"id", "status", "path", "entries", "by", "files", "hasBranched",
     "differing", "waiting", "unreadable", "error"}]
 "status" is "new", "updated", "unchanged", "skipped" or "failed". "differing"
-counts entries of yours that stayed although the remote has others with their
-ids, "waiting" entries whose predecessor is missing."""
+counts your entries that stayed although the remote has others with their ids,
+"waiting" entries whose predecessor is missing."""
 
 
 def add_sharing(add: AddVerb) -> None:
