@@ -1,20 +1,33 @@
-"""Moving pictures in ``docs/pages``: a long task that is compacted on the way, and a goal.
+"""Moving pictures in ``docs/pages``: a long task that is compacted, a goal, a pulled session.
 
-python -m tests.support.moving_picture    # does both and writes the pictures
+python -m tests.support.moving_picture            # does all and writes the pictures
+python -m tests.support.moving_picture sharing    # does one
 """
 
 import asyncio
 import re
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from tests.support.showcase import GOAL, TASK, goal_showcase, showcase
+from agent_tui.ui.screens.picker import RowList
+from tests.support.showcase import (
+    GOAL,
+    LINE,
+    PULL,
+    QUESTION,
+    TASK,
+    goal_showcase,
+    sharing_showcase,
+    showcase,
+)
 
 _PAGES = Path(__file__).parents[2] / "docs" / "pages"
 PICTURE = _PAGES / "compaction.svg"
 GOAL_PICTURE = _PAGES / "goals.svg"
+SHARING_PICTURE = _PAGES / "sharing.svg"
 LARGEST_BYTES = 400_000
 _SECONDS_PER_FRAME = 2.5
 _SIZE_OF_SCREEN = 100, 32
@@ -66,6 +79,40 @@ async def play_goal(folder: Path) -> list[str]:
     return frames
 
 
+async def play_sharing(folder: Path) -> list[str]:
+    """Pull a session, open it, ask about it and explain a line; returns the screens as SVG."""
+    frames: list[str] = []
+    async with sharing_showcase(folder, (100, 28)) as ui:
+
+        async def take() -> None:
+            await ui.measured()
+            frames.append(ui.app.export_screenshot())
+
+        ui.app.prompt.area.load_text(PULL)
+        await take()
+        await ui.send(PULL)
+        await take()
+        await ui.send("/resume")
+        await ui.until(
+            lambda: ui.app.screen.query(RowList) and ui.app.screen.query_one(RowList).count
+        )
+        await ui.pilot.pause(1)
+        await ui.pilot.pause()
+        frames.append(ui.app.export_screenshot())
+        await ui.pilot.press("enter")
+        await ui.until(lambda: any("Pulled from" in notice for notice in ui.notices))
+        await ui.settle()
+        await take()
+        await ui.send(QUESTION)
+        await take()
+        await ui.submit(LINE)
+        await ui.pilot.pause(1)
+        await ui.until(lambda: len(ui.app.screen_stack) > 1)
+        await ui.drawn()
+        frames.append(ui.app.export_screenshot())
+    return frames
+
+
 def moving(frames: list[str]) -> str:
     """One picture that shows `frames`, each an SVG, one after the other without end."""
     size = _SIZE.search(frames[0])
@@ -88,8 +135,12 @@ def moving(frames: list[str]) -> str:
 
 
 def main() -> None:
-    """Play both in home folders of their own, and write the pictures."""
-    for picture, player in ((PICTURE, play), (GOAL_PICTURE, play_goal)):
+    """Play them in home folders of their own, and write the pictures."""
+    players = ((PICTURE, play), (GOAL_PICTURE, play_goal), (SHARING_PICTURE, play_sharing))
+    wanted = sys.argv[1:]
+    for picture, player in players:
+        if wanted and picture.stem not in wanted:
+            continue
         with tempfile.TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
             patch.setenv("AGENT_TUI_HOME", home)
             patch.setenv("HOME", home)
