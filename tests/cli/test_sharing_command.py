@@ -13,7 +13,7 @@ import pytest
 from agent_tui.cli.sessions.command import run_command
 from agent_tui.cli.trust_command import run_command as trust_folder
 from agent_tui.errors import SessionError, UsageError
-from agent_tui.messages import ToolCall
+from agent_tui.messages import FileTouches, JsonObject, ToolCall
 from agent_tui.sessions.entries import CustomEntry, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles, digest_of, kept_folder
 from agent_tui.sessions.lineage.chain import ProjectSessions
@@ -22,6 +22,7 @@ from agent_tui.sessions.replay.file_changes import (
     FileChange,
     FileChanges,
     FileVersion,
+    changes_entry,
     file_changes_entry,
     file_changes_in,
 )
@@ -296,6 +297,24 @@ def test_recall_and_search_find_what_a_pulled_session_says(both: Both, run: Run)
     assert [known.id for known in project.named(one[:8])] == [one]
 
 
+def test_what_a_command_changed_is_recorded_later_and_is_no_difference(
+    both: Both, run: Run
+) -> None:
+    one = both.ada.begin("start")
+    both.ada.append(one, entry(reply("", ("c1", "bash"))), entry(result("c1", "", "bash")))
+    run(both.ada, "push", "--public", one)
+    changed = FileTouches(written=(str(both.ada.root / "a.py"),))
+    both.ada.append(one, changes_entry(both.ada.open(one).entries[-1].id, changed))
+    run(both.ada, "push", "--public")
+    for file in both.ada.home.rglob("sharing.json"):
+        file.unlink()  # so that all of it is compared again
+    assert "Nothing new" in run(both.ada, "pull")
+    run(both.bo, "pull")
+    finished = both.bo.open(one).entries[2]
+    assert isinstance(finished, MessageEntry)
+    assert str(both.bo.root / "a.py") in finished.model_dump_json()
+
+
 def test_a_session_that_is_open_is_left_alone_and_pulled_later(both: Both, run: Run) -> None:
     one = both.ada.begin("start")
     carry(run, both, one)
@@ -314,7 +333,7 @@ def test_a_deleted_session_comes_back_only_when_it_is_named(both: Both, run: Run
     both.bo.store.delete(both.bo.file_of(one))
     assert "deleted here" in run(both.bo, "pull")
     assert both.bo.store.list() == []
-    run(both.bo, "pull", one)
+    run(both.bo, "pull", one[:8])
     assert [found.id for found in both.bo.store.list()] == [one]
     with pytest.raises(SessionError, match="has no session"):
         run(both.bo, "pull", "0000-none")
@@ -449,7 +468,7 @@ def edit_file(clone: Clone, session_id: str, before: bytes, after: bytes) -> Pat
         is_kept = kept.keep(content)
         versions.append(FileVersion(digest=digest_of(content), mode=0o100644, is_kept=is_kept))
     change = FileChange(path=str(file), before=versions[0], after=versions[1])
-    arguments = {"command": "sed -i s/one/two/ a.py"}
+    arguments: JsonObject = {"command": "sed -i s/one/two/ a.py"}
     asked = reply("I change it.").model_copy(
         update={"content": (ToolCall(id="c1", name="bash", arguments=arguments),)}
     )

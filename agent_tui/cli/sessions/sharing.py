@@ -134,7 +134,7 @@ def pull(arguments: argparse.Namespace, store: SessionStore) -> int:
     place = _place(arguments)
     named = cast("list[str]", arguments.sessions)
     if wrong := next((one for one in named if not is_session_id(one)), None):
-        raise UsageError(f"{wrong!r} is not the id of a session.", "Give the whole id.")
+        raise UsageError(f"{wrong!r} is not the id of a session.", "Give an id, or its beginning.")
     use_kept_keys()
     order = PullOrder(
         store=store,
@@ -150,7 +150,7 @@ def pull(arguments: argparse.Namespace, store: SessionStore) -> int:
         place.project.address,
         lambda now: now.model_copy(update={"merged": {**now.merged, **tips}}),
     )
-    if missing := [one for one in named if one not in {found.id for found in pulled}]:
+    if missing := [one for one in named if not any(f.id.startswith(one) for f in pulled)]:
         remote = place.project.remote
         raise SessionError(f"{remote} has no session {', '.join(missing)}.")
     if arguments.is_json:
@@ -184,7 +184,7 @@ def _place(arguments: argparse.Namespace) -> _Place:
     cwd = present_folder()
     if not kept_trust().may_run_git(cwd):
         raise UsageError(
-            f"{cwd} is not trusted, and its git settings could run programs.",
+            f"{cwd} is not trusted, so its git settings are not followed: they can run programs.",
             "If you trust it: agent-tui trust add.",
         )
     keeper, remote = ProcessKeeper(), cast("str | None", arguments.remote)

@@ -96,7 +96,9 @@ def add_sharing(add: AddVerb) -> None:
     )
     for one in (share, push):
         one.add_argument("--yes", action="store_true", dest="is_sure", help="do not ask")
-    pull.add_argument("sessions", nargs="*", metavar="SESSION", help="id of a session")
+    pull.add_argument(
+        "sessions", nargs="*", metavar="SESSION", help="id of a session, or its start"
+    )
     pull.add_argument(
         "--identity",
         type=Path,

@@ -22,6 +22,7 @@ from agent_tui.secret_text import REMOVED, mask_secrets
 from agent_tui.sessions.entries import ContextEditEntry, Entry, Header, MessageEntry, PulledFrom
 from agent_tui.sessions.format.codec import decode_record, encode_header, encode_repaired
 from agent_tui.sessions.format.parse import id_in_name
+from agent_tui.text import repair_text
 
 PROJECT = "/@agent-tui-project"
 """Stands for the project's folder, which is another one in each clone."""
@@ -87,7 +88,8 @@ def local_entry(entry: Entry, root: Path) -> Entry:
     line = encode_repaired(entry)[1]
     if PROJECT.encode() not in line:
         return entry
-    data = _mapped(cast(JsonValue, json.loads(line)), lambda text: text.replace(PROJECT, str(root)))
+    name = repair_text(str(root))
+    data = _mapped(cast(JsonValue, json.loads(line)), lambda text: text.replace(PROJECT, name))
     value = decode_record(_dump(cast(JsonObject, data)).rstrip(b"\n")).value
     assert not isinstance(value, Header), "an entry stays one"
     return value
@@ -98,13 +100,14 @@ def local_header(header: Header, root: Path, pulled_from: PulledFrom) -> Header:
 
     The model and the address of another machine don't count here; the user's own do.
     """
+    name = repair_text(str(root))
     data = _mapped(
         cast(JsonValue, header.model_dump(mode="json", by_alias=True, exclude_none=True)),
-        lambda text: text.replace(PROJECT, str(root)),
+        lambda text: text.replace(PROJECT, name),
     )
     local = Header.model_validate(data)
     changes: dict[str, object] = {
-        "cwd": str(_folder_below(root, header.cwd)),
+        "cwd": repair_text(str(_folder_below(root, header.cwd))),
         "provider": "",
         "model_id": "",
         "thinking_level": "off",

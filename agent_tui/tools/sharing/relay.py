@@ -134,7 +134,7 @@ class Relay:
         """Fetch sessions; returns the commit of each, by id. Those the remote lacks are left out.
 
         Args:
-            session_ids: Which; None for all.
+            session_ids: Which, each by its id or the beginning of it; None for all.
 
         Raises:
             SessionError: The remote cannot be reached.
@@ -150,7 +150,7 @@ class Relay:
             await self._over_network("fetch", *_FETCH, "--stdin", "shared", stdin=wanted)
             here = await self._tips()
         await self._delete([f"{REFS}{one}" for one in session_ids if one in here.keys() - there])
-        return {one: here[one] for one in session_ids if one in there and one in here}
+        return {one: here[one] for one in there if one in here}
 
     async def trees(self, commits: Iterable[str]) -> dict[str, dict[str, str]]:
         """The files of each commit: their objects by name. Unknown commits are left out."""
@@ -224,13 +224,14 @@ class Relay:
         with suppress(SessionError):
             await self._ask("-c", "gc.auto=2000", "-c", "gc.autoDetach=false", "gc", "--auto")
 
-    async def _remote_tips(self, session_ids: Sequence[str]) -> dict[str, str]:
+    async def _remote_tips(self, starts: Sequence[str]) -> dict[str, str]:
+        """The commits at the remote of the sessions whose ids begin with one of `starts`."""
         answer = await self._over_network("ls-remote", "--refs", "shared", f"{REFS}*")
-        wanted = set(session_ids)
         tips: dict[str, str] = {}
         for line in answer.output.decode("utf-8", "replace").split("\n"):
             commit, _, ref = line.partition("\t")
-            if ref.startswith(REFS) and (one := ref.removeprefix(REFS)) in wanted:
+            one = ref.removeprefix(REFS)
+            if ref != one and is_session_id(one) and one.startswith(tuple(starts)):
                 tips[one] = commit
         return tips
 
@@ -299,14 +300,14 @@ class Relay:
         printed = answer.output.decode("utf-8", "replace")
         lines = [line for line in printed.split("\n") if line.strip()]
         named = [line for line in lines if re.match(r"fatal|error|remote|ssh|!", line)] or lines
-        reason = printable_line(mask_secrets("; ".join(named)), _MOST_REASON_CHARS)
+        reason = printable_line(mask_secrets("; ".join(named)), _MOST_REASON_CHARS).rstrip(":. ")
         hint = f"Check that `git ls-remote {remote}` works in this folder."
         if _NEEDS_LOGIN.search(printed):
             hint = (
                 f"Run `git fetch {remote}` once and let a credential helper or ssh-agent store "
                 "the login."
             )
-        return SessionError(f"git {command} failed at {self._project.address}: {reason}", hint)
+        return SessionError(f"git {command} failed at {self._project.address}: {reason}.", hint)
 
     async def _run(
         self,
