@@ -1,6 +1,7 @@
 """``agent-tui sessions share``, ``push`` and ``pull`` between two clones of a project."""
 
 import asyncio
+import io
 import json
 import stat
 import subprocess
@@ -10,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.cli.sessions import sharing
 from agent_tui.cli.sessions.command import run_command
 from agent_tui.cli.trust_command import run_command as trust_folder
 from agent_tui.errors import SessionError, UsageError
+from agent_tui.file_locks import FileLock
 from agent_tui.messages import FileTouches, JsonObject, ToolCall
 from agent_tui.sessions.entries import CustomEntry, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles, digest_of, kept_folder
@@ -102,6 +105,53 @@ def test_nobody_declares_a_remote_private_without_being_told(both: Both, run: Ru
         run(both.ada, "share", "--private")
     assert json.loads(run(both.ada, "share", "--json"))["allowed"] == ""
     assert "declared it private" in run(both.ada, "share", "--private", "--yes")
+
+
+class Answer(io.StringIO):
+    """A terminal at which somebody types this."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_explanation_is_read_before_the_answer(
+    both: Both, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", Answer("\n"))
+    with pytest.raises(UsageError, match="Nothing changed"):
+        run(both.ada, "share", "--private")
+    said = capsys.readouterr().err
+    assert "cannot be taken back" in said
+    assert str(both.remote) in said
+    assert json.loads(run(both.ada, "share", "--json"))["allowed"] == ""
+    monkeypatch.setattr("sys.stdin", Answer("y\n"))
+    assert "declared it private" in run(both.ada, "share", "--private")
+
+
+def test_all_sessions_are_chosen_only_after_a_question(
+    both: Both, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = both.ada.begin("hello")
+    monkeypatch.setattr("sys.stdin", Answer("\n"))
+    with pytest.raises(UsageError, match="Nothing was pushed"):
+        run(both.ada, "push", "--public", "--all")
+    assert refs(both.remote) == []
+    monkeypatch.setattr("sys.stdin", Answer("y\n"))
+    run(both.ada, "push", "--public", "--all")
+    assert refs(both.remote) == [f"refs/agent-tui/sessions/{one}"]
+
+
+def test_one_program_at_a_time_pushes_and_pulls(
+    both: Both, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(both.ada, "push", "--public", both.ada.begin("hello"))
+    (relay,) = (both.ada.home / "cache" / "sharing").glob("*.git")
+    lock = FileLock(relay.with_suffix(".lock"))
+    monkeypatch.setattr(sharing, "_LOCK_WITHIN_S", 0.0)
+    with pytest.raises(SessionError, match="being pushed or pulled"):
+        run(both.ada, "pull")
+    lock.release()
+    run(both.ada, "pull")
 
 
 def test_a_declaration_counts_for_this_address_only(both: Both, run: Run, tmp_path: Path) -> None:
