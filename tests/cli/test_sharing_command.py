@@ -67,11 +67,11 @@ def both(tmp_path: Path) -> Both:
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs ``agent-tui sessions`` in a clone; returns what it prints."""
 
-    def run_in(clone: Clone, *argv: str, code: int = 0) -> str:
+    def run_in(clone: Clone, *argv: str, code: int = 0, knows_secret: bool = True) -> str:
         monkeypatch.chdir(clone.root)
         monkeypatch.setenv("AGENT_TUI_HOME", str(clone.home))
         monkeypatch.setenv("HOME", str(clone.home))
-        monkeypatch.setenv(SECRET_VARIABLE, DECOYS[-1])
+        monkeypatch.setenv(SECRET_VARIABLE, DECOYS[-1] if knows_secret else "")
         capsys.readouterr()
         assert run_command(argv) == code
         return capsys.readouterr().out
@@ -243,6 +243,29 @@ def test_no_key_leaves_and_the_original_keeps_it(both: Both, run: Run) -> None:
     after = both.ada.file_of(one).read_bytes()
     assert after.startswith(before)
     assert after[len(before) :].count(b"\n") == 1
+
+
+def test_a_copy_without_a_key_that_is_unknown_by_now_is_still_a_copy(both: Both, run: Run) -> None:
+    one = both.ada.begin(f"it is {DECOYS[-1]}, he said {DECOYS[-1]} again")
+    run(both.ada, "push", "--public", one)
+    for file in both.ada.home.rglob("sharing.json"):
+        file.unlink()  # so that all of it is compared again
+    assert "differ" not in run(both.ada, "pull", knows_secret=False)
+    forge(both, one, part(one, said("it is [key removed], she said", own_id_of(both.ada, one))))
+    assert "yours stay" in run(both.ada, "pull", knows_secret=False)
+
+
+def own_id_of(clone: Clone, session_id: str) -> str:
+    return clone.open(session_id).entries[0].id
+
+
+def test_a_file_that_is_no_session_any_more_is_not_replaced(both: Both, run: Run) -> None:
+    one = both.ada.begin("start")
+    carry(run, both, one)
+    file = both.bo.file_of(one)
+    file.write_bytes(b"all that is left of it")
+    assert "exists already and stays" in run(both.bo, "pull", one, code=1)
+    assert file.read_bytes() == b"all that is left of it"
 
 
 def test_a_pulled_session_works_in_this_clone_and_decides_nothing(both: Both, run: Run) -> None:
