@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
-Extra: TypeAlias = Literal["local", "mcp", "acp", "vertex", "keyring"]
+Extra: TypeAlias = Literal["local", "mcp", "acp", "vertex", "keyring", "encryption"]
 Installer: TypeAlias = Literal["pip", "uv", "uv tool", "pipx"]
 
 DISTRIBUTION: Final = "agent-tui-cli"

@@ -42,7 +42,9 @@ class Subcommand(NamedTuple):
 _ROWS = (
     Subcommand("models", "list models; download, add or remove local ones", "models.command"),
     Subcommand(
-        "sessions", "list, show, export, import, rename or delete sessions", "sessions.command"
+        "sessions",
+        "list, show, export, import, share, rename or delete sessions",
+        "sessions.command",
     ),
     Subcommand(
         "context", "print the messages a session would send to the model", "context_command"

@@ -39,7 +39,8 @@ or it came without a record), "unrecorded" (changed outside the recorded
 sessions, or by a command without a record), "earlier" (there before the first
 recorded change) or "unknown" (the contents that would tell were not kept).
 "changes", in order of time:
-  [{"session": {"id", "name", "path", "importedFrom"}, "entry", "time", "path",
+  [{"session": {"id", "name", "path", "importedFrom",
+                "pulledFrom"}, "entry", "time", "path",
     "maker", "tool", "arguments", "command", "asked", "askedAt", "reason",
     "reasonKind", "replaced", "wrote",
     "nextCommand": {"command", "exitCode", "isError"}}]

@@ -87,7 +87,7 @@ def _session_completions(
             Completion(
                 found.id[:_SHORT_ID] if begun[found.id[:_SHORT_ID]] == 1 else found.id,
                 " · ".join(facts if is_here else [*facts, found.cwd.name]),
-                " ".join(session_title(found).split()),
+                " ".join(listed_title(found).split()),
             )
         )
     return tuple(completions)
@@ -203,7 +203,7 @@ class PickableSessions:
         choices = tuple(
             Choice(
                 PickedSession(found.path),
-                printable_line(session_title(found), _TITLE_CHARS),
+                printable_line(listed_title(found), _TITLE_CHARS),
                 details=facts(found),
             )
             for found in sessions[:_MOST_LISTED]
@@ -238,6 +238,12 @@ NO_MESSAGE = "(no message yet)"
 def session_title(summary: SessionSummary) -> str:
     """A session's name, or what its first prompt asks for."""
     return summary.name or task_title(summary.first_prompt) or NO_MESSAGE
+
+
+def listed_title(summary: SessionSummary) -> str:
+    """The title of a session in a list, with the person it was pulled from."""
+    source = f" (from {summary.pulled_from})" if summary.pulled_from else ""
+    return f"{session_title(summary)}{source}"
 
 
 def age(then: datetime, now: datetime) -> str:

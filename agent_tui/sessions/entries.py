@@ -54,6 +54,12 @@ def milliseconds(timestamp: str) -> int:
         return 0
 
 
+def sound_timestamp(timestamp: str) -> str:
+    """`timestamp` as we write it; the present time if it cannot be parsed."""
+    written_ms = milliseconds(timestamp)
+    return _iso(_EPOCH + written_ms * _MILLISECOND) if written_ms > 0 else timestamp_now()
+
+
 def _iso(moment: datetime) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -181,6 +187,22 @@ class Carryover(Stored):
     """What the conversation took before, by model: the sessions of ``/compact`` are one."""
 
 
+class PulledFrom(Stored):
+    """Where a pulled session came from.
+
+    ``by`` is the name that whoever pushed its beginning gave; nothing proves it. ``remote`` is the
+    address of the git remote, without a login.
+    """
+
+    by: str = ""
+    remote: str = ""
+
+    @property
+    def name(self) -> str:
+        """Who pushed it, without an email address, or else the remote; never empty."""
+        return self.by.partition("<")[0].strip() or self.remote or "a remote"
+
+
 class Header(Stored):
     """Line 1 of a session file."""
 
@@ -202,6 +224,8 @@ class Header(Stored):
     """The origin of the session, unless a user's conversation made it: ``print`` or ``tour``."""
     first_prompt: str | None = None
     """The user's first message, if it is in a session that this one was compacted from."""
+    pulled_from: PulledFrom | None = None
+    """Where it was pulled from, for a session that began in another clone of the project."""
 
 
 class _Entry(Stored):

@@ -48,7 +48,8 @@ class SessionSummary:
     `launch_cwd` is None unless the session works in another folder than the one the program was
     started in. `context_tokens` is the last known size of the context: the provider's count after
     the newest reply, or the size after the newest compaction; 0 if unknown. `origin` is from the
-    header; empty for a session that a user made.
+    header; empty for a session that a user made. `pulled_from` says who pushed it, or else from
+    which remote; empty for a session that began here.
     """
 
     id: str
@@ -64,6 +65,7 @@ class SessionSummary:
     launch_cwd: Path | None
     context_tokens: int
     origin: str = ""
+    pulled_from: str = ""
 
 
 def read_summary(path: Path) -> SessionSummary | None:
@@ -113,6 +115,7 @@ def _blank(path: Path, header: Header) -> SessionSummary:
         launch_cwd=Path(header.launch_cwd) if header.launch_cwd else None,
         context_tokens=0,
         origin=header.origin or "",
+        pulled_from=printable_line(header.pulled_from.name) if header.pulled_from else "",
     )
 
 
@@ -248,7 +251,7 @@ def discard_if_broken(path: Path, error: OSError | sqlite3.Error) -> None:
             path.with_name(path.name + suffix).unlink()
 
 
-_SCHEMA_VERSION = 5
+_SCHEMA_VERSION = 6
 _BUSY_TIMEOUT_S = 0.5
 
 _Row: TypeAlias = tuple[int, int, int, str]

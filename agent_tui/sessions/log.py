@@ -190,6 +190,33 @@ class SessionLog:
         self._commit(placed)
         return placed
 
+    def append_placed(self, entries: Sequence[Entry]) -> None:
+        """Write entries at once that have ids and parents: they come from a copy of this session.
+
+        Args:
+            entries: Parents come before their children. The last one becomes the leaf.
+
+        Raises:
+            SessionError: An id is taken, a parent is missing, or writing failed; nothing was added.
+        """
+        if self._is_read_only or self._is_closed or self._writer is None:
+            raise SessionError(f"Session {self.header.id} is not open for writing.")
+        known = set(self._by_id)
+        placed: list[Entry] = []
+        lines: list[bytes] = []
+        for entry in entries:
+            parent_is_known = entry.parent_id is None or entry.parent_id in known
+            if not entry.id or entry.id in known or not parent_is_known:
+                raise SessionError(f"Session {self.header.id} has no place for entry {entry.id}.")
+            present, line = encode_repaired(entry)
+            known.add(entry.id)
+            placed.append(present)
+            lines.append(line)
+        if placed:
+            self._writer.write(self.header, self._by_id.values(), b"".join(lines))
+            self._path_entries = None
+        self._commit(placed)
+
     def branch_to(self, entry_id: str | None) -> None:
         """Make the next entry a child of `entry_id` (None: a new root). Writes nothing.
 

@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import islice
@@ -22,10 +23,12 @@ from agent_tui.sessions.entries import (
     MessageEntry,
     SessionInfoEntry,
     as_thinking_level,
+    milliseconds,
 )
-from agent_tui.sessions.file.disk import describe_fault
+from agent_tui.sessions.file.disk import DiskFile, describe_fault, write_new_file
 from agent_tui.sessions.file.kept_files import folder_of
 from agent_tui.sessions.file.writer import SessionLock
+from agent_tui.sessions.format.codec import encode_header, encode_repaired
 from agent_tui.sessions.format.parse import id_in_name
 from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.formats import FORMATS
@@ -88,6 +91,26 @@ class SessionStore:
     def files_of_helpers(self, cwd: Path) -> Iterator[Path]:
         """The files of the sessions of helpers that worked in `cwd`."""
         return (self.root / cwd_slug(cwd) / EXPLORED).glob("*/[!.]*.jsonl")
+
+    def write_copy(self, header: Header, entries: Sequence[Entry]) -> Path:
+        """Write a session whose entries have their ids and parents; returns its new file.
+
+        The file appears complete or not at all, with the time of its newest entry.
+
+        Raises:
+            SessionError: The file exists already, or could not be written and does not exist.
+        """
+        path = self._path_for(header)
+        if os.path.lexists(path):
+            raise SessionError(f"{path} exists already and stays as it is.", "Rename that file.")
+        lines = [encode_header(header), *(encode_repaired(entry)[1] for entry in entries)]
+        try:
+            is_durable = self._durability != "none"
+            write_new_file(path, b"".join(lines), DiskFile, sync=is_durable)
+        except OSError as error:
+            raise describe_fault(path, "written", error) from error
+        date_session(path, entries)
+        return path
 
     def create_child(
         self,
@@ -280,15 +303,16 @@ class SessionStore:
         return session_files(self._files()) if self.root.is_dir() else ()
 
     def newest(self, cwd: Path) -> SessionSummary | None:
-        """The most recently written session in `cwd`."""
-        return next(iter(self.list(cwd)), None)
+        """The most recently written session in `cwd`, without those that were pulled."""
+        return next((found for found in self.list(cwd) if not found.pulled_from), None)
 
     def find_left_last(self, cwd: Path) -> Path | None:
         """The session that the user left last in `cwd`.
 
         That is the one of `note_left`, unless another session of the user's was written since.
         """
-        made = (found.path for found in self.list(cwd) if not found.origin)
+        own = (found for found in self.list(cwd) if not found.pulled_from)
+        made = (found.path for found in own if not found.origin)
         newest, note = next(made, None), self._path_of_left(cwd)
         try:
             left, left_at = Path(os.fsdecode(read_regular_file(note))), note.stat().st_mtime_ns
@@ -369,6 +393,17 @@ class SessionStore:
                     yield Path(item.path)
                 elif folder == self.root and item.name != _TRASH and item.is_dir():
                     folders.append(Path(item.path))
+
+
+def date_session(path: Path, entries: Iterable[Entry], *, earliest_ns: int = 0) -> None:
+    """Give the file at `path` the time of the newest of `entries`, not `earliest_ns` or before.
+
+    So a session that was only copied is not listed as the newest one.
+    """
+    newest_ms = max((milliseconds(entry.timestamp) for entry in entries), default=0)
+    when = min(max(newest_ms * 1_000_000, earliest_ns), time.time_ns())
+    with suppress(OSError):
+        os.utime(path, ns=(when, when))
 
 
 def _why_unreadable(path: Path) -> str:

@@ -75,7 +75,7 @@ def answers_of(program: list[str], environ: dict[str, str], *lines: str) -> list
 
 STATIC = {
     "agent-tui se": "sessions",
-    "agent-tui sessions ": "list show export import rename delete",
+    "agent-tui sessions ": "list show export import rename delete share push pull",
     "agent-tui sessions list --a": "--all",
     "agent-tui sessions list --from ": "pi claude codex",
     "agent-tui sessions --help exp": "export",

@@ -16,7 +16,13 @@ import pytest
 
 from agent_tui import __version__
 from agent_tui.cli.subcommands import SUBCOMMANDS
-from tests.support.moving_picture import GOAL_PICTURE, LARGEST_BYTES, PICTURE, WHY_PICTURE
+from tests.support.moving_picture import (
+    GOAL_PICTURE,
+    LARGEST_BYTES,
+    PICTURE,
+    SHARING_PICTURE,
+    WHY_PICTURE,
+)
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|href)=[\"']([^\"']+)")
@@ -155,7 +161,9 @@ def test_it_runs_in_an_empty_environment(
 
 
 @pytest.mark.parametrize(
-    "picture", [PICTURE, GOAL_PICTURE, WHY_PICTURE], ids=lambda picture: picture.name
+    "picture",
+    [PICTURE, GOAL_PICTURE, WHY_PICTURE, SHARING_PICTURE],
+    ids=lambda picture: picture.name,
 )
 def test_the_moving_pictures_are_small(picture: Path) -> None:
     assert picture.stat().st_size < LARGEST_BYTES

@@ -1,4 +1,4 @@
-"""Moving pictures in ``docs/pages``: a task that is compacted on the way, a goal, and `why`.
+"""Moving pictures in ``docs/pages``: a compacted task, a goal, a pulled session, and `why`.
 
 python -m tests.support.moving_picture           # does all and writes the pictures
 python -m tests.support.moving_picture goals     # only that one
@@ -13,11 +13,16 @@ from pathlib import Path
 import pytest
 
 from agent_tui.ui.screens.modal import PageRow
+from agent_tui.ui.screens.picker import RowList
 from tests.support.showcase import (
     GOAL,
+    LINE,
+    PULL,
+    QUESTION,
     TASK,
     WHY_ASKED,
     goal_showcase,
+    sharing_showcase,
     showcase,
     why_showcase,
 )
@@ -26,6 +31,7 @@ _PAGES = Path(__file__).parents[2] / "docs" / "pages"
 PICTURE = _PAGES / "compaction.svg"
 GOAL_PICTURE = _PAGES / "goals.svg"
 WHY_PICTURE = _PAGES / "why-lines.svg"
+SHARING_PICTURE = _PAGES / "sharing.svg"
 LARGEST_BYTES = 400_000
 _SECONDS_PER_FRAME = 2.5
 _SIZE_OF_SCREEN = 100, 32
@@ -77,6 +83,40 @@ async def play_goal(folder: Path) -> list[str]:
     return frames
 
 
+async def play_sharing(folder: Path) -> list[str]:
+    """Pull a session, open it, ask about it and explain a line; returns the screens as SVG."""
+    frames: list[str] = []
+    async with sharing_showcase(folder, (100, 28)) as ui:
+
+        async def take() -> None:
+            await ui.measured()
+            frames.append(ui.app.export_screenshot())
+
+        ui.app.prompt.area.load_text(PULL)
+        await take()
+        await ui.send(PULL)
+        await take()
+        await ui.send("/resume")
+        await ui.until(
+            lambda: ui.app.screen.query(RowList) and ui.app.screen.query_one(RowList).count
+        )
+        await ui.pilot.pause(1)
+        await ui.pilot.pause()
+        frames.append(ui.app.export_screenshot())
+        await ui.pilot.press("enter")
+        await ui.until(lambda: any("Pulled from" in notice for notice in ui.notices))
+        await ui.settle()
+        await take()
+        await ui.send(QUESTION)
+        await take()
+        await ui.submit(LINE)
+        await ui.pilot.pause(1)
+        await ui.until(lambda: len(ui.app.screen_stack) > 1)
+        await ui.drawn()
+        frames.append(ui.app.export_screenshot())
+    return frames
+
+
 async def play_why(folder: Path) -> list[str]:
     """Ask for a change; returns the screen at each stop, at the end and with ``/why``, as SVG."""
     frames: list[str] = []
@@ -124,7 +164,12 @@ def moving(frames: list[str]) -> str:
 
 def main() -> None:
     """Play each in a home folder of its own, and write the pictures."""
-    players = {PICTURE: play, GOAL_PICTURE: play_goal, WHY_PICTURE: play_why}
+    players = {
+        PICTURE: play,
+        GOAL_PICTURE: play_goal,
+        WHY_PICTURE: play_why,
+        SHARING_PICTURE: play_sharing,
+    }
     wanted = sys.argv[1:] or [picture.stem for picture in players]
     for picture, player in players.items():
         if picture.stem not in wanted:

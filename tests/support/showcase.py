@@ -5,6 +5,7 @@ are real, so the pictures and figures made from it are those of the program.
 """
 
 import shutil
+import subprocess
 import sys
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -17,6 +18,7 @@ from agent_tui.messages import ToolCall
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.scripted.provider import Reply, call
 from tests.support.runtime import Stage, collect, only
+from tests.support.shared_clones import run_git
 from tests.ui.app_support import Gate, Ui, held, running_app
 
 WINDOW = 128_000
@@ -284,6 +286,71 @@ async def why_showcase(folder: Path, size: tuple[int, int]) -> AsyncGenerator[Ui
     runtime = stage.runtime(script, model=MODEL, window=WINDOW)
     async with running_app(folder, *script, stage=stage, runtime=runtime, size=size) as ui:
         yield ui
+
+
+_TALLY = """\
+def total(prices):
+    cents = [int(price * 100) for price in prices]
+    return sum(cents) / 100
+"""
+_ASKED = "Invoices are off by a cent. Find out why and fix it."
+QUESTION = "Why round() and not Decimal?"
+PULL = "!agent-tui sessions pull"
+LINE = "/why tally.py:2"
+
+
+@asynccontextmanager
+async def sharing_showcase(
+    folder: Path, size: tuple[int, int], *, with_files: bool = True
+) -> AsyncGenerator[Ui]:
+    """The app in Bo's clone, after Ada has pushed the session in which she fixed a file."""
+    remote, pushed = folder / "remote.git", folder / "ada"
+    pushed.mkdir()
+    ada, bo = Stage(pushed, "tally"), Stage(folder, "tally")
+    run_git(folder, "init", "--quiet", "--bare", str(remote))
+    for stage, name in ((ada, "Ada L"), (bo, "Bo")):
+        run_git(stage.workspace, "init", "--quiet", "--initial-branch=main")
+        run_git(stage.workspace, "config", "user.name", name)
+        run_git(stage.workspace, "remote", "add", "origin", str(remote))
+        _put_program(stage)
+        (stage.workspace / "tally.py").write_text(_TALLY)
+    await _fix_as_ada(ada)
+    push = ("sessions", "push", "--public", "--all", *(["--with-files"] if with_files else ()))
+    program = pushed / "bin" / "agent-tui"
+    subprocess.run([program, *push], cwd=ada.workspace, check=True, capture_output=True)
+    shutil.copy(ada.workspace / "tally.py", bo.workspace)
+    answer = "Ada chose round(), as Decimal would change every caller."
+    script = [Reply(text=answer)]
+    runtime = bo.runtime(script, model=MODEL, window=WINDOW, mode="ask")
+    async with running_app(folder, *script, stage=bo, runtime=runtime, size=size) as ui:
+        yield ui
+
+
+async def _fix_as_ada(stage: Stage) -> None:
+    """The session that Ada pushes."""
+    old, new = "int(price * 100)", "round(price * 100)"
+    edits = [{"old": old, "new": new}]
+    script = [
+        Reply(text="I read it.", tool_calls=(call("1", "read", path="tally.py"),)),
+        Reply(
+            text="int() cuts off: 0.29 * 100 is 28.999. round() is enough here; Decimal would "
+            "change every caller.",
+            tool_calls=(call("2", "edit", path="tally.py", edits=edits),),
+        ),
+        Reply(text="Fixed: prices are rounded to cents."),
+    ]
+    runtime = stage.runtime(script, model=MODEL, window=WINDOW)
+    await collect(runtime.submit(_ASKED))
+    await runtime.aclose()
+
+
+def _put_program(stage: Stage) -> None:
+    """Put an `agent-tui` where commands find it, with the sessions of `stage`."""
+    _put_python(stage.folder)
+    program = stage.folder / "bin" / "agent-tui"
+    settings = f"AGENT_TUI_HOME={stage.folder}/home AGENT_TUI_SESSION_DIR={stage.sessions}"
+    program.write_text(f'#!/bin/sh\n{settings} exec "{sys.executable}" -m agent_tui "$@"\n')
+    program.chmod(0o755)
 
 
 async def compacted_tokens(folder: Path) -> tuple[int, int]:

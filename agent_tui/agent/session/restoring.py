@@ -10,6 +10,7 @@ from agent_tui.agent.session.manager import SessionManager
 from agent_tui.events import AgentEvent, Notice
 from agent_tui.safe_paths import path_from
 from agent_tui.sessions.entries import CustomMessageEntry, MessageEntry
+from agent_tui.sessions.file.kept_files import KeptFiles
 from agent_tui.sessions.lineage.joined import ContinuationPoint
 from agent_tui.sessions.replay.file_changes import (
     FileChanges,
@@ -48,8 +49,11 @@ class FileRestorer:
 
     async def plan_for(self, place: ContinuationPoint) -> RestorePlan:
         """The plan to restore files to their state at `place`; changes nothing."""
+        kept = self._sessions.conversation.kept_files
         return await asyncio.to_thread(
-            lambda: plan_restore(place.all_entries(), place.leaf_id, self._now)
+            lambda: _without_missing(
+                plan_restore(place.all_entries(), place.leaf_id, self._now), kept
+            )
         )
 
     async def plan_taking_back(self) -> RestorePlan:
@@ -116,6 +120,18 @@ class FileRestorer:
 
 def _present(conversation: Conversation, path: str) -> FileVersion:
     return version_of(Path(path), open_texts=conversation.services.open_texts)
+
+
+def _without_missing(plan: RestorePlan, kept: KeptFiles) -> RestorePlan:
+    """`plan` without files whose content another clone has, but not this one."""
+    missing = [
+        restore
+        for restore in plan.restores
+        if restore.wanted.why_not and kept.content(restore.wanted.digest) is None
+    ]
+    left = tuple((restore.path, restore.wanted.why_not) for restore in missing)
+    restores = tuple(restore for restore in plan.restores if restore not in missing)
+    return RestorePlan(restores, (*plan.left, *left)) if missing else plan
 
 
 def _keep_contents(

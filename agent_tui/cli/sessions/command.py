@@ -11,6 +11,7 @@ from agent_tui.cli.command_parser import CommandParser, subcommand_parser, whole
 from agent_tui.cli.folders import present_folder
 from agent_tui.cli.output import ask, complain, write_json, write_text
 from agent_tui.cli.plugins import plugins_in_shell
+from agent_tui.cli.sessions.sharing_parser import add_sharing
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
 from agent_tui.commands.core.plugin_kinds import EXPORTS, IMPORTERS
 from agent_tui.commands.core.plugins import Plugins
@@ -25,19 +26,20 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 
 _DESCRIPTION = """\
-List, show, export, rename and delete sessions, and import those of other
-agents."""
+List, show, export, rename and delete sessions, import those of other agents,
+and share sessions through the project's git remote."""
 _LIST_JSON = """\
 With --json, a list, newest first:
   [{"id", "path", "cwd", "name", "firstPrompt", "messageCount", "modified",
-    "model", "parentSession", "sizeBytes", "contextTokens"}]
+    "model", "parentSession", "sizeBytes", "contextTokens", "pulledFrom"}]
 With --search, the best match is first. Each session also has the number of
 matching entries and one of them:
   "matches", "snippet"
 With --from:
   [{"path", "agent", "cwd", "title", "modified", "sizeBytes"}]
 "modified" is ISO 8601 in UTC and "model" is provider/model. "parentSession" is
-null if there is no parent. "contextTokens" is 0 if it is unknown."""
+null if there is no parent. "contextTokens" is 0 if it is unknown. "pulledFrom"
+says who pushed a session that was pulled, else it is null."""
 _SHOW_JSON = """\
 With --json:
   {"path", "header", "entries", "warnings"}
@@ -90,6 +92,7 @@ def build_parser(plugins: Plugins | None = None) -> argparse.ArgumentParser:
         )
     rename.add_argument("name", metavar="NAME", help="new name")
     delete.add_argument("--yes", action="store_true", dest="is_sure", help="do not ask")
+    add_sharing(add)
     _add_listing(listing, formats)
     _add_export(export, plugins.of(EXPORTS))
     _add_import(importing, formats)

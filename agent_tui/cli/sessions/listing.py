@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from agent_tui.cli.output import write_json
-from agent_tui.commands.sessions import session_title
+from agent_tui.commands.sessions import listed_title
 from agent_tui.errors import UsageError
 from agent_tui.messages import JsonObject
 from agent_tui.safe_text import printable_line, strip_control_characters
@@ -78,7 +78,7 @@ def _show_progress(done: int, total: int) -> None:
 
 
 def _print_summary(found: SessionSummary, *, guides: str, with_folder: bool) -> None:
-    title = session_title(found)
+    title = listed_title(found)
     when = found.modified.astimezone().strftime("%Y-%m-%d %H:%M")
     facts = f"{printable_line(found.id)[:8]}  {when}  {found.message_count:>5} messages"
     room = _columns() - len(facts) - len(guides) - 2
@@ -129,6 +129,7 @@ def _summary_json(found: SessionSummary) -> JsonObject:
         "parentSession": found.parent_session,
         "sizeBytes": found.size_bytes,
         "contextTokens": found.context_tokens,
+        "pulledFrom": found.pulled_from or None,
     }
 
 

@@ -232,16 +232,25 @@ def parse_lines(lines: Iterable[bytes | LongLine], *, fallback_id: str = "") -> 
         return _parse(lines, fallback_id)
 
 
-def read_session(path: Path) -> tuple[os.stat_result, ParsedSession]:
+def read_session(path: Path, *, as_written: bool = False) -> tuple[os.stat_result, ParsedSession]:
     """The state of the file `path` when it was read, and its contents.
+
+    Args:
+        path: The file.
+        as_written: Leave results as they are in their lines, without the changes of files that
+            later entries record for them.
 
     Raises:
         SessionError: The file cannot be read.
     """
     try:
-        with open_regular_file(path, buffering=CHUNK_BYTES) as file:
+        with (
+            open_regular_file(path, buffering=CHUNK_BYTES) as file,
+            garbage_collection_paused(),
+        ):
             state = os.fstat(file.fileno())
-            return state, parse_lines(read_lines(file), fallback_id=id_in_name(path))
+            parsed = _parse(read_lines(file), id_in_name(path), completes=not as_written)
+            return state, parsed
     except OSError as error:
         raise describe_fault(path, "read", error) from error
 
@@ -251,7 +260,9 @@ def id_in_name(path: PurePath) -> str:
     return path.stem.rpartition("_")[2]
 
 
-def _parse(lines: Iterable[bytes | LongLine], fallback_id: str) -> ParsedSession:
+def _parse(
+    lines: Iterable[bytes | LongLine], fallback_id: str, *, completes: bool = True
+) -> ParsedSession:
     reader = _Reader()
     is_torn, may_be_begun = False, True
     for number, line in enumerate(lines, start=1):
@@ -281,7 +292,7 @@ def _parse(lines: Iterable[bytes | LongLine], fallback_id: str) -> ParsedSession
         warnings.insert(0, f"recovered {readable} of {reader.line_count} lines")
     return ParsedSession(
         header=header,
-        entries=_with_results_completed(linked.entries),
+        entries=_with_results_completed(linked.entries) if completes else linked.entries,
         warnings=tuple(warnings),
         has_header=reader.header is not None,
         ends_clean=not is_torn,

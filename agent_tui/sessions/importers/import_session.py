@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
@@ -20,9 +19,8 @@ from agent_tui.sessions.entries import (
     Entry,
     Header,
     MessageEntry,
-    milliseconds,
     new_entry_id,
-    timestamp_now,
+    sound_timestamp,
 )
 from agent_tui.sessions.file.disk import DiskFile, describe_fault, write_new_file
 from agent_tui.sessions.file.kept_files import KeptFiles, folder_of
@@ -165,16 +163,7 @@ def _header(foreign: Header, cwd: Path) -> Header:
     changes: dict[str, object] = {
         "version": FORMAT_VERSION,
         "id": str(uuid4()),
-        "timestamp": _sound_time(foreign.timestamp),
+        "timestamp": sound_timestamp(foreign.timestamp),
         "cwd": folder.replace("\0", ""),
     }
     return foreign.model_copy(update=changes)
-
-
-def _sound_time(timestamp: str) -> str:
-    """`timestamp` in our format; the present time if it is invalid."""
-    written_ms = milliseconds(timestamp)
-    if written_ms <= 0:
-        return timestamp_now()
-    moment = datetime.fromtimestamp(written_ms / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

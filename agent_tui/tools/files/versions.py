@@ -108,7 +108,7 @@ def make_so(path: Path, wanted: FileVersion, kept: KeptFiles) -> None:
         return
     content = kept.content(wanted.digest)
     if content is None:
-        raise OSError("its earlier content is no longer stored")
+        raise OSError(wanted.why_not or "its earlier content is no longer stored")
     path.parent.mkdir(parents=True, exist_ok=True)
     with scratch_beside(path) as scratch:
         if wanted.mode == LINK:

@@ -20,6 +20,7 @@ import asyncio
 import hashlib
 from collections.abc import Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.errors import ToolError
@@ -64,6 +65,61 @@ def object_id(content: bytes, *, like: str, kind: str = "blob") -> str:
     return hashlib.new(algorithm, header + content, usedforsecurity=False).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class GitAnswer:
+    """How a git command ended, and what it printed."""
+
+    exit_code: int
+    output: bytes
+
+
+async def run_git(
+    keeper: ProcessKeeper,
+    argv: tuple[str, ...],
+    cwd: Path,
+    environ: Mapping[str, str],
+    *,
+    stdin: bytes | None = None,
+    most_bytes: int = MAX_OUTPUT_BYTES,
+    patience_s: float = _PATIENCE_S,
+    keeps_stderr: bool = False,
+) -> GitAnswer:
+    """Run git in exactly the environment `environ`.
+
+    Args:
+        keeper: Starts the process.
+        argv: From `git_argv`.
+        cwd: Working folder.
+        environ: From a function in `processes.environment`.
+        stdin: Its input.
+        most_bytes: Limit on the output.
+        patience_s: Limit on the time in seconds.
+        keeps_stderr: Whether the output includes what git prints about errors.
+
+    Raises:
+        GitSilentError: No git, a timeout, or too much output.
+    """
+    answer = bytearray()
+    try:
+        async with (
+            asyncio.timeout(patience_s),
+            keeper.child_group(
+                argv, cwd=cwd, environ=environ, stdin=stdin, keeps_stderr=keeps_stderr
+            ) as child,
+        ):
+            async with aclosing(child.read_until_exit()) as chunks:
+                async for chunk in chunks:
+                    answer += chunk
+                    if len(answer) > most_bytes:
+                        raise GitSilentError("too long an answer")
+            exit_code = child.exit_code
+    except TimeoutError as error:
+        raise GitSilentError(f"no answer within {patience_s:g} s") from error
+    except (OSError, ToolError) as error:
+        raise GitSilentError(str(error)) from error
+    return GitAnswer(-1 if exit_code is None else exit_code, bytes(answer))
+
+
 async def ask_git(
     keeper: ProcessKeeper,
     argv: tuple[str, ...],
@@ -74,7 +130,7 @@ async def ask_git(
     stdin: bytes | None = None,
     most_bytes: int | None = None,
 ) -> bytes:
-    """Run git and return its output.
+    """Run git without a network and return its output.
 
     Args:
         keeper: Starts the process.
@@ -88,21 +144,14 @@ async def ask_git(
     Raises:
         GitSilentError: Another exit code, no git, a timeout, or too much output.
     """
-    answer = bytearray()
-    try:
-        async with (
-            asyncio.timeout(_PATIENCE_S),
-            keeper.child_group(
-                argv, cwd=cwd, environ=git_environ(environ), stdin=stdin, keeps_stderr=False
-            ) as child,
-        ):
-            async with aclosing(child.read_until_exit()) as chunks:
-                async for chunk in chunks:
-                    answer += chunk
-                    if len(answer) > (most_bytes or MAX_OUTPUT_BYTES):
-                        raise GitSilentError("too long an answer")
-            if child.exit_code not in allowed:
-                raise GitSilentError(f"git ended with {child.exit_code}")
-    except (OSError, ToolError) as error:  # `TimeoutError` is an `OSError`
-        raise GitSilentError(str(error)) from error
-    return bytes(answer)
+    answer = await run_git(
+        keeper,
+        argv,
+        cwd,
+        git_environ(environ),
+        stdin=stdin,
+        most_bytes=most_bytes or MAX_OUTPUT_BYTES,
+    )
+    if answer.exit_code not in allowed:
+        raise GitSilentError(f"git ended with {answer.exit_code}")
+    return answer.output

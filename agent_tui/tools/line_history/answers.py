@@ -79,12 +79,14 @@ class AnswerWriter:
         change, form = facts.change, self._form
         name = f' "{facts.session_name}"' if facts.session_name else ""
         source = f", imported from {facts.imported_from}" if facts.imported_from else ""
+        source += f", pulled from {facts.pulled_from}" if facts.pulled_from else ""
         yield f"{minute_of(change.entry.timestamp)}, session {change.session.id[:8]}{name}{source}"
         if facts.asked:
             asked = (change.session.id, facts.asked_at)
             is_known, self._asked = asked == self._asked, asked
             text = "(as above)" if is_known else printable_line(facts.asked, form.most_chars)
-            yield f"  {form.asked}: {text}"
+            pulled_from = printable_line(facts.pulled_from)
+            yield f"  {f'{pulled_from} asked' if pulled_from else form.asked}: {text}"
         if facts.reason:
             who = form.replied if facts.reason_kind == "text" else form.thought
             yield f"  {who}: {printable_line(facts.reason, form.most_chars)}"
@@ -199,6 +201,7 @@ def _change_json(facts: ChangeFacts) -> JsonObject:
             "name": facts.session_name,
             "path": str(session.path) if session.path is not None else None,
             "importedFrom": facts.imported_from or None,
+            "pulledFrom": facts.pulled_from or None,
         },
         "entry": change.entry.id,
         "time": change.entry.timestamp,

@@ -45,6 +45,7 @@ class ChangeFacts:
         change: The change.
         session_name: The session's name; empty if it has none.
         imported_from: The agent whose session it was; empty for a session made here.
+        pulled_from: The person who pushed the session; empty for one that began here.
         asked: The message that the turn answered, as the user typed it; empty if there is none.
         asked_at: When it was sent, as recorded.
         reason: What the model last said or thought before the call; empty if nothing.
@@ -57,6 +58,7 @@ class ChangeFacts:
     change: RecordedChange
     session_name: str
     imported_from: str
+    pulled_from: str
     asked: str
     asked_at: str
     reason: str
@@ -82,6 +84,7 @@ def facts_of(change: RecordedChange, sessions: Sequence[KnownSession]) -> Change
         change,
         session_name=_name(session),
         imported_from=import_source(session.entries),
+        pulled_from=session.header.pulled_from.name if session.header.pulled_from else "",
         asked=without_attachments(asked.message.text) if asked is not None else "",
         asked_at=asked.entry.timestamp if asked is not None else "",
         reason=reason,

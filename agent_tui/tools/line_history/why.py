@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias, assert_never
 from agent_tui.errors import UsageError
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import follow_links
+from agent_tui.sessions.sharing.guard import NOT_PULLED
 from agent_tui.tools.files.text_files import decode
 from agent_tui.tools.git.blame import Blame, Commit
 from agent_tui.tools.line_history.facts import ChangedBlocks, ChangeFacts, facts_of
@@ -28,6 +29,10 @@ from agent_tui.tools.line_history.replay import (
 Status: TypeAlias = Literal["recorded", "ambiguous", "unrecorded", "earlier", "unknown"]
 
 _MOST_FILE_BYTES = 5_000_000
+_NOT_PULLED = (
+    "Contents that could tell were not pulled. Whoever has them: agent-tui sessions push "
+    "--with-files."
+)
 _MOST_BLAMED_LINES = 500
 """Of one question; git takes longer for each, and nobody reads so many."""
 
@@ -226,6 +231,13 @@ class _Facts:
 
 
 def _said(status: Status, origins: Origins, history: FileHistory) -> str:
+    answer = _answer(status, origins, history)
+    if status in ("unknown", "ambiguous") and _lacks_pulled_contents(history):
+        return f"{answer} {_NOT_PULLED}"
+    return answer
+
+
+def _answer(status: Status, origins: Origins, history: FileHistory) -> str:
     changes = [change for change in history.changes if change.maker != "read"]
     match status:
         case "recorded":
@@ -244,6 +256,17 @@ def _said(status: Status, origins: Origins, history: FileHistory) -> str:
             return "Not known: the contents around these changes were not kept."
         case _:
             assert_never(status)
+
+
+def _lacks_pulled_contents(history: FileHistory) -> bool:
+    """Whether contents of a session from another clone are missing here."""
+    versions = [
+        version
+        for change in history.changes
+        for version in (change.before, change.after)
+        if version is not None and version.why_not == NOT_PULLED
+    ]
+    return any(history.content(version.digest) is None for version in versions)
 
 
 def _possible(origins: Origins) -> Iterator[str]:

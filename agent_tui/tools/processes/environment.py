@@ -3,9 +3,11 @@
 Pure functions from one environment to another.
 """
 
+import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Final
 
 from agent_tui.safe_paths import keep_trusted, order_by_trust
@@ -133,6 +135,46 @@ def git_environ(environ: Mapping[str, str]) -> dict[str, str]:
         if name not in _STEERING and (not name.startswith("GIT_") or name in _GIT_PLACES)
     }
     return {**kept, **_QUIET_GIT, "PATH": keep_trusted(environ.get("PATH"))}
+
+
+_CONNECTING: Final = frozenset(
+    (
+        *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ASKPASS", "GIT_PROXY_SSL_CAINFO"),
+        *("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_SSL_NO_VERIFY", "GIT_SSL_CERT", "GIT_SSL_KEY"),
+    )
+)
+"""How the user's git connects to a remote."""
+
+_QUIET_SSH: Final = "ssh -o BatchMode=yes"
+
+
+def remote_git_environ(
+    environ: Mapping[str, str], repository: Path, settings: Sequence[tuple[str, str]]
+) -> dict[str, str]:
+    """`environ` for a git call in our own `repository` that may use the network.
+
+    No file of settings is read, only `settings`. Neither git nor SSH asks for a password.
+    """
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if name not in _STEERING | _CONNECTING and not name.startswith("GIT_")
+    }
+    connecting = {name: environ[name] for name in _CONNECTING if name in environ}
+    if not {"GIT_SSH", "GIT_SSH_COMMAND"} & connecting.keys() and not any(
+        key == "core.sshcommand" for key, _ in settings
+    ):
+        connecting["GIT_SSH_COMMAND"] = _QUIET_SSH
+    own = {
+        "GIT_DIR": os.fspath(repository),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
+        "LC_ALL": "C",
+        "PATH": keep_trusted(environ.get("PATH")),
+    }
+    return with_git_settings({**kept, **connecting, **own}, settings)
 
 
 def _has_count(environ: Mapping[str, str]) -> bool:

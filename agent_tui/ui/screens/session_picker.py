@@ -24,6 +24,7 @@ from agent_tui.commands.sessions import (
     NO_MESSAGE,
     PickedSession,
     age,
+    listed_title,
     session_title,
 )
 from agent_tui.errors import SessionError
@@ -91,6 +92,8 @@ def session_facts(summary: SessionSummary, now: datetime) -> Content:
     ]
     if summary.parent_session:
         facts.append("continues an earlier session")
+    if summary.pulled_from:
+        facts.append(f"pulled from {summary.pulled_from}")
     return _with_title(session_title(summary), facts)
 
 
@@ -113,7 +116,7 @@ def _is_here(summary: SessionSummary, cwd: Path) -> bool:
 def _row(
     summary: SessionSummary, guide: str, now: datetime, *, is_here: bool
 ) -> PickerRow[PickedSession]:
-    title = session_title(summary)
+    title = listed_title(summary)
     return PickerRow(
         value=PickedSession(summary.path),
         title=title if is_here else f"{title}  ({summary.cwd.name})",

@@ -1,0 +1,179 @@
+"""The form in which entries travel: without keys, and with a neutral name for the project's folder.
+
+A line in this form is a line of a session file, so that every reader of the format can read it.
+"""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import cast
+
+from pydantic import JsonValue
+
+from agent_tui.messages import (
+    AssistantMessage,
+    JsonObject,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+)
+from agent_tui.secret_text import REMOVED, mask_secrets
+from agent_tui.sessions.entries import ContextEditEntry, Entry, Header, MessageEntry, PulledFrom
+from agent_tui.sessions.format.codec import decode_record, encode_header, encode_repaired
+from agent_tui.sessions.format.parse import id_in_name
+from agent_tui.text import repair_text
+
+PROJECT = "/@agent-tui-project"
+"""Stands for the project's folder, which is another one in each clone."""
+
+_STRUCTURE = frozenset(
+    ("type", "id", "parentId", "timestamp", "targetId", "firstKeptEntryId", "fromId", "role")
+)
+"""Fields by which entries find each other; a short secret could occur in an id by chance."""
+
+_CARRIED = ("id", "timestamp", "cwd", "provider", "model_id", "thinking_level", "parent_session")
+"""Facts of a header that travel, beside what a compaction carried over."""
+
+_LEAST_ROOT_PARTS = 2
+"""A root such as ``/`` occurs in every path."""
+
+
+class SharedForm:
+    """Writes entries and headers in the form in which they travel.
+
+    Args:
+        roots: The project's folder, in each way in which sessions write it.
+        secrets: Values that must not leave this machine.
+    """
+
+    def __init__(self, roots: Sequence[Path], secrets: Sequence[str] = ()) -> None:
+        self._secrets = tuple(secrets)
+        self._roots = _one_of(roots)
+
+    def write_entry(self, entry: Entry) -> bytes:
+        """The line of `entry`, line end included."""
+        return self._line(encode_repaired(_without_signatures(entry))[1])
+
+    def write_header(self, header: Header) -> bytes:
+        """The line of `header`, with only what another clone needs; line end included."""
+        facts = {name: getattr(header, name) for name in _CARRIED}
+        before = header.parent_session
+        facts["parent_session"] = id_in_name(Path(before)) if before else None
+        facts["origin"] = header.origin if header.origin == "print" else None
+        facts["first_prompt"] = header.first_prompt
+        carried = header.compaction
+        facts["compaction"] = carried and carried.model_copy(update={"spent": ()})
+        return self._line(encode_header(Header(**facts)))
+
+    def mask(self, text: str) -> str:
+        """`text` without secrets and without the project's path."""
+        named = self._roots.sub(PROJECT, text) if self._roots else text
+        return mask_secrets(named, self._secrets)
+
+    def _line(self, line: bytes) -> bytes:
+        data = cast(JsonObject, json.loads(line))
+        kept = {name: value for name, value in data.items() if name in _STRUCTURE}
+        shared = {**cast(JsonObject, _mapped(data, self.mask)), **kept}
+        return _dump(shared)
+
+
+def count_masks(line: bytes) -> int:
+    """How often something was removed from `line`."""
+    return line.count(REMOVED.encode())
+
+
+def local_entry(entry: Entry, root: Path) -> Entry:
+    """`entry`, which travelled, with `root` as the project's folder."""
+    line = encode_repaired(entry)[1]
+    if PROJECT.encode() not in line:
+        return entry
+    name = repair_text(str(root))
+    data = _mapped(cast(JsonValue, json.loads(line)), lambda text: text.replace(PROJECT, name))
+    value = decode_record(_dump(cast(JsonObject, data)).rstrip(b"\n")).value
+    assert not isinstance(value, Header), "an entry stays one"
+    return value
+
+
+def local_header(header: Header, root: Path, pulled_from: PulledFrom) -> Header:
+    """`header`, which travelled, for the clone at `root`; a folder that is missing becomes `root`.
+
+    The model and the address of another machine don't count here; the user's own do.
+    """
+    name = repair_text(str(root))
+    data = _mapped(
+        cast(JsonValue, header.model_dump(mode="json", by_alias=True, exclude_none=True)),
+        lambda text: text.replace(PROJECT, name),
+    )
+    local = Header.model_validate(data)
+    changes: dict[str, object] = {
+        "cwd": repair_text(str(_folder_below(root, header.cwd))),
+        "provider": "",
+        "model_id": "",
+        "thinking_level": "off",
+        "base_url": None,
+        "launch_cwd": None,
+        "pulled_from": pulled_from,
+    }
+    return local.model_copy(update=changes)
+
+
+def _folder_below(root: Path, cwd: str) -> Path:
+    """The folder of the clone at `root` that `cwd` names; `root` if it has none of that name."""
+    if not cwd.startswith(f"{PROJECT}/") or ".." in (parts := Path(cwd).parts):
+        return root
+    folder = root.joinpath(*parts[2:])
+    try:
+        is_inside = folder.is_dir() and folder.resolve().is_relative_to(root.resolve())
+    except (OSError, ValueError):  # a name that is too long, or has a NUL
+        return root
+    return folder if is_inside else root
+
+
+def _without_signatures(entry: Entry) -> Entry:
+    """`entry` without the providers' signatures: sealed texts, valid for one account only."""
+    match entry:
+        case MessageEntry(message=AssistantMessage() as reply):
+            parts = tuple(map(_unsigned, reply.content))
+            message = reply.model_copy(update={"content": parts})
+            return entry.model_copy(update={"message": message})
+        case ContextEditEntry(replacement=tuple() as parts):
+            return entry.model_copy(update={"replacement": tuple(map(_unsigned, parts))})
+        case _:
+            return entry
+
+
+def _unsigned(part: object) -> object:
+    if isinstance(part, TextContent | ThinkingContent | ToolCall) and part.signature is not None:
+        return part.model_copy(update={"signature": None})
+    return part
+
+
+def _one_of(roots: Sequence[Path]) -> re.Pattern[str] | None:
+    """Finds each of `roots` where it is a whole path or the beginning of one."""
+    texts = {str(root) for root in roots if len(root.parts) > _LEAST_ROOT_PARTS - 1}
+    if not texts:
+        return None
+    either = "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True))
+    return re.compile(rf"(?<![\w.-])(?:{either})(?![\w-]|\.\w)")
+
+
+def _mapped(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
+    """`value` with each text in it, names of fields included, replaced; pictures stay."""
+    match value:
+        case str():
+            return change(value)
+        case dict():
+            is_image = value.get("type") == "image"
+            return {
+                change(name): item if is_image and name == "data" else _mapped(item, change)
+                for name, item in value.items()
+            }
+        case list():
+            return [_mapped(item, change) for item in value]
+        case _:
+            return value
+
+
+def _dump(data: JsonObject) -> bytes:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"

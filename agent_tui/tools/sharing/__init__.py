@@ -1,0 +1,1 @@
+"""Carries sessions through refs of a project's git remote."""

@@ -1,0 +1,650 @@
+"""``agent-tui sessions share``, ``push`` and ``pull`` between two clones of a project."""
+
+import asyncio
+import io
+import json
+import stat
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from agent_tui.cli.sessions import sharing
+from agent_tui.cli.sessions.command import run_command
+from agent_tui.cli.trust_command import run_command as trust_folder
+from agent_tui.errors import SessionError, UsageError
+from agent_tui.file_locks import FileLock
+from agent_tui.messages import FileTouches, JsonObject, ToolCall
+from agent_tui.sessions.entries import CustomEntry, MessageEntry
+from agent_tui.sessions.file.kept_files import KeptFiles, digest_of, folder_of
+from agent_tui.sessions.lineage.chain import ProjectSessions
+from agent_tui.sessions.lineage.file_sessions import FileSessions
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.file_changes import (
+    FileChanges,
+    FileVersion,
+    RecordedFileChange,
+    changes_entry,
+    file_changes_entry,
+    file_changes_in,
+)
+from agent_tui.sessions.sharing.guard import NOT_PULLED
+from agent_tui.sessions.sharing.segments import SegmentHead
+from agent_tui.tools.line_history.answers import FOR_PEOPLE, answer_lines
+from agent_tui.tools.line_history.project import read_file_history
+from agent_tui.tools.line_history.why import LinePlace, explain_lines
+from agent_tui.tools.sharing.relay import Addition, PushAnswer, Relay
+from tests.support.session_values import entry, reply, result, user
+from tests.support.shared_clones import (
+    DECOYS,
+    SECRET_VARIABLE,
+    Clone,
+    make_clones,
+    no_decoy_in,
+    objects_of,
+    run_git,
+    sharing_program,
+)
+
+Run = Callable[..., str]
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """The remote, and the clones of Ada and Bo."""
+
+    remote: Path
+    ada: Clone
+    bo: Clone
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Both:
+    return Both(*make_clones(tmp_path))
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs ``agent-tui sessions`` in a clone; returns what it prints."""
+
+    def run_in(clone: Clone, *argv: str, code: int = 0, knows_secret: bool = True) -> str:
+        monkeypatch.chdir(clone.root)
+        monkeypatch.setenv("AGENT_TUI_HOME", str(clone.home))
+        monkeypatch.setenv("HOME", str(clone.home))
+        monkeypatch.setenv(SECRET_VARIABLE, DECOYS[-1] if knows_secret else "")
+        capsys.readouterr()
+        assert run_command(argv) == code
+        return capsys.readouterr().out
+
+    return run_in
+
+
+def carry(run: Run, both: Both, *ids: str, argv: tuple[str, ...] = ()) -> None:
+    """Push these sessions of Ada's, and pull them as Bo."""
+    run(both.ada, "push", "--public", *argv, *ids)
+    run(both.bo, "pull")
+
+
+def refs(remote: Path) -> list[str]:
+    return run_git(remote, "for-each-ref", "--format=%(refname)").split()
+
+
+def test_nothing_is_pushed_until_it_is_allowed(both: Both, run: Run) -> None:
+    one = both.ada.begin("hello")
+    with pytest.raises(UsageError, match="may not be pushed") as refused:
+        run(both.ada, "push", one)
+    assert "share --private" in refused.value.hint
+    assert "--encrypt-to" in refused.value.hint
+    assert "--public" in refused.value.hint
+    assert refs(both.remote) == []
+    assert "No session is chosen" in run(both.ada, "share")
+
+
+def test_nobody_declares_a_remote_private_without_being_told(both: Both, run: Run) -> None:
+    with pytest.raises(UsageError, match="Nobody is there"):
+        run(both.ada, "share", "--private")
+    assert json.loads(run(both.ada, "share", "--json"))["allowed"] == ""
+    assert "declared it private" in run(both.ada, "share", "--private", "--yes")
+
+
+class Answer(io.StringIO):
+    """A terminal at which somebody types this."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_explanation_is_read_before_the_answer(
+    both: Both, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", Answer("\n"))
+    with pytest.raises(UsageError, match="Nothing changed"):
+        run(both.ada, "share", "--private")
+    said = capsys.readouterr().err
+    assert "cannot be taken back" in said
+    assert str(both.remote) in said
+    assert json.loads(run(both.ada, "share", "--json"))["allowed"] == ""
+    monkeypatch.setattr("sys.stdin", Answer("y\n"))
+    assert "declared it private" in run(both.ada, "share", "--private")
+
+
+def test_all_sessions_are_chosen_only_after_a_question(
+    both: Both, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = both.ada.begin("hello")
+    monkeypatch.setattr("sys.stdin", Answer("\n"))
+    with pytest.raises(UsageError, match="Nothing was pushed"):
+        run(both.ada, "push", "--public", "--all")
+    assert refs(both.remote) == []
+    monkeypatch.setattr("sys.stdin", Answer("y\n"))
+    run(both.ada, "push", "--public", "--all")
+    assert refs(both.remote) == [f"refs/agent-tui/sessions/{one}"]
+
+
+def test_one_program_at_a_time_pushes_and_pulls(
+    both: Both, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(both.ada, "push", "--public", both.ada.begin("hello"))
+    (relay,) = (both.ada.home / "cache" / "sharing").glob("*.git")
+    lock = FileLock(relay.with_suffix(".lock"))
+    monkeypatch.setattr(sharing, "_LOCK_WITHIN_S", 0.0)
+    with pytest.raises(SessionError, match="being pushed or pulled"):
+        run(both.ada, "pull")
+    lock.release()
+    run(both.ada, "pull")
+
+
+def test_a_declaration_counts_for_this_address_only(both: Both, run: Run, tmp_path: Path) -> None:
+    one = both.ada.begin("hello")
+    run(both.ada, "share", "--private", "--yes")
+    run(both.ada, "push", one)
+    other = tmp_path / "public.git"
+    run_git(tmp_path, "init", "--quiet", "--bare", str(other))
+    both.ada.git("remote", "set-url", "origin", str(other))
+    with pytest.raises(UsageError, match="may not be pushed"):
+        run(both.ada, "push", one)
+    assert refs(other) == []
+
+
+def test_a_file_of_the_repository_allows_nothing(both: Both, run: Run) -> None:
+    one = both.ada.begin("hello")
+    text = json.dumps({"remotes": {str(both.remote): {"allowed": "private"}}})
+    for name in ("sharing.json", ".agent-tui/sharing.json"):
+        file = both.ada.root / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    with pytest.raises(UsageError, match="may not be pushed"):
+        run(both.ada, "push", one)
+
+
+def test_only_chosen_sessions_are_pushed_and_they_stay_chosen(both: Both, run: Run) -> None:
+    one, two = both.ada.begin("first"), both.ada.begin("second")
+    run(both.ada, "share", "--private", "--yes")
+    with pytest.raises(UsageError, match="No session of this project is chosen"):
+        run(both.ada, "push")
+    assert "1 new entry in 1 session" in run(both.ada, "push", one)
+    for session_id in (one, two):
+        both.ada.append(session_id, entry(user("more")))
+    assert "1 new entry in 1 session" in run(both.ada, "push")
+    assert refs(both.remote) == [f"refs/agent-tui/sessions/{one}"]
+    run(both.ada, "share", "--stop", one[:8])
+    both.ada.append(one, entry(user("secret now")))
+    with pytest.raises(UsageError, match="No session"):
+        run(both.ada, "push")
+
+
+def test_sessions_of_other_folders_are_none_of_the_project(
+    both: Both, run: Run, tmp_path: Path
+) -> None:
+    nested = both.ada.root / "vendor"
+    nested.mkdir()
+    run_git(nested, "init", "--quiet")
+    elsewhere = both.ada.begin("other work", cwd=str(tmp_path))
+    inner = both.ada.begin("nested", cwd=str(nested))
+    (both.ada.root / "src").mkdir()
+    inside = both.ada.begin("here", cwd=str(both.ada.root / "src"))
+    for session_id in (elsewhere, inner):
+        with pytest.raises(SessionError, match="not a session of the project"):
+            run(both.ada, "push", "--public", session_id)
+    run(both.ada, "push", "--public", "--all", "--yes")
+    assert refs(both.remote) == [f"refs/agent-tui/sessions/{inside}"]
+
+
+def test_a_dry_run_says_what_would_go_and_sends_nothing(both: Both, run: Run) -> None:
+    one = both.ada.begin(f"the key is {DECOYS[0]}", "and more")
+    printed = run(both.ada, "push", "--dry-run", one)
+    assert "2 new entries" in printed
+    assert "1 key removed" in printed
+    assert "may not be pushed" in printed
+    assert refs(both.remote) == []
+    assert json.loads(run(both.ada, "share", "--json"))["sessions"] == []
+    (row,) = json.loads(run(both.ada, "push", "--dry-run", "--json", one))
+    assert (row["status"], row["entries"], row["keysRemoved"]) == ("to push", 2, 1)
+
+
+def test_no_key_leaves_and_the_original_keeps_it(both: Both, run: Run) -> None:
+    said = " ".join(DECOYS)
+    one = both.ada.begin(said)
+    call = ToolCall(id="c1", name="bash", arguments={"command": f"curl -H 'X: {DECOYS[0]}'"})
+    both.ada.append(one, entry(reply("")).model_copy(update={"message": reply(said)}))
+    asked = reply("").model_copy(update={"content": (call,)})
+    both.ada.append(one, entry(asked), entry(result("c1", said)))
+    carry(run, both, one)
+    assert no_decoy_in(both.remote)
+    assert b"[key removed]" in objects_of(both.remote)
+    pulled = both.bo.file_of(one).read_text()
+    assert not any(decoy in pulled for decoy in DECOYS)
+    assert "[key removed]" in pulled
+    both.bo.append(one, entry(user("going on")))
+    run(both.bo, "push", "--public", one)
+    before = both.ada.file_of(one).read_bytes()
+    printed = run(both.ada, "pull")
+    assert "differ" not in printed
+    after = both.ada.file_of(one).read_bytes()
+    assert after.startswith(before)
+    assert after[len(before) :].count(b"\n") == 1
+
+
+def test_a_copy_without_a_key_that_is_unknown_by_now_is_still_a_copy(both: Both, run: Run) -> None:
+    one = both.ada.begin(f"it is {DECOYS[-1]}, he said {DECOYS[-1]} again")
+    run(both.ada, "push", "--public", one)
+    for file in both.ada.home.rglob("sharing.json"):
+        file.unlink()  # so that all of it is compared again
+    assert "differ" not in run(both.ada, "pull", knows_secret=False)
+    forge(both, one, part(one, said("it is [key removed], she said", own_id_of(both.ada, one))))
+    assert "yours stay" in run(both.ada, "pull", knows_secret=False)
+
+
+def own_id_of(clone: Clone, session_id: str) -> str:
+    return clone.open(session_id).entries[0].id
+
+
+def test_a_file_that_is_no_session_any_more_is_not_replaced(both: Both, run: Run) -> None:
+    one = both.ada.begin("start")
+    carry(run, both, one)
+    file = both.bo.file_of(one)
+    file.write_bytes(b"all that is left of it")
+    assert "exists already and stays" in run(both.bo, "pull", one, code=1)
+    assert file.read_bytes() == b"all that is left of it"
+
+
+def test_a_pulled_session_works_in_this_clone_and_decides_nothing(both: Both, run: Run) -> None:
+    (both.bo.root / "src").mkdir()
+    (both.ada.root / "src").mkdir()
+    cwd = both.ada.root / "src"
+    one = both.ada.begin(f"look at {both.ada.root}/a.py", cwd=str(cwd), modelId="expensive")
+    both.ada.append(one, CustomEntry(custom_type="permission_mode", data="full"))
+    carry(run, both, one)
+    log = both.bo.open(one)
+    assert log.header.cwd == str(both.bo.root / "src")
+    assert log.header.model_id == ""
+    assert log.header.pulled_from is not None
+    assert log.header.pulled_from.by == "Ada L <ad@example.org>"
+    assert [getattr(e, "custom_type", "") for e in log.entries] == ["", "foreign/permission_mode"]
+    assert f"look at {both.bo.root}/a.py" in both.bo.file_of(one).read_text()
+    assert str(both.ada.root) not in both.bo.file_of(one).read_text()
+    assert "(from Ada L)" in run(both.bo, "list", "--all")
+    (row,) = json.loads(run(both.bo, "list", "--all", "--json"))
+    assert row["pulledFrom"] == "Ada L"
+
+
+def test_c_opens_no_pulled_session(both: Both, run: Run) -> None:
+    carry(run, both, both.ada.begin("theirs"))
+    assert both.bo.store.find_left_last(both.bo.root) is None
+    assert both.bo.store.newest(both.bo.root) is None
+
+
+def test_both_continue_and_both_branches_stay(both: Both, run: Run) -> None:
+    one = both.ada.begin("start")
+    carry(run, both, one)
+    both.ada.append(one, entry(user("by ada")))
+    both.bo.append(one, entry(user("by bo")))
+    run(both.ada, "push", "--public")
+    assert "both branches" in run(both.bo, "pull")
+    run(both.bo, "push", "--public", one)
+    run(both.ada, "pull")
+    for clone in (both.ada, both.bo):
+        log = clone.open(one)
+        said = {e.message.text for e in log.entries if isinstance(e, MessageEntry)}  # type: ignore[union-attr]
+        assert said == {"start", "by ada", "by bo"}
+        assert log.warnings == ()
+
+
+def test_a_push_on_top_of_anothers_push_keeps_both(both: Both, run: Run) -> None:
+    one = both.ada.begin("start")
+    carry(run, both, one)
+    both.bo.append(one, entry(user("by bo")))
+    run(both.bo, "push", "--public", one)
+    both.ada.append(one, entry(user("by ada")))
+    run(both.ada, "push", "--public")
+    tip = run_git(both.remote, "rev-parse", f"refs/agent-tui/sessions/{one}").strip()
+    assert run_git(both.remote, "rev-list", "--count", tip).strip() == "3"
+    run(both.ada, "pull")
+    assert "by bo" in both.ada.file_of(one).read_text()
+
+
+def test_all_means_the_sessions_that_began_here(both: Both, run: Run, tmp_path: Path) -> None:
+    carry(run, both, both.ada.begin("of ada"))
+    own = both.bo.begin("of bo")
+    other = tmp_path / "public.git"
+    run_git(tmp_path, "init", "--quiet", "--bare", str(other))
+    both.bo.git("remote", "add", "fork", str(other))
+    run(both.bo, "push", "--public", "--all", "--yes", "--remote", "fork")
+    assert refs(other) == [f"refs/agent-tui/sessions/{own}"]
+
+
+def test_a_push_that_another_one_overtakes_is_done_again(
+    both: Both, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = both.ada.begin("start")
+    carry(run, both, one)
+    both.ada.append(one, entry(user("by ada")))
+    both.bo.append(one, entry(user("by bo")))
+    overtaken: list[int] = []
+    push = Relay.push
+
+    async def push_late(self: Relay, additions: Sequence[Addition]) -> dict[str, PushAnswer]:
+        if not overtaken:
+            with sharing_program() as program:
+                overtaken.append(program.run(both.bo, "push", "--public", one)[0])
+        return await push(self, additions)
+
+    monkeypatch.setattr(Relay, "push", push_late)
+    assert "1 new entry in 1 session" in run(both.ada, "push", "--public")
+    assert overtaken == [0]
+    run(both.ada, "pull")
+    run(both.bo, "pull")
+    for clone in (both.ada, both.bo):
+        text = clone.file_of(one).read_text()
+        assert "by ada" in text
+        assert "by bo" in text
+
+
+def test_recall_and_search_find_what_a_pulled_session_says(both: Both, run: Run) -> None:
+    one = both.ada.begin("the quokka algorithm rounds half to even")
+    carry(run, both, one)
+    project = ProjectSessions(both.bo.store, both.bo.root)
+    found, late = project.search("quokka", frozenset())
+    assert [known.id for known in found] == [one]
+    assert late == 0
+    assert [known.id for known in project.find_by_prefix(one[:8])] == [one]
+
+
+def test_what_a_command_changed_is_recorded_later_and_is_no_difference(
+    both: Both, run: Run
+) -> None:
+    one = both.ada.begin("start")
+    both.ada.append(one, entry(reply("", ("c1", "bash"))), entry(result("c1", "", "bash")))
+    run(both.ada, "push", "--public", one)
+    changed = FileTouches(written=(str(both.ada.root / "a.py"),))
+    both.ada.append(one, changes_entry(both.ada.open(one).entries[-1].id, changed))
+    run(both.ada, "push", "--public")
+    for file in both.ada.home.rglob("sharing.json"):
+        file.unlink()  # so that all of it is compared again
+    assert "Nothing new" in run(both.ada, "pull")
+    run(both.bo, "pull")
+    finished = both.bo.open(one).entries[2]
+    assert isinstance(finished, MessageEntry)
+    assert str(both.bo.root / "a.py") in finished.model_dump_json()
+
+
+def test_a_session_that_is_open_is_left_alone_and_pulled_later(both: Both, run: Run) -> None:
+    one = both.ada.begin("start")
+    carry(run, both, one)
+    both.ada.append(one, entry(user("news")))
+    run(both.ada, "push", "--public")
+    before = both.bo.file_of(one).read_bytes()
+    with SessionLog.open(both.bo.file_of(one), "none"):
+        assert "It is open in" in run(both.bo, "pull", code=1)
+    assert both.bo.file_of(one).read_bytes() == before
+    assert "1 new entry" in run(both.bo, "pull")
+
+
+def test_a_deleted_session_comes_back_only_when_it_is_named(both: Both, run: Run) -> None:
+    one = both.ada.begin("start")
+    carry(run, both, one)
+    both.bo.store.delete(both.bo.file_of(one))
+    assert "deleted here" in run(both.bo, "pull")
+    assert both.bo.store.list() == []
+    run(both.bo, "pull", one[:8])
+    assert [found.id for found in both.bo.store.list()] == [one]
+    with pytest.raises(SessionError, match="has no session"):
+        run(both.bo, "pull", "0000-none")
+
+
+def forge(both: Both, session_id: str, files: dict[str, bytes]) -> None:
+    """Write a tree that agent-tui would not write to the remote."""
+    stream = bytearray(f"commit refs/agent-tui/sessions/{session_id}\n".encode())
+    stream += b"committer x <x@x> 1 +0000\ndata 1\nx\n"
+    for name, data in files.items():
+        stream += f"M 100644 inline {name}\ndata {len(data)}\n".encode() + data + b"\n"
+    command = ("git", "--git-dir", str(both.remote), "fast-import", "--quiet", "--force")
+    subprocess.run(command, input=bytes(stream), check=True)
+
+
+def part(session_id: str, *lines: dict[str, object], number: int = 1) -> dict[str, bytes]:
+    head = SegmentHead(session=session_id, by="\x1b[31mEve\x07").model_dump_json(by_alias=True)
+    rows = [head, *(json.dumps(line) for line in lines)]
+    return {f"{number:06}-plain-{'0' * 24}": "".join(f"{row}\n" for row in rows).encode()}
+
+
+def said(text: str, own_id: str, parent: str | None = None) -> dict[str, object]:
+    when = "2026-03-02T09:00:00.000Z"
+    message = {"role": "user", "content": text, "timestamp": 1}
+    place = {"type": "message", "id": own_id, "parentId": parent, "timestamp": when}
+    return {**place, "message": message}
+
+
+def test_hostile_sessions_harm_nothing_here(both: Both, run: Run, tmp_path: Path) -> None:
+    mine = both.bo.begin("my own work")
+    other = both.bo.begin("of another project", cwd=str(tmp_path))
+    own_id = both.bo.open(mine).entries[0].id
+    before = {path: path.read_bytes() for path in both.bo.home.rglob("*.jsonl")}
+    forge(both, mine, part(mine, said("not what you said", own_id), said("added", "e1", own_id)))
+    forge(both, other, part(other, said("into another project", "e2")))
+    evil = "aaaa0000-0000-4000-8000-000000000000"
+    first = {"type": "session", "version": 3, "id": evil, "timestamp": "../../x", "cwd": "/etc"}
+    steps = part(evil, first, said("x", "e3", "e4"), said("\x1b]0;x\x07 hello", "e5"))
+    forge(both, evil, {**steps, "../x".replace("/", "_"): b"", "file-plain-zz": b"x"})
+    forge(both, "bbbb0000", {"000001-plain-" + "0" * 24: b"\x00garbage"})
+    printed = run(both.bo, "pull", code=1)
+    assert "\x1b" not in printed
+    assert "yours stay" in printed
+    assert "same id" in printed
+    assert both.bo.file_of(other).read_bytes() == before[both.bo.file_of(other)]
+    assert both.bo.file_of(mine).read_bytes().startswith(before[both.bo.file_of(mine)])
+    log = both.bo.open(evil)
+    assert log.header.cwd == str(both.bo.root)
+    assert both.bo.file_of(evil).is_relative_to(both.bo.home / "data" / "sessions")
+    assert [e.id for e in log.entries] == ["e5"]
+    assert not (both.bo.home / "data" / "x").exists()
+    assert "\x1b" not in run(both.bo, "list", "--all")
+
+
+def test_a_killed_gits_locks_stop_nobody(both: Both, run: Run) -> None:
+    one = both.ada.begin("start")
+    carry(run, both, one)
+    (relay,) = (both.bo.home / "cache" / "sharing").glob("*.git")
+    for name in ("packed-refs.lock", f"refs/agent-tui/sessions/{one}.lock", "config.lock"):
+        (relay / name).parent.mkdir(parents=True, exist_ok=True)
+        (relay / name).touch()
+    both.ada.append(one, entry(user("news")))
+    run(both.ada, "push", "--public")
+    assert "1 new entry" in run(both.bo, "pull")
+
+
+def test_the_relay_may_be_deleted_any_time(both: Both, run: Run) -> None:
+    one = both.ada.begin("start")
+    carry(run, both, one)
+    for clone in (both.ada, both.bo):
+        subprocess.run(("rm", "-rf", str(clone.home / "cache")), check=True)
+    both.bo.append(one, entry(user("by bo")))
+    assert "1 new entry" in run(both.bo, "push", "--public", one)
+    assert "1 new entry" in run(both.ada, "pull")
+
+
+def test_nothing_in_the_clone_is_touched_and_no_program_of_its_runs(
+    both: Both, run: Run, tmp_path: Path
+) -> None:
+    ran = tmp_path / "ran"
+    hooks = both.ada.root / ".git" / "hooks"
+    hooks.mkdir(exist_ok=True)
+    for name in ("pre-push", "reference-transaction", "post-checkout"):
+        hook = hooks / name
+        hook.write_text(f"#!/bin/sh\ntouch {ran}\nexit 1\n")
+        hook.chmod(hook.stat().st_mode | stat.S_IXUSR)
+    both.ada.git("config", "commit.gpgSign", "true")
+    both.ada.git("config", "push.gpgSign", "true")
+    both.ada.git("config", "gpg.program", f"touch {ran}")
+    both.ada.git("config", "gc.auto", "1")
+    one = both.ada.begin("start")
+    with pytest.raises(UsageError, match="is not trusted"):
+        run(both.ada, "push", "--public", one)
+    assert trust_folder(["add", str(both.ada.root)]) == 0
+    before = {p: p.read_bytes() for p in (both.ada.root / ".git").rglob("*") if p.is_file()}
+    run(both.ada, "push", "--public", one)
+    run(both.ada, "pull")
+    after = {p: p.read_bytes() for p in (both.ada.root / ".git").rglob("*") if p.is_file()}
+    assert after == before
+    assert not ran.exists()
+
+
+def test_a_remote_that_is_gone_says_what_to_check(both: Both, run: Run) -> None:
+    one = both.ada.begin("start")
+    both.ada.git("remote", "set-url", "origin", "/nowhere/at/all.git")
+    with pytest.raises(SessionError, match="does not appear to be a git repository") as lost:
+        run(both.ada, "push", "--public", one)
+    assert "git ls-remote origin" in lost.value.hint
+    both.ada.git("remote", "set-url", "origin", "ext::sh -c 'touch ran'")
+    with pytest.raises(SessionError, match="not allowed"):
+        run(both.ada, "push", "--public", one)
+    assert not (both.ada.root / "ran").exists()
+
+
+def test_without_a_repository_or_a_remote_it_says_so(both: Both, run: Run, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not in a work tree"):
+        run(Clone(tmp_path, both.ada.home), "pull")
+    with pytest.raises(UsageError, match="no remote 'nope'"):
+        run(both.ada, "pull", "--remote", "nope")
+    both.ada.git("remote", "remove", "origin")
+    with pytest.raises(UsageError, match="has no remote"):
+        run(both.ada, "pull")
+
+
+def edit_file(clone: Clone, session_id: str, before: bytes, after: bytes) -> Path:
+    """Record that a call changed a file of the clone, with both contents kept."""
+    file = clone.root / "a.py"
+    file.write_bytes(after)
+    kept = KeptFiles(folder_of(clone.file_of(session_id)))
+    versions = []
+    for content in (before, after):
+        is_kept = kept.keep(content)
+        versions.append(FileVersion(digest=digest_of(content), mode=0o100644, is_kept=is_kept))
+    change = RecordedFileChange(path=str(file), before=versions[0], after=versions[1])
+    arguments: JsonObject = {"command": "sed -i s/one/two/ a.py"}
+    asked = reply("I change it.").model_copy(
+        update={"content": (ToolCall(id="c1", name="bash", arguments=arguments),)}
+    )
+    clone.append(
+        session_id,
+        entry(asked),
+        file_changes_entry(FileChanges(changes=(change,))),
+        entry(result("c1", "", "bash")),
+    )
+    return file
+
+
+def why(clone: Clone, file: Path) -> str:
+    present = file.read_text()
+    history = read_file_history(FileSessions(clone.store), file)
+    answers = asyncio.run(explain_lines(history, LinePlace(file, 2, 2), present, None))
+    return "\n".join(answer_lines(answers, clone.root, FOR_PEOPLE))
+
+
+def test_kept_files_travel_only_when_asked_and_why_says_what_is_missing(
+    both: Both, run: Run
+) -> None:
+    before, after = b"one\nold\nx\n", b"one\nnew\nx\n"
+    one = both.ada.begin("make it new")
+    edit_file(both.ada, one, before, after)
+    there = both.bo.root / "a.py"
+    there.write_bytes(after)
+    carry(run, both, one)
+    assert before not in objects_of(both.remote)
+    (changes,) = filter(None, map(file_changes_in, both.bo.open(one).entries))
+    assert changes.changes[0].path == str(there)
+    assert changes.changes[0].before.why_not == NOT_PULLED
+    assert "were not pulled" in why(both.bo, there)
+    assert "--with-files" in why(both.bo, there)
+    printed = run(both.ada, "push", "--public", "--with-files")
+    assert "2 kept files" in printed
+    assert "2 kept files" in run(both.bo, "pull")
+    answer = why(both.bo, there)
+    assert "Not known" not in answer
+    assert "- old" in answer
+    assert "Ada L asked: make it new" in answer
+    assert "pulled from Ada L" in answer
+
+
+def test_a_kept_file_with_a_key_stays_here(both: Both, run: Run) -> None:
+    one = both.ada.begin("start")
+    edit_file(both.ada, one, f"key = {DECOYS[0]}\n".encode(), b"key = env\n")
+    printed = run(both.ada, "push", "--public", "--with-files", one)
+    assert "1 kept file left out" in printed
+    assert no_decoy_in(both.remote)
+
+
+def test_encrypted_sessions_are_read_by_their_recipients_only(
+    both: Both, run: Run, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyrage")
+    one = both.ada.begin(f"a private thought and {DECOYS[0]}")
+    edit_file(both.ada, one, b"one\nold\n", b"one\nnew\n")
+    key = run(both.bo, "share", "--new-key").split()[-1]
+    with pytest.raises(UsageError, match="exists already"):
+        run(both.bo, "share", "--new-key")
+    with pytest.raises(UsageError, match="is not a public key"):
+        run(both.ada, "share", "--encrypt-to", "nonsense")
+    assert key in run(both.ada, "share", "--encrypt-to", key)
+    run(both.ada, "push", "--with-files", one)
+    content = objects_of(both.remote)
+    for private in (b"a private thought", b"Ada", b"example.org", b"make it", b"one\nold"):
+        assert private not in content
+    outsider = Clone(both.bo.root, tmp_path / "outsider")
+    assert "not among its recipients" in run(outsider, "pull", code=1)
+    assert "1 session" in run(both.bo, "pull")
+    pulled = both.bo.file_of(one).read_text()
+    assert "a private thought" in pulled
+    assert DECOYS[0] not in pulled, "keys go before it is encrypted"
+    assert run(outsider, "pull", "--identity", str(both.bo.home / "config" / "age-key.txt"))
+    assert outsider.store.list()
+
+
+def test_another_recipient_gets_the_sessions_that_were_pushed_before(
+    both: Both, run: Run, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyrage")
+    third = Clone(both.bo.root, tmp_path / "third")
+    one = both.ada.begin("start", "more")
+    keys = [run(clone, "share", "--new-key").split()[-1] for clone in (both.bo, third)]
+    run(both.ada, "share", "--encrypt-to", keys[0])
+    run(both.ada, "push", one)
+    run(third, "pull", code=1)
+    run(both.ada, "share", "--encrypt-to", keys[0], "--encrypt-to", keys[1])
+    assert "2 new entries" in run(both.ada, "push")
+    assert "2 new entries" in run(third, "pull")
+    run(both.bo, "pull")
+    assert len(both.bo.open(one).entries) == 2
+
+
+def test_the_help_fits_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for verb in ("share", "push", "pull"):
+        with pytest.raises(SystemExit) as ended:
+            run_command([verb, "--help"])
+        assert ended.value.code == 0
+        assert all(len(line) <= 80 for line in capsys.readouterr().out.split("\n"))
