@@ -13,8 +13,8 @@ from agent_tui.agent.corrections.wording import (
     shared_terms,
 )
 
-_LEAST_OF_ALL = 0.35
-_LEAST_OF_SHORTER = 0.6
+_LEAST_OF_ALL = 0.3
+_LEAST_OF_SHORTER = 0.5
 """How alike two sentences are that say one rule; see `Likeness`. Both come from pairs of sentences
 that were written before (``tests/agent/corrections/pairs.yaml``): no other pair reaches them."""
 
@@ -119,7 +119,8 @@ def _offer(group: Sequence[_Candidate], weights: TermWeights) -> Offer:
     rules = [one for one in group if one.wording.is_rule] or list(group)
 
     def likeness_to_all(one: _Candidate) -> float:
-        return sum(likeness(one.wording, other.wording, weights).of_all for other in group)
+        whole = sum(likeness(one.wording, other.wording, weights).of_all for other in group)
+        return round(whole, 6)
 
     best = max(rules, key=lambda one: (likeness_to_all(one), -len(one.quote.sentence)))
     return Offer(best.quote.sentence, tuple(quotes))
@@ -149,10 +150,10 @@ def agree(one: Wording, other: Wording, weights: TermWeights) -> bool:
 def _are_apart(one: Quote, other: Quote) -> bool:
     """Whether two quotes are of different occasions.
 
-    A message that was sent again word for word, as a command or a loop does, is one occasion.
+    Messages that share another sentence word for word come from one text that was sent again, as a
+    command or a loop does: that is one occasion.
     """
-    message = one.correction.message
-    if message and message == other.correction.message:
+    if one.correction.beside & other.correction.beside:
         return False
     if one.source.id != other.source.id:
         return True

@@ -3,7 +3,7 @@
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agent_tui.agent.corrections.wording import Wording, read_wording, terms_of
@@ -19,6 +19,8 @@ _MOST_WORK_CHARS = 200_000
 _MOST_TYPED_CHARS = 2_000
 """A longer message is mostly pasted: its first and last paragraphs are the user's own."""
 
+_LEAST_TELLING_CHARS = 25
+
 _REPLACED = "old"
 """Arguments whose name begins so hold the text that an edit removes."""
 
@@ -31,7 +33,7 @@ class Correction:
         sentence: The sentence, on one line.
         at: When it was sent, as recorded.
         turn: The number of the message in its session, from 0.
-        message: A checksum of the whole message if it says more than the sentence; else 0.
+        beside: Checksums of the longer ones among the other sentences of its message.
         dropped: Terms of the sentence that the model wrote before it, and no more afterwards.
         taken_up: Terms of the sentence that the model wrote only after it.
     """
@@ -39,7 +41,7 @@ class Correction:
     sentence: str
     at: str
     turn: int
-    message: int = 0
+    beside: frozenset[int] = frozenset()
     dropped: frozenset[str] = frozenset()
     taken_up: frozenset[str] = frozenset()
 
@@ -83,7 +85,7 @@ def read_corrections(entries: Iterable[Entry]) -> SaidSentences:
     counts, sentences = Counter[str](), 0
     found: dict[str, Correction] = {}
     for number, turn in enumerate(turns):
-        own = [" ".join(sentence.split()) for sentence in own_sentences(_typed(turn.text))]
+        own = _sentences(_typed(turn.text))
         before = turns[number - 1].work if number else []
         work = _Work(before, turn.work) if before else None
         for sentence in own:
@@ -92,9 +94,9 @@ def read_corrections(entries: Iterable[Entry]) -> SaidSentences:
             sentences += 1
             if work is None or sentence in found:
                 continue
-            correction = work.correction(sentence, wording, turn, number)
+            correction = work.trace(Correction(sentence, turn.at, number), wording.terms)
             if wording.is_rule or (wording.is_short and correction.is_followed):
-                found[sentence] = correction
+                found[sentence] = replace(correction, beside=_checksums(turn.text, sentence))
     return SaidSentences(tuple(found.values()), dict(counts), sentences)
 
 
@@ -159,19 +161,25 @@ class _Work:
         self._before = _terms_in(before)
         self._after = _terms_in(after)
 
-    def correction(self, sentence: str, wording: Wording, turn: _Turn, number: int) -> Correction:
-        """The correction that `sentence` is, with what became of the terms that it names."""
-        is_all = " ".join(turn.text.split()) == sentence
-        follows = bool(self._after)
-        named = wording.terms
-        return Correction(
-            sentence,
-            turn.at,
-            number,
-            0 if is_all else zlib.crc32(turn.text.encode("utf-8", "replace")) or 1,
-            frozenset(named & self._before - self._after) if follows else frozenset(),
-            frozenset(named & self._after - self._before),
-        )
+    def trace(self, correction: Correction, terms: Set[str]) -> Correction:
+        """`correction` with what became of the `terms` that it names."""
+        dropped = terms & self._before - self._after if self._after else frozenset[str]()
+        taken_up = terms & self._after - self._before
+        return replace(correction, dropped=frozenset(dropped), taken_up=frozenset(taken_up))
+
+
+def _sentences(text: str) -> list[str]:
+    """The user's own sentences in `text`, each on one line."""
+    return [" ".join(sentence.split()) for sentence in own_sentences(text)]
+
+
+def _checksums(text: str, but: str) -> frozenset[int]:
+    """The checksums of those sentences of `text` that nobody types twice by chance."""
+    return frozenset(
+        zlib.crc32(sentence.encode("utf-8", "replace"))
+        for sentence in _sentences(text)
+        if sentence != but and len(sentence) >= _LEAST_TELLING_CHARS
+    )
 
 
 def _terms_in(work: Sequence[str]) -> Set[str]:
