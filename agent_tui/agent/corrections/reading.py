@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from agent_tui.agent.corrections.wording import Wording, read_wording, terms_of
+from pydantic import JsonValue
+
+from agent_tui.agent.corrections.wording import read_wording, terms_of
 from agent_tui.attachments import approved_plan, without_attachments
 from agent_tui.compaction.ledger.pinned import own_sentences
-from agent_tui.messages import AssistantMessage, ToolCall, UserMessage, texts_in
+from agent_tui.messages import AssistantMessage, ToolCall, UserMessage
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.tools.line_history.edits import CallReader
 
@@ -138,14 +140,14 @@ def _written(call: ToolCall) -> str:
     return "\n".join(_kept(call.arguments))
 
 
-def _kept(value: object) -> Iterator[str]:
+def _kept(value: JsonValue) -> Iterator[str]:
     match value:
         case str(text):
             removed = text.startswith("*** Begin Patch") or "\n@@" in text
             yield "\n".join(x for x in text.split("\n") if x[:1] != "-") if removed else text
         case dict():
             for key, inner in value.items():
-                if not str(key).startswith(_REPLACED):
+                if not key.startswith(_REPLACED):
                     yield from _kept(inner)
         case list():
             for inner in value:

@@ -8,18 +8,23 @@ from typing import Final
 
 from agent_tui.text_search import fold
 
-_DENIALS: Final = frozenset(
+
+def _folded(words: str) -> frozenset[str]:
+    return frozenset(map(fold, words.split()))
+
+
+_DENIALS: Final = _folded(
     """
     not never no without dont
     nicht nie niemals ohne kein keine keinen keiner keinem keines
     ne n pas jamais sans aucun aucune
-    no nunca jamas sin
-    nao nem sem
+    no nunca jamás sin
+    não nunca sem
     non mai senza
     не никогда без нет
     ніколи
     nie nigdy bez
-    """.split()
+    """
 )
 """Words that deny what follows them in a clause.
 
@@ -28,20 +33,26 @@ time (features ``Polarity=Neg`` and ``PronType=Neg``) in the Universal Dependenc
 English, German, French, Spanish, Portuguese, Italian, Russian, Ukrainian and Polish.
 """
 
-_TOTALS: Final = frozenset(
-    "always never immer niemals toujours jamais siempre nunca sempre всегда никогда завжди ніколи "
-    "zawsze nigdy 总是 永远".split()
+_TOTALS: Final = _folded(
+    """
+    always never immer niemals toujours jamais siempre nunca sempre
+    всегда никогда завжди ніколи zawsze nigdy 总是 永远
+    """
 )
 """Adverbs of time that make a sentence hold for every time (``PronType=Tot`` and ``Neg``)."""
 
-_MODALS: Final = frozenset(
-    "must should shall muss müssen soll sollen sollte doit doivent debe deben deve devono".split()
+_MODALS: Final = _folded(
+    """
+    must should shall muss müssen soll sollen sollte doit doivent debe deben deve devono
+    """
 )
 """Verbs of obligation, which make a sentence with a subject a rule."""
 
-_LEADS: Final = frozenset(
-    "please do and but so again bitte also und aber svp et mais por favor y pero e "
-    "пожалуйста и но а будь ласка proszę ale".split()
+_LEADS: Final = _folded(
+    """
+    please do and but so again bitte also und aber svp et mais por favor y pero e
+    пожалуйста и но а будь ласка proszę ale
+    """
 )
 """Words that may come before the word that makes a clause a prohibition."""
 
@@ -64,8 +75,8 @@ _TOKEN = re.compile(
 )
 _IS_HAN = re.compile(rf"[{_HAN_OR_KANA}]")
 _STEM_LETTERS = 6
-"""Words are compared by so many first letters, which is nearly as good as a stemmer in any language
-(McNamee and Mayfield, "Character n-gram tokenization for European language text retrieval", 2004)."""
+"""Words are compared by so many first letters: nearly as good as a stemmer, in any language (McNamee
+and Mayfield, "Character n-gram tokenization for European language text retrieval", 2004)."""
 
 _LEAST_TERMS = 2
 _MOST_WORDS = 30
@@ -191,9 +202,9 @@ def shared_terms(one: Wording, other: Wording) -> Set[str]:
 
 def opposed_terms(one: Wording, other: Wording) -> Set[str]:
     """The terms that one denies and the other only affirms."""
-    return (
-        (one.denied & other.affirmed) | (one.affirmed & other.denied)
-    ) - shared_terms(one, other)
+    return ((one.denied & other.affirmed) | (one.affirmed & other.denied)) - shared_terms(
+        one, other
+    )
 
 
 @dataclass(frozen=True, slots=True)
