@@ -35,6 +35,7 @@ from agent_tui.events import (
     ReplyFinished,
     ReplyStarted,
     RetryScheduled,
+    RuleOffered,
     ScopeEntered,
     ScopeLeft,
     ScopeProgress,
@@ -106,6 +107,8 @@ def event_line(event: AgentEvent) -> str:
             return f"{goal_line(event)}."
         case GoalChanged():
             return ""  # the end of the turn says why
+        case RuleOffered(text=text, count=count):
+            return offer_line(text, count)
         case ScopeEntered(label=label):
             return f"Started: {label}."
         case ScopeLeft(label=label):
@@ -155,6 +158,16 @@ def waiting_line(waited_s: float, *, is_alive: bool) -> str:
     if is_alive:
         return f"The model has been thinking for {elapsed(waited_s)}; its server is connected."
     return f"No data from the model's server for {elapsed(waited_s)}. Still waiting."
+
+
+def offer_line(text: str, count: int) -> str:
+    """The offered rules in one line: the newest, how many more, and how to answer."""
+    if not text:
+        return ""
+    more = f" and {counted(count - 1, 'more rule')}" if count > 1 else ""
+    return (
+        f"You said it more than once: “{printable_line(text)}”{more}. /rules adds it to AGENTS.md."
+    )
 
 
 def goal_line(event: GoalChanged) -> str:

@@ -20,6 +20,7 @@ from agent_tui.ui.chat.activity_line import ActivityLine
 from agent_tui.ui.chat.lines_above_prompt import (
     ColdLine,
     GoalLine,
+    OfferLine,
     PlanView,
     QueueView,
     TourView,
@@ -72,6 +73,7 @@ def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> Loade
         queue=QueueView(),
         tour=TourView(window.prompt, is_tour=options.is_demo),
         cold=ColdLine(options.runtime.cold_price),
+        offer=OfferLine(),
         activity=ActivityLine(options.clock, options.runtime.services.wall_clock),
         prompt=window.prompt,
         status_bar=status_bar,

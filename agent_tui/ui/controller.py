@@ -4,6 +4,7 @@ It knows no widget: events go down to a view, and the app hands the user's inten
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,6 +19,7 @@ from agent_tui.commands.core.registry import (
     parse_command,
 )
 from agent_tui.commands.permissions import FULL_MODE_QUESTION, PERMISSION_MODES
+from agent_tui.commands.rules import offer_rules
 from agent_tui.commands.sessions import continue_wait, resume_session
 from agent_tui.commands.trust import ask_about_started, ask_about_workspace
 from agent_tui.config import PermissionMode
@@ -152,6 +154,12 @@ class Controller:
             self.dispatch(options.first_prompt)
         elif options.resume:
             await continue_wait(self.front)
+        self._ports.start_work(self._offer_rules())
+
+    async def _offer_rules(self) -> None:
+        """Look for rules to offer. What goes wrong can wait for ``/rules``, which reports it."""
+        with suppress(AgentTuiError):
+            await offer_rules(self.front)
 
     def _tell_problems(self, warnings: Sequence[str]) -> None:
         for problem in self.options.problems:

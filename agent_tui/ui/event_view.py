@@ -39,6 +39,7 @@ from agent_tui.events import (
     ReplyFinished,
     ReplyStarted,
     RetryScheduled,
+    RuleOffered,
     ScopeEntered,
     ScopeLeft,
     ScopeProgress,
@@ -212,6 +213,8 @@ class EventView:
                 self.widgets.goal.show(event)
                 if ending in ("met", "stopped"):  # otherwise the end of the turn says why
                     chat.append(NoticeBlock("info", event.reason))
+            case RuleOffered():
+                self.widgets.offer.show(event)
             case ScopeEntered():
                 chat.append(entered_block(event.label))
             case ScopeProgress():
@@ -251,6 +254,7 @@ class EventView:
         """Prepare for an activity; hides what is shown while nothing runs."""
         self.status.set_working(True)
         self.widgets.cold.display = False
+        self.widgets.offer.pause(is_paused=False)
         self.widgets.activity.show(None)
         self.widgets.plan.make_room("steps")
         self.widgets.goal.pause(is_paused=False)
@@ -265,6 +269,7 @@ class EventView:
         self.widgets.goal.pause(is_paused=True)
         self._running.clear()
         self.widgets.cold.look()
+        self.widgets.offer.pause(is_paused=True)
         self.status.refresh()
 
     def redraw(self) -> None:

@@ -42,6 +42,7 @@ def test_every_command_of_the_program_is_there():
         "loop",
         "goal",
         "why",
+        "rules",
         "trust",
         "mcp",
         "jobs",

@@ -75,8 +75,11 @@ _TOKEN = re.compile(
 )
 _IS_HAN = re.compile(rf"[{_HAN_OR_KANA}]")
 _STEM_LETTERS = 6
-"""Words are compared by so many first letters: nearly as good as a stemmer, in any language (McNamee
-and Mayfield, "Character n-gram tokenization for European language text retrieval", 2004)."""
+"""Words are compared by so many first letters: nearly as good as a stemmer, in any language.
+
+Source: McNamee and Mayfield, "Character n-gram tokenization for European language text retrieval",
+Information Retrieval 7, 2004.
+"""
 
 _LEAST_TERMS = 2
 _MOST_WORDS = 30

@@ -80,7 +80,7 @@ async def act_on(front: "ScreenFront", key: SettingKey, loaded: LoadedSettings) 
             await _use_model(front, now.model)
         case ("permissions", "allow" | "ask" | "deny"):
             front.show_events(await runtime.sessions.apply_trust())
-        case ("bash_timeout_s",) | ("limit_wait_h",) | ("compaction", *_):
+        case ("offer_rules",) | ("bash_timeout_s",) | ("limit_wait_h",) | ("compaction", *_):
             runtime.use_settings(now)
             front.show_events(())
         case _:  # it takes effect at the next start
