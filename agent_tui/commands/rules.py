@@ -96,14 +96,13 @@ async def rules(front: Front, argument: str) -> None:
             front.say(f"/rules takes list, on or off, not {other}.", "warning")
 
 
-async def offer_rules(front: Front) -> None:
-    """Look for rules to offer, and report the newest to the front, unless that is switched off."""
-    conversation = front.runtime.conversation
-    if not (conversation.services.settings.offer_rules and conversation.services.keeps_sessions):
-        return
+async def find_offers(front: Front) -> RuleOffered | None:
+    """Look for rules to offer in the project's sessions; None if that is switched off."""
+    services = front.runtime.services
+    if not (services.settings.offer_rules and services.keeps_sessions):
+        return None
     review = await _review(front)
-    if not review.answers.is_off:
-        front.show_events((_offered(review.offers),))
+    return None if review.answers.is_off else _offered(review.offers)
 
 
 def _offered(offers: Sequence[Offer]) -> RuleOffered:
@@ -209,7 +208,7 @@ async def _write(front: Front, file: Path, line: str) -> None:
     """
     if why := await asyncio.to_thread(why_not_obeyed, file, front.runtime.services.trust):
         raise ConfigError(f"{file} is not in effect: {why}.", "Use /trust, then /rules again.")
-    is_new = not file.exists()
+    is_new = not await asyncio.to_thread(file.exists)
     await asyncio.to_thread(add_line, file, line)
     await put_in_force(front, file, "Created" if is_new else "Added to", f": {line}")
 
@@ -236,15 +235,16 @@ def rule_question(
     changed = list(difflib.unified_diff(present.splitlines(), after.splitlines(), lineterm="", n=1))
     quotes = offer.quotes[-_MOST_QUOTES:]
     more = len(offer.quotes) - len(quotes)
+    said = f"You said (and {counted(more, 'more time')}):" if more else "You said:"
     facts = [
         shown if file.exists() else f"{shown} (new file)",
         *(f"  {printable_line(row, _MOST_CHARS)}" for row in changed[3:]),
         "",
-        f"You said{f' (and {counted(more, "more time")})' if more else ''}:",
+        said,
         *(f"  {': '.join(quote_row(quote))}" for quote in reversed(quotes)),
         *(f"This contradicts {': '.join(rule_row(one, cwd))}" for one in against),
     ]
-    title = f"Add this line to {file.name}?"
+    title = f"Add this line to {shown}?"
     return Question(title, tuple(facts), _ANSWERS, is_grave=True, unanswered="not now; /rules asks")
 
 

@@ -19,7 +19,7 @@ from agent_tui.commands.core.registry import (
     parse_command,
 )
 from agent_tui.commands.permissions import FULL_MODE_QUESTION, PERMISSION_MODES
-from agent_tui.commands.rules import offer_rules
+from agent_tui.commands.rules import find_offers
 from agent_tui.commands.sessions import continue_wait, resume_session
 from agent_tui.commands.trust import ask_about_started, ask_about_workspace
 from agent_tui.config import PermissionMode
@@ -159,7 +159,8 @@ class Controller:
     async def _offer_rules(self) -> None:
         """Look for rules to offer. What goes wrong can wait for ``/rules``, which reports it."""
         with suppress(AgentTuiError):
-            await offer_rules(self.front)
+            if (offer := await find_offers(self.front)) is not None:
+                self.front.show_events((offer,))
 
     def _tell_problems(self, warnings: Sequence[str]) -> None:
         for problem in self.options.problems:
