@@ -2,13 +2,13 @@
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from agent_tui.agent.corrections.wording import read_wording, terms_of
+from agent_tui.agent.corrections.wording import read_wording, term_set
 from agent_tui.attachments import approved_plan, without_attachments
 from agent_tui.compaction.ledger.pinned import own_sentences
 from agent_tui.messages import AssistantMessage, ToolCall, UserMessage
@@ -75,6 +75,14 @@ class _Turn:
     text: str
     at: str
     work: list[str] = field(default_factory=list[str])
+    _terms: Set[str] | None = None
+
+    @property
+    def written_terms(self) -> Set[str]:
+        """The terms of what the model wrote."""
+        if self._terms is None:
+            self._terms = term_set("\n".join(self.work)[:_MOST_WORK_CHARS])
+        return self._terms
 
 
 def read_corrections(entries: Iterable[Entry]) -> SaidSentences:
@@ -88,16 +96,16 @@ def read_corrections(entries: Iterable[Entry]) -> SaidSentences:
     found: dict[str, Correction] = {}
     for number, turn in enumerate(turns):
         own = _sentences(_typed(turn.text))
-        before = turns[number - 1].work if number else []
-        work = _Work(before, turn.work) if before else None
+        before = turns[number - 1] if number else None
         for sentence in own:
             wording = read_wording(sentence)
             counts.update(wording.terms)
             sentences += 1
-            if work is None or sentence in found:
+            if not (before and before.work and wording.is_short) or sentence in found:
                 continue
-            correction = work.trace(Correction(sentence, turn.at, number), wording.terms)
-            if wording.is_rule or (wording.is_short and correction.is_followed):
+            correction = Correction(sentence, turn.at, number)
+            correction = _trace(correction, wording.terms, before, turn)
+            if wording.is_rule or correction.is_followed:
                 found[sentence] = replace(correction, beside=_checksums(turn.text, sentence))
     return SaidSentences(tuple(found.values()), dict(counts), sentences)
 
@@ -156,18 +164,11 @@ def _kept(value: JsonValue) -> Iterator[str]:
             pass
 
 
-class _Work:
-    """What the model wrote in the turns before and after a message."""
-
-    def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
-        self._before = _terms_in(before)
-        self._after = _terms_in(after)
-
-    def trace(self, correction: Correction, terms: Set[str]) -> Correction:
-        """`correction` with what became of the `terms` that it names."""
-        dropped = terms & self._before - self._after if self._after else frozenset[str]()
-        taken_up = terms & self._after - self._before
-        return replace(correction, dropped=frozenset(dropped), taken_up=frozenset(taken_up))
+def _trace(correction: Correction, named: Set[str], before: _Turn, after: _Turn) -> Correction:
+    """`correction` with what became of the terms that it names, from one turn to the next."""
+    then, now = before.written_terms, after.written_terms
+    dropped = named & then - now if now else frozenset[str]()
+    return replace(correction, dropped=frozenset(dropped), taken_up=frozenset(named & now - then))
 
 
 def _sentences(text: str) -> list[str]:
@@ -182,7 +183,3 @@ def _checksums(text: str, but: str) -> frozenset[int]:
         for sentence in _sentences(text)
         if sentence != but and len(sentence) >= _LEAST_TELLING_CHARS
     )
-
-
-def _terms_in(work: Sequence[str]) -> Set[str]:
-    return set(terms_of("\n".join(work)[:_MOST_WORK_CHARS]))

@@ -165,6 +165,11 @@ def terms_of(text: str) -> Iterator[str]:
             yield term
 
 
+def term_set(text: str) -> Set[str]:
+    """The terms of a long `text`; each word is looked at once."""
+    return set(terms_of(" ".join(set(_TOKEN.findall(text)))))
+
+
 def _term(word: str) -> str:
     folded = fold(word)
     if folded.isalpha():
