@@ -111,6 +111,7 @@ class Controller:
         self.refresh_commands = ports.refresh_commands
         self._escaped_at: float | None = None
         self._may_be_full = False
+        self._is_looking = False
 
     @property
     def runtime(self) -> AgentRuntime:
@@ -154,13 +155,23 @@ class Controller:
             self.dispatch(options.first_prompt)
         elif options.resume:
             await continue_wait(self.front)
-        self._ports.start_work(self._offer_rules())
+        self.turns.listen(self._look_for_rules)
+        self._look_for_rules()
+
+    def _look_for_rules(self) -> None:
+        """Begin to look for rules to offer, unless that is under way."""
+        if not self._is_looking:
+            self._is_looking = True
+            self._ports.start_work(self._offer_rules())
 
     async def _offer_rules(self) -> None:
-        """Look for rules to offer. What goes wrong can wait for ``/rules``, which reports it."""
-        with suppress(AgentTuiError):
-            if (offer := await find_offers(self.front)) is not None:
-                self.front.show_events((offer,))
+        """Show what is found. What goes wrong can wait for ``/rules``, which reports it."""
+        try:
+            with suppress(AgentTuiError):
+                if (offer := await find_offers(self.front)) is not None:
+                    self.front.show_events((offer,))
+        finally:
+            self._is_looking = False
 
     def _tell_problems(self, warnings: Sequence[str]) -> None:
         for problem in self.options.problems:
