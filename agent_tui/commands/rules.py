@@ -1,11 +1,11 @@
 """Rules that the user's corrections suggest: offered, answered and added to AGENTS.md."""
 
 import asyncio
-import difflib
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -37,7 +37,7 @@ from agent_tui.commands.core.front import (
     Row,
     TextQuestion,
 )
-from agent_tui.commands.core.short_words import counted, shown_file
+from agent_tui.commands.core.short_words import counted, shown_file, task_title
 from agent_tui.commands.memory import put_in_force
 from agent_tui.errors import ConfigError
 from agent_tui.events import RuleOffered
@@ -231,31 +231,38 @@ def rule_question(
         against: Rules in files that the quotes contradict.
     """
     shown, present = shown_file(file, cwd), text_of(file)
-    after = with_line(present, line)
-    changed = list(difflib.unified_diff(present.splitlines(), after.splitlines(), lineterm="", n=1))
     quotes = offer.quotes[-_MOST_QUOTES:]
     more = len(offer.quotes) - len(quotes)
     said = f"You said (and {counted(more, 'more time')}):" if more else "You said:"
     facts = [
         shown if file.exists() else f"{shown} (new file)",
-        *(f"  {printable_line(row, _MOST_CHARS)}" for row in changed[3:]),
+        *_change(present, with_line(present, line)),
         "",
         said,
-        *(f"  {': '.join(quote_row(quote))}" for quote in reversed(quotes)),
+        *(f"  {'  '.join(quote_row(quote))}" for quote in reversed(quotes)),
         *(f"This contradicts {': '.join(rule_row(one, cwd))}" for one in against),
     ]
     title = f"Add this line to {shown}?"
     return Question(title, tuple(facts), _ANSWERS, is_grave=True, unanswered="not now; /rules asks")
 
 
+def _change(before: str, after: str) -> Iterator[str]:
+    """The last line of a file that stays, and the lines that are added after it, numbered."""
+    old, new = before.splitlines(), after.splitlines()
+    kept = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+    width = len(str(len(new)))
+    for number, line in enumerate(new[max(kept - 1, 0) :], start=max(kept, 1)):
+        sign = "+" if number > kept else " "
+        yield f"  {number:>{width}} {sign} {printable_line(line, _MOST_CHARS)}".rstrip()
+
+
 def quote_row(quote: Quote) -> Row:
-    """When a quote was said and where, and its words."""
+    """When something was said, the words, and where that was."""
     source = quote.source
+    title = task_title(source.name) or source.id[:8]
     origin = f", imported from {source.imported_from}" if source.imported_from else ""
-    name = printable_line(source.name, 40) or source.id[:8]
-    return f"{quote.correction.at[:10]}, {name}{origin}", printable_line(
-        quote.sentence, _MOST_CHARS
-    )
+    said = printable_line(quote.sentence, _MOST_CHARS)
+    return quote.correction.at[:10], f"“{said}” · {printable_line(title)}{origin}"
 
 
 def rule_row(one: Contradiction, cwd: Path) -> Row:
