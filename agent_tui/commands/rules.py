@@ -194,7 +194,11 @@ async def _answer(front: Front, offer: Offer, against: Sequence[Contradiction]) 
 
 async def _edited(front: Front, line: str) -> str:
     question = TextQuestion(
-        "The line for AGENTS.md", "You see the change before it is written.", line, "keeps the line"
+        "The line for AGENTS.md",
+        "You see the change before it is written.",
+        line,
+        "keeps the line",
+        is_edited=True,
     )
     written = await front.ask_text(question)
     return printable_line(written or "", 1_000) or line

@@ -96,14 +96,17 @@ def contradictions(
 
 
 def contradict(rule: Wording, said: Wording, weights: TermWeights) -> bool:
-    """Whether `said`, which has the form of a rule, wants the opposite of `rule`."""
+    """Whether `said`, which has the form of a rule, wants the opposite of `rule`.
+
+    They are about the same thing, one denies what the other affirms, and both deny nothing alike.
+    """
     if not said.is_rule:
         return False
     opposed, shared = opposed_terms(rule, said), shared_terms(rule, said)
     shorter = min(weights.total(rule.terms), weights.total(said.terms))
     return (
         max(map(weights.weight, opposed), default=0) >= _LEAST_OPPOSED_WEIGHT
-        and weights.total(opposed) >= weights.total(shared)
+        and max(map(weights.weight, rule.denied & said.denied), default=0) < _LEAST_OPPOSED_WEIGHT
         and weights.total(opposed | shared) >= _LEAST_ABOUT * shorter
     )
 
