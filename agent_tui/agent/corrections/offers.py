@@ -21,7 +21,7 @@ that were written before (``tests/agent/corrections/pairs.yaml``): no other pair
 _LEAST_WEIGHT = 1.0
 """The least weight of the shared terms: as much as one term that occurs nowhere else."""
 
-_LEAST_NAMED_WEIGHT = 0.5
+_LEAST_NAMED_WEIGHT = 0.7
 """The least weight of a term that names what was replaced, or by what."""
 
 _TURNS_APART = 3

@@ -49,7 +49,7 @@ def session(*corrections: str, day: int = 1) -> Iterator[Entry]:
 def project(sessions: Sequence[Iterator[Entry]]) -> ProjectCorrections:
     """What was said in `sessions` and, as a background, in another one without any work."""
     found = ProjectCorrections()
-    found.add(SessionSource("background"), read_corrections(map(say, BACKGROUND)))
+    found.add(SessionSource("background"), read_corrections(map(say, BACKGROUND * 5)))
     for number, entries in enumerate(sessions):
         found.add(SessionSource(f"s{number}", f"Session {number}"), read_corrections(entries))
     return found
