@@ -103,6 +103,7 @@ def _read_sessions(
         made.pop(own.path, None)
     if made:
         cache = CorrectionCache(store.root / _CACHE)
+        cache.forget_missing(one.path for one in store.list())
         for path, imported_from, found in cache.read(session_files(made), is_cancelled):
             said.add(_source(made[path], imported_from), found)
             sessions += 1
