@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from agent_tui.config import LoadedSettings
 from agent_tui.config.keys import SettingKey
 from agent_tui.errors import AgentTuiError
+from agent_tui.events import RuleOffered
 from agent_tui.ui.theme.themes import DARK, theme_for_colours
 
 if TYPE_CHECKING:
@@ -80,7 +81,11 @@ async def act_on(front: "ScreenFront", key: SettingKey, loaded: LoadedSettings) 
             await _use_model(front, now.model)
         case ("permissions", "allow" | "ask" | "deny"):
             front.show_events(await runtime.sessions.apply_trust())
-        case ("offer_rules",) | ("bash_timeout_s",) | ("limit_wait_h",) | ("compaction", *_):
+        case ("offer_rules",):
+            runtime.use_settings(now)
+            if not now.offer_rules:
+                front.show_events((RuleOffered("", 0),))
+        case ("bash_timeout_s",) | ("limit_wait_h",) | ("compaction", *_):
             runtime.use_settings(now)
             front.show_events(())
         case _:  # it takes effect at the next start
