@@ -1,6 +1,6 @@
-"""Moving pictures in ``docs/pages``: a long task that is compacted on the way, and a goal.
+"""Moving pictures in ``docs/pages``: a long task that is compacted, a goal, and an offered rule.
 
-python -m tests.support.moving_picture    # does both and writes the pictures
+python -m tests.support.moving_picture    # does all three and writes the pictures
 """
 
 import asyncio
@@ -10,11 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.showcase import GOAL, TASK, goal_showcase, showcase
+from agent_tui.ui.screens.choice import ChoiceScreen
+from tests.support.showcase import (
+    GOAL,
+    MAKEFILE_CORRECTION,
+    MAKEFILE_TASK,
+    TASK,
+    goal_showcase,
+    rules_showcase,
+    showcase,
+)
 
 _PAGES = Path(__file__).parents[2] / "docs" / "pages"
 PICTURE = _PAGES / "compaction.svg"
 GOAL_PICTURE = _PAGES / "goals.svg"
+RULES_PICTURE = _PAGES / "rules.svg"
 LARGEST_BYTES = 400_000
 _SECONDS_PER_FRAME = 2.5
 _SIZE_OF_SCREEN = 100, 32
@@ -42,6 +52,30 @@ async def play(folder: Path) -> list[str]:
         await ui.submit("/context")
         await ui.pilot.pause(1)
         frames.append(ui.app.export_screenshot())
+    return frames
+
+
+async def play_rules(folder: Path) -> list[str]:
+    """Correct the model a second time and accept the offered rule; returns the screens, as SVG."""
+    frames: list[str] = []
+    async with rules_showcase(folder, (100, 30)) as ui:
+
+        async def take() -> None:
+            await ui.measured()
+            frames.append(ui.app.export_screenshot())
+
+        await ui.send(MAKEFILE_TASK)
+        ui.app.prompt.area.load_text(MAKEFILE_CORRECTION)
+        await take()
+        await ui.send(MAKEFILE_CORRECTION)
+        await take()
+        await ui.submit("/rules")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        await take()
+        assert isinstance(ui.app.screen, ChoiceScreen)
+        ui.app.screen.dismiss("yes")
+        await ui.settle()
+        await take()
     return frames
 
 
@@ -88,8 +122,12 @@ def moving(frames: list[str]) -> str:
 
 
 def main() -> None:
-    """Play both in home folders of their own, and write the pictures."""
-    for picture, player in ((PICTURE, play), (GOAL_PICTURE, play_goal)):
+    """Play each in a home folder of its own, and write the pictures."""
+    for picture, player in (
+        (PICTURE, play),
+        (GOAL_PICTURE, play_goal),
+        (RULES_PICTURE, play_rules),
+    ):
         with tempfile.TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
             patch.setenv("AGENT_TUI_HOME", home)
             patch.setenv("HOME", home)
