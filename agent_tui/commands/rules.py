@@ -80,7 +80,7 @@ def _completions(_front: Front) -> Iterator[Completion]:
 
 @command("[list | on | off]", completions=_completions)
 async def rules(front: Front, argument: str) -> None:
-    """Add rules to AGENTS.md that you stated more than once."""
+    """Add rules that you stated more than once."""
     match argument.strip():
         case "":
             await _answer_offers(front)
@@ -173,6 +173,9 @@ async def _answer(front: Front, offer: Offer, against: Sequence[Contradiction]) 
     while True:
         file = await asyncio.to_thread(project_file, cwd)
         question = await asyncio.to_thread(rule_question, offer, line, file, cwd, against)
+        if not front.can_pick:  # it takes no text either
+            choices = tuple(one for one in question.choices if one.value != "edit")
+            question = replace(question, choices=choices)
         match await front.ask(question):
             case "yes":
                 await _write(front, file, line)
