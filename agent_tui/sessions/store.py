@@ -13,7 +13,6 @@ from agent_tui.errors import SessionError
 from agent_tui.messages import UserMessage
 from agent_tui.paths import cwd_slug, make_private_dir
 from agent_tui.regular_files import kind_of_file, open_regular_file, read_regular_file
-from agent_tui.safe_paths import follow_links, git_entry, is_folder
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
 from agent_tui.sessions.entries import (
@@ -190,16 +189,6 @@ class SessionStore:
                 or (found.cwd == Path() and found.path.parent.name == slug)
             ]
         return sorted(sessions, key=lambda found: (found.modified, found.id), reverse=True)
-
-    def list_of_project(self, path: Path) -> "list[SessionSummary]":
-        """The sessions that work in a folder above `path` or in its repository, newest first.
-
-        Args:
-            path: A file or a folder, absolute, links followed.
-        """
-        entry = git_entry(path if is_folder(path) else path.parent)
-        root = entry.parent if entry is not None else path if is_folder(path) else path.parent
-        return [found for found in self.list() if _works_in(found, path, root)]
 
     def unreadable(
         self, listed: Iterable[SessionSummary], cwd: Path | None = None
@@ -379,11 +368,6 @@ class SessionStore:
                     yield Path(item.path)
                 elif folder == self.root and item.name != _TRASH and item.is_dir():
                     folders.append(Path(item.path))
-
-
-def _works_in(session: SessionSummary, path: Path, root: Path) -> bool:
-    cwd = Path(follow_links(str(session.cwd))) if session.cwd.is_absolute() else None
-    return cwd is not None and (path.is_relative_to(cwd) or cwd.is_relative_to(root))
 
 
 def _why_unreadable(path: Path) -> str:

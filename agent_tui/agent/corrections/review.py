@@ -75,7 +75,8 @@ def review_rules(
 ) -> RuleReview:
     """Read the sessions of the project around `cwd`, and compare them with its rules. Blocking.
 
-    Sessions that the user did not make, such as those of scripts, are left out.
+    These are the sessions that work in its repository or, without one, in `cwd` or below. Those that
+    the user did not make, such as sessions of scripts, are left out.
 
     Args:
         store: The sessions.
@@ -97,13 +98,13 @@ def _read_sessions(
     store: SessionStore, cwd: Path, own: KnownSession | None, is_cancelled: Callable[[], bool]
 ) -> tuple[ProjectCorrections, int]:
     said, sessions = ProjectCorrections(), 0
-    listed = store.list_of_project(Path(follow_links(str(cwd))))
-    made = {one.path: one for one in listed if not one.origin}
+    root, listed = Path(follow_links(str(project_folders(cwd)[0]))), store.list()
+    made = {one.path: one for one in listed if not one.origin and _works_below(one, root)}
     if own is not None and own.path is not None:
         made.pop(own.path, None)
     if made:
         cache = CorrectionCache(store.root / _CACHE)
-        cache.forget_missing(one.path for one in store.list())
+        cache.forget_missing(one.path for one in listed)
         for path, imported_from, found in cache.read(session_files(made), is_cancelled):
             said.add(_source(made[path], imported_from), found)
             sessions += 1
@@ -112,6 +113,11 @@ def _read_sessions(
         said.add(source, read_corrections(own.entries))
         sessions += 1
     return said, sessions
+
+
+def _works_below(session: SessionSummary, root: Path) -> bool:
+    """Whether a session works in `root` or below it."""
+    return session.cwd.is_absolute() and Path(follow_links(str(session.cwd))).is_relative_to(root)
 
 
 def _source(session: SessionSummary, imported_from: str) -> SessionSource:

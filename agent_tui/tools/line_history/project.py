@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.regular_files import open_regular_file
+from agent_tui.safe_paths import follow_links, git_entry
 from agent_tui.sessions.file.kept_files import KeptFiles, kept_folder
 from agent_tui.sessions.lineage.chain import KnownSession, read_session_at
 from agent_tui.sessions.store import SessionStore
@@ -52,8 +53,7 @@ def read_file_history(
         path: The file, absolute, links followed.
         own: The present conversation, whose entries are known.
     """
-    listed = [session.path for session in store.list_of_project(path)]
-    files = [file for file in listed if own is None or file != own.path]
+    files = [file for file in _files_of_project(store, path) if own is None or file != own.path]
     read: dict[Path, KnownSession | None] = {}
     names: set[str] = set()
     wanted = {path.name}
@@ -69,6 +69,17 @@ def read_file_history(
     sessions = [session for session in (*read.values(), own) if session is not None]
     unread = tuple(file for file, session in read.items() if session is None)
     return FileHistory(changes, sessions, unread)
+
+
+def _files_of_project(store: SessionStore, path: Path) -> list[Path]:
+    entry = git_entry(path.parent)
+    root = entry.parent if entry is not None else path.parent
+    found: list[Path] = []
+    for summary in store.list():
+        cwd = Path(follow_links(str(summary.cwd))) if summary.cwd.is_absolute() else None
+        if cwd is not None and (path.is_relative_to(cwd) or cwd.is_relative_to(root)):
+            found.append(summary.path)
+    return found
 
 
 def _mentions(names: Iterable[str]) -> Callable[[Path], bool]:

@@ -67,6 +67,8 @@ def test_all_sessions_of_the_repository_are_read(store, project, tmp_path):
     write(store, tmp_path / "other", *session("never push to main", day=4))
     found = review(store, project)
     assert (texts(found), found.sessions) == (["use uv, not pip"], 2)
+    write(store, tmp_path, *session("no pip, uv please", day=5))
+    assert review(store, project).sessions == 2, "a folder above has other projects"
     assert texts(review(store, project / "src")) == ["use uv, not pip"]
 
 
