@@ -75,8 +75,8 @@ def review_rules(
 ) -> RuleReview:
     """Read the sessions of the project around `cwd`, and compare them with its rules. Blocking.
 
-    These are the sessions that work in its repository or, without one, in `cwd` or below. Those that
-    the user did not make, such as sessions of scripts, are left out.
+    These are the sessions that work in its repository or, without one, in `cwd` or below. Sessions
+    that the user did not make, such as those of scripts, are left out.
 
     Args:
         store: The sessions.
