@@ -81,6 +81,9 @@ Source: McNamee and Mayfield, "Character n-gram tokenization for European langua
 Information Retrieval 7, 2004.
 """
 
+_COLON = re.compile(r":\s|：")
+_MOST_LABEL_WORDS = 3
+
 _LEAST_TERMS = 2
 _MOST_WORDS = 30
 _MOST_CHARS = 240
@@ -109,11 +112,17 @@ class Wording:
 
 
 def read_wording(sentence: str) -> Wording:
-    """What `sentence` affirms and denies. A question, or a long sentence, is no rule."""
+    """What `sentence` affirms and denies. A question, or a long sentence, is no rule.
+
+    Nor is what a clause and a colon introduce, which is often an error message, word for word.
+    """
     affirmed, denied = set[str](), set[str]()
     is_rule = False
     text = _FRENCH.sub(r"\1 ", _CONTRACTION.sub("do not", sentence))
-    for clause in _CLAUSE_END.split(text):
+    own, quoted = _without_quoted(text)
+    for clause in _CLAUSE_END.split(quoted):
+        _read_clause(clause, affirmed, denied)
+    for clause in _CLAUSE_END.split(own):
         before, *after = _CONTRASTS.split(clause, maxsplit=1)
         denies = _read_clause(before, affirmed, denied)
         for part in after:
@@ -123,6 +132,14 @@ def read_wording(sentence: str) -> Wording:
     is_question = sentence.rstrip("\"'”)] ").endswith(("?", "？"))
     is_short = is_said and not is_question and len(affirmed | denied) >= _LEAST_TERMS
     return Wording(frozenset(affirmed), frozenset(denied), is_short, is_rule and is_short)
+
+
+def _without_quoted(text: str) -> tuple[str, str]:
+    """`text` up to a colon that follows more than a label, and the rest."""
+    for colon in _COLON.finditer(text):
+        if len(text[: colon.start()].split()) > _MOST_LABEL_WORDS:
+            return text[: colon.start()], text[colon.end() :]
+    return text, ""
 
 
 def _read_clause(clause: str, affirmed: set[str], denied: set[str]) -> bool:

@@ -19,7 +19,7 @@ from agent_tui.agent.corrections.wording import (
 )
 
 PAIRS = yaml.safe_load(Path(__file__).with_name("pairs.yaml").read_text("utf-8"))
-NOT_FOUND = 4
+NOT_FOUND = 5
 """Pairs of ``same`` that are not found: finding too little is better than offering noise."""
 
 ALIKE = TermWeights({}, 100)
@@ -73,6 +73,7 @@ def test_what_is_denied_follows_the_negation_in_its_clause(sentence, affirmed, d
         "the tests are not green",
         "I never saw that error",
         "why not use uv?",
+        "I still get this error: no function clause matching in Group.handle/3",
         "Use uv for this project.",
         "no",
         "",
@@ -86,6 +87,7 @@ def test_reports_questions_and_plain_requests_are_no_rules(sentence):
 def test_an_obligation_with_a_subject_is_a_rule():
     assert read_wording("Tests must never touch the network.").is_rule
     assert read_wording("Always run the linter first.").is_rule
+    assert read_wording("In tests: no network.").is_rule
 
 
 def test_opposites_are_not_alike():
