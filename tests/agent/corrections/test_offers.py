@@ -63,14 +63,15 @@ def test_requests_and_reports_are_not_offered():
 
 
 def test_without_any_form_of_a_rule_the_model_must_have_replaced_the_same_twice():
-    def told(day: int, after: str):
+    def told(day: int, after: str, before: str = "pip install x"):
         yield say("Write it.", f"{day}a")
-        yield work("pip install x", "bash")
+        yield work(before, "bash")
         yield say("Take uv for pip here.", f"{day}b")
         yield work(after, "bash")
 
     assert texts(told(1, "uv add x"), told(2, "uv add y")) == ["Take uv for pip here."]
     assert texts(told(1, "uv add x"), told(2, "pip install y")) == []
+    assert texts(told(1, "uv add x"), told(2, "uv add x", before="come here")) == []
 
 
 def test_the_newest_offer_comes_first():

@@ -73,6 +73,7 @@ def test_what_is_denied_follows_the_negation_in_its_clause(sentence, affirmed, d
         "the tests are not green",
         "I never saw that error",
         "why not use uv?",
+        "Don't you want to use uv?",
         "I still get this error: no function clause matching in Group.handle/3",
         "Use uv for this project.",
         "no",

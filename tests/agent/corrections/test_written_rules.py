@@ -68,7 +68,7 @@ def test_agreement_exceptions_and_requests_contradict_nothing(rule, said):
 def test_a_rule_that_was_repeated_since_is_not_contradicted():
     once = [session("use pip, not uv", day=1)]
     assert list(contradictions(rules("Use uv, not pip."), project(once)))
-    again = [*once, session("use uv, not pip", day=2)]
+    again = [session("use pip, not uv", day=1), session("use uv, not pip", day=2)]
     assert not list(contradictions(rules("Use uv, not pip."), project(again)))
     changed = [session("use uv, not pip", day=1), session("use pip, not uv", day=2)]
     assert list(contradictions(rules("Use uv, not pip."), project(changed)))
