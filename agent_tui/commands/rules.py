@@ -16,6 +16,7 @@ from agent_tui.agent.corrections.review import (
     RuleReview,
     answer_file,
     answered_rule,
+    changed_at,
     confirmed,
     review_rules,
 )
@@ -136,7 +137,12 @@ def line_dates(trust: FolderTrust, environ: Mapping[str, str]) -> LineDate:
     async def committed_at(path: Path, line: int) -> str:
         if not await asyncio.to_thread(trust.may_run_git, path.parent):
             return ""
-        commit = await Blame(keeper, path, environ).commit_of(line)
+        blame = Blame(keeper, path, environ)
+        committed = (await blame.committed()).decode("utf-8", "replace").split("\n")
+        present = (await asyncio.to_thread(text_of, path)).split("\n")
+        if committed[line - 1 : line] != present[line - 1 : line]:
+            return ""  # git numbers the lines of the committed file
+        commit = await blame.commit_of(line)
         return commit.time if commit is not None else ""
 
     return committed_at
@@ -178,8 +184,9 @@ async def _answer(front: Front, offer: Offer, against: Sequence[Contradiction]) 
             question = replace(question, choices=choices)
         match await front.ask(question):
             case "yes":
+                was_from = await asyncio.to_thread(changed_at, file)
                 await _write(front, file, line)
-                answer = answered_rule(offer, "yes", line, str(file))
+                answer = answered_rule(offer, "yes", line, str(file), was_from)
                 await asyncio.to_thread(answers.add, answer)
                 return True
             case "edit":

@@ -2,12 +2,14 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from agent_tui.agent.corrections.review import answer_file, answered_rule, review_rules
 from agent_tui.cli.rules_command import run_command
+from agent_tui.cli.trust_command import run_command as trust_command
 from agent_tui.sessions.entries import Header
 from agent_tui.sessions.store import SessionStore
 from tests.agent.corrections.said import BACKGROUND, say, session
@@ -77,3 +79,31 @@ def test_answers_are_printed(stage: Stage, capsys):
     assert [(one["line"], one["answer"]) for one in printed["answers"]] == [
         ("use uv, not pip", "no")
     ]
+
+
+def test_git_tells_when_a_committed_rule_was_written(stage: Stage, capsys):
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    when = {"GIT_AUTHOR_DATE": "2025-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2025-01-01T00:00:00Z"}
+
+    def git(*arguments: str) -> None:
+        argv = ["git", *identity, *arguments]
+        environ = {**os.environ, **when}
+        subprocess.run(argv, cwd=stage.workspace, check=True, capture_output=True, env=environ)
+
+    def lines() -> list[int]:
+        assert run_command(["--json"]) == 0
+        return [one["line"] for one in json.loads(capsys.readouterr().out)["contradictions"]]
+
+    file = stage.workspace / "AGENTS.md"
+    git("init", "-q")
+    file.write_text("- Write the docs in German.\n")
+    git("add", ".")
+    git("commit", "-qm", "Begin")
+    assert trust_command(["add", str(stage.workspace)]) == 0
+    capsys.readouterr()
+    file.write_text("- Write the docs in German.\n- Use tabs.\n")
+    os.utime(file, (4e9, 4e9))
+    assert lines() == [1], "the commit is older than the words, the file is not"
+    file.write_text("- Use tabs.\n- Write the docs in German.\n")
+    os.utime(file, (4e9, 4e9))
+    assert lines() == [], "git has another line there"

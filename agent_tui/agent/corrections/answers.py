@@ -31,6 +31,7 @@ class AnsweredRule(Stored):
         answer: Whether it was added.
         at: When it was answered, ISO 8601.
         file: The file that it was added to; empty for no.
+        file_was_from: When that file was last changed before, ISO 8601; empty if it is new.
         quotes: What the user had said.
     """
 
@@ -38,6 +39,7 @@ class AnsweredRule(Stored):
     answer: RuleAnswer
     at: str
     file: str = ""
+    file_was_from: str = ""
     quotes: tuple[AnsweredQuote, ...] = ()
 
 

@@ -32,7 +32,7 @@ from agent_tui.agent.prompt.context_files import ContextFile
 from agent_tui.paths import project_dir
 from agent_tui.permissions.project_files import project_folders
 from agent_tui.safe_paths import follow_links
-from agent_tui.sessions.entries import timestamp_now
+from agent_tui.sessions.entries import milliseconds, timestamp_now
 from agent_tui.sessions.importers.import_session import import_source
 from agent_tui.sessions.lineage.chain import KnownSession
 from agent_tui.sessions.listing.summary import SessionSummary, session_files
@@ -130,7 +130,9 @@ def _is_answered(offer: Offer, answers: RuleAnswers) -> bool:
     return any((quote.correction.at, quote.sentence) in answered for quote in offer.quotes)
 
 
-def answered_rule(offer: Offer, answer: RuleAnswer, line: str = "", file: str = "") -> AnsweredRule:
+def answered_rule(
+    offer: Offer, answer: RuleAnswer, line: str = "", file: str = "", file_was_from: str = ""
+) -> AnsweredRule:
     """The answer to `offer` as it is stored.
 
     Args:
@@ -138,12 +140,18 @@ def answered_rule(offer: Offer, answer: RuleAnswer, line: str = "", file: str = 
         answer: The answer.
         line: The line as it was written; empty for the offered one.
         file: The file that it was added to; empty for none.
+        file_was_from: When that file was last changed before; empty if it is new.
     """
     quotes = tuple(
         AnsweredQuote(at=quote.correction.at, sentence=quote.sentence) for quote in offer.quotes
     )
     return AnsweredRule(
-        line=line or offer.text, answer=answer, at=timestamp_now(), file=file, quotes=quotes
+        line=line or offer.text,
+        answer=answer,
+        at=timestamp_now(),
+        file=file,
+        file_was_from=file_was_from,
+        quotes=quotes,
     )
 
 
@@ -153,7 +161,7 @@ async def confirmed(
     """Those of `found` whose words are newer than the rule.
 
     A rule is as old as the user's answer that added it or its commit. If neither is known, it is as
-    old as the last change of its file.
+    old as the last change of its file that no answer made.
 
     Args:
         found: The contradictions.
@@ -165,12 +173,22 @@ async def confirmed(
     for one in found:
         rule = one.rule
         written_at = added.get(rule.text) or await committed_at(rule.path, rule.line)
-        if said_later(one, written_at or _changed_at(rule.path)):
+        if said_later(one, written_at or _changed_by_others(rule.path, answers)):
             later.append(one)
     return tuple(later)
 
 
-def _changed_at(path: Path) -> str:
+def _changed_by_others(path: Path, answers: RuleAnswers) -> str:
+    """When the file was last changed, apart from the lines that answers added; empty if unknown."""
+    changed = changed_at(path)
+    for answer in reversed(answers.answers):
+        if answer.file == str(path) and milliseconds(answer.at) >= milliseconds(changed):
+            changed = answer.file_was_from or changed
+    return changed
+
+
+def changed_at(path: Path) -> str:
+    """When the file was last changed, ISO 8601; empty if it does not exist."""
     try:
         return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat()
     except OSError:

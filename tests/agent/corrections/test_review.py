@@ -192,6 +192,21 @@ def test_a_rule_is_as_old_as_its_commit_or_its_file(store, project):
     assert dated(found, "") == 0
 
 
+def test_a_line_that_an_answer_added_does_not_make_the_others_newer(store, project):
+    said_twice(store, project)
+    write(store, project, *session("docs in English, not German", day=5))
+    text = "- Write the docs in German.\n"
+    file = project / "AGENTS.md"
+    file.write_text(text)
+    (offer,) = review(store, project, text).offers
+    before = "2025-12-31T00:00:00Z"
+    answer_file(project).add(answered_rule(offer, "yes", file=str(file), file_was_from=before))
+    os.utime(file, (1.7e9, 1.7e9))
+    assert dated(review(store, project, text), "") == 1
+    os.utime(file, (4e9, 4e9))
+    assert dated(review(store, project, text), "") == 0, "somebody changed it since"
+
+
 def test_a_rule_that_an_answer_added_is_as_old_as_the_answer(store, project):
     said_twice(store, project)
     (offer,) = review(store, project).offers
