@@ -416,6 +416,18 @@ class GoalChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleOffered:
+    """Your repeated corrections suggest rules for AGENTS.md; sent again when that changes.
+
+    `text` is the newest of them, in your words; empty if none is offered any more. `count` is how
+    many are offered.
+    """
+
+    text: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class ScopeEntered:
     """A scope starts."""
 
@@ -525,6 +537,7 @@ AgentEvent: TypeAlias = (
     | WentBack
     | LoopAdvanced
     | GoalChanged
+    | RuleOffered
     | ScopeEntered
     | ScopeProgress
     | ScopeLeft

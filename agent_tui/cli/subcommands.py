@@ -51,6 +51,7 @@ _ROWS = (
     ),
     Subcommand("compact", "compact a session into a new one", "compact_command"),
     Subcommand("why", "explain why a line of a file is there", "why_command"),
+    Subcommand("rules", "list rules that your repeated corrections suggest", "rules_command"),
     Subcommand("config", "show and change settings", "config_command"),
     Subcommand(
         "permissions",

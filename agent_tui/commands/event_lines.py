@@ -59,6 +59,8 @@ def event_line(event: events.AgentEvent) -> str:
             return f"{goal_line(event)}."
         case events.GoalChanged():
             return ""  # the end of the turn says why
+        case events.RuleOffered(text=text, count=count):
+            return offer_line(text, count)
         case events.ScopeEntered(label=label):
             return f"Started: {label}."
         case events.ScopeLeft(label=label):
@@ -124,6 +126,16 @@ def waiting_line(waited_s: float, *, is_alive: bool) -> str:
             f"The model has been thinking for {format_duration(waited_s)}; its server is connected."
         )
     return f"No data from the model's server for {format_duration(waited_s)}. Still waiting."
+
+
+def offer_line(text: str, count: int) -> str:
+    """The offered rules in one line: the newest, how many more, and how to answer."""
+    if not text:
+        return ""
+    more = f" and {count_text(count - 1, 'more rule')}" if count > 1 else ""
+    return (
+        f"You said it more than once: “{printable_line(text)}”{more}. /rules adds it to AGENTS.md."
+    )
 
 
 def goal_line(event: events.GoalChanged) -> str:

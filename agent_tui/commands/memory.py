@@ -137,7 +137,7 @@ async def _add(front: Front, text: str) -> None:
         return
     was_there = file.exists()
     await asyncio.to_thread(add_line, file, line)
-    await _put_in_force(front, file, "Added to" if was_there else "Created", f": {line}")
+    await put_in_force(front, file, "Added to" if was_there else "Created", f": {line}")
 
 
 async def _edit(front: Front, wanted: str) -> None:
@@ -159,7 +159,7 @@ async def _edit(front: Front, wanted: str) -> None:
     if await asyncio.to_thread(_content, file) == before:
         front.say(f"{file_text(file, front.runtime.conversation.cwd)} is unchanged.")
     else:
-        await _put_in_force(front, file, "Changed", ".")
+        await put_in_force(front, file, "Changed", ".")
 
 
 async def _reload(front: Front) -> None:
@@ -178,8 +178,15 @@ async def _reload(front: Front) -> None:
     front.say(f"{said}: {names or 'no files'}.")
 
 
-async def _put_in_force(front: Front, file: Path, done: str, end: str) -> None:
-    """Apply `file` to the next message, if possible, and say so."""
+async def put_in_force(front: Front, file: Path, done: str, end: str) -> None:
+    """Apply a changed instruction file to the next message, if possible, and say so.
+
+    Args:
+        front: The front to ask and show in.
+        file: The file.
+        done: What was done to it: ``Added to``.
+        end: How the notice ends.
+    """
     runtime = front.runtime
     said = f"{done} {file_text(file, runtime.conversation.cwd)}"
     if runtime.is_busy:

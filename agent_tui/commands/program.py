@@ -33,7 +33,7 @@ async def exit_(front: Front, _argument: str) -> None:
 
 _SUBJECTS = {
     "Conversation": ("conversation", "goal"),
-    "Context": ("compaction", "context", "memory", "skills"),
+    "Context": ("compaction", "context", "memory", "rules", "skills"),
     "Sessions": ("sessions", "tree"),
     "Model and cost": ("model",),
     "Permissions": ("permissions", "trust", "mcp"),

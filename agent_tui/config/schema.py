@@ -460,6 +460,10 @@ class Settings(SettingsSection):
         description="If your first message resembles an earlier session in this folder, give the "
         "model a two-line pointer to it",
     )
+    offer_rules: bool = Field(
+        default=True,
+        description="When you made the same correction more than once, offer a line for AGENTS.md",
+    )
     sandbox: SandboxMode = Field(
         default="auto",
         description="Run the model's commands in a sandbox: where this machine can (auto), run "

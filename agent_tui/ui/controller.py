@@ -4,6 +4,7 @@ It knows no widget: events go down to a view, and the app hands the user's inten
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,6 +19,7 @@ from agent_tui.commands.core.registry import (
     parse_command,
 )
 from agent_tui.commands.permissions import FULL_MODE_QUESTION, PERMISSION_MODES
+from agent_tui.commands.rules import find_offers
 from agent_tui.commands.sessions import continue_wait, resume_session
 from agent_tui.commands.trust import ask_about_started, ask_about_workspace
 from agent_tui.config import PermissionMode
@@ -109,6 +111,7 @@ class Controller:
         self.refresh_commands = ports.refresh_commands
         self._escaped_at: float | None = None
         self._may_be_full = False
+        self._is_looking = False
 
     @property
     def runtime(self) -> AgentRuntime:
@@ -152,6 +155,23 @@ class Controller:
             self.dispatch(options.first_prompt)
         elif options.resume:
             await continue_wait(self.front)
+        self.turns.listen(self._look_for_rules)
+        self._look_for_rules()
+
+    def _look_for_rules(self) -> None:
+        """Begin to look for rules to offer, unless that is under way."""
+        if not self._is_looking:
+            self._is_looking = True
+            self._ports.start_work(self._offer_rules())
+
+    async def _offer_rules(self) -> None:
+        """Show what is found. What goes wrong can wait for ``/rules``, which reports it."""
+        try:
+            with suppress(AgentTuiError):
+                if (offer := await find_offers(self.front)) is not None:
+                    self.front.show_events((offer,))
+        finally:
+            self._is_looking = False
 
     def _tell_problems(self, warnings: Sequence[str]) -> None:
         for problem in self.options.problems:

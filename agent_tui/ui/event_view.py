@@ -169,6 +169,8 @@ class EventView:
                 self.widgets.goal.show(event)
                 if ending in ("met", "stopped"):  # otherwise the end of the turn says why
                     chat.append(NoticeBlock("info", event.reason))
+            case events.RuleOffered():
+                self.widgets.offer.show(event)
             case events.ScopeEntered():
                 chat.append(scope_start_block(event.label))
             case events.ScopeProgress():
@@ -208,6 +210,7 @@ class EventView:
         """Prepare for an activity; hides what is shown while nothing runs."""
         self.status.set_working(True)
         self.widgets.cold.display = False
+        self.widgets.offer.pause(is_paused=False)
         self.widgets.activity.show(None)
         self.widgets.plan.make_room("steps")
         self.widgets.goal.pause(is_paused=False)
@@ -222,6 +225,7 @@ class EventView:
         self.widgets.goal.pause(is_paused=True)
         self._running.clear()
         self.widgets.cold.look()
+        self.widgets.offer.pause(is_paused=True)
         self.status.refresh()
 
     def redraw(self) -> None:

@@ -159,7 +159,11 @@ class ScreenFront:
         from agent_tui.ui.screens.choice import LineInputScreen
 
         screen = LineInputScreen(
-            question.title, question.about, question.present, empty_means=question.empty_means
+            question.title,
+            question.about,
+            question.present,
+            empty_means=question.empty_means,
+            is_selected=not question.is_edited,
         )
         return await self._window.ask(screen)
 

@@ -63,6 +63,11 @@ class TurnRunner:
         self._waiting: list[tuple[str, tuple[ImageContent, ...], Draft]] = []
         self._idle = asyncio.Event()
         self._idle.set()
+        self._when_idle: Callable[[], object] = lambda: None
+
+    def listen(self, when_idle: Callable[[], object]) -> None:
+        """Call `when_idle` after each activity that no other one follows."""
+        self._when_idle = when_idle
 
     @property
     def is_running(self) -> bool:
@@ -135,6 +140,8 @@ class TurnRunner:
             self._idle.set()
             self._view.idle()
         self._go_on()
+        if not self._running:
+            self._when_idle()
 
     async def _send(self, draft: Draft) -> None:
         """Send a message; one that did not become part of the session comes back."""

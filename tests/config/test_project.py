@@ -22,6 +22,7 @@ REFUSED = {
     "sandbox_caches": 'sandbox_caches = [".ssh"]',
     "recall_other_sessions": "recall_other_sessions = true",
     "hint_earlier_work": "hint_earlier_work = true",
+    "offer_rules": "offer_rules = true",
     "permission_mode": 'permission_mode = "full"',
     "permissions.allow": '[permissions]\nallow = ["bash(*)"]',
     "permissions.pass_environment": '[permissions]\npass_environment = ["GITHUB_TOKEN"]',

@@ -20,6 +20,7 @@ from tests.support.moving_picture import (
     GOAL_PICTURE,
     LARGEST_BYTES,
     PICTURE,
+    RULES_PICTURE,
     SHARING_PICTURE,
     WHY_PICTURE,
 )
@@ -162,7 +163,7 @@ def test_it_runs_in_an_empty_environment(
 
 @pytest.mark.parametrize(
     "picture",
-    [PICTURE, GOAL_PICTURE, WHY_PICTURE, SHARING_PICTURE],
+    [PICTURE, GOAL_PICTURE, WHY_PICTURE, SHARING_PICTURE, RULES_PICTURE],
     ids=lambda picture: picture.name,
 )
 def test_the_moving_pictures_are_small(picture: Path) -> None:

@@ -1,5 +1,6 @@
 import asyncio
 import os
+from concurrent.futures import wait
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,13 @@ from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.file_locks import LockOwner
 from agent_tui.messages import Usage
+from agent_tui.plain.agent_thread import AgentThread
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.sessions.entries import Header
 from agent_tui.sessions.file.writer import SessionStatus
 from agent_tui.sessions.log import SessionLog
+from tests.agent.corrections.said import BACKGROUND, say, session
 from tests.plain.talking import talk
 from tests.support.compaction_ways import talk as talk_long
 from tests.support.models import MODEL, ListedModels
@@ -37,6 +41,31 @@ def test_a_cold_cache_is_said_before_the_prompt(stage):
     cold = "The cache is cold: the next message costs about $0.30"
     assert text.count(cold) == 1
     assert text.index(cold) < text.rindex("[ctx: ")
+
+
+def test_an_offered_rule_is_said_once_before_a_prompt(stage, monkeypatch):
+    begin = AgentThread.begin
+
+    def begin_and_wait_for_offers(self, work):
+        future = begin(self, work)
+        if work.__name__ == "find_offers":
+            wait([future])
+        return future
+
+    monkeypatch.setattr(AgentThread, "begin", begin_and_wait_for_offers)
+    store = stage.runtime([]).services.store
+    for entries in (
+        map(say, BACKGROUND * 5),
+        session("use uv, not pip", day=1),
+        session("uv, not pip please", day=2),
+    ):
+        with store.create(Header(cwd=str(stage.workspace))) as log:
+            for entry in entries:
+                log.append(entry)
+    text = talk(stage, stage.runtime([]), "/rules list", "/status", "/exit")
+    offer = "You said it more than once: “use uv, not pip”. /rules adds it to AGENTS.md."
+    assert text.count(offer) == 1
+    assert "Offered: use uv, not pip" in text
 
 
 def test_what_is_sent_is_in_the_history_of_the_screen(stage):

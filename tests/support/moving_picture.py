@@ -1,4 +1,4 @@
-"""Moving pictures in ``docs/pages``: a compacted task, a goal, a pulled session, and `why`.
+"""Moving pictures in ``docs/pages``: a compacted task, a goal, `why`, and the like.
 
 python -m tests.support.moving_picture           # does all and writes the pictures
 python -m tests.support.moving_picture goals     # only that one
@@ -12,16 +12,20 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.modal import PageRow
 from agent_tui.ui.screens.picker import RowList
 from tests.support.showcase import (
     GOAL,
     LINE,
+    MAKEFILE_CORRECTION,
+    MAKEFILE_TASK,
     PULL,
     QUESTION,
     TASK,
     WHY_ASKED,
     goal_showcase,
+    rules_showcase,
     sharing_showcase,
     showcase,
     why_showcase,
@@ -31,6 +35,7 @@ _PAGES = Path(__file__).parents[2] / "docs" / "pages"
 PICTURE = _PAGES / "compaction.svg"
 GOAL_PICTURE = _PAGES / "goals.svg"
 WHY_PICTURE = _PAGES / "why-lines.svg"
+RULES_PICTURE = _PAGES / "rules.svg"
 SHARING_PICTURE = _PAGES / "sharing.svg"
 LARGEST_BYTES = 400_000
 _SECONDS_PER_FRAME = 2.5
@@ -117,6 +122,30 @@ async def play_sharing(folder: Path) -> list[str]:
     return frames
 
 
+async def play_rules(folder: Path) -> list[str]:
+    """Correct the model a second time and accept the offered rule; returns the screens, as SVG."""
+    frames: list[str] = []
+    async with rules_showcase(folder, (100, 30)) as ui:
+
+        async def take() -> None:
+            await ui.measured()
+            frames.append(ui.app.export_screenshot())
+
+        await ui.send(MAKEFILE_TASK)
+        ui.app.prompt.area.load_text(MAKEFILE_CORRECTION)
+        await take()
+        await ui.send(MAKEFILE_CORRECTION)
+        await take()
+        await ui.submit("/rules")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        await take()
+        assert isinstance(ui.app.screen, ChoiceScreen)
+        ui.app.screen.dismiss("yes")
+        await ui.settle()
+        await take()
+    return frames
+
+
 async def play_why(folder: Path) -> list[str]:
     """Ask for a change; returns the screen at each stop, at the end and with ``/why``, as SVG."""
     frames: list[str] = []
@@ -169,6 +198,7 @@ def main() -> None:
         GOAL_PICTURE: play_goal,
         WHY_PICTURE: play_why,
         SHARING_PICTURE: play_sharing,
+        RULES_PICTURE: play_rules,
     }
     wanted = sys.argv[1:] or [picture.stem for picture in players]
     for picture, player in players.items():

@@ -353,6 +353,47 @@ def _put_program(stage: Stage) -> None:
     program.chmod(0o755)
 
 
+MAKEFILE_TASK = "Add a Makefile that sets the project up."
+MAKEFILE_CORRECTION = "Please use uv instead of pip."
+_SETUP = "#!/bin/sh\npip install -r requirements.txt\n"
+_MAKEFILE = "setup:\n\tpip install -r requirements.txt\n"
+
+
+@asynccontextmanager
+async def rules_showcase(folder: Path, size: tuple[int, int]) -> AsyncGenerator[Ui]:
+    """The app before a correction that was made in an earlier session, too."""
+    stage = Stage(folder)
+    (stage.workspace / "AGENTS.md").write_text("# Rules\n\n- Type hints everywhere.\n")
+    earlier = [
+        Reply(tool_calls=(call("1", "write", path="setup.sh", content=_SETUP),)),
+        Reply(text="setup.sh installs the requirements."),
+        Reply(
+            tool_calls=(call("2", "edit", path="setup.sh", old="pip install -r", new="uv sync #"),)
+        ),
+        Reply(text="It uses uv now."),
+    ]
+    before = stage.runtime(earlier, model=MODEL, window=WINDOW)
+    await collect(before.submit("Write a setup script."))
+    await collect(before.submit("use uv, not pip"))
+    await before.aclose()
+    script = [
+        Reply(
+            text="A target for it:",
+            tool_calls=(call("3", "write", path="Makefile", content=_MAKEFILE),),
+        ),
+        Reply(text="`make setup` installs the requirements."),
+        Reply(
+            tool_calls=(
+                call("4", "edit", path="Makefile", old="pip install -r", new="uv pip sync"),
+            )
+        ),
+        Reply(text="`make setup` uses uv now."),
+    ]
+    runtime = stage.runtime(script, model=MODEL, window=WINDOW)
+    async with running_app(folder, *script, stage=stage, runtime=runtime, size=size) as ui:
+        yield ui
+
+
 async def compacted_tokens(folder: Path) -> tuple[int, int]:
     """Do the task without a screen; returns the context's tokens before and after compacting."""
     runtime = prepare(folder).runtime(replies(), model=MODEL, window=WINDOW)

@@ -41,6 +41,7 @@ def test_every_command_of_the_program_is_there():
         "loop",
         "goal",
         "why",
+        "rules",
         "trust",
         "mcp",
         "jobs",

@@ -117,12 +117,14 @@ class TextQuestion:
         about: More about it, one line.
         present: The initial text; may be empty.
         empty_means: What an empty answer does.
+        is_edited: Whether the user changes the initial text rather than replaces it.
     """
 
     title: str
     about: str
     present: str
     empty_means: str
+    is_edited: bool = False
 
 
 @dataclass(frozen=True, slots=True)

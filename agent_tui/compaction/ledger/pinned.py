@@ -1,7 +1,7 @@
 """Rules that the user stated, found in the user's own sentences and kept word for word."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from agent_tui.omissions import SENTENCE_END
 
@@ -53,12 +53,19 @@ def find_rules(text: str) -> tuple[str, ...]:
     Fenced code, quoted lines, tagged blocks and lines that look like code or logs are not the
     user's own words. A sentence that runs over several lines keeps its line breaks.
     """
-    found: dict[str, None] = {}
+    return tuple(dict.fromkeys(filter(_is_rule, own_sentences(text))))
+
+
+def own_sentences(text: str) -> Iterator[str]:
+    """The sentences of a user's message, without list marks, as far as they are the user's own.
+
+    Fenced code, quoted lines, tagged blocks and lines that look like code or logs are left out. So
+    is the middle of a very long message.
+    """
     for paragraph in _paragraphs(_own_words(text)):
         for sentence in SENTENCE_END.split(paragraph):
-            if _is_rule(sentence := _ITEM.sub("", sentence).strip()):
-                found[sentence] = None
-    return tuple(found)
+            if own := _ITEM.sub("", sentence).strip():
+                yield own
 
 
 def sentences_of(text: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Lines between the chat and the prompt: activity, plan, goal, queue, a cold cache, the tour."""
+"""Lines between chat and prompt: activity, plan, goal, queue, a cold cache, an offer, the tour."""
 
 import time
 from collections.abc import Callable
@@ -13,10 +13,10 @@ from textual.widgets import Static
 
 from agent_tui.agent.compaction.cache_clock import ColdPrice
 from agent_tui.commands.core.short_words import short_count
-from agent_tui.commands.event_lines import goal_line
+from agent_tui.commands.event_lines import goal_line, offer_line
 from agent_tui.commands.tour import TOUR, step_after
 from agent_tui.durations import format_duration, format_remaining
-from agent_tui.events import AgentEvent, GoalChanged
+from agent_tui.events import AgentEvent, GoalChanged, RuleOffered
 from agent_tui.key_actions import keys_in_force
 from agent_tui.messages import Todo
 from agent_tui.safe_text import safe_text
@@ -315,6 +315,27 @@ class GoalLine(Static):
         """Say how to continue, or that the work goes on."""
         self._is_paused = is_paused
         self.show(self._event)
+
+
+class OfferLine(Static):
+    """A rule that the user's corrections suggest; hidden while a turn runs."""
+
+    def __init__(self) -> None:
+        super().__init__(id="offer", markup=False)
+        self._is_paused = True
+        self._text = ""
+        self.display = False
+
+    def show(self, event: RuleOffered) -> None:
+        """Show the newest offer; hides the line if there is none."""
+        self._text = safe_text(offer_line(event.text, event.count), keep_newlines=False)
+        self.update(Content.styled(self._text, "$foreground-muted"))
+        self.pause(is_paused=self._is_paused)
+
+    def pause(self, *, is_paused: bool) -> None:
+        """Show the line, or hide it because work goes on."""
+        self._is_paused = is_paused
+        self.display = is_paused and bool(self._text)
 
 
 class QueueView(Static):

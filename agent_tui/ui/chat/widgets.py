@@ -9,6 +9,7 @@ from agent_tui.ui.chat.lines_above_prompt import (
     ActivityLine,
     ColdLine,
     GoalLine,
+    OfferLine,
     PlanView,
     QueueView,
     TourView,
@@ -30,6 +31,7 @@ class ChatWidgets:
         queue: Messages that wait for the running turn.
         tour: The step of the tour that is due.
         cold: What the next message costs with a cold cache.
+        offer: A rule that the user's corrections suggest.
         activity: What runs, and the hint.
         prompt: Where the user writes.
         status_bar: The last row.
@@ -42,6 +44,7 @@ class ChatWidgets:
     queue: QueueView
     tour: TourView
     cold: ColdLine
+    offer: OfferLine
     activity: ActivityLine
     prompt: Prompt
     status_bar: StatusBar
@@ -57,5 +60,6 @@ class ChatWidgets:
             self.queue,
             self.tour,
             self.cold,
+            self.offer,
             self.activity,
         )

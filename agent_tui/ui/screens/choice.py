@@ -184,6 +184,7 @@ class LineInputScreen(Modal[str]):
         about: Its purpose: one line, or several if the text is checked.
         present: The initial text.
         empty_means: What an empty text does; empty if nothing special.
+        is_selected: Whether the first key replaces the initial text.
         problem_of: Why a text cannot be used, empty if it can; asked at every key.
         last_look: The same, after a look at all that takes longer; called in a thread.
     """
@@ -198,12 +199,14 @@ class LineInputScreen(Modal[str]):
         present: str,
         *,
         empty_means: str = "",
+        is_selected: bool = True,
         problem_of: Callable[[str], str] | None = None,
         last_look: Callable[[str], str] | None = None,
     ) -> None:
         super().__init__()
         texts = (title, about, present, empty_means)
         self._texts = tuple(safe_text(text, keep_newlines=False) for text in texts)
+        self._is_selected = is_selected
         self._problem_of = problem_of
         self._last_look = last_look
 
@@ -217,7 +220,14 @@ class LineInputScreen(Modal[str]):
         with Vertical(id="line", classes=classes):
             yield Static(title, id="page-title", markup=False)
             yield Static(about, id="line-about", markup=False)
-            yield FieldRow(Input(present, placeholder=hint, id="line-text", compact=True))
+            field = Input(
+                present,
+                placeholder=hint,
+                select_on_focus=self._is_selected,
+                id="line-text",
+                compact=True,
+            )
+            yield FieldRow(field)
             if is_checked:
                 yield Static(id="line-problem", markup=False)
             yield KeysLine(f"enter save · {empty}esc close", id="page-keys")

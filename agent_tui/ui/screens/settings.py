@@ -22,6 +22,7 @@ from agent_tui.config.keys import SettingKey, join_key
 from agent_tui.config.specs import SettingSpec, setting_specs, value_at
 from agent_tui.config.user_file import SettingsEditor
 from agent_tui.errors import AgentTuiError
+from agent_tui.events import RuleOffered
 from agent_tui.safe_text import safe_text
 from agent_tui.secret_text import has_password_in_address
 from agent_tui.ui.screens.choice import LineInputScreen
@@ -346,6 +347,7 @@ _AT_ONCE: frozenset[SettingKey] = frozenset(
         ("model",),
         ("bash_timeout_s",),
         ("limit_wait_h",),
+        ("offer_rules",),
         ("permissions", "allow"),
         ("permissions", "ask"),
         ("permissions", "deny"),
@@ -404,6 +406,10 @@ async def act_on(front: "ScreenFront", key: SettingKey, loaded: LoadedSettings) 
             await _use_model(front, now.model)
         case ("permissions", "allow" | "ask" | "deny"):
             front.show_events(await runtime.sessions.apply_trust())
+        case ("offer_rules",):
+            runtime.use_settings(now)
+            if not now.offer_rules:
+                front.show_events((RuleOffered("", 0),))
         case ("bash_timeout_s",) | ("limit_wait_h",) | ("compaction", *_):
             runtime.use_settings(now)
             front.show_events(())

@@ -1,0 +1,1 @@
+"""Rules that the user's repeated corrections suggest: found, offered once, and answered."""
