@@ -50,6 +50,7 @@ from agent_tui.events import (
 from agent_tui.messages import ImageContent, Job, ThinkingLevel, UserMessage
 from agent_tui.providers.base import ModelRef
 from agent_tui.secret_text import mask_values
+from agent_tui.sessions.file.lock import SessionState
 from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
 from agent_tui.sessions.replay.goals import Goal
 from agent_tui.sessions.replay.limit_waits import LimitWait
@@ -81,7 +82,7 @@ class AgentRuntime:
         self._pause = Pause()
         self.past = PastSessions(services.store)
         self.services = services
-        self.pending_approvals = PendingApprovals()
+        self.pending_approvals = PendingApprovals(self._note_state)
         self.sessions = SessionManager(
             services,
             self._background,
@@ -344,22 +345,30 @@ class AgentRuntime:
 
         self._pause.end()
         self._activity = activity = Activity(ask_meanwhile)
+        self._note_state()
         try:
             async with aclosing(activity.events()) as events:
                 async for event in events:
                     if isinstance(event, TurnFinished):
                         self._activity = None
+                        self._note_state()
                     yield event
         finally:
             if self._activity is activity:
                 self._activity = None
             if self._activity is None:
+                self._note_state()
                 conversation = self.conversation
                 self._pause.begin(
                     self._compactor(),
                     self.services.sleep,
                     lambda: conversation is self.conversation,
                 )
+
+    def _note_state(self) -> None:
+        """Tell other programs what happens in the present session."""
+        state: SessionState = "working" if self.is_busy else "idle"
+        self.conversation.log.note_state("waiting" if self.pending_approvals.is_any else state)
 
     async def _submit(self, text: str, images: tuple[ImageContent, ...], emit: Emit) -> None:
         self._scopes().give_up_unfinished(emit)
@@ -386,6 +395,7 @@ class AgentRuntime:
             return
         for event in self.sessions.follow_compaction(*child):
             emit(event)
+        self._note_state()
         for event in await self.conversation.refresh_usage():
             emit(event)
         await ConversationHooks(self.conversation, emit).after_compaction(child[1])

@@ -20,6 +20,7 @@ from agent_tui.cli.folders import (
     folder_trust,
     instructions_not_obeyed,
     launch_folder,
+    project_store,
 )
 from agent_tui.cli.login.keys import use_kept_keys
 from agent_tui.cli.plugins import load_plugins
@@ -208,7 +209,7 @@ def compose(
             mode=mode,
             rules=settings_in(workspace).settings.permissions,
             workspace=workspace,
-            project_rules_file=paths.project_dir(workspace) / "permissions.toml",
+            project_rules_file=project_store(workspace) / "permissions.toml",
             own_folders=own_folders,
             is_interactive=is_interactive,
             git_risk=trust.git_risk,
@@ -287,6 +288,7 @@ def compose(
             filter(
                 None,
                 (
+                    *arguments.notices,
                     model_problem,
                     unkept,
                     sandbox.notice(cwd),

@@ -1,16 +1,20 @@
 """Dispatches to a subcommand, one printed turn, or the screen."""
 
 import contextlib
+import dataclasses
 import io
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from agent_tui.cli.subcommands import SUBCOMMANDS
 from agent_tui.errors import IN_SHELL, AgentTuiError, UsageError
-from agent_tui.paths import ensure_home
+from agent_tui.paths import ensure_home, user_data_dir
+
+if TYPE_CHECKING:
+    from agent_tui.cli.arguments import Arguments
 
 
 def run(argv: Sequence[str]) -> int:
@@ -56,6 +60,24 @@ def _run_agent(argv: Sequence[str]) -> int:
     from agent_tui.cli.arguments import parse_arguments
 
     arguments = parse_arguments(argv)
+    if arguments.worktree is not None:
+        from agent_tui.cli.worktrees.run import run_in_worktree
+
+        return run_in_worktree(arguments, _start)
+    if _has_unfinished_worktrees():
+        from agent_tui.cli.worktrees.run import remove_empty_worktrees
+
+        arguments = dataclasses.replace(arguments, notices=remove_empty_worktrees(arguments))
+    return _start(arguments)
+
+
+def _has_unfinished_worktrees() -> bool:
+    """Whether a program uses a worktree or was killed in one. Takes microseconds."""
+    return any((user_data_dir() / "worktrees").glob("*.lock"))
+
+
+def _start(arguments: "Arguments") -> int:
+    """Print one turn, or hold the conversation; returns the exit code."""
     if arguments.is_headless:
         from agent_tui.cli.print_command import run_print
 

@@ -405,6 +405,11 @@ class Settings(SettingsSection):
         default=(),
         description="Installed packages whose plugins agent-tui loads",
     )
+    worktrees_folder: str = Field(
+        default="",
+        description="Folder for the worktrees of --worktree; empty: NAME.worktrees beside each "
+        "repository",
+    )
     recall_other_sessions: bool = Field(
         default=True,
         description="Let recall also search the folder's other sessions",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agent_tui import paths
 from agent_tui.cli.doctor.check import Check, Environment, ask_program, counted, shown_path
-from agent_tui.cli.folders import kept_trust
+from agent_tui.cli.folders import kept_trust, project_store
 from agent_tui.cli.settings import is_unusable_address, user_config_path
 from agent_tui.cli.tool_services import hook_sources
 from agent_tui.config import SettingProblem, setting_variables
@@ -49,7 +49,7 @@ def check_rules(env: Environment) -> Iterator[Check]:
         mode=env.loaded.settings.permission_mode,
         rules=env.loaded.settings.permissions,
         workspace=env.cwd,
-        project_rules_file=paths.project_dir(env.cwd) / "permissions.toml",
+        project_rules_file=project_store(env.cwd) / "permissions.toml",
         is_interactive=False,
     )
     rules = counted(len(permissions.book.rules), "rule")

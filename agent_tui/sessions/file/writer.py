@@ -18,7 +18,7 @@ from agent_tui.sessions.file.disk import (
     sync_folder,
     write_new_file,
 )
-from agent_tui.sessions.file.lock import SessionLock
+from agent_tui.sessions.file.lock import SessionLock, SessionState
 from agent_tui.sessions.format.codec import encode_header, encode_repaired
 from agent_tui.sessions.format.parse import ParsedSession
 
@@ -48,6 +48,13 @@ class SessionWriter:
         self._has_unsynced = False
         self._known: os.stat_result | None = None
         self._mends: list[str] = []
+        self._state: SessionState = "idle"
+
+    def note_state(self, state: SessionState) -> None:
+        """Tell other programs what this one does with the session, once it has a file."""
+        self._state = state
+        if self._lock is not None:
+            self._lock.note_state(state)
 
     def resume(self, parsed: ParsedSession, state: os.stat_result) -> None:
         """Continue with the file that contained `parsed` and had the given `state`."""
@@ -190,6 +197,7 @@ class SessionWriter:
         make_private_dir(self._path.parent)
         if self._lock is None:
             self._lock = SessionLock(self._shown_path)
+            self._lock.note_state(self._state)
 
     def _create(self, lines: bytes) -> None:
         self._make_room()

@@ -32,6 +32,9 @@ MAX_OUTPUT_BYTES = 400_000
 _PATIENCE_S = 10.0
 """Seconds; a command may have left a pipe where git expects a file, and git would hang."""
 
+ORDER_S = 600.0
+"""Seconds for a change, such as checking out all files of a large repository."""
+
 _QUIET = (
     *("git", "--no-optional-locks", "--no-pager"),
     *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat"),
@@ -42,6 +45,10 @@ _KNOW_DIFFS = frozenset({"diff", "diff-files", "diff-index", "diff-tree", "log",
 
 class GitSilentError(Exception):
     """Git is missing, does not respond, or prints too much."""
+
+
+class GitRefusedError(GitSilentError):
+    """Git refused to make a change; the text is its explanation."""
 
 
 def git_argv(command: str, *arguments: str, settings: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -74,7 +81,7 @@ async def ask_git(
     stdin: bytes | None = None,
     most_bytes: int | None = None,
 ) -> bytes:
-    """Run git and return its output.
+    """Run git and return its output; it ends within 10 seconds.
 
     Args:
         keeper: Starts the process.
@@ -88,12 +95,61 @@ async def ask_git(
     Raises:
         GitSilentError: Another exit code, no git, a timeout, or too much output.
     """
+    exit_code, answer = await _run(keeper, argv, cwd, environ, stdin, most_bytes)
+    if exit_code not in allowed:
+        raise GitSilentError(f"git ended with {exit_code}")
+    return answer
+
+
+async def order_git(
+    keeper: ProcessKeeper,
+    argv: tuple[str, ...],
+    cwd: Path,
+    environ: Mapping[str, str],
+    *,
+    stdin: bytes | None = None,
+) -> bytes:
+    """Have git change something, which may take minutes; returns its output.
+
+    Args are those of `ask_git`.
+
+    Raises:
+        GitRefusedError: Git refused; holds its words.
+        GitSilentError: No git, a timeout, or too much output.
+    """
+    exit_code, answer = await _run(
+        keeper, argv, cwd, environ, stdin, None, patience_s=ORDER_S, keeps_stderr=True
+    )
+    if exit_code != 0:
+        raise GitRefusedError(_words(answer) or f"git ended with {exit_code}")
+    return answer
+
+
+def _words(answer: bytes) -> str:
+    """Git's explanation: its errors without their prefix, or else its last line."""
+    lines = [line.strip() for line in answer.decode("utf-8", "replace").splitlines()]
+    errors = [line.partition(": ")[2] for line in lines if line.startswith(("fatal: ", "error: "))]
+    return " ".join(errors) or next((line for line in reversed(lines) if line), "")
+
+
+async def _run(
+    keeper: ProcessKeeper,
+    argv: tuple[str, ...],
+    cwd: Path,
+    environ: Mapping[str, str],
+    stdin: bytes | None,
+    most_bytes: int | None,
+    *,
+    patience_s: float = _PATIENCE_S,
+    keeps_stderr: bool = False,
+) -> tuple[int | None, bytes]:
+    """Run git; returns its exit code and output."""
     answer = bytearray()
     try:
         async with (
-            asyncio.timeout(_PATIENCE_S),
+            asyncio.timeout(patience_s),
             keeper.child_group(
-                argv, cwd=cwd, environ=git_environ(environ), stdin=stdin, keeps_stderr=False
+                argv, cwd=cwd, environ=git_environ(environ), stdin=stdin, keeps_stderr=keeps_stderr
             ) as child,
         ):
             async with aclosing(child.read_until_exit()) as chunks:
@@ -101,8 +157,6 @@ async def ask_git(
                     answer += chunk
                     if len(answer) > (most_bytes or MAX_OUTPUT_BYTES):
                         raise GitSilentError("too long an answer")
-            if child.exit_code not in allowed:
-                raise GitSilentError(f"git ended with {child.exit_code}")
+            return child.exit_code, bytes(answer)
     except (OSError, ToolError) as error:  # `TimeoutError` is an `OSError`
         raise GitSilentError(str(error)) from error
-    return bytes(answer)
