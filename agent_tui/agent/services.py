@@ -66,6 +66,8 @@ class RuntimeServices:
             left in.
         added_folders: Folders besides the workspace that belong to the work.
         launch_cwd: Where the program was started, if it works elsewhere.
+        folders_elsewhere: The top folders of the other worktrees of a workspace's repository:
+            sessions in them are of the same project. Blocking.
         take_up_tools: Awaited as a turn in a workspace begins, with a callback for lines to the
             user: updates the toolbox; returns whether tools came or went.
         read_resource: Reads a URI of an MCP server, to be attached to a message.
@@ -115,6 +117,7 @@ class RuntimeServices:
     keeps_mode: bool = False
     added_folders: tuple[Path, ...] = ()
     launch_cwd: Path | None = None
+    folders_elsewhere: Callable[[Path], Sequence[Path]] = lambda _cwd: ()
     take_up_tools: Callable[[Path, Callable[[str], None]], Awaitable[bool]] = _no_new_tools
     read_resource: ResourceReader = no_resources
     server_offer: Callable[[], ServerOffer] = ServerOffer

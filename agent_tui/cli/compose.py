@@ -21,6 +21,7 @@ from agent_tui.cli.folders import (
     instructions_not_obeyed,
     launch_folder,
     project_store,
+    worktree_records,
 )
 from agent_tui.cli.login.keys import use_kept_keys
 from agent_tui.cli.plugins import load_plugins
@@ -60,6 +61,7 @@ from agent_tui.sessions.file.lock import session_status
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.git.trees import WorkTrees
+from agent_tui.tools.git.worktree_records import project_folders_elsewhere
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
@@ -260,6 +262,7 @@ def compose(
         keeps_mode=bool(arguments.origin) or loaded.origin(("permission_mode",)).layer != "default",
         added_folders=added,
         launch_cwd=launch_cwd,
+        folders_elsewhere=partial(project_folders_elsewhere, worktree_records()),
         take_up_tools=servers.take_up,
         read_resource=servers.read_resource,
         server_offer=lambda: servers.offer,

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -26,7 +27,7 @@ from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.commands.diff import DiffPage
 from agent_tui.commands.model import PickableModels
 from agent_tui.commands.program import command_sections
-from agent_tui.commands.sessions import PickableSessions
+from agent_tui.commands.sessions import PickableSessions, project_sessions
 from agent_tui.commands.settings import SettingsPage
 from agent_tui.commands.tree import PickableEntries
 from agent_tui.compaction.proposal import Decision
@@ -197,7 +198,7 @@ class ScreenFront:
                 runtime = wanted.runtime
                 screen = SessionPicker(
                     runtime.services.store,
-                    runtime.conversation.cwd,
+                    partial(project_sessions, runtime),
                     runtime.conversation.log.header.id,
                     self.show_screen,
                     agents=wanted.agents,
