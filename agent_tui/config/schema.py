@@ -20,6 +20,7 @@ PermissionMode: TypeAlias = Literal["ask", "accept-edits", "plan", "full"]
 Durability: TypeAlias = Literal["entry", "turn", "none"]
 SandboxMode: TypeAlias = Literal["off", "auto", "on"]
 NotifySetting: TypeAlias = Literal["auto", "bell", "off"]
+TerminalStateSetting: TypeAlias = Literal["auto", "title", "off"]
 StatusField: TypeAlias = Literal[
     "badge",
     "folder",
@@ -455,6 +456,11 @@ class Settings(SettingsSection):
     plain: bool = Field(
         default=False,
         description="Print lines instead of a full screen, for screen readers; same as --plain",
+    )
+    terminal_state: TerminalStateSetting = Field(
+        default="auto",
+        description="Where the terminal shows that agent-tui works or asks you: in its title, and "
+        "as progress if it can (auto), only in the title, or nowhere (off)",
     )
     notify: NotifySetting = Field(
         default="auto",

@@ -31,6 +31,7 @@ from agent_tui.commands.sessions import PickableSessions, project_sessions
 from agent_tui.commands.settings import SettingsPage
 from agent_tui.commands.tree import PickableEntries
 from agent_tui.compaction.proposal import Decision
+from agent_tui.config import TerminalStateSetting
 from agent_tui.drafts.draft import Draft
 from agent_tui.events import AgentEvent
 from agent_tui.key_actions import KeyMap, keys_in_force
@@ -296,6 +297,10 @@ class ScreenFront:
     def use_status_fields(self, fields: tuple[str, ...]) -> None:
         """Show other parts in the status line, or in another order."""
         self._view.status.use_fields(fields)
+
+    def use_terminal_state(self, setting: TerminalStateSetting) -> None:
+        """Show the program's state in the terminal as `setting` says."""
+        self._view.status.use_terminal_state(setting)
 
     def use_vim(self, *, on: bool) -> None:
         """Turn the keys of vi in the prompt on or off."""
