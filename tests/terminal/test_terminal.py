@@ -80,6 +80,8 @@ def test_the_terminal_s_progress_follows_the_work_and_never_outlives_it(
             program.wait_until_end()
         else:
             program.send("\x1a")
+            _, status = os.waitpid(program.process.pid, os.WUNTRACED)
+            assert os.WIFSTOPPED(status)
             wait_until(lambda: "\x1b]9;4;0;0\x07" in program.output)
             os.kill(program.process.pid, signal.SIGCONT)
             wait_until(lambda: program.output.rpartition("\x1b]9;4;")[2].startswith("4;100"))
