@@ -33,6 +33,7 @@ from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
 from agent_tui.agent.turn.user_command import run_user_command
 from agent_tui.agent.turn.user_message import QueuedMessage
+from agent_tui.agent.writing_helpers import WritingHelpers
 from agent_tui.compaction.model_client import OnProgress, RequestTracker, uncounted
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.compaction.proposal import Decision, Proposal
@@ -450,6 +451,7 @@ class AgentRuntime:
             scope=self._scopes().answer_call,
             network=self._network,
             explore=Explorer(conversation, services, self.past).answer_call,
+            delegate=WritingHelpers(conversation, services, self.past),
         )
 
 

@@ -38,6 +38,7 @@ from agent_tui.cli.tool_services import (
     unseen_by_commands,
     was_killed_in,
 )
+from agent_tui.cli.worktrees.services import open_worktrees
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.commands.core.plugin_kinds import HOOKS, IMPORTERS, PROVIDERS, STRATEGIES, TOOLS
@@ -269,6 +270,7 @@ def compose(
         most_replies=arguments.max_turns,
         fallback_model=_fallback_model(arguments, models.catalog),
         trees=WorkTrees(keeper),
+        worktrees=None if arguments.is_demo else open_worktrees(settings, keeper),
         has_sandbox=has_sandbox,
         sandbox_word=sandbox.word,
         report_fault=fault_reporter(paths.log_file(), shared.secrets),

@@ -20,6 +20,7 @@ from agent_tui.tools.base import (
 )
 from agent_tui.tools.bash import BashTool
 from agent_tui.tools.compact import CompactTool
+from agent_tui.tools.delegate import DelegateTool
 from agent_tui.tools.edit import EditTool
 from agent_tui.tools.explore import ExploreTool
 from agent_tui.tools.fetch import FetchTool
@@ -82,6 +83,7 @@ def default_toolbox(
         offered(RecallTool()),
         offered(ScopeTool()),
         offered(ExploreTool()),
+        offered(DelegateTool()),
         offered(FetchTool(keeper, sandbox, may_be_private=may_fetch_private)),
         *more,
         scratch=sandbox.scratch if sandbox is not None else _has_no_scratch,

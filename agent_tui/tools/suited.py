@@ -15,7 +15,7 @@ _FOR_OTHERS: Final = "edit"
 _FOR_PATCHERS: Final = "apply_patch"
 
 
-_FOR_LARGE_WINDOWS: Final = "explore"
+_FOR_LARGE_WINDOWS: Final = frozenset({"explore", "delegate"})
 _LARGE_WINDOW = 60_000
 """Tokens. A helper has the same window: in a smaller one it has little space to read, and models
 with such windows seldom use helpers well."""
@@ -25,7 +25,7 @@ _RUNS_COMMANDS: Final = "bash"
 _LEAVING: Final = frozenset({"outside", "why"})
 _FOR_SKILLS: Final = "skill"
 _FOR_PLANNING: Final = "plan"
-_WRITING: Final = frozenset({"edit", "apply_patch", "write"})
+_WRITING: Final = frozenset({"edit", "apply_patch", "write", "delegate"})
 
 
 def suited_tools(
@@ -50,7 +50,7 @@ def suited_tools(
     """
     left_out = {_FOR_OTHERS if _TRAINED_ON_PATCHES.search(model_id) else _FOR_PATCHERS}
     if 0 < window < _LARGE_WINDOW:
-        left_out.add(_FOR_LARGE_WINDOWS)
+        left_out |= _FOR_LARGE_WINDOWS
     if not has_skills:
         left_out.add(_FOR_SKILLS)
     left_out |= _WRITING if is_planning else {_FOR_PLANNING}

@@ -17,6 +17,7 @@ from agent_tui.file_locks import FileLock, LockHeldError
 from agent_tui.paths import cwd_slug
 from agent_tui.safe_text import printable_line
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, order_git
+from agent_tui.tools.git.helper_work import HelperGit
 from agent_tui.tools.git.worktree_records import Worktree, WorktreeRecords
 from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -85,6 +86,10 @@ class Worktrees:
         environ: The environment of commands here.
         records: Which worktrees there are.
         folder: Where to create them; None for a folder beside each repository.
+
+    Attributes:
+        records: See above.
+        helpers: The git calls around a helper's work.
     """
 
     def __init__(
@@ -98,6 +103,7 @@ class Worktrees:
         self._keeper = keeper
         self._environ = {k: v for k, v in environ.items() if k not in _REPOSITORY_VARIABLES}
         self._folder = folder
+        self.helpers = HelperGit(keeper, self._environ)
 
     def path_of(self, main: Path, name: str) -> Path:
         """Where the worktree `name` of the repository at `main` is, or would be.
@@ -200,6 +206,21 @@ class Worktrees:
         else:
             await self._forget(worktree)
         return left
+
+    async def remove_folder(self, worktree: Worktree) -> None:
+        """Remove the folder of `worktree` if git finds nothing uncommitted; the branch stays."""
+        with suppress(GitSilentError):
+            await self._order(worktree.repository, "worktree", "remove", str(worktree.path))
+        with suppress(OSError):
+            await asyncio.to_thread(self.records.store, worktree, "kept")
+        with suppress(OSError):  # other worktrees are in it
+            await asyncio.to_thread(worktree.path.parent.rmdir)
+
+    async def drop_branch(self, worktree: Worktree, tip: str) -> None:
+        """Delete the branch of `worktree`, which has no folder, if it is still at `tip`."""
+        with suppress(GitSilentError):
+            await self._delete_branch(worktree, tip)
+            await self._forget(worktree)
 
     async def clean_up(self, main: Path) -> list[tuple[Worktree, WorkLeft]]:
         """Settle what killed programs left in the repository at `main`.
