@@ -59,6 +59,8 @@ class WritingHelpers:
             WorktreeError: The worktree cannot be created.
         """
         worktrees, cwd = self._services.worktrees, self._conversation.cwd
+        if not self._services.settings.writing_helpers:
+            raise ToolError("Helpers may not write: the setting writing_helpers is off.")
         if self._conversation.permissions.mode == "plan":
             raise ToolError("In plan mode, helpers can only read: use explore.")
         if worktrees is None or not await asyncio.to_thread(self._services.trust.may_run_git, cwd):

@@ -406,6 +406,11 @@ class Settings(SettingsSection):
         default=(),
         description="Installed packages whose plugins agent-tui loads",
     )
+    writing_helpers: bool = Field(
+        default=False,
+        description="Offer the model helpers that change files, each in its own git worktree; you "
+        "decide whether a helper's diff is merged",
+    )
     worktrees_folder: str = Field(
         default="",
         description="Folder for the worktrees of --worktree; empty: NAME.worktrees beside each "

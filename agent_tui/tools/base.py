@@ -97,7 +97,7 @@ class Intent:
     doubt: str = ""
 
     def deciding(self, why: str) -> "Intent":
-        """This intent, about which the user is asked in every mode but ``full``, because of `why`."""
+        """This intent, which the user is asked about in every mode but ``full``."""
         return replace(self, doubt=why)
 
 

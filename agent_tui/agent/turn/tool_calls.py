@@ -146,8 +146,8 @@ class ToolServices:
     """The services for running a call, beside the conversation.
 
     `pending` takes answers to approvals; `history` returns what `recall` searches; `compact`,
-    `scope`, `explore` and `delegate` carry out the tools of these names. `network` decides on connections that
-    commands want.
+    `scope`, `explore` and `delegate` carry out the tools of these names. `network` decides on
+    connections that commands want.
     """
 
     pending: PendingApprovals
