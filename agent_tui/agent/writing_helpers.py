@@ -161,5 +161,5 @@ class WritingHelpers:
             f"git diff {work.base[:10]} {branch} shows it.)"
         )
         summary = f"{answer.for_person.summary}, +{added} -{removed} on {branch}"
-        details = answer.for_person.model_copy(update={"summary": summary, "diff": diff})
+        details = answer.for_person.model_copy(update={"summary": summary})
         return replace(answer, for_model=said, for_person=details)

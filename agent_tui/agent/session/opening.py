@@ -147,8 +147,7 @@ def prompt_fitter(
             suited,
             has_skills=bool(told),
             has_sandbox=is_boxed,
-            has_writing_helpers=services.settings.writing_helpers
-            and services.worktrees is not None,
+            has_writing_helpers=may_delegate,
         )
         specs = with_agents(suited(toolbox.specs), agents)
         short_specs = with_agents(suited(toolbox.short_specs), agents)

@@ -135,9 +135,11 @@ def _ending_line(worktree: Worktree, left: WorkLeft) -> str:
     if not left.is_any:
         branch = " with its branch" if worktree.owns_branch else f"; branch {worktree.branch} stays"
         return f"Removed the worktree {worktree.name}{branch}: it held no unmerged work."
-    return (
-        f"The worktree {worktree.name} is kept: {left}.\n"
-        f"  {worktree.path}\n"
-        f"To continue there: agent-tui --worktree {worktree.name} -c\n"
-        f"To merge it into {worktree.base}: git merge {worktree.branch}"
-    )
+    lines = [
+        f"The worktree {worktree.name} is kept: {left}.",
+        f"  {worktree.path}",
+        f"To continue there: agent-tui --worktree {worktree.name} -c",
+    ]
+    if left.commits:
+        lines.append(f"To merge it into {worktree.base}: git merge {worktree.branch}")
+    return "\n".join(lines)

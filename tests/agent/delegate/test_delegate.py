@@ -102,7 +102,8 @@ async def test_a_helper_writes_in_its_own_worktree_and_the_user_merges_it(scene:
     told, brought = scene.results
     assert told.text.startswith("It is loud.")
     assert "not here: greet.py, new.py, +2 -1" in told.text
-    assert "+ONE" in (told.tool_details.diff or "")
+    assert not told.tool_details.diff  # nothing changed here yet
+    assert brought.tool_details.diff
     (asked,) = scene.asked
     assert "a helper's changes come over only if you agree" in asked.request.reason
     assert "+ONE" in asked.request.body

@@ -94,6 +94,12 @@ def test_files_are_written_in_the_worktree_which_is_kept(
     assert (worktree / "new.txt").read_text() == "two\n"
     assert not (repository / "new.txt").exists()
     assert "The worktree fix is kept: 1 uncommitted file." in told
+    assert "To continue there: agent-tui --worktree fix -c" in told
+    assert "git merge" not in told
+    git(worktree, "add", ".")
+    git(worktree, "commit", "-qm", "two")
+    _, _, told = run([*MODEL, "--worktree", "fix", "-p", "/help"])
+    assert "The worktree fix is kept: 1 unmerged commit." in told
     assert "To merge it into main: git merge fix" in told
     assert "Use tabs." in json.dumps(server.chats[0].body)  # trusted as the repository is
 
