@@ -160,6 +160,6 @@ class WritingHelpers:
             f"+{added} -{removed}. delegate bring={branch} merges it here; "
             f"git diff {work.base[:10]} {branch} shows it.)"
         )
-        summary = f"{answer.for_person.summary}, +{added} -{removed} on {branch}"
+        summary = f"{answer.for_person.summary}, +{added} -{removed}"
         details = answer.for_person.model_copy(update={"summary": summary})
         return replace(answer, for_model=said, for_person=details)

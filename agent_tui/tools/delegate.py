@@ -19,7 +19,7 @@ from agent_tui.tools.files.text_files import decode, read_bytes
 from agent_tui.tools.files.three_way import merge
 from agent_tui.tools.git.helper_work import HelperChange, HelperWork
 
-_ASKS = "a helper's changes come over only if you agree"
+_ASKS = "a helper made these changes"
 
 
 class DelegateArguments(ToolArguments):

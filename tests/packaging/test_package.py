@@ -16,7 +16,7 @@ import pytest
 
 from agent_tui import __version__
 from agent_tui.cli.subcommands import SUBCOMMANDS
-from tests.support.moving_picture import GOAL_PICTURE, LARGEST_BYTES, PICTURE
+from tests.support.moving_picture import GOAL_PICTURE, LARGEST_BYTES, PICTURE, WORKTREES_PICTURE
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|href)=[\"']([^\"']+)")
@@ -154,6 +154,8 @@ def test_it_runs_in_an_empty_environment(
     assert "The test passes" in said
 
 
-@pytest.mark.parametrize("picture", [PICTURE, GOAL_PICTURE], ids=lambda picture: picture.name)
+@pytest.mark.parametrize(
+    "picture", [PICTURE, GOAL_PICTURE, WORKTREES_PICTURE], ids=lambda picture: picture.name
+)
 def test_the_moving_pictures_are_small(picture: Path) -> None:
     assert picture.stat().st_size < LARGEST_BYTES

@@ -1,20 +1,32 @@
-"""Moving pictures in ``docs/pages``: a long task that is compacted on the way, and a goal.
+"""Moving pictures in ``docs/pages``: a long task that is compacted, a goal, and worktrees.
 
-python -m tests.support.moving_picture    # does both and writes the pictures
+python -m tests.support.moving_picture [NAME ...]    # does all and writes the pictures, or some
 """
 
 import asyncio
 import re
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from tests.support.showcase import GOAL, TASK, goal_showcase, showcase
+from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.ui.screens.picker import RowList
+from agent_tui.ui.screens.session_picker import SessionPicker
+from tests.support.showcase import (
+    GOAL,
+    HANDED_OVER,
+    TASK,
+    goal_showcase,
+    showcase,
+    worktrees_showcase,
+)
 
 _PAGES = Path(__file__).parents[2] / "docs" / "pages"
 PICTURE = _PAGES / "compaction.svg"
 GOAL_PICTURE = _PAGES / "goals.svg"
+WORKTREES_PICTURE = _PAGES / "worktrees.svg"
 LARGEST_BYTES = 400_000
 _SECONDS_PER_FRAME = 2.5
 _SIZE_OF_SCREEN = 100, 32
@@ -66,6 +78,34 @@ async def play_goal(folder: Path) -> list[str]:
     return frames
 
 
+async def play_worktrees(folder: Path) -> list[str]:
+    """List the sessions of all worktrees, and merge what a helper wrote; returns SVGs."""
+    frames: list[str] = []
+    async with worktrees_showcase(folder, (100, 26)) as ui:
+
+        async def take() -> None:
+            await ui.measured()
+            frames.append(ui.app.export_screenshot())
+
+        await ui.send("/resume")
+        await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
+        await ui.until(lambda: ui.app.screen.query_one(RowList).count == 2)
+        await take()
+        await ui.pilot.press("escape")
+        ui.app.prompt.area.load_text(HANDED_OVER)
+        await take()
+        await ui.send(HANDED_OVER)
+        await ui.until(lambda: ui.app.view.widgets.approval.request is not None)
+        await take()
+        await ui.settle()
+        request = ui.app.view.widgets.approval.request
+        assert request is not None
+        ui.app.controller.answer_approval(request.id, ApprovalAnswer("once"))
+        await ui.until(lambda: not ui.is_running)
+        await take()
+    return frames
+
+
 def moving(frames: list[str]) -> str:
     """One picture that shows `frames`, each an SVG, one after the other without end."""
     size = _SIZE.search(frames[0])
@@ -88,8 +128,12 @@ def moving(frames: list[str]) -> str:
 
 
 def main() -> None:
-    """Play both in home folders of their own, and write the pictures."""
-    for picture, player in ((PICTURE, play), (GOAL_PICTURE, play_goal)):
+    """Play them in home folders of their own, and write the pictures."""
+    players = {PICTURE: play, GOAL_PICTURE: play_goal, WORKTREES_PICTURE: play_worktrees}
+    wanted = sys.argv[1:] or [picture.stem for picture in players]
+    for picture, player in players.items():
+        if picture.stem not in wanted:
+            continue
         with tempfile.TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
             patch.setenv("AGENT_TUI_HOME", home)
             patch.setenv("HOME", home)

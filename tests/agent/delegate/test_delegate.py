@@ -105,7 +105,7 @@ async def test_a_helper_writes_in_its_own_worktree_and_the_user_merges_it(scene:
     assert not told.tool_details.diff  # nothing changed here yet
     assert brought.tool_details.diff
     (asked,) = scene.asked
-    assert "a helper's changes come over only if you agree" in asked.request.reason
+    assert "a helper made these changes" in asked.request.reason
     assert "+ONE" in asked.request.body
     assert (scene.top / "greet.py").read_text() == "ONE\ntwo\nthree\nfour\nFIVE\n"
     assert (scene.top / "new.py").read_text() == "new\n"
