@@ -17,8 +17,9 @@ from agent_tui.file_locks import FileLock
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.safe_text import safe_text
 from agent_tui.sessions.store import SessionStore
-from agent_tui.tools.git.worktree_records import Worktree
+from agent_tui.tools.git.worktree_records import Worktree, WorktreeRecords
 from agent_tui.tools.git.worktrees import Repository, WorkLeft, Worktrees
+from agent_tui.tools.sandbox.git_places import git_place
 
 Start = Callable[[Arguments], int]
 
@@ -80,12 +81,21 @@ def remove_empty_worktrees(arguments: Arguments) -> tuple[str, ...]:
         folder = launch_folder(arguments)
         trust = folder_trust(arguments)
         worktrees = open_worktrees(read_settings(arguments.session_dir))
-        if trust.may_run_git(folder):
+        if _has_abandoned(worktrees.records, folder) and trust.may_run_git(folder):
             settled = asyncio.run(_settle(worktrees, folder))
             return tuple(
                 f"Interrupted earlier: {_ending_line(worktree, left)}" for worktree, left in settled
             )
     return ()
+
+
+def _has_abandoned(records: WorktreeRecords, folder: Path) -> bool:
+    """Whether a killed program left a worktree of the repository around `folder`. No git is run."""
+    place = git_place(folder)
+    if place is None:
+        return False
+    known = records.of_repository(place.folder.parent)
+    return any(one.state != "kept" and records.user_of(one.path) is None for one in known)
 
 
 async def _settle(worktrees: Worktrees, folder: Path) -> list[tuple[Worktree, WorkLeft]]:

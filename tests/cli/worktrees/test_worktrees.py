@@ -226,3 +226,23 @@ def test_the_next_start_removes_what_a_killed_program_left(
     assert "Interrupted earlier: Removed the worktree fix" in told
     assert not shop_trees(repository).exists()
     assert [found.state for found in worktree_records().all()] == ["kept"]
+
+
+def test_names_of_worktrees_are_completed(repository: Path, server: OpenAiServer) -> None:
+    server.play(*writing("new.txt"))
+    run([*asks(server), "--worktree", "kept", "-p", "go"])
+    run([*MODEL, "--worktree", "gone", "-p", "/help"])
+
+    def completed(line: str) -> list[str]:
+        """What a shell is offered at a Tab."""
+        asked = (
+            "import os; os.dup2(1, 8); from agent_tui.cli.completions import answer_shell; "
+            "answer_shell()"
+        )
+        environ = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line))}
+        argv = [sys.executable, "-c", asked]
+        done = subprocess.run(argv, env=os.environ | environ, capture_output=True, text=True)
+        return [word.split(":")[0].strip() for word in done.stdout.split("\v")]
+
+    assert completed("agent-tui --worktree ") == ["kept", "gone"]
+    assert completed("agent-tui worktrees remove ") == ["kept"]
