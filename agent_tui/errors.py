@@ -129,3 +129,7 @@ class NothingToCompactError(CompactionError):
 
 class ToolError(AgentTuiError):
     """A tool call failed in a way that the model can fix; the text goes back to the model."""
+
+
+class WorktreeError(AgentTuiError):
+    """A worktree cannot be created, used or removed; what was there is unchanged."""

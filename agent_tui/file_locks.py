@@ -102,6 +102,14 @@ class FileLock:
             return self._soft.is_lock_held_by_us
         return self._descriptor is not None and self._is_in_place(self._descriptor)
 
+    def write_note(self, note: str) -> None:
+        """Say in the lock file what its owner does, in one word, for `read_holder`.
+
+        Does nothing on a file system without locks, or if the disk is full.
+        """
+        if self._descriptor is not None and self.is_held:
+            _name_owner(self._descriptor, note)
+
     def release(self) -> None:
         """Release the lock; a second call does nothing."""
         if self._soft is not None:
@@ -174,6 +182,32 @@ def hold_lock(path: Path, *, within_s: float) -> Generator[None]:
         lock.release()
 
 
+@dataclass(frozen=True, slots=True)
+class LockHolder:
+    """The process that holds a lock on this machine, and its newest note (may be empty)."""
+
+    pid: int
+    note: str
+
+
+def read_holder(path: Path) -> LockHolder | None:
+    """Who holds the kernel's lock `path`; None if nobody does, or it cannot be read.
+
+    It never keeps others from taking a lock that is held, and creates nothing.
+    """
+    try:
+        with open_regular_file(path) as file:
+            try:
+                fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                words = file.read(_MOST_OWNER_BYTES).decode("utf-8", "replace").split()
+                pid = int(words[0]) if words and words[0].isdecimal() else 0
+                return LockHolder(pid, words[1] if len(words) > 1 else "")
+    except OSError:
+        pass
+    return None
+
+
 def lock_descriptor(descriptor: int, *, waits: bool = False) -> bool:
     """Take the kernel's lock on an open file; false if its file system has no locks.
 
@@ -215,16 +249,17 @@ def _soft_owner(file: Path) -> LockOwner:
     return LockOwner(pid) if is_here else LockOwner(pid, host, file)
 
 
-def _name_owner(descriptor: int) -> None:
+def _name_owner(descriptor: int, note: str = "") -> None:
     """Write our pid into the lock file if the disk has space; the lock works without it."""
+    text = f"{os.getpid()} {note}".strip().encode()
     with suppress(OSError):
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, str(os.getpid()).encode())
+        os.pwrite(descriptor, text, 0)
+        os.ftruncate(descriptor, len(text))
 
 
 def _read_pid(descriptor: int) -> int:
-    text = os.pread(descriptor, 20, 0)
-    return int(text) if text.isdigit() else 0
+    words = os.pread(descriptor, _MOST_OWNER_BYTES, 0).split()
+    return int(words[0]) if words and words[0].isdigit() else 0
 
 
 @contextmanager

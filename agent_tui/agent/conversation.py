@@ -69,6 +69,7 @@ from agent_tui.sessions.replay.notes import (
 from agent_tui.sessions.replay.pins import pin_of, pins_on
 from agent_tui.tokens import ContextUsage, RoughCounter, TokenCounter, TokenRatios
 from agent_tui.tools.files.memory import FileMemory
+from agent_tui.tools.git.helper_work import HelperWork
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.shorten import OutputLimits, output_limits
 
@@ -101,6 +102,8 @@ class Conversation:
     files: FileMemory = field(default_factory=FileMemory)
     todos: list[Todo] = field(default_factory=list[Todo])
     jobs: JobTable = field(default_factory=JobTable)
+    helper_work: dict[str, HelperWork] = field(default_factory=dict[str, HelperWork])
+    """What helpers did that was not brought over, by branch."""
     kept_files: KeptFiles = field(default_factory=lambda: KeptFiles(None))
     """The contents of files before and after changes made here."""
     known_jobs: dict[str, Job] = field(default_factory=dict[str, Job])

@@ -107,8 +107,6 @@ class Explorer:
     ) -> ToolOutput:
         """Have a helper work on `task`, and return its answer.
 
-        Its usage is recorded however it ends. Cancelling stops it.
-
         Args:
             task: The only message it gets.
             agent: Name of the kind of helper; empty for the general one.
@@ -120,35 +118,7 @@ class Explorer:
         """
         definition = await asyncio.to_thread(self._definition_of, agent) if agent else None
         helper = self._helper(definition, task)
-        background = BackgroundSummary(self._services.compaction)
-        compactor = Compactor(helper, helper.services, background)
-        tools = ToolServices(
-            pending=PendingApprovals(),
-            compact=compactor.answer_call,
-            history=lambda: self._history(helper.log),
-        )
-        watch = _Watch(helper, say, emit)
-        turn = Turn(
-            helper,
-            helper.services.provider,
-            ToolRunner(helper, tools, watch.take),
-            compactor,
-            watch.take,
-            helper.services.sleep,
-            most_replies=MOST_REPLIES,
-        )
-        # Not recorded as the user's: files that it mentions would be attached without asking.
-        helper.append(UserMessage(content=task))
-        try:
-            await turn.run(None)
-        finally:
-            run = run_of(helper.log, helper.model.name)
-            self._conversation.count_run(run)
-            emit(self._conversation.totals)
-            helper.log.close()
-            await background.aclose()
-            await helper.jobs.leave()
-        return _output(helper.log, watch.ending, run, self._conversation.output_limits())
+        return await run_helper(helper, self._conversation, self._past, task, say, emit)
 
     def _definition_of(self, agent: str) -> AgentDefinition:
         services = self._services
@@ -166,7 +136,7 @@ class Explorer:
         model = self._model(definition)
         toolbox = ToolSubset(services.toolbox, definition.tools if definition else READING_TOOLS)
         settings = services.settings.model_copy(update={"hint_earlier_work": False})
-        log = _new_log(conversation, services, model)
+        log = new_helper_log(conversation, services, model)
         helper = open_conversation(
             replace(services, toolbox=toolbox, settings=settings, hooks=services.hooks.for_calls()),
             log,
@@ -190,15 +160,62 @@ class Explorer:
         except AgentTuiError:
             return self._conversation.model
 
-    def _history(self, log: SessionLog) -> SessionChain:
-        """What a helper's `recall` searches: the conversation it works for, and its project."""
-        services, cwd = self._services, self._conversation.cwd
-        reaches_others = services.keeps_sessions and services.settings.recall_other_sessions
-        project = ProjectSessions(services.store, cwd) if reaches_others else None
-        return SessionChain(log, self._past, project)
+
+async def run_helper(
+    helper: Conversation,
+    conversation: Conversation,
+    past: PastSessions,
+    task: str,
+    say: Callable[[str], None],
+    emit: Emit,
+) -> ToolOutput:
+    """Have `helper` work on `task` for `conversation`, and return its answer; closes its session.
+
+    Its usage is recorded however it ends. Cancelling stops it.
+    """
+    background = BackgroundSummary(helper.services.compaction)
+    compactor = Compactor(helper, helper.services, background)
+    tools = ToolServices(
+        pending=PendingApprovals(),
+        compact=compactor.answer_call,
+        history=lambda: _history(helper, conversation, past),
+    )
+    watch = _Watch(helper, say, emit)
+    turn = Turn(
+        helper,
+        helper.services.provider,
+        ToolRunner(helper, tools, watch.take),
+        compactor,
+        watch.take,
+        helper.services.sleep,
+        most_replies=MOST_REPLIES,
+    )
+    # Not recorded as the user's: files that it mentions would be attached without asking.
+    helper.append(UserMessage(content=task))
+    try:
+        await turn.run(None)
+    finally:
+        run = run_of(helper.log, helper.model.name)
+        conversation.count_run(run)
+        emit(conversation.totals)
+        helper.log.close()
+        await background.aclose()
+        await helper.jobs.leave()
+    return _output(helper.log, watch.ending, run, conversation.output_limits())
 
 
-def _new_log(conversation: Conversation, services: RuntimeServices, model: ModelRef) -> SessionLog:
+def _history(helper: Conversation, conversation: Conversation, past: PastSessions) -> SessionChain:
+    """What a helper's `recall` searches: the conversation it works for, and its project."""
+    services, cwd = conversation.services, conversation.cwd
+    reaches_others = services.keeps_sessions and services.settings.recall_other_sessions
+    project = ProjectSessions(services.store, cwd) if reaches_others else None
+    return SessionChain(helper.log, past, project)
+
+
+def new_helper_log(
+    conversation: Conversation, services: RuntimeServices, model: ModelRef
+) -> SessionLog:
+    """The session of a helper, which names that of `conversation` as its parent."""
     parent = conversation.log
     header = Header(
         cwd=parent.header.cwd,

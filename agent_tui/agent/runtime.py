@@ -32,6 +32,7 @@ from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
 from agent_tui.agent.turn.user_command import run_user_command
 from agent_tui.agent.turn.user_message import QueuedMessage
+from agent_tui.agent.writing_helpers import WritingHelpers
 from agent_tui.compaction.model_client import OnProgress, RequestTracker, ignore_usage
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.compaction.proposal import Decision, Proposal
@@ -49,6 +50,7 @@ from agent_tui.events import (
 from agent_tui.messages import ImageContent, Job, ThinkingLevel, UserMessage
 from agent_tui.providers.base import ModelRef
 from agent_tui.secret_text import mask_values
+from agent_tui.sessions.file.writer import SessionState
 from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
 from agent_tui.sessions.replay.goals import Goal
 from agent_tui.sessions.replay.notes import AgentRun
@@ -79,7 +81,7 @@ class AgentRuntime:
         self._pause = Pause()
         self.past = PastSessions(services.store)
         self.services = services
-        self.pending_approvals = PendingApprovals()
+        self.pending_approvals = PendingApprovals(self._note_state)
         self.sessions = SessionManager(
             services,
             self._background,
@@ -343,22 +345,30 @@ class AgentRuntime:
 
         self._pause.end()
         self._activity = activity = Activity(ask_meanwhile)
+        self._note_state()
         try:
             async with aclosing(activity.events()) as events:
                 async for event in events:
                     if isinstance(event, TurnFinished):
                         self._activity = None
+                        self._note_state()
                     yield event
         finally:
             if self._activity is activity:
                 self._activity = None
             if self._activity is None:
+                self._note_state()
                 conversation = self.conversation
                 self._pause.begin(
                     self._compactor(),
                     self.services.sleep,
                     lambda: conversation is self.conversation,
                 )
+
+    def _note_state(self) -> None:
+        """Tell other programs what happens in the present session."""
+        state: SessionState = "working" if self.is_busy else "idle"
+        self.conversation.log.note_state("waiting" if self.pending_approvals.is_any else state)
 
     async def _submit(self, text: str, images: tuple[ImageContent, ...], emit: Emit) -> None:
         self._scopes().give_up_unfinished(emit)
@@ -385,6 +395,7 @@ class AgentRuntime:
             return
         for event in self.sessions.follow_compaction(*child):
             emit(event)
+        self._note_state()
         for event in await self.conversation.refresh_usage():
             emit(event)
         await ConversationHooks(self.conversation, emit).after_compaction(child[1])
@@ -439,6 +450,7 @@ class AgentRuntime:
             scope=self._scopes().answer_call,
             network=self._network,
             explore=Explorer(conversation, services, self.past).answer_call,
+            delegate=WritingHelpers(conversation, services, self.past),
         )
 
 

@@ -25,6 +25,7 @@ from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.base import Toolbox
 from agent_tui.tools.files.memory import NoOpenTexts, OpenTexts
 from agent_tui.tools.git.trees import WorkTrees
+from agent_tui.tools.git.worktrees import Worktrees
 from agent_tui.tools.mcp.finding import ServerOffer
 from agent_tui.tools.processes.environment import model_environ, person_environ
 from agent_tui.tools.sandbox.proxy import NetworkGate
@@ -66,6 +67,8 @@ class RuntimeServices:
             left in.
         added_folders: Folders besides the workspace that belong to the work.
         launch_cwd: Where the program was started, if it works elsewhere.
+        folders_elsewhere: The top folders of the other worktrees of a workspace's repository:
+            sessions in them are of the same project. Blocking.
         take_up_tools: Awaited as a turn in a workspace begins, with a callback for lines to the
             user: updates the toolbox; returns whether tools came or went.
         read_resource: Reads a URI of an MCP server, to be attached to a message.
@@ -79,6 +82,7 @@ class RuntimeServices:
         wall_clock: Seconds since 1970, for the age of a provider's cache.
         fallback_model: Used if another does not answer after retries; None for none.
         most_replies: A turn of the conversation ends after so many; 0 for any number.
+        worktrees: Creates worktrees for helpers that write; None lets none write.
         trees: Inspects work trees for what commands change; None if only edits are kept.
         note_writes: Called with the files that tools wrote; other changes while commands run are
             the commands'.
@@ -115,6 +119,7 @@ class RuntimeServices:
     keeps_mode: bool = False
     added_folders: tuple[Path, ...] = ()
     launch_cwd: Path | None = None
+    folders_elsewhere: Callable[[Path], Sequence[Path]] = lambda _cwd: ()
     take_up_tools: Callable[[Path, Callable[[str], None]], Awaitable[bool]] = _no_new_tools
     read_resource: ResourceReader = no_resources
     server_offer: Callable[[], ServerOffer] = ServerOffer
@@ -127,6 +132,7 @@ class RuntimeServices:
     most_replies: int = 0
     fallback_model: ModelRef | None = None
     trees: WorkTrees | None = None
+    worktrees: Worktrees | None = None
     note_writes: Callable[[Path, Sequence[Path]], Awaitable[None]] = _nobody_watches
     close_walls: Callable[[], Awaitable[None]] = _has_no_walls
     network: NetworkGate | None = None

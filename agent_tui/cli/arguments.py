@@ -43,6 +43,8 @@ exit codes of -p:
 class Arguments(NamedTuple):
     """The options and words of the command line. `print_prompt` is None without ``-p``.
 
+    `notices` are lines for the user that were found before the program was built.
+
     A named tuple, because the first paint waits for this class: a dataclass takes 3 ms to make.
     """
 
@@ -75,6 +77,8 @@ class Arguments(NamedTuple):
     max_time_s: float | None = None
     fails_on_refusal: bool = False
     sandbox: "SandboxMode | None" = None
+    worktree: str | None = None
+    notices: tuple[str, ...] = ()
 
     @property
     def reads_messages(self) -> bool:
@@ -98,6 +102,8 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
     values = parser.parse_args(list(argv))
     if values.is_local and (values.model or values.base_url or values.is_demo):
         parser.error("--local cannot be combined with -m, --base-url or --demo")
+    if values.worktree is not None and values.is_demo:
+        parser.error("--worktree cannot be combined with --demo")
     is_stream = values.output_format == "stream-json" and values.print_prompt is not None
     if values.input_format == "stream-json" and not is_stream:
         parser.error("--input-format stream-json requires -p and --output-format stream-json")
@@ -193,6 +199,28 @@ def _add_permissions(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_goal(parser: argparse.ArgumentParser) -> None:
+    goal = parser.add_argument_group("goal")
+    goal.add_argument(
+        "--goal",
+        metavar="TEXT",
+        help="work until this is met, as /goal does; with -p, exit with 0 only if it is",
+    )
+    goal.add_argument(
+        "--check",
+        action="append",
+        default=[],
+        metavar="COMMAND",
+        dest="checks",
+        help="with --goal: a command that must exit with 0; repeatable",
+    )
+    goal.add_argument(
+        "--checks-outside",
+        action="store_true",
+        help="with --goal: run the checks outside the sandbox",
+    )
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The parser of the command line without a subcommand."""
     parser = CommandParser(
@@ -261,6 +289,12 @@ def build_parser() -> argparse.ArgumentParser:
     where.add_argument("--session-dir", metavar="DIR", help="folder for session files")
     where.add_argument("--cwd", type=Path, metavar="DIR", help="work in this folder")
     where.add_argument(
+        "--worktree",
+        metavar="NAME",
+        help="work in a separate git worktree, on the branch NAME; it is created if needed, and "
+        "removed at the end if it holds no work",
+    )
+    where.add_argument(
         "--add-dir",
         action="append",
         type=Path,
@@ -306,25 +340,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="take a scripted tour in a scratch folder, no model, key or network needed",
     )
     _add_permissions(parser)
-    goal = parser.add_argument_group("goal")
-    goal.add_argument(
-        "--goal",
-        metavar="TEXT",
-        help="work until this is met, as /goal does; with -p, exit with 0 only if it is",
-    )
-    goal.add_argument(
-        "--check",
-        action="append",
-        default=[],
-        metavar="COMMAND",
-        dest="checks",
-        help="with --goal: a command that must exit with 0; repeatable",
-    )
-    goal.add_argument(
-        "--checks-outside",
-        action="store_true",
-        help="with --goal: run the checks outside the sandbox",
-    )
+    _add_goal(parser)
     limits = parser.add_argument_group("limits of this run")
     limits.add_argument(
         "--max-turns",

@@ -91,15 +91,16 @@ class _Values(BaseCompleter):
         """The possible values, each with its meaning."""
         found: Iterable[tuple[str, str]] = ()
         match action.dest:
-            case "prompt":
-                if self._is_first_word:
-                    found = ((name, row.summary) for name, row in SUBCOMMANDS.items())
+            case "prompt" if self._is_first_word:
+                found = ((name, row.summary) for name, row in SUBCOMMANDS.items())
             case "model" | "fallback_model":
                 found = _models()
             case "name" if parser.prog in _OF_LOCAL_MODELS:
                 found = ((name.removeprefix("local/"), about) for name, about in _local_models())
             case "session" | "resume":
                 found = (*_sessions(), *_files(prefix))
+            case "worktree":
+                found = _worktrees(only_existing=parser.prog == "agent-tui worktrees remove")
             case "key":
                 found = _settings()
             case "value":
@@ -165,6 +166,20 @@ def _sessions() -> Iterator[tuple[str, str]]:
     store = SessionStore(session_root(read_settings(None)))
     for found in store.list(present_folder())[:_MOST_SESSIONS]:
         yield printable_line(found.id)[:8], printable_line(found.name or found.first_prompt, 60)
+
+
+def _worktrees(*, only_existing: bool) -> Iterator[tuple[str, str]]:
+    """The worktrees of this repository, then the names of earlier ones. Git is not run."""
+    from agent_tui.cli.folders import present_folder, worktree_records
+    from agent_tui.tools.sandbox.git_controls import git_place
+
+    place = git_place(present_folder().resolve())
+    if place is None or place.folder.name != ".git":
+        return
+    known = worktree_records().of_repository(place.folder.parent)
+    yield from ((tree.name, f"branch {tree.branch}") for tree in known if tree.exists)
+    if not only_existing:
+        yield from ((tree.name, "removed earlier") for tree in known if not tree.exists)
 
 
 def _settings() -> Iterator[tuple[str, str]]:

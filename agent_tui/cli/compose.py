@@ -20,6 +20,8 @@ from agent_tui.cli.folders import (
     folders_to_add,
     instructions_not_obeyed,
     launch_folder,
+    project_store,
+    worktree_records,
 )
 from agent_tui.cli.key_store import use_stored_keys
 from agent_tui.cli.plugins import load_plugins
@@ -37,6 +39,7 @@ from agent_tui.cli.tool_services import (
     unseen_by_commands,
     was_killed_in,
 )
+from agent_tui.cli.worktrees.services import open_worktrees
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.commands.core.plugin_kinds import HOOKS, IMPORTERS, PROVIDERS, STRATEGIES, TOOLS
@@ -60,6 +63,7 @@ from agent_tui.sessions.file.writer import session_status
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.git.trees import WorkTrees
+from agent_tui.tools.git.worktree_records import project_folders_elsewhere
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
@@ -210,7 +214,7 @@ def compose(
             mode=mode,
             rules=settings_in(workspace).settings.permissions,
             workspace=workspace,
-            project_rules_file=paths.project_dir(workspace) / "permissions.toml",
+            project_rules_file=project_store(workspace) / "permissions.toml",
             own_folders=own_folders,
             is_interactive=is_interactive,
             git_risk=trust.git_risk,
@@ -259,12 +263,14 @@ def compose(
         keeps_mode=bool(arguments.origin) or loaded.origin(("permission_mode",)).layer != "default",
         added_folders=added,
         launch_cwd=launch_cwd,
+        folders_elsewhere=partial(project_folders_elsewhere, worktree_records()),
         take_up_tools=servers.take_up,
         read_resource=servers.read_resource,
         server_offer=lambda: servers.offer,
         most_replies=arguments.max_turns,
         fallback_model=_fallback_model(arguments, models.catalog),
         trees=WorkTrees(keeper),
+        worktrees=None if arguments.is_demo else open_worktrees(settings, keeper),
         has_sandbox=has_sandbox,
         sandbox_word=sandbox.word,
         report_fault=fault_reporter(paths.log_file(), shared.secrets),
@@ -287,6 +293,7 @@ def compose(
             filter(
                 None,
                 (
+                    *arguments.notices,
                     model_problem,
                     unkept,
                     sandbox.notice(cwd),

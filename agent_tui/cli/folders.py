@@ -10,6 +10,7 @@ from agent_tui.permissions.project_files import context_candidates
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.trust import FolderTrust, TrustFile, WithheldFile
 from agent_tui.safe_paths import path_from
+from agent_tui.tools.git.worktree_records import WorktreeRecords
 
 _NAME_ANOTHER = "Name an existing folder."
 
@@ -117,7 +118,17 @@ def load_trust() -> FolderTrust:
         home = Path.home()
     except RuntimeError:  # no HOME, and the system does not know this user
         home = None
-    return FolderTrust(TrustFile(paths.trust_file()), home=home)
+    return FolderTrust(TrustFile(paths.trust_file()), home=home, worktrees=worktree_records())
+
+
+def worktree_records() -> WorktreeRecords:
+    """The records of the worktrees that agent-tui created."""
+    return WorktreeRecords(paths.user_data_dir() / "worktrees")
+
+
+def project_store(workspace: Path) -> Path:
+    """Our folder for rules and prompt history; the worktrees of a repository share it."""
+    return paths.project_dir(worktree_records().home_of(workspace.resolve()) or workspace)
 
 
 def withheld_notice(withheld: Sequence[WithheldFile], cwd: Path) -> str:

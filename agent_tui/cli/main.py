@@ -7,11 +7,14 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from agent_tui.cli.subcommands import SUBCOMMANDS
 from agent_tui.errors import IN_SHELL, AgentTuiError, UsageError
-from agent_tui.paths import ensure_home
+from agent_tui.paths import ensure_home, user_data_dir
+
+if TYPE_CHECKING:
+    from agent_tui.cli.arguments import Arguments
 
 
 def run(argv: Sequence[str]) -> int:
@@ -67,6 +70,24 @@ def _run_front(argv: Sequence[str]) -> int:
     from agent_tui.cli.arguments import parse_arguments
 
     arguments = parse_arguments(argv)
+    if arguments.worktree is not None:
+        from agent_tui.cli.worktrees.run import run_in_worktree
+
+        return run_in_worktree(arguments, _start)
+    if _has_unfinished_worktrees():
+        from agent_tui.cli.worktrees.run import remove_empty_worktrees
+
+        arguments = arguments._replace(notices=remove_empty_worktrees(arguments))
+    return _start(arguments)
+
+
+def _has_unfinished_worktrees() -> bool:
+    """Whether a program uses a worktree or was killed in one. Takes microseconds."""
+    return any((user_data_dir() / "worktrees").glob("*.lock"))
+
+
+def _start(arguments: "Arguments") -> int:
+    """Print one turn, or hold the conversation; returns the exit code."""
     if arguments.is_headless:
         gc.enable()
         from agent_tui.cli.print_command import run_print

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from agent_tui import paths
 from agent_tui.cli.command_parser import CommandParser, subcommand_parser
-from agent_tui.cli.folders import existing_folder, load_trust, present_folder
+from agent_tui.cli.folders import existing_folder, load_trust, present_folder, project_store
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import read_settings, session_root
 from agent_tui.cli.tool_services import command_sandbox, unseen_by_commands
@@ -181,7 +181,7 @@ def _permissions(arguments: argparse.Namespace, workspace: Path) -> PermissionEn
         or settings.permission_mode,
         rules=settings.permissions,
         workspace=workspace,
-        project_rules_file=paths.project_dir(workspace) / "permissions.toml",
+        project_rules_file=project_store(workspace) / "permissions.toml",
         own_folders=(paths.user_config_dir(), paths.user_data_dir(), session_root(settings)),
         git_risk=load_trust().git_risk,
     )

@@ -6,7 +6,7 @@ import sys
 from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.compose import Program, command_services, compose
-from agent_tui.cli.folders import folder_trust, launch_folder, withheld_notice
+from agent_tui.cli.folders import folder_trust, launch_folder, project_store, withheld_notice
 from agent_tui.cli.models.pull import have_a_local_model
 from agent_tui.commands.tour import TOUR_NOTICE
 from agent_tui.commands.trust import trust_question
@@ -30,15 +30,15 @@ def run_lines(arguments: Arguments) -> int:
         raise UsageError("--plain needs a terminal.", "Use -p to run one prompt in a script.")
     trust = folder_trust(arguments)
     if not arguments.is_demo:
-        _ask_for_trust(trust, arguments)
+        ask_for_trust(trust, arguments)
     if arguments.is_local:
         have_a_local_model(ModelLibrary(paths.models_dir()), redraws=False)
     program = compose(arguments, is_interactive=True, trust=trust)
     return run_plain(_options(arguments, program))
 
 
-def _ask_for_trust(trust: FolderTrust, arguments: Arguments) -> None:
-    """Ask whether to trust the folder, before anything in it is read."""
+def ask_for_trust(trust: FolderTrust, arguments: Arguments) -> None:
+    """Ask on the terminal whether to trust the folder, before anything in it is read."""
     question = trust.question(launch_folder(arguments))
     if question is None:
         return
@@ -66,7 +66,7 @@ def _options(arguments: Arguments, program: Program) -> PlainOptions:
         services=command_services(arguments, program),
         warm=program.warm,
         close=program.aclose,
-        history_file=paths.project_dir(runtime.conversation.cwd) / "history.jsonl",
+        history_file=project_store(runtime.conversation.cwd) / "history.jsonl",
         notices=tuple(filter(None, notices)),
         first_prompt=arguments.prompt,
         resume=program.resume or "",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.compose import Program, command_services, compose
+from agent_tui.cli.folders import project_store
 from agent_tui.cli.models.pull import BuiltInModel
 from agent_tui.commands.tour import TOUR_NOTICE
 from agent_tui.permissions.trust import FolderTrust
@@ -54,7 +55,7 @@ def load_options(arguments: Arguments, trust: FolderTrust | None = None) -> UiOp
         first_run=_first_run(program) if _wants_chooser(program) else None,
         local=BuiltInModel(program.models.library),
         pull_first=arguments.is_local and not program.has_model,
-        history_file=paths.project_dir(runtime.conversation.cwd) / "history.jsonl",
+        history_file=project_store(runtime.conversation.cwd) / "history.jsonl",
         onboarding_file=paths.user_data_dir() / "newcomer.json",
         session_dir=arguments.session_dir or "",
         welcome=TOUR_NOTICE if arguments.is_demo else "",

@@ -46,6 +46,7 @@ _ROWS = (
         "list, show, export, import, share, rename or delete sessions",
         "sessions.command",
     ),
+    Subcommand("worktrees", "list and remove the git worktrees of --worktree", "worktrees.command"),
     Subcommand(
         "context", "print the messages a session would send to the model", "context_command"
     ),

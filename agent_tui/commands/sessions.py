@@ -3,11 +3,12 @@
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from agent_tui.agent.runtime import AgentRuntime
@@ -21,11 +22,10 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.export.formats import export_target, write_export
-from agent_tui.sessions.file.writer import SessionStatus
+from agent_tui.sessions.file.writer import RunningSession, SessionState, SessionStatus
 from agent_tui.sessions.importers.discovery import foreign_agents, foreign_sessions
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.listing import SessionSummary
-from agent_tui.sessions.store import SessionStore
 
 OpenChoice: TypeAlias = Literal["write", "read-only", "fork", "here", "take over"]
 
@@ -59,9 +59,7 @@ async def _completions(front: Front) -> tuple[Completion, ...]:
     runtime = front.runtime
     sessions = await asyncio.to_thread(
         _session_completions,
-        runtime.services.store,
-        runtime.conversation.log.header.id,
-        runtime.conversation.cwd,
+        runtime,
         datetime.now(UTC),
     )
     others = (
@@ -71,22 +69,20 @@ async def _completions(front: Front) -> tuple[Completion, ...]:
     return (*sessions, *others)
 
 
-def _session_completions(
-    store: SessionStore, present_id: str, cwd: Path, now: datetime
-) -> tuple[Completion, ...]:
+def _session_completions(runtime: AgentRuntime, now: datetime) -> tuple[Completion, ...]:
     """All sessions but the present one. Blocking."""
-    sessions = store.list()
+    project = project_sessions(runtime)
+    sessions = runtime.services.store.list()
     begun = Counter(found.id[:_SHORT_ID] for found in sessions)
-    others = [found for found in sessions if found.id != present_id]
-    others.sort(key=lambda found: cwd not in (found.cwd, found.launch_cwd))
+    others = [found for found in sessions if found.id != runtime.conversation.log.header.id]
+    others.sort(key=lambda found: not project.has(found))
     completions: list[Completion] = []
     for found in others[:_MOST_COMPLETED]:
-        is_here = cwd in (found.cwd, found.launch_cwd)
-        facts = [age(found.modified, now), count_text(found.message_count, "message")]
+        facts = [project.state_or_age(found, now), count_text(found.message_count, "message")]
         completions.append(
             Completion(
                 found.id[:_SHORT_ID] if begun[found.id[:_SHORT_ID]] == 1 else found.id,
-                " · ".join(facts if is_here else [*facts, found.cwd.name]),
+                " · ".join(facts if project.is_here(found) else [*facts, found.cwd.name]),
                 " ".join(listed_title(found).split()),
             )
         )
@@ -189,22 +185,19 @@ class PickableSessions:
 
     def _ours(self) -> Listing[PickedSession]:
         runtime = self.runtime
+        project = project_sessions(runtime)
         present_id = runtime.conversation.log.header.id
-        sessions = [
-            found
-            for found in runtime.services.store.list(runtime.conversation.cwd)
-            if found.id != present_id
-        ]
+        listed = runtime.services.store.list(project.cwd, project.elsewhere)
+        sessions = [found for found in listed if found.id != present_id]
+        sessions.sort(key=lambda found: project.state(found) != "waiting")
         now = datetime.now(UTC)
-
-        def facts(found: SessionSummary) -> str:
-            return f"{count_text(found.message_count, 'message')} · {age(found.modified, now)}"
 
         choices = tuple(
             Choice(
                 PickedSession(found.path),
-                printable_line(listed_title(found), _TITLE_CHARS),
-                details=facts(found),
+                printable_line(project.title(found), _TITLE_CHARS),
+                details=f"{count_text(found.message_count, 'message')} · "
+                f"{project.state_or_age(found, now)}",
             )
             for found in sessions[:_MOST_LISTED]
         )
@@ -244,6 +237,56 @@ def listed_title(summary: SessionSummary) -> str:
     """The title of a session in a list, with the person it was pulled from."""
     source = f" (from {summary.pulled_from})" if summary.pulled_from else ""
     return f"{session_title(summary)}{source}"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsOfProject:
+    """Which sessions are of the project, and what programs do with them now.
+
+    Attributes:
+        cwd: The folder the user is in.
+        elsewhere: The other worktrees of its repository.
+        running: The sessions that a program has open.
+    """
+
+    cwd: Path
+    elsewhere: Sequence[Path] = ()
+    running: Mapping[Path, RunningSession] = field(default_factory=dict[Path, RunningSession])
+
+    def is_here(self, found: SessionSummary) -> bool:
+        """Whether a session works or was started in the present folder."""
+        return self.cwd in (found.cwd, found.launch_cwd)
+
+    def has(self, found: SessionSummary) -> bool:
+        """Whether a session is of the project."""
+        return self.is_here(found) or any(map(found.cwd.is_relative_to, self.elsewhere))
+
+    def title(self, found: SessionSummary) -> str:
+        """A session's title, with its folder if that is another one."""
+        title = listed_title(found)
+        return title if self.is_here(found) else f"{title}  ({found.cwd.name})"
+
+    def state(self, found: SessionSummary) -> SessionState | None:
+        """What a program does with a session; None if none has it open."""
+        running = self.running.get(found.path)
+        return None if running is None else running.state
+
+    def state_or_age(self, found: SessionSummary, now: datetime) -> str:
+        """What a program does with a session, or else when it was last written."""
+        state = self.state(found)
+        return STATE_WORDS[state] if state is not None else age(found.modified, now)
+
+
+STATE_WORDS: Mapping[SessionState, str] = MappingProxyType(
+    {"waiting": "asks you", "working": "working", "idle": "open"}
+)
+"""What a program does with a session, as lists show it."""
+
+
+def project_sessions(runtime: AgentRuntime) -> SessionsOfProject:
+    """The sessions of the folder of `runtime`. Blocking."""
+    services, cwd = runtime.services, runtime.conversation.cwd
+    return SessionsOfProject(cwd, services.folders_elsewhere(cwd), services.store.running())
 
 
 def age(then: datetime, now: datetime) -> str:

@@ -19,6 +19,7 @@ from agent_tui.config.schema import (
     PermissionSettings,
     SandboxMode,
     Settings,
+    TerminalStateSetting,
 )
 from agent_tui.config.specs import setting_variables
 
@@ -43,6 +44,7 @@ __all__ = [
     "SandboxMode",
     "SettingProblem",
     "Settings",
+    "TerminalStateSetting",
     "load_settings",
     "setting_variables",
 ]

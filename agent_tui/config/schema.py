@@ -28,6 +28,7 @@ PermissionMode: TypeAlias = Literal["ask", "accept-edits", "plan", "full"]
 Durability: TypeAlias = Literal["entry", "turn", "none"]
 SandboxMode: TypeAlias = Literal["off", "auto", "on"]
 NotifySetting: TypeAlias = Literal["auto", "bell", "off"]
+TerminalStateSetting: TypeAlias = Literal["auto", "title", "off"]
 StatusField: TypeAlias = Literal[
     "badge",
     "folder",
@@ -451,6 +452,16 @@ class Settings(SettingsSection):
         default=(),
         description="Installed packages whose plugins agent-tui loads",
     )
+    writing_helpers: bool = Field(
+        default=False,
+        description="Offer the model helpers that change files, each in its own git worktree; you "
+        "decide whether a helper's diff is merged",
+    )
+    worktrees_folder: str = Field(
+        default="",
+        description="Folder for the worktrees of --worktree; empty: NAME.worktrees beside each "
+        "repository",
+    )
     recall_other_sessions: bool = Field(
         default=True,
         description="Let recall also search the folder's other sessions",
@@ -500,6 +511,11 @@ class Settings(SettingsSection):
     plain: bool = Field(
         default=False,
         description="Print lines instead of a full screen, for screen readers; same as --plain",
+    )
+    terminal_state: TerminalStateSetting = Field(
+        default="auto",
+        description="Where the terminal shows that agent-tui works or asks you: in its title, and "
+        "as progress if it can (auto), only in the title, or nowhere (off)",
     )
     notify: NotifySetting = Field(
         default="auto",

@@ -302,6 +302,12 @@ class PermissionEngine:
         reading._only_reading = _READING_HELPER
         return reading
 
+    def for_writing_helper(self) -> "PermissionEngine":
+        """A copy with the same rules and log for a helper that may write and asks nobody."""
+        writing = copy(self)
+        writing._is_interactive = False
+        return writing
+
     def continue_from(self, previous: "PermissionEngine") -> None:
         """Take over the log and session rules of the engine that judged this session so far."""
         self.log = previous.log

@@ -22,6 +22,7 @@ from agent_tui.permissions.project_files import (
 )
 from agent_tui.regular_files import read_regular_file
 from agent_tui.sessions.file.disk import DiskFile, write_new_file
+from agent_tui.tools.git.worktree_records import WorktreeRecords
 
 if TYPE_CHECKING:  # keeps pydantic out of the first paint
     from pydantic import JsonValue
@@ -143,13 +144,24 @@ class FolderTrust:
     broad to judge (the root, the home folder and those above it, shared ones such as ``/tmp``) are
     never trusted as a whole: a decision for this run about one applies to it alone.
 
+    What holds for a repository also holds in the worktrees that agent-tui created of it, unless
+    there is another decision in one.
+
     Args:
         file: Stores decisions.
         home: The user's home folder; None if there is none.
+        worktrees: Knows those worktrees; None if there are none.
     """
 
-    def __init__(self, file: TrustFile, *, home: Path | None = None) -> None:
+    def __init__(
+        self,
+        file: TrustFile,
+        *,
+        home: Path | None = None,
+        worktrees: WorktreeRecords | None = None,
+    ) -> None:
         self._file = file
+        self._worktrees = worktrees
         self._home = home.resolve() if home is not None else None
         self._in_this_run: dict[Path, TrustDecision] = {}
 
@@ -203,11 +215,11 @@ class FolderTrust:
         if self._trusts_repository(cwd):
             return True
         is_asked = self.state_of(self.folder_to_ask_about(cwd)) != "not asked" or project_files(cwd)
-        return not is_asked and not git_risk(cwd)
+        return not is_asked and not git_risk(self._home_of(cwd))
 
     def git_risk(self, cwd: Path) -> str:
         """Which settings of the repository around `cwd` git could follow; empty if trusted."""
-        return "" if self._trusts_repository(cwd) else git_risk(cwd)
+        return "" if self._trusts_repository(cwd) else git_risk(self._home_of(cwd))
 
     def withheld(self, cwd: Path) -> tuple[WithheldFile, ...]:
         """The files that could take effect in `cwd` but do not."""
@@ -234,7 +246,8 @@ class FolderTrust:
             return None
         files = tuple(file for file in project_files(cwd.resolve()) if file.is_relative_to(folder))
         has_repository = repository_root(cwd) is not None
-        return TrustQuestion(folder, files, git_risk(cwd), has_repository, self.state_of(folder))
+        risk = git_risk(self._home_of(cwd))
+        return TrustQuestion(folder, files, risk, has_repository, self.state_of(folder))
 
     def answer(self, question: TrustQuestion, answer: TrustAnswer | None) -> None:
         """Apply an answer; None (no answer) means no until the program ends.
@@ -299,6 +312,11 @@ class FolderTrust:
             return False
         return bool(mode & stat.S_IWOTH and mode & stat.S_ISVTX)
 
+    def _home_of(self, cwd: Path) -> Path:
+        """The folder of the main worktree that `cwd` stands for; `cwd` if it is in none of ours."""
+        home = self._worktrees.home_of(cwd.resolve()) if self._worktrees else None
+        return home or cwd
+
     def _trusts_repository(self, cwd: Path) -> bool:
         """Whether `cwd` and its repository's root are trusted; git reads settings at the root."""
         root = repository_root(cwd)
@@ -310,7 +328,12 @@ class FolderTrust:
         """The nearest decision from `folder` upward, and the folder it was made for."""
         resolved = folder.resolve()
         kept = self._file.read().decisions
+        worktree = self._worktrees.around(resolved) if self._worktrees else None
         for above in (resolved, *resolved.parents):
+            if worktree is not None and not above.is_relative_to(worktree.path):
+                return self._find_decision(
+                    worktree.repository / resolved.relative_to(worktree.path)
+                )
             decision = self._in_this_run.get(above) or kept.get(above)
             if decision is None:
                 continue

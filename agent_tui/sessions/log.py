@@ -16,7 +16,12 @@ from agent_tui.sessions.entries import (
     new_entry_id,
 )
 from agent_tui.sessions.file.disk import DiskFile, OpenFile
-from agent_tui.sessions.file.writer import SessionInUseError, SessionLock, SessionWriter
+from agent_tui.sessions.file.writer import (
+    SessionInUseError,
+    SessionLock,
+    SessionState,
+    SessionWriter,
+)
 from agent_tui.sessions.format.codec import encode_header, encode_repaired
 from agent_tui.sessions.format.parse import ParsedSession, read_session
 from agent_tui.sessions.replay.file_changes import complete_result
@@ -255,6 +260,11 @@ class SessionLog:
     def take_mends(self) -> tuple[str, ...]:
         """Repairs since the last call: the file was deleted or replaced."""
         return self._writer.take_mends() if self._writer is not None else ()
+
+    def note_state(self, state: SessionState) -> None:
+        """Tell other programs what this one does with the session; see `running_session`."""
+        if self._writer is not None:
+            self._writer.note_state(state)
 
     def close(self) -> None:
         """Sync, close the file and release the lock; a second call does nothing."""

@@ -27,7 +27,7 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.file.disk import DiskFile, describe_fault, write_new_file
 from agent_tui.sessions.file.kept_files import folder_of
-from agent_tui.sessions.file.writer import SessionLock
+from agent_tui.sessions.file.writer import RunningSession, SessionLock, running_session
 from agent_tui.sessions.format.codec import encode_header, encode_repaired
 from agent_tui.sessions.format.parse import id_in_name
 from agent_tui.sessions.importers.builder import ImportFormat
@@ -201,8 +201,13 @@ class SessionStore:
         named = [path for path in files if id_in_name(path).startswith(start)]
         return named[0] if start and len(named) == 1 else None
 
-    def list(self, cwd: Path | None = None) -> list[SessionSummary]:
-        """All sessions, newest first; with `cwd` those that work or were started there."""
+    def list(self, cwd: Path | None = None, elsewhere: Sequence[Path] = ()) -> list[SessionSummary]:
+        """All sessions, newest first; with `cwd` those that work or were started there.
+
+        Args:
+            cwd: The folder; None for all.
+            elsewhere: Other folders of the same project: sessions in and below them count, too.
+        """
         sessions = [found for page in self.pages() for found in page]
         if cwd is not None:
             slug, stored_cwd = cwd_slug(cwd), Path(repair_text(str(cwd)))
@@ -211,8 +216,17 @@ class SessionStore:
                 for found in sessions
                 if stored_cwd in (found.cwd, found.launch_cwd)
                 or (found.cwd == Path() and found.path.parent.name == slug)
+                or any(found.cwd.is_relative_to(folder) for folder in elsewhere)
             ]
         return sorted(sessions, key=lambda found: (found.modified, found.id), reverse=True)
+
+    def running(self) -> dict[Path, RunningSession]:
+        """The sessions that programs on this machine have open now, by file. Blocking."""
+        if not self.root.is_dir():
+            return {}
+        files = (lock.with_suffix("") for lock in self.root.glob("*/*.jsonl.lock"))
+        held = ((file, running_session(file)) for file in files)
+        return {file: found for file, found in held if found is not None}
 
     def unreadable(
         self, listed: Iterable[SessionSummary], cwd: Path | None = None

@@ -3,7 +3,7 @@
 import contextlib
 import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
@@ -17,6 +17,7 @@ from agent_tui.sessions.lineage.chain import KnownSession
 from agent_tui.sessions.lineage.file_sessions import FileSessions
 from agent_tui.tools.files.memory import FileMemory, NoOpenTexts, OpenTexts
 from agent_tui.tools.foreign_calls import UnderstoodCall
+from agent_tui.tools.git.helper_work import HelperWork
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.processes.output import EmitOutput
 from agent_tui.tools.sandbox.folders import Scratch
@@ -75,7 +76,8 @@ class Intent:
     which the model requests with `purpose` as its reason. `is_coarse`: the sandbox can neither hide
     nor protect single files in the working folders. `body` is what an approval shows: the exact
     command or a diff. `note` is shown beside the reason for asking. `fingerprint` changes when the
-    call would no longer do what was shown.
+    call would no longer do what was shown. `doubt` is why the user decides even if the mode would
+    allow the call.
     """
 
     title: str
@@ -91,6 +93,11 @@ class Intent:
     body_kind: Literal["command", "diff", "text", "plan"] = "text"
     note: str = ""
     fingerprint: str = ""
+    doubt: str = ""
+
+    def deciding(self, why: str) -> "Intent":
+        """This intent, which the user is asked about in every mode but ``full``."""
+        return replace(self, doubt=why)
 
 
 class History(Protocol):
@@ -174,6 +181,18 @@ async def _has_no_helpers(_task: str, _agent: str, _say: Callable[[str], None]) 
     return ToolOutput("Helpers are not available here.", is_error=True)
 
 
+async def _has_no_writing_helpers(_task: str, _say: Callable[[str], None]) -> ToolOutput:
+    return ToolOutput("Helpers that write are not available here.", is_error=True)
+
+
+def _has_no_helper_work(branch: str) -> HelperWork:
+    raise ToolError(f"There is no helper's branch {branch!r} in this conversation.")
+
+
+async def _drops_nothing(_work: HelperWork) -> None:
+    return None
+
+
 async def _has_no_skills(_name: str) -> ToolOutput:
     return ToolOutput("Skills are not available here.", is_error=True)
 
@@ -219,6 +238,9 @@ class ToolContext:
         held_in: Given the searched path, returns a function that tells which files to skip: a rule
             denies reading them, or they may hold keys.
         explore: Lets a helper investigate a task, of a defined kind or any; reports progress.
+        delegate: Lets a helper do a task in its own worktree; reports progress.
+        helper_work: What the helper with this branch did; raises `ToolError` if there is none.
+        drop_helper_work: Deletes the branch of work that was brought over.
         use_skill: Gives the model the text of a skill, which stays in the context.
     """
 
@@ -237,6 +259,11 @@ class ToolContext:
     scope: Callable[[ScopeAction, str, str], Awaitable[ToolOutput]] = _has_no_scopes
     plan: Callable[[str], Awaitable[ToolOutput]] = _is_not_planning
     explore: Callable[[str, str, Callable[[str], None]], Awaitable[ToolOutput]] = _has_no_helpers
+    delegate: Callable[[str, Callable[[str], None]], Awaitable[ToolOutput]] = (
+        _has_no_writing_helpers
+    )
+    helper_work: Callable[[str], HelperWork] = _has_no_helper_work
+    drop_helper_work: Callable[[HelperWork], Awaitable[None]] = _drops_nothing
     use_skill: Callable[[str], Awaitable[ToolOutput]] = _has_no_skills
     held_in: Callable[[Path], Callable[[Path], bool]] = _nothing_is_held
     only_reads: bool = False

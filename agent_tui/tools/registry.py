@@ -13,6 +13,7 @@ from agent_tui.tools.apply_patch import ApplyPatchTool
 from agent_tui.tools.base import ArgumentsT, PreparedCall, Tool, Toolbox, ToolContext, ToolOutput
 from agent_tui.tools.bash import BashTool
 from agent_tui.tools.compact import CompactTool
+from agent_tui.tools.delegate import DelegateTool
 from agent_tui.tools.edit import EditTool
 from agent_tui.tools.explore import ExploreTool
 from agent_tui.tools.fetch import FetchTool
@@ -76,6 +77,7 @@ def default_toolbox(
         offer_tool(RecallTool()),
         offer_tool(ScopeTool()),
         offer_tool(ExploreTool()),
+        offer_tool(DelegateTool()),
         offer_tool(FetchTool(keeper, sandbox, may_be_private=may_fetch_private)),
         offer_tool(WhyTool(keeper, is_trusted)),
         *more,

@@ -311,7 +311,7 @@ class EventView:
 
     def person_acted(self) -> None:
         """Note that the user is present and need not be notified."""
-        self.status.notifier.person_acted()
+        self.status.person_acted()
 
     def focus_changed(self, has_focus: bool) -> None:
         """Note that the terminal gained or lost the focus."""

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -26,10 +27,11 @@ from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.commands.diff import DiffPage
 from agent_tui.commands.model import PickableModels
 from agent_tui.commands.program import command_sections
-from agent_tui.commands.sessions import PickableSessions
+from agent_tui.commands.sessions import PickableSessions, project_sessions
 from agent_tui.commands.settings import SettingsPage
 from agent_tui.commands.tree import PickableEntries
 from agent_tui.compaction.proposal import Decision
+from agent_tui.config import TerminalStateSetting
 from agent_tui.drafts.draft import Draft
 from agent_tui.events import AgentEvent
 from agent_tui.key_actions import KeyMap, keys_in_force
@@ -190,7 +192,7 @@ class ScreenFront:
                 runtime = wanted.runtime
                 screen = SessionPicker(
                     runtime.services.store,
-                    runtime.conversation.cwd,
+                    partial(project_sessions, runtime),
                     runtime.conversation.log.header.id,
                     self.show_screen,
                     agents=wanted.agents,
@@ -287,6 +289,10 @@ class ScreenFront:
     def use_status_fields(self, fields: tuple[str, ...]) -> None:
         """Show other parts in the status line, or in another order."""
         self._view.status.use_fields(fields)
+
+    def use_terminal_state(self, setting: TerminalStateSetting) -> None:
+        """Show the program's state in the terminal as `setting` says."""
+        self._view.status.use_terminal_state(setting)
 
     def use_vim(self, *, on: bool) -> None:
         """Turn the keys of vi in the prompt on or off."""

@@ -23,6 +23,7 @@ from tests.support.moving_picture import (
     RULES_PICTURE,
     SHARING_PICTURE,
     WHY_PICTURE,
+    WORKTREES_PICTURE,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -163,7 +164,7 @@ def test_it_runs_in_an_empty_environment(
 
 @pytest.mark.parametrize(
     "picture",
-    [PICTURE, GOAL_PICTURE, WHY_PICTURE, SHARING_PICTURE, RULES_PICTURE],
+    [PICTURE, GOAL_PICTURE, WHY_PICTURE, SHARING_PICTURE, RULES_PICTURE, WORKTREES_PICTURE],
     ids=lambda picture: picture.name,
 )
 def test_the_moving_pictures_are_small(picture: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from agent_tui.agent.prompt.context_files import load_context_files
 from agent_tui.errors import ConfigError
 from agent_tui.permissions.trust import NOT_TRUSTED, FolderTrust, TrustFile
+from agent_tui.tools.git.worktree_records import Worktree, WorktreeRecords
 
 
 @pytest.fixture
@@ -315,3 +316,30 @@ def test_prompt_files_alone_make_a_folder_one_to_be_asked_about(store, tmp_path)
     assert [file.path for file in trust.withheld(tmp_path / "tools")] == [commands]
     trust.decide(tmp_path / "tools", "trusted")
     assert trust.withheld(tmp_path / "tools") == ()
+
+
+def test_a_worktree_that_agent_tui_created_follows_its_repository(tmp_path: Path):
+    top, there = tmp_path.resolve() / "shop", tmp_path.resolve() / "shop.worktrees" / "fix"
+    inside = top / ".git" / "worktrees" / "fix"
+    for folder in (inside, there):
+        folder.mkdir(parents=True)
+    for head in (top / ".git" / "HEAD", inside / "HEAD"):
+        head.write_text("ref: refs/heads/fix\n")
+    (inside / "gitdir").write_text(f"{there}/.git\n")
+    (there / ".git").write_text(f"gitdir: {inside}\n")
+    records = WorktreeRecords(tmp_path / "worktrees")
+    file = TrustFile(tmp_path / "trust.json")
+    trust = FolderTrust(file, worktrees=records)
+    trust.decide(top, "trusted")
+    assert trust.state_of(there) == "not asked"  # anybody may have created it
+    records.store(Worktree("fix", there, top, "fix", "main", "", True), "in use")
+    assert trust.state_of(there) == "trusted"
+    assert trust.may_run_git(there)
+    trust.decide(tmp_path.resolve(), "trusted")
+    trust.decide(top, "not trusted")
+    assert trust.state_of(there) == "not trusted"  # the repository's decision is nearer
+    trust.decide(there, "trusted")
+    assert trust.state_of(there) == "trusted"
+    (there / ".git").write_text(f"gitdir: {tmp_path}/elsewhere\n")
+    trust.forget(there)
+    assert trust.state_of(there) == "trusted"  # by the folder above: it is no worktree any more

@@ -12,11 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.modal import PageRow
 from agent_tui.ui.screens.picker import RowList
+from agent_tui.ui.screens.session_picker import SessionPicker
 from tests.support.showcase import (
     GOAL,
+    HANDED_OVER,
     LINE,
     MAKEFILE_CORRECTION,
     MAKEFILE_TASK,
@@ -29,12 +32,14 @@ from tests.support.showcase import (
     sharing_showcase,
     showcase,
     why_showcase,
+    worktrees_showcase,
 )
 
 _PAGES = Path(__file__).parents[2] / "docs" / "pages"
 PICTURE = _PAGES / "compaction.svg"
 GOAL_PICTURE = _PAGES / "goals.svg"
 WHY_PICTURE = _PAGES / "why-lines.svg"
+WORKTREES_PICTURE = _PAGES / "worktrees.svg"
 RULES_PICTURE = _PAGES / "rules.svg"
 SHARING_PICTURE = _PAGES / "sharing.svg"
 LARGEST_BYTES = 400_000
@@ -146,6 +151,34 @@ async def play_rules(folder: Path) -> list[str]:
     return frames
 
 
+async def play_worktrees(folder: Path) -> list[str]:
+    """List the sessions of all worktrees, and merge what a helper wrote; returns SVGs."""
+    frames: list[str] = []
+    async with worktrees_showcase(folder, (100, 26)) as ui:
+
+        async def take() -> None:
+            await ui.measured()
+            frames.append(ui.app.export_screenshot())
+
+        await ui.send("/resume")
+        await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
+        await ui.until(lambda: ui.app.screen.query_one(RowList).count == 2)
+        await take()
+        await ui.pilot.press("escape")
+        ui.app.prompt.area.load_text(HANDED_OVER)
+        await take()
+        await ui.send(HANDED_OVER)
+        await ui.until(lambda: ui.app.view.widgets.approval.request is not None)
+        await take()
+        await ui.settle()
+        request = ui.app.view.widgets.approval.request
+        assert request is not None
+        ui.app.controller.answer_approval(request.id, ApprovalAnswer("once"))
+        await ui.until(lambda: not ui.is_running)
+        await take()
+    return frames
+
+
 async def play_why(folder: Path) -> list[str]:
     """Ask for a change; returns the screen at each stop, at the end and with ``/why``, as SVG."""
     frames: list[str] = []
@@ -199,6 +232,7 @@ def main() -> None:
         WHY_PICTURE: play_why,
         SHARING_PICTURE: play_sharing,
         RULES_PICTURE: play_rules,
+        WORKTREES_PICTURE: play_worktrees,
     }
     wanted = sys.argv[1:] or [picture.stem for picture in players]
     for picture, player in players.items():

@@ -37,6 +37,7 @@ from agent_tui.sessions.importers.formats import FORMATS
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.git.trees import WorkTrees
+from agent_tui.tools.git.worktrees import Worktrees
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.registry import default_toolbox
@@ -156,6 +157,7 @@ class Stage:
         secrets: tuple[str, ...] = (),
         servers: McpHub | None = None,
         trees: WorkTrees | None = None,
+        worktrees: Worktrees | None = None,
         hooks: Mapping[HookEvent, Sequence[HookSettings]] | None = None,
         most_replies: int = 0,
         fallback_model: ModelRef | None = None,
@@ -174,7 +176,10 @@ class Stage:
             provider = self.model = ScriptedProvider(provider)
         chosen = (compaction or CompactionSettings()).model_copy(update={"background": background})
         settings = Settings(compaction=chosen, permissions=permissions or PermissionSettings())
-        settings = settings.model_copy(update={"limit_wait_h": limit_wait_h})
+        writes = worktrees is not None
+        settings = settings.model_copy(
+            update={"limit_wait_h": limit_wait_h, "writing_helpers": writes}
+        )
         models = models or SmallModels(window, windows, learned_window)
         counter = counter or TokenCounter()
         counter.load()
@@ -206,6 +211,7 @@ class Stage:
             most_replies=most_replies,
             fallback_model=fallback_model,
             trees=trees,
+            worktrees=worktrees,
             network=network,
             allowed_checks=ConsentFile(self.folder / "goal-checks.json", "checks"),
         )

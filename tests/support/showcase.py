@@ -4,6 +4,8 @@ The model's words are written in advance. The files, the tools, the session and 
 are real, so the pictures and figures made from it are those of the program.
 """
 
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,9 +16,14 @@ from itertools import count
 from pathlib import Path
 
 from agent_tui.events import CompactionFinished
-from agent_tui.messages import ToolCall
-from agent_tui.providers.base import ModelRef
+from agent_tui.messages import ToolCall, UserMessage
+from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.sessions.entries import Header, MessageEntry
+from agent_tui.sessions.store import SessionStore
+from agent_tui.tools.git.worktree_records import WorktreeRecords
+from agent_tui.tools.git.worktrees import Worktrees
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.support.runtime import Stage, collect, only
 from tests.support.shared_clones import run_git
 from tests.ui.app_support import Gate, Ui, held, running_app
@@ -392,6 +399,67 @@ async def rules_showcase(folder: Path, size: tuple[int, int]) -> AsyncGenerator[
     runtime = stage.runtime(script, model=MODEL, window=WINDOW)
     async with running_app(folder, *script, stage=stage, runtime=runtime, size=size) as ui:
         yield ui
+
+
+HANDED_OVER = "Have a helper add a test for the cart, while we look at the prices."
+
+
+@asynccontextmanager
+async def worktrees_showcase(folder: Path, size: tuple[int, int]) -> AsyncGenerator[Ui]:
+    """The app in a repository with two sessions in worktrees, one of which asks a question."""
+    stage = Stage(folder.resolve())
+    top = stage.workspace
+    (top / "cart.py").write_text("def total(items):\n    return sum(items)\n")
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-qm", "The cart")):
+        subprocess.run(["git", *identity, *words], cwd=top, check=True)
+    worktrees = top.with_name("workspace.worktrees")
+    store = SessionStore(stage.sessions)
+    logs = [
+        store.create(Header(cwd=str(worktrees / name), provider="scripted", model_id="replay"))
+        for name in ("fix-login", "faster-search")
+    ]
+    asked = "Log users in with their e-mail, too", "Search takes 3 s with 10,000 items"
+    for log, text in zip(logs, asked, strict=True):
+        log.append(MessageEntry(message=UserMessage(content=text)))
+    logs[0].note_state("waiting")
+    logs[1].note_state("working")
+
+    def answer(request: ModelRequest) -> Reply:
+        said = sum(message.role == "assistant" for message in request.messages)
+        if "You do one task" in request.system:
+            written = call("h1", "write", path="test_cart.py", content=_CART_TEST)
+            return Reply("I added two tests.") if said else Reply(tool_calls=(written,))
+        if said == 0:
+            return Reply(tool_calls=(call("1", "delegate", task="Add a test for cart.py"),))
+        branch = next(re.finditer(r"bring=(\S+)", str(request.messages)), None)
+        if said == 1 and branch is not None:
+            return Reply(tool_calls=(call("2", "delegate", bring=branch[1]),))
+        return Reply("The helper's test is here.")
+
+    environ = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    trees = Worktrees(ProcessKeeper(), environ, WorktreeRecords(folder.resolve() / "records"))
+    runtime = stage.runtime(answer, model=MODEL, window=WINDOW, worktrees=trees, mode="ask")
+    runtime.services.folders_elsewhere = lambda _cwd: (worktrees,)
+    try:
+        async with running_app(folder, stage=stage, runtime=runtime, size=size) as ui:
+            yield ui
+    finally:
+        for log in logs:
+            log.close()
+
+
+_CART_TEST = """\
+from cart import total
+
+
+def test_an_empty_cart_costs_nothing():
+    assert total([]) == 0
+
+
+def test_prices_add_up():
+    assert total([2, 3]) == 5
+"""
 
 
 async def compacted_tokens(folder: Path) -> tuple[int, int]:

@@ -58,6 +58,39 @@ def test_a_signal_leaves_the_terminal_as_it_was(demo, environ, tmp_path, signum)
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("way", ["signal", "keys", "stop"])
+def test_the_terminal_s_progress_follows_the_work_and_never_outlives_it(
+    demo, environ, tmp_path, way
+):
+    known = {n: v for n, v in environ.items() if n not in ("TMUX", "STY")}
+    known["TERM_PROGRAM"] = "ghostty"
+    with PtyProgram(demo, environ=known, cwd=tmp_path) as program:
+        program.wait_for("ctx:")
+        assert "\x1b]9;4" not in program.output
+        program.send("hello\r")
+        wait_until(lambda: "\x1b]9;4;3;0\x07" in program.output)  # at work
+        wait_until(lambda: "\x1b]9;4;4;100\x07" in program.output)  # a question waits
+        if way == "signal":
+            os.kill(program.process.pid, signal.SIGTERM)
+            program.wait_until_end()
+        elif way == "keys":
+            program.send("\x03")
+            wait_until(lambda: "\x1b]9;4;0;0\x07" in program.output)
+            program.send("\x03\x03")
+            program.wait_until_end()
+        else:
+            program.send("\x1a")
+            _, status = os.waitpid(program.process.pid, os.WUNTRACED)
+            assert os.WIFSTOPPED(status)
+            wait_until(lambda: "\x1b]9;4;0;0\x07" in program.output)
+            os.kill(program.process.pid, signal.SIGCONT)
+            wait_until(lambda: program.output.rpartition("\x1b]9;4;")[2].startswith("4;100"))
+            os.kill(program.process.pid, signal.SIGTERM)
+            program.wait_until_end()
+        assert program.output.rpartition("\x1b]9;4;")[2].startswith("0;0\x07")
+
+
+@pytest.mark.thorough
 def test_leaving_by_a_key_restores_the_terminal_and_says_how_to_come_back(demo, environ, tmp_path):
     with PtyProgram(demo, environ=environ, cwd=tmp_path) as program:
         program.wait_for("ctx:")

@@ -225,4 +225,5 @@ def test_a_command_that_does_more_stays_one(command: str):
 def test_a_model_is_offered_the_way_of_editing_it_was_trained_on(model_id: str, editor: str):
     names = {spec.name for spec in select_tools(default_toolbox().specs, model_id)}
     assert names & {"edit", "apply_patch"} == {editor}
-    assert len(names) == len(default_toolbox().specs) - 3  # the other way, of plan mode, of skills
+    others = {spec.name for spec in default_toolbox().specs} - names - {"edit", "apply_patch"}
+    assert others == {"plan", "skill", "delegate"}  # of plan mode, of skills, of a setting

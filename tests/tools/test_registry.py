@@ -45,7 +45,16 @@ def test_the_tools_are_offered_in_order_of_use():
     names = [spec.name for spec in default_toolbox().specs]
     assert names[:5] == ["read", "bash", "edit", "apply_patch", "write"]
     assert names[5:11] == ["grep", "find", "ls", "job", "todo", "skill"]
-    assert names[11:] == ["plan", "compact", "recall", "scope", "explore", "fetch", "why"]
+    assert names[11:] == [
+        "plan",
+        "compact",
+        "recall",
+        "scope",
+        "explore",
+        "delegate",
+        "fetch",
+        "why",
+    ]
 
 
 @pytest.mark.parametrize("spec", default_toolbox().specs, ids=lambda spec: spec.name)

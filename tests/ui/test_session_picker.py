@@ -115,6 +115,29 @@ async def test_this_projects_sessions_come_first_and_chains_hang_together(tmp_pa
         assert ui.app.screen.query_one(RowList).current == 1
 
 
+async def test_sessions_of_other_worktrees_are_of_the_project_and_say_what_happens_in_them(
+    tmp_path: Path,
+):
+    stage = Stage(tmp_path)
+    there = tmp_path / "shop.worktrees" / "fix"
+    put(stage, "elsewhere", day=4, cwd=tmp_path / "other")
+    put(stage, "here", day=1)
+    waiting = put(stage, "in the worktree", day=2, cwd=there)
+    with SessionLog.open(waiting) as log:
+        log.note_state("waiting")
+        async with running_app(stage.folder, stage=stage, size=WIDE) as ui:
+            ui.app.runtime.services.folders_elsewhere = lambda _cwd: (there.parent / "fix",)
+            await ui.send("/resume")
+            await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
+            await ui.until(lambda: ui.app.screen.query_one(RowList).count == 3)
+            first, second, third = listed(ui.app.screen)
+            assert first.startswith("in the worktree  (fix)")
+            assert "asks you" in first
+            assert second.startswith("here")
+            assert third.startswith("elsewhere  (other)")
+            await ui.until(lambda: "Asks you in another terminal: in the worktree" in message(ui))
+
+
 async def test_what_was_only_said_is_found_and_shown(tmp_path: Path):
     stage = Stage(tmp_path)
     put(stage, "the parser", day=1, answer="It was the Quuxification of tokens after all.")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from textual.theme import BUILTIN_THEMES
 from textual.widgets._toast import Toast
 
+from agent_tui.commands.sessions import SessionsOfProject
 from agent_tui.events import ApprovalRequest
 from agent_tui.messages import Todo
 from agent_tui.sessions.listing import SessionSummary
@@ -90,7 +91,7 @@ def test_a_row_to_pick_and_what_is_told_beside_it(text: str):
         launch_cwd=None,
         context_tokens=0,
     )
-    (row,) = session_rows([summary], Path("/elsewhere"), NOW)
+    (row,) = session_rows([summary], SessionsOfProject(Path("/elsewhere")), NOW)
     shown = picker_line(row, column_widths([row.columns]), 70, 16)
     assert what_is_left(shown.plain) == set()
     assert "\n" not in shown.plain

@@ -557,7 +557,7 @@ class SessionManager:
         )
         if reason == "compacted":
             after.queue, after.files, after.todos = before.queue, before.files, before.todos
-            after.totals = before.totals
+            after.totals, after.helper_work = before.totals, before.helper_work
             after.limited_until, after.stands_in_for = before.limited_until, before.stands_in_for
         if reason in ("compacted", "forked"):
             self._past.remember(before.log)

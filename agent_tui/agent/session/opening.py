@@ -142,7 +142,13 @@ def prompt_fitter(
         skills = find_skills(cwd, services.user_config_dir, services.trust).by_name.values()
         told = tuple((each.name, each.description) for each in skills if each.is_for_model)
         is_boxed = services.has_sandbox(cwd)
-        suited = partial(suited, has_skills=bool(told), has_sandbox=is_boxed)
+        may_delegate = services.settings.writing_helpers and services.worktrees is not None
+        suited = partial(
+            suited,
+            has_skills=bool(told),
+            has_sandbox=is_boxed,
+            has_writing_helpers=may_delegate,
+        )
         specs = with_agents(suited(toolbox.specs), agents)
         short_specs = with_agents(suited(toolbox.short_specs), agents)
         parts = PromptParts(

@@ -34,19 +34,31 @@ class ApprovalAnswer:
 
 
 class PendingApprovals:
-    """Open questions by id. Answers to unknown ids (of aborted questions) are ignored."""
+    """Open questions by id. Answers to unknown ids (of aborted questions) are ignored.
 
-    def __init__(self) -> None:
+    Args:
+        on_change: Called when a question is opened or closed.
+    """
+
+    def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
         self._open: dict[str, asyncio.Future[ApprovalAnswer]] = {}
+        self._on_change = on_change
+
+    @property
+    def is_any(self) -> bool:
+        """Whether a question waits for its answer."""
+        return bool(self._open)
 
     async def wait(self, request_id: str) -> ApprovalAnswer:
         """Wait until `answer` is called with this id."""
         future = asyncio.get_running_loop().create_future()
         self._open[request_id] = future
+        self._on_change()
         try:
             return await future
         finally:
             del self._open[request_id]
+            self._on_change()
 
     def answer(self, request_id: str, answer: ApprovalAnswer) -> None:
         """Give the answer; call this on the event loop's thread."""

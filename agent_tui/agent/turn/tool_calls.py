@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
@@ -60,6 +60,7 @@ from agent_tui.tools.base import (
     ToolOutput,
     TurnEnding,
 )
+from agent_tui.tools.git.helper_work import HelperWork
 from agent_tui.tools.shorten import OutputLimits, keep_head, size_bytes
 
 _INTERRUPTED = "Interrupted by the user before it finished. It may have taken partial effect."
@@ -124,13 +125,29 @@ class _Answered:
         self.uncounted.append(result)
 
 
+class Delegation(Protocol):
+    """Helpers that write, each in its own worktree; see `agent.writing_helpers`."""
+
+    async def answer_call(self, task: str, say: Callable[[str], None], emit: Emit) -> ToolOutput:
+        """Have a helper do `task`."""
+        ...
+
+    def work_on(self, branch: str) -> HelperWork:
+        """What the helper of `branch` did."""
+        ...
+
+    async def drop(self, work: HelperWork) -> None:
+        """Delete the branch of `work`, which was brought over."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ToolServices:
     """The services for running a call, beside the conversation.
 
     `pending` takes answers to approvals; `history` returns what `recall` searches; `compact`,
-    `scope` and `explore` carry out the tools of these names. `network` decides on connections that
-    commands want.
+    `scope`, `explore` and `delegate` carry out the tools of these names. `network` decides on
+    connections that commands want.
     """
 
     pending: PendingApprovals
@@ -138,6 +155,7 @@ class ToolServices:
     compact: Callable[[str, Emit], Awaitable[ToolOutput]]
     scope: AnswerScope | None = None
     explore: AnswerExplore | None = None
+    delegate: Delegation | None = None
     network: NetworkQuestions | None = None
 
 
@@ -430,6 +448,8 @@ class ToolRunner:
         `doubt` is why a hook wants the user to be asked; empty if none does.
         """
         permissions = self._conversation.permissions
+        if permissions.mode != "full":
+            doubt = "; ".join(filter(None, (doubt, intent.doubt)))
         verdict = await self._judge(call, intent)
         is_protected = verdict.by == "protection" or intent.place == "outside"
         if doubt:
@@ -551,6 +571,10 @@ class ToolRunner:
             )
         if (explore := self._services.explore) is not None:
             context.explore = lambda task, agent, say: explore(task, agent, say, self._emit)
+        if (delegate := self._services.delegate) is not None:
+            context.delegate = lambda task, say: delegate.answer_call(task, say, self._emit)
+            context.helper_work = delegate.work_on
+            context.drop_helper_work = delegate.drop
         return context
 
     async def _change_context(self, change: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agent_tui import paths
 from agent_tui.cli.doctor.check import Check, Environment, ask_program, path_text
-from agent_tui.cli.folders import load_trust
+from agent_tui.cli.folders import load_trust, project_store
 from agent_tui.cli.settings import is_unusable_address, user_config_path
 from agent_tui.cli.tool_services import hook_sources
 from agent_tui.commands.core.plugin_kinds import HOOKS
@@ -51,7 +51,7 @@ def check_rules(env: Environment) -> Iterator[Check]:
         mode=env.loaded.settings.permission_mode,
         rules=env.loaded.settings.permissions,
         workspace=env.cwd,
-        project_rules_file=paths.project_dir(env.cwd) / "permissions.toml",
+        project_rules_file=project_store(env.cwd) / "permissions.toml",
         is_interactive=False,
     )
     rules = count_text(len(permissions.book.rules), "rule")

@@ -31,7 +31,8 @@ and share sessions through the project's git remote."""
 _LIST_JSON = """\
 With --json, a list, newest first:
   [{"id", "path", "cwd", "name", "firstPrompt", "messageCount", "modified",
-    "model", "parentSession", "sizeBytes", "contextTokens", "pulledFrom"}]
+    "model", "parentSession", "sizeBytes", "contextTokens", "pulledFrom",
+    "state", "pid"}]
 With --search, the best match is first. Each session also has the number of
 matching entries and one of them:
   "matches", "snippet"
@@ -39,7 +40,9 @@ With --from:
   [{"path", "agent", "cwd", "title", "modified", "sizeBytes"}]
 "modified" is ISO 8601 in UTC and "model" is provider/model. "parentSession" is
 null if there is no parent. "contextTokens" is 0 if it is unknown. "pulledFrom"
-says who pushed a session that was pulled, else it is null."""
+says who pushed a session that was pulled, else it is null. "state" is what a
+program does with the session now: "working", "waiting" for your answer, or
+"idle"; "pid" is its process. Both are null if none has it open."""
 _SHOW_JSON = """\
 With --json:
   {"path", "header", "entries", "warnings"}
@@ -80,7 +83,7 @@ def build_parser(plugins: Plugins | None = None) -> argparse.ArgumentParser:
         add_session_dir(made)
         return made
 
-    listing = add("list", _list, "list the sessions in this folder, newest first", _LIST_JSON)
+    listing = add("list", _list, "list the sessions in this folder and its worktrees", _LIST_JSON)
     show = add("show", _show, "show the entries of a session and problems in its file", _SHOW_JSON)
     export = add("export", _export, "print or save a session as a document", _EXPORT_NOTE)
     importing = add("import", _import, "import another agent's session as a new one", _IMPORT_JSON)

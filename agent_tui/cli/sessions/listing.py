@@ -6,8 +6,9 @@ import shutil
 import sys
 from pathlib import Path
 
+from agent_tui.cli.folders import worktree_records
 from agent_tui.cli.output import write_json
-from agent_tui.commands.sessions import listed_title
+from agent_tui.commands.sessions import STATE_WORDS, SessionsOfProject, listed_title
 from agent_tui.errors import UsageError
 from agent_tui.messages import JsonObject
 from agent_tui.safe_text import printable_line, strip_control_characters
@@ -16,6 +17,7 @@ from agent_tui.sessions.importers.discovery import ForeignFile, foreign_sessions
 from agent_tui.sessions.listing import SessionSummary, lineage_rows
 from agent_tui.sessions.store import SessionStore
 from agent_tui.text_search import split_query
+from agent_tui.tools.git.worktree_records import project_folders_elsewhere
 
 _MOST_HITS = 1_000
 _WIDTH = 120
@@ -26,16 +28,18 @@ _INDENT = " " * 10
 
 def print_sessions(store: SessionStore, cwd: Path | None, *, is_json: bool) -> None:
     """Print the sessions of `cwd`, or of all folders, each below the session it continues."""
-    sessions = store.list(cwd)
+    project = _project(store, cwd)
+    sessions = store.list(cwd, project.elsewhere)
     for problem in store.unreadable(store.list() if cwd is not None else sessions, cwd):
         print(f"warning: cannot read {printable_line(problem)}", file=sys.stderr)
     if is_json:
-        write_json([_summary_json(found) for found in sessions])
+        write_json([_summary_json(found, project) for found in sessions])
         return
     if not sessions:
         print(f"No sessions{_of(cwd)}.")
     for row in lineage_rows(sessions):
-        _print_summary(row.summary, guides=row.guides, with_folder=cwd is None and not row.depth)
+        with_folder = cwd is None and not row.depth
+        _print_summary(row.summary, project, guides=row.guides, with_folder=with_folder)
 
 
 def print_search(store: SessionStore, query: str, cwd: Path | None, *, is_json: bool) -> None:
@@ -43,18 +47,25 @@ def print_search(store: SessionStore, query: str, cwd: Path | None, *, is_json: 
     left = store.update_search(_show_progress if sys.stderr.isatty() else None)
     if left:
         print(f"warning: could not search {left:,} sessions", file=sys.stderr)
-    sessions = {found.path: found for found in store.list(cwd)}
+    project = _project(store, cwd)
+    sessions = {found.path: found for found in store.list(cwd, project.elsewhere)}
     hits = [hit for hit in store.search(query, _MOST_HITS) if hit.path in sessions]
     if is_json:
-        rows = ((_summary_json(sessions[hit.path]), hit) for hit in hits)
+        rows = ((_summary_json(sessions[hit.path], project), hit) for hit in hits)
         write_json([{**row, "matches": hit.matches, "snippet": hit.snippet} for row, hit in rows])
         return
     if not hits:
         print(f"No session contains {printable_line(query)!r}{_of(cwd)}.")
     for hit in hits:
-        _print_summary(sessions[hit.path], guides="", with_folder=cwd is None)
+        _print_summary(sessions[hit.path], project, guides="", with_folder=cwd is None)
         line = printable_line(hit.snippet, max(_columns() - len(_INDENT), _LEAST_TITLE))
         print(f"{_INDENT}{_mark(line, query) if _is_styled() else line}")
+
+
+def _project(store: SessionStore, cwd: Path | None) -> SessionsOfProject:
+    """The project around `cwd`; None: only which sessions are open."""
+    elsewhere = project_folders_elsewhere(worktree_records(), cwd) if cwd is not None else ()
+    return SessionsOfProject(cwd or Path(), elsewhere, store.running())
 
 
 def _columns() -> int:
@@ -77,8 +88,12 @@ def _show_progress(done: int, total: int) -> None:
     print(f"\rReading {done:,} of {total:,} sessions{end}", end="", file=sys.stderr, flush=True)
 
 
-def _print_summary(found: SessionSummary, *, guides: str, with_folder: bool) -> None:
-    title = listed_title(found)
+def _print_summary(
+    found: SessionSummary, project: SessionsOfProject, *, guides: str, with_folder: bool
+) -> None:
+    title = listed_title(found) if project.cwd == Path() else project.title(found)
+    if (state := project.state(found)) is not None:
+        title = f"[{STATE_WORDS[state]}] {title}"
     when = found.modified.astimezone().strftime("%Y-%m-%d %H:%M")
     facts = f"{printable_line(found.id)[:8]}  {when}  {found.message_count:>5} messages"
     room = _columns() - len(facts) - len(guides) - 2
@@ -116,7 +131,8 @@ def _of(cwd: Path | None) -> str:
     return "" if cwd is None else f" in {cwd} (--all searches every folder)"
 
 
-def _summary_json(found: SessionSummary) -> JsonObject:
+def _summary_json(found: SessionSummary, project: SessionsOfProject) -> JsonObject:
+    running = project.running.get(found.path)
     return {
         "id": found.id,
         "path": str(found.path),
@@ -130,6 +146,8 @@ def _summary_json(found: SessionSummary) -> JsonObject:
         "sizeBytes": found.size_bytes,
         "contextTokens": found.context_tokens,
         "pulledFrom": found.pulled_from or None,
+        "state": running.state if running is not None else None,
+        "pid": running.pid if running is not None else None,
     }
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, TypeAlias, cast, get_args
 
 from agent_tui.config import Durability
 from agent_tui.errors import SessionError
-from agent_tui.file_locks import FileLock, LockHeldError, LockOwner
+from agent_tui.file_locks import FileLock, LockHeldError, LockOwner, read_holder
 from agent_tui.paths import make_private_dir
 from agent_tui.regular_files import open_regular_file, read_regular_file
 from agent_tui.sessions.entries import FORMAT_VERSION, Entry, Header
@@ -28,6 +29,11 @@ from agent_tui.sessions.format.codec import (
     encode_repaired,
 )
 from agent_tui.sessions.format.parse import ParsedSession
+
+SessionState: TypeAlias = Literal["idle", "working", "waiting"]
+"""What the program that has a session open does: nothing, a turn, or wait for an answer."""
+
+_LOCK = ".lock"
 
 
 class SessionInUseError(SessionError):
@@ -58,7 +64,7 @@ class SessionLock:
         try:
             if session_path.exists() and not os.access(session_path, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-            self._lock = FileLock(Path(os.path.realpath(session_path) + ".lock"))
+            self._lock = FileLock(Path(os.path.realpath(session_path) + _LOCK))
         except LockHeldError as error:
             raise SessionInUseError(session_path, error.owner) from error
         except OSError as error:
@@ -74,9 +80,33 @@ class SessionLock:
         """Whether other processes still see it: false after its file was deleted."""
         return self._lock.is_in_place
 
+    def note_state(self, state: SessionState) -> None:
+        """Tell other programs what this one does with the session."""
+        self._lock.write_note(state)
+
     def release(self) -> None:
         """Release the lock; a second call does nothing."""
         self._lock.release()
+
+
+@dataclass(frozen=True, slots=True)
+class RunningSession:
+    """A session that a program has open: the program's process, and what it does."""
+
+    pid: int
+    state: SessionState
+
+
+def running_session(path: Path) -> RunningSession | None:
+    """The program that has the session at `path` open, this one included; None if none has.
+
+    Takes microseconds and disturbs nobody. On file systems without locks, None.
+    """
+    holder = read_holder(Path(os.path.realpath(path) + _LOCK))
+    if holder is None:
+        return None
+    is_known = holder.note in get_args(SessionState)
+    return RunningSession(holder.pid, cast("SessionState", holder.note) if is_known else "idle")
 
 
 _MOST_HEADER_BYTES = 4_000_000
@@ -158,6 +188,13 @@ class SessionWriter:
         self._has_unsynced = False
         self._known: os.stat_result | None = None
         self._mends: list[str] = []
+        self._state: SessionState = "idle"
+
+    def note_state(self, state: SessionState) -> None:
+        """Tell other programs what this one does with the session, once it has a file."""
+        self._state = state
+        if self._lock is not None:
+            self._lock.note_state(state)
 
     def resume(self, parsed: ParsedSession, state: os.stat_result) -> None:
         """Continue with the file that contained `parsed` and had the given `state`."""
@@ -300,6 +337,7 @@ class SessionWriter:
         make_private_dir(self._path.parent)
         if self._lock is None:
             self._lock = SessionLock(self._shown_path)
+            self._lock.note_state(self._state)
 
     def _create(self, lines: bytes) -> None:
         self._make_room()

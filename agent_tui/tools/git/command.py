@@ -33,6 +33,9 @@ MAX_OUTPUT_BYTES = 400_000
 _PATIENCE_S = 10.0
 """Seconds; a command may have left a pipe where git expects a file, and git would hang."""
 
+ORDER_S = 600.0
+"""Seconds for a change, such as checking out all files of a large repository."""
+
 _QUIET = (
     *("git", "--no-optional-locks", "--no-pager"),
     *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat"),
@@ -43,6 +46,10 @@ _KNOW_DIFFS = frozenset({"diff", "diff-files", "diff-index", "diff-tree", "log",
 
 class GitSilentError(Exception):
     """Git is missing, does not respond, or prints too much."""
+
+
+class GitRefusedError(GitSilentError):
+    """Git refused to make a change; the text is its explanation."""
 
 
 def git_argv(command: str, *arguments: str, settings: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -130,7 +137,7 @@ async def ask_git(
     stdin: bytes | None = None,
     most_bytes: int | None = None,
 ) -> bytes:
-    """Run git without a network and return its output.
+    """Run git without a network and return its output; it ends within 10 seconds.
 
     Args:
         keeper: Starts the process.
@@ -155,3 +162,40 @@ async def ask_git(
     if answer.exit_code not in allowed:
         raise GitSilentError(f"git ended with {answer.exit_code}")
     return answer.output
+
+
+async def order_git(
+    keeper: ProcessKeeper,
+    argv: tuple[str, ...],
+    cwd: Path,
+    environ: Mapping[str, str],
+    *,
+    stdin: bytes | None = None,
+) -> bytes:
+    """Have git change something, which may take minutes; returns its output.
+
+    Args are those of `ask_git`.
+
+    Raises:
+        GitRefusedError: Git refused; holds its words.
+        GitSilentError: No git, a timeout, or too much output.
+    """
+    answer = await run_git(
+        keeper,
+        argv,
+        cwd,
+        git_environ(environ),
+        stdin=stdin,
+        patience_s=ORDER_S,
+        keeps_stderr=True,
+    )
+    if answer.exit_code != 0:
+        raise GitRefusedError(_words(answer.output) or f"git ended with {answer.exit_code}")
+    return answer.output
+
+
+def _words(answer: bytes) -> str:
+    """Git's explanation: its errors without their prefix, or else its last line."""
+    lines = [line.strip() for line in answer.decode("utf-8", "replace").splitlines()]
+    errors = [line.partition(": ")[2] for line in lines if line.startswith(("fatal: ", "error: "))]
+    return " ".join(errors) or next((line for line in reversed(lines) if line), "")

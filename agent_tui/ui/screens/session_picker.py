@@ -23,8 +23,8 @@ from agent_tui.commands.core.short_words import short_count, short_path
 from agent_tui.commands.sessions import (
     NO_MESSAGE,
     PickedSession,
+    SessionsOfProject,
     age,
-    listed_title,
     session_title,
 )
 from agent_tui.errors import SessionError
@@ -62,14 +62,14 @@ AnswerT = TypeVar("AnswerT")
 
 
 def session_rows(
-    sessions: Sequence[SessionSummary], cwd: Path, now: datetime
+    sessions: Sequence[SessionSummary], project: SessionsOfProject, now: datetime
 ) -> list[PickerRow[PickedSession]]:
     """This project's sessions first; in each part by chain, the one last worked in first."""
-    here = [summary for summary in sessions if _is_here(summary, cwd)]
-    elsewhere = [summary for summary in sessions if not _is_here(summary, cwd)]
+    ours = [summary for summary in sessions if project.has(summary)]
+    others = [summary for summary in sessions if not project.has(summary)]
     return [
-        _row(placed.summary, placed.guides, now, is_here=part is here)
-        for part in (here, elsewhere)
+        _row(placed.summary, placed.guides, now, project, is_dim=part is others)
+        for part in (ours, others)
         for placed in lineage_rows(part)
     ]
 
@@ -109,25 +109,25 @@ def foreign_facts(file: ForeignFile, now: datetime) -> Content:
     return _with_title(_foreign_title(file), [where, size, age(file.modified, now)])
 
 
-def _is_here(summary: SessionSummary, cwd: Path) -> bool:
-    return cwd in (summary.cwd, summary.launch_cwd)
-
-
 def _row(
-    summary: SessionSummary, guide: str, now: datetime, *, is_here: bool
+    summary: SessionSummary,
+    guide: str,
+    now: datetime,
+    project: SessionsOfProject,
+    *,
+    is_dim: bool,
 ) -> PickerRow[PickedSession]:
-    title = listed_title(summary)
     return PickerRow(
         value=PickedSession(summary.path),
-        title=title if is_here else f"{title}  ({summary.cwd.name})",
+        title=project.title(summary),
         columns=(
             summary.model.rpartition("/")[2],
             f"{summary.message_count:,}",
             short_count(summary.context_tokens) if summary.context_tokens else "–",
-            age(summary.modified, now),
+            project.state_or_age(summary, now),
         ),
         search=f"{summary.id}\n{summary.first_prompt}\n{summary.cwd}",
-        is_dim=not is_here,
+        is_dim=is_dim,
         guide=guide,
     )
 
@@ -166,7 +166,7 @@ class SessionPicker(PickerScreen[PickedSession]):
 
     Args:
         store: Where the sessions are.
-        cwd: The present project.
+        project: The present project, and which sessions are open. Called in a thread.
         present_id: The session in use, left out.
         ask: Shows a screen above this one and returns its answer.
         agents: Begin with the sessions of these other agents; empty: with ours.
@@ -187,7 +187,7 @@ class SessionPicker(PickerScreen[PickedSession]):
     def __init__(
         self,
         store: SessionStore,
-        cwd: Path,
+        project: Callable[[], SessionsOfProject],
         present_id: str,
         ask: Ask,
         *,
@@ -195,7 +195,8 @@ class SessionPicker(PickerScreen[PickedSession]):
     ) -> None:
         super().__init__()
         self._store = store
-        self._cwd = cwd
+        self._look_at_project = project
+        self._project = SessionsOfProject(Path())
         self._present_id = present_id
         self._ask = ask
         self._now = datetime.now(UTC)
@@ -229,26 +230,27 @@ class SessionPicker(PickerScreen[PickedSession]):
         return not self._is_left.is_set() and bool(self.query(RowList))
 
     async def _load(self) -> None:
+        self._project = await asyncio.to_thread(self._look_at_project)
         if self._agents:
             home = Path.home()
             wanted = [known for known in self._store.formats if known.name in self._agents]
             files = await asyncio.to_thread(foreign_sessions, home, os.environ, wanted)
             self._foreign = {file.path: file for file in files}
             self.say("")
-            self.show_rows(foreign_rows(files, self._cwd, self._now))
+            self.show_rows(foreign_rows(files, self._project.cwd, self._now))
             return
         self._sessions = {}
         await asyncio.to_thread(self._read_pages, asyncio.get_running_loop())
         listed = tuple(self._sessions.values())
-        unread = await asyncio.to_thread(self._store.unreadable, listed, self._cwd)
+        unread = await asyncio.to_thread(self._store.unreadable, listed, self._project.cwd)
         if self._is_open:
-            self.say(f"Cannot read: {'; '.join(unread)}" if unread else "")
+            self.say(f"Cannot read: {'; '.join(unread)}" if unread else self._asking())
             await self._show_sessions()
 
     def _read_pages(self, loop: asyncio.AbstractEventLoop) -> None:
         """Show the first page at once, then each time the number of sessions has doubled."""
         shown = 0
-        with closing(self._store.pages(self._cwd)) as pages:
+        with closing(self._store.pages(self._project.cwd)) as pages:
             for page in pages:
                 if self._is_left.is_set():
                     return
@@ -257,11 +259,22 @@ class SessionPicker(PickerScreen[PickedSession]):
                     shown = len(self._sessions)
                     loop.call_soon_threadsafe(self._show_ours, self._session_rows())
 
+    def _asking(self) -> str:
+        """Which of the project's sessions ask a question; empty if none does."""
+        asking = [
+            self._project.title(found)
+            for found in self._sessions.values()
+            if self._project.has(found)
+            and found.id != self._present_id
+            and self._project.state(found) == "waiting"
+        ]
+        return f"Asks you in another terminal: {', '.join(asking)}" if asking else ""
+
     def _session_rows(self) -> list[PickerRow[PickedSession]]:
         """Of all sessions read so far. Takes a while for thousands."""
         others = [found for found in self._sessions.values() if found.id != self._present_id]
         others.sort(key=lambda found: (found.modified, found.id), reverse=True)
-        return session_rows(others, self._cwd, self._now)
+        return session_rows(others, self._project, self._now)
 
     async def _show_sessions(self) -> None:
         self._show_ours(await asyncio.to_thread(self._session_rows))

@@ -342,6 +342,7 @@ _AT_ONCE: frozenset[SettingKey] = frozenset(
         ("mouse",),
         ("vim_mode",),
         ("status_fields",),
+        ("terminal_state",),
         ("permission_mode",),
         ("thinking",),
         ("model",),
@@ -393,6 +394,8 @@ async def act_on(front: "ScreenFront", key: SettingKey, loaded: LoadedSettings) 
             front.set_mouse(now.mouse)
         case ("status_fields",):
             front.use_status_fields(now.status_fields)
+        case ("terminal_state",):
+            front.use_terminal_state(now.terminal_state)
         case ("vim_mode",):
             front.use_vim(on=now.vim_mode)
         case ("keys", *_):

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias, assert_never
 
 from agent_tui.commands.core.short_words import short_path
-from agent_tui.config import PermissionMode
-from agent_tui.events import AgentEvent
+from agent_tui.config import PermissionMode, TerminalStateSetting
+from agent_tui.events import AgentEvent, TurnFinished
 from agent_tui.key_actions import keys_in_force
 from agent_tui.messages import JsonObject
 from agent_tui.paths import make_private_dir
@@ -19,6 +19,7 @@ from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.status.notifier import Notifier, notification_sequence
 from agent_tui.ui.status.status_line import StatusFields, git_branch
+from agent_tui.ui.terminal.state import REPEAT_PROGRESS_S, Progress, can_show_progress
 from agent_tui.ui.transcript.blocks import StartRow, WelcomeBlock
 from agent_tui.ui.window import Window
 
@@ -144,6 +145,21 @@ class StatusView:
         self._order = options.settings.status_fields
         self._sessions: tuple[StartRow, ...] = ()
         self._offers_start = False
+        self._has_failed = False
+        self.use_terminal_state(options.settings.terminal_state)
+        window.app.set_interval(REPEAT_PROGRESS_S, window.terminal.repeat_progress)
+
+    def use_terminal_state(self, setting: TerminalStateSetting) -> None:
+        """Show the program's state in the terminal as `setting` says."""
+        as_progress = setting == "auto" and can_show_progress(os.environ)
+        self._window.terminal.show_state(in_title=setting != "off", as_progress=as_progress)
+
+    def person_acted(self) -> None:
+        """Note that a key was pressed: an error that ended the last turn was seen."""
+        self.notifier.person_acted()
+        if self._has_failed:
+            self._has_failed = False
+            self._window.terminal.set_progress(self._progress)
 
     def read_folder(self) -> None:
         """Read which branch is checked out and whether commands are sandboxed. Blocking."""
@@ -184,7 +200,9 @@ class StatusView:
         """Update title and hint after an event, and notify a user who is away."""
         if self._offers_start:
             self._refresh_welcome()
-        if self._doing != self._titled:
+        if isinstance(event, TurnFinished):
+            self._has_failed = event.outcome == "error"
+        if self._doing != self._titled or self._has_failed:
             self._refresh_title(self.fields())
             self.refresh_hint()
         if text := self.notifier.text_for(event):
@@ -273,6 +291,17 @@ class StatusView:
         self._titled = self._doing
         title = " · ".join(filter(None, (fields.folder, fields.name, self._titled)))
         self._window.terminal.set_title(title)
+        self._window.terminal.set_progress(self._progress)
+
+    @property
+    def _progress(self) -> Progress:
+        match self._doing:
+            case "asks":
+                return "waiting"
+            case "working":
+                return "working"
+            case "idle":
+                return "error" if self._has_failed else "none"
 
     def greet(self) -> None:
         """Find sessions to resume for an empty chat."""

@@ -1,14 +1,17 @@
-"""The terminal's title and mouse, and an orderly end, none of which Textual sees to.
+"""The terminal's title, progress and mouse, and an orderly end, none of which Textual sees to.
 
 Everything is given back when the program ends, and while another program has the terminal.
 """
 
 import asyncio
 import os
+import re
 import signal
 import termios
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Literal, TypeAlias
 
 from rich.text import Text
 from textual.app import App
@@ -21,6 +24,28 @@ MAX_TITLE_CHARS = 80
 SAVE_TITLE = "\x1b[22;2t"
 RESTORE_TITLE = "\x1b[23;2t"
 """xterm's title stack; terminals without one ignore both."""
+
+Progress: TypeAlias = Literal["none", "working", "waiting", "error"]
+"""What the program does, as a terminal can show it beside the title."""
+
+_PROGRESS: Mapping[Progress, str] = MappingProxyType(
+    {"none": "0;0", "working": "3;0", "waiting": "4;100", "error": "2;100"}
+)
+"""States 3 (no percentage known), 4 (paused) and 2 (error): ghostty.org/docs/vt/osc/conemu."""
+
+_TAKES_PROGRESS: Mapping[str, tuple[int, ...]] = MappingProxyType(
+    {
+        "ghostty": (),
+        "mintty": (),
+        "vscode": (1, 97),
+        "wezterm": (20250209,),
+        "iterm": (3, 6, 6),
+    }
+)
+"""Terminals, and the first version that shows progress. Without a version, all do or ignore it."""
+
+REPEAT_PROGRESS_S = 10.0
+"""Seconds. Ghostty removes a progress that is not repeated within 15."""
 
 _REPORT_MOUSE = "\x1b[?1000h\x1b[?1003h"
 _LEAVE_MOUSE = "\x1b[?1003l\x1b[?1000l"
@@ -78,8 +103,36 @@ def title_sequence(title: str) -> str:
     return f"\x1b]2;{safe_text(title, keep_newlines=False)[:MAX_TITLE_CHARS]}\x07"
 
 
+def progress_sequence(progress: Progress) -> str:
+    """The bytes that show `progress` in the terminal's tab or task bar (ConEmu's OSC 9;4)."""
+    return f"\x1b]9;4;{_PROGRESS[progress]}\x07"
+
+
+def can_show_progress(environ: Mapping[str, str]) -> bool:
+    """Whether the terminal is known to take `progress_sequence`.
+
+    Others, such as older versions of iTerm2 and WezTerm, show it as a notification. Within tmux and
+    GNU screen, the bar belongs to all panes, so none may set it.
+
+    Args:
+        environ: The variables that terminals set about themselves.
+    """
+    if environ.get("TMUX") or environ.get("STY"):
+        return False
+    if environ.get("WT_SESSION") or environ.get("ConEmuANSI") == "ON":
+        return True
+    name = environ.get("TERM_PROGRAM", "").lower() or environ.get("TERM", "").lower()
+    least = next((least for word, least in _TAKES_PROGRESS.items() if word in name), None)
+    return least is not None and _version(environ.get("TERM_PROGRAM_VERSION", "")) >= least
+
+
+def _version(text: str) -> tuple[int, ...]:
+    found = re.match(r"\d+(?:\.\d+)*", text)
+    return tuple(map(int, found[0].split("."))) if found else ()
+
+
 class TerminalState:
-    """Keeps the terminal's title and mouse as they are wanted now.
+    """Keeps the terminal's title, progress and mouse as they are wanted now.
 
     Args:
         write: Sends bytes to the terminal; does nothing where there is none.
@@ -92,6 +145,9 @@ class TerminalState:
         self._driver_has_mouse = has_mouse
         self._is_mouse_on = has_mouse
         self._title = ""
+        self._shows_title = True
+        self._shows_progress = False
+        self._progress: Progress = "none"
 
     @property
     def is_mouse_on(self) -> bool:
@@ -101,8 +157,9 @@ class TerminalState:
     def enter(self) -> None:
         """Save the terminal's own title, and show ours once there is one."""
         self.write(SAVE_TITLE)
-        if self._title:
+        if self._title and self._shows_title:
             self.write(title_sequence(self._title))
+        self.repeat_progress()
         if self._is_mouse_on != self._driver_has_mouse:
             self._send_mouse()
 
@@ -111,7 +168,9 @@ class TerminalState:
 
         An empty title is each terminal's own, for those that did not remember the one before.
         """
-        self.write(title_sequence("") + RESTORE_TITLE)
+        self.write((title_sequence("") if self._shows_title else "") + RESTORE_TITLE)
+        if self._shows_progress and self._progress != "none":
+            self.write(progress_sequence("none"))
         if self._is_mouse_on and not self._driver_has_mouse:
             self.write(_LEAVE_MOUSE + _NO_POSITIONS)
 
@@ -119,7 +178,31 @@ class TerminalState:
         """Make `title` the terminal's title."""
         if title != self._title:
             self._title = title
-            self.write(title_sequence(title))
+            if self._shows_title:
+                self.write(title_sequence(title))
+
+    def show_state(self, *, in_title: bool, as_progress: bool) -> None:
+        """Choose where the program's state is shown from now on."""
+        if self._shows_title and not in_title:
+            self.write(title_sequence(""))
+        elif in_title and not self._shows_title and self._title:
+            self.write(title_sequence(self._title))
+        if self._shows_progress and not as_progress and self._progress != "none":
+            self.write(progress_sequence("none"))
+        self._shows_title, self._shows_progress = in_title, as_progress
+        self.repeat_progress()
+
+    def set_progress(self, progress: Progress) -> None:
+        """Show `progress`, if the terminal can."""
+        if progress != self._progress:
+            self._progress = progress
+            if self._shows_progress:
+                self.write(progress_sequence(progress))
+
+    def repeat_progress(self) -> None:
+        """Show again what happens: terminals forget it after 15 seconds."""
+        if self._shows_progress and self._progress != "none":
+            self.write(progress_sequence(self._progress))
 
     def set_mouse(self, on: bool) -> None:
         """Take the mouse or leave it to the terminal."""

@@ -66,7 +66,7 @@ def tool_lines(
         body += _whole_output(block, palette, width)
         body += prefix_lines(picture_lines(block.images, measures.column, palette), [_BODY])
     elif block.status == "running":
-        limit = _LIVE_HELPER_LINES if block.name == "explore" else SHOWN_LINES
+        limit = _LIVE_HELPER_LINES if block.name in ("explore", "delegate") else SHOWN_LINES
         body += _output_excerpt(block, palette, width, limit)
     elif block.status in ("error", "denied") or block.printed_lines is not None:
         body += _output_excerpt(block, palette, width, SHOWN_LINES)

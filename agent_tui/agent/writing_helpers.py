@@ -1,0 +1,165 @@
+"""Helpers that write, each in its own worktree; the user decides what comes over."""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from agent_tui.agent.activity import Emit
+from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.explorer import new_helper_log, run_helper
+from agent_tui.agent.helper_kinds import READING_TOOLS, writing_fitter
+from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.session.opening import FolderFiles, open_conversation
+from agent_tui.errors import ToolError
+from agent_tui.events import Notice
+from agent_tui.sessions.entries import SessionInfoEntry
+from agent_tui.sessions.lineage.chain import PastSessions
+from agent_tui.tools.base import ToolOutput
+from agent_tui.tools.delegate import branch_words, changes_diff
+from agent_tui.tools.files.diffs import line_counts
+from agent_tui.tools.git.command import GitSilentError
+from agent_tui.tools.git.helper_work import HelperWork
+from agent_tui.tools.git.worktree_records import Worktree
+from agent_tui.tools.git.worktrees import Worktrees
+from agent_tui.tools.job_table import JobTable
+from agent_tui.tools.registry import ToolSubset
+from agent_tui.tools.selection import select_tools
+
+WRITING_TOOLS = ("edit", "apply_patch", "write")
+_NAME_CHARS = 60
+_MOST_FILES_NAMED = 30
+
+
+class WritingHelpers:
+    """Helpers for one conversation.
+
+    Args:
+        conversation: The one they work for, with its folder, model and rules.
+        services: What all conversations share.
+        past: The earlier sessions, for `recall`.
+    """
+
+    def __init__(
+        self, conversation: Conversation, services: RuntimeServices, past: PastSessions
+    ) -> None:
+        self._conversation = conversation
+        self._services = services
+        self._past = past
+
+    async def answer_call(self, task: str, say: Callable[[str], None], emit: Emit) -> ToolOutput:
+        """Have a helper do `task` in a new worktree; returns its answer and its branch.
+
+        Its worktree begins with the user's uncommitted changes. At the end, all it did is committed
+        to the branch. If the call is cancelled, the worktree stays as it is.
+
+        Raises:
+            ToolError: Helpers cannot write here.
+            WorktreeError: The worktree cannot be created.
+        """
+        worktrees, cwd = self._services.worktrees, self._conversation.cwd
+        if not self._services.settings.writing_helpers:
+            raise ToolError("Helpers may not write: the setting writing_helpers is off.")
+        if self._conversation.permissions.mode == "plan":
+            raise ToolError("In plan mode, helpers can only read: use explore.")
+        if worktrees is None or not await asyncio.to_thread(self._services.trust.may_run_git, cwd):
+            raise ToolError("Helpers can only write in a trusted git repository.")
+        repository = await worktrees.repository(cwd)
+        name = f"agent-tui/{branch_words(task)}-{secrets.token_hex(2)}"
+        worktree, lock = await worktrees.create(cwd, name)
+        try:
+            base = await worktrees.helpers.begin(worktree, repository.top)
+            below = worktree.path / cwd.relative_to(repository.top)
+            place = below if await asyncio.to_thread(below.is_dir) else worktree.path
+            helper = self._helper(task, place)
+            answer = await run_helper(helper, self._conversation, self._past, task, say, emit)
+            work = await self._settle(worktrees, worktree, repository.top, base, task)
+        except BaseException:
+            left = f"The helper was interrupted. Its worktree stays: {worktree.path}"
+            emit(Notice("warning", left))
+            await asyncio.to_thread(worktrees.records.store, worktree, "kept")
+            raise
+        finally:
+            lock.release()
+        return self._told(answer, work)
+
+    def work_on(self, branch: str) -> HelperWork:
+        """What the helper of `branch` did.
+
+        Raises:
+            ToolError: No helper of this conversation has that branch.
+        """
+        known = self._conversation.helper_work
+        if branch not in known:
+            names = ", ".join(known) or "none"
+            raise ToolError(
+                f"No helper of this conversation has the branch {branch!r}. Branches: {names}. "
+                "Merge others with git."
+            )
+        return known[branch]
+
+    async def drop(self, work: HelperWork) -> None:
+        """Delete the branch of `work`, which was brought over."""
+        self._conversation.helper_work.pop(work.worktree.branch, None)
+        if (worktrees := self._services.worktrees) is not None:
+            await worktrees.drop_branch(work.worktree, work.tip)
+
+    def _helper(self, task: str, cwd: Path) -> Conversation:
+        conversation, services = self._conversation, self._services
+        mode = "full" if conversation.permissions.mode == "full" else "accept-edits"
+        permissions = services.make_permissions(cwd, mode)
+        permissions.continue_from(conversation.permissions)
+        suited = select_tools(services.toolbox.specs, conversation.model.model_id)
+        wanted = {*READING_TOOLS, *WRITING_TOOLS} & {spec.name for spec in suited}
+        toolbox = ToolSubset(services.toolbox, wanted)
+        settings = services.settings.model_copy(update={"hint_earlier_work": False})
+        log = new_helper_log(conversation, services, conversation.model)
+        helper = open_conversation(
+            replace(services, toolbox=toolbox, settings=settings, hooks=services.hooks.for_calls()),
+            log,
+            cwd,
+            conversation.model,
+            conversation.thinking,
+            permissions.for_writing_helper(),
+            FolderFiles((), ()),
+            JobTable(),
+        )
+        helper.fit = writing_fitter(toolbox.specs, cwd)
+        log.append(SessionInfoEntry(name=f"delegate: {' '.join(task.split())[:_NAME_CHARS]}"))
+        return helper
+
+    async def _settle(
+        self, worktrees: Worktrees, worktree: Worktree, top: Path, base: str, task: str
+    ) -> HelperWork:
+        """Commit what the helper did, and remove its folder; the branch stays if there is work."""
+        message = " ".join(task.split())[:_NAME_CHARS]
+        try:
+            tip = await worktrees.helpers.commit(worktree, message)
+            work = await worktrees.helpers.work(worktree, top, base, tip)
+        except GitSilentError as error:
+            raise ToolError(f"The helper's work is not committed ({error}).") from error
+        await worktrees.remove_folder(worktree)
+        if not (work.changes or work.left_out):
+            await worktrees.drop_branch(worktree, tip)
+        else:
+            self._conversation.helper_work[worktree.branch] = work
+        return work
+
+    def _told(self, answer: ToolOutput, work: HelperWork) -> ToolOutput:
+        """The helper's answer with what it changed, and how to bring that over."""
+        if not (work.changes or work.left_out):
+            return replace(answer, for_model=f"{answer.for_model}\n\n(It changed no files.)")
+        diff = changes_diff(work)
+        added, removed = line_counts(diff)
+        names = [*(change.name for change in work.changes), *work.left_out]
+        shown = ", ".join(names[:_MOST_FILES_NAMED]) + (", ..." * (len(names) > _MOST_FILES_NAMED))
+        branch = work.worktree.branch
+        said = (
+            f"{answer.for_model}\n\n(Changed on the branch {branch}, not here: {shown}, "
+            f"+{added} -{removed}. delegate bring={branch} merges it here; "
+            f"git diff {work.base[:10]} {branch} shows it.)"
+        )
+        summary = f"{answer.for_person.summary}, +{added} -{removed}"
+        details = answer.for_person.model_copy(update={"summary": summary})
+        return replace(answer, for_model=said, for_person=details)

@@ -1,0 +1,1 @@
+"""``--worktree`` and ``agent-tui worktrees``: sessions in git worktrees of their own."""

@@ -1,0 +1,216 @@
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.config import PermissionMode
+from agent_tui.events import AgentEvent, ApprovalRequested, ToolFinished
+from agent_tui.messages import ToolCall, ToolResultMessage
+from agent_tui.providers.base import ModelRequest
+from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.tools.git.worktree_records import WorktreeRecords
+from agent_tui.tools.git.worktrees import Worktrees
+from tests.support.runtime import Stage, of_kind
+from tests.support.tool_calls import KEEPER
+from tests.tools.test_worktrees import git
+
+TASK = "Make it louder"
+Steps = tuple[ToolCall, ...]
+
+
+class Scene:
+    """A repository with an uncommitted change, and a helper that makes `steps`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.stage = Stage(folder.resolve())
+        self.top = self.stage.workspace
+        git(self.top, "init", "-q", "-b", "main", "--template=")
+        (self.top / "greet.py").write_text("one\ntwo\nthree\nfour\nfive\n")
+        git(self.top, "add", ".")
+        git(self.top, "commit", "-qm", "one")
+        (self.top / "mine.py").write_text("mine\n")
+        (self.top / "greet.py").write_text("one\ntwo\nthree\nfour\nFIVE\n")
+        environ = {"PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "HOME": str(folder)}
+        self.records = WorktreeRecords(folder.resolve() / "data")
+        self.trees = Worktrees(KEEPER, environ, self.records)
+        self.asked: list[ApprovalRequested] = []
+        self.results: list[ToolResultMessage] = []
+
+    async def play(
+        self,
+        *steps: Steps,
+        bring: bool = True,
+        answer: ApprovalAnswer | None = None,
+        mode: PermissionMode = "accept-edits",
+        meanwhile: Callable[[], object] = lambda: None,
+    ) -> AgentRuntime:
+        """The model delegates, and then brings the branch over if `bring`."""
+
+        def script(request: ModelRequest) -> Reply:
+            said = sum(message.role == "assistant" for message in request.messages)
+            if "You do one task" in request.system:
+                return Reply(tool_calls=steps[said]) if said < len(steps) else Reply("It is loud.")
+            if said == 0:
+                return Reply(tool_calls=(call("c1", "delegate", task=TASK),))
+            if said == 1 and bring:
+                meanwhile()
+                return Reply(tool_calls=(call("c2", "delegate", bring=self.branch()),))
+            return Reply("Done.")
+
+        runtime = self.stage.runtime(script, mode=mode, worktrees=self.trees)
+
+        async def follow(events: AgentEvent) -> None:
+            if isinstance(events, ApprovalRequested):
+                self.asked.append(events)
+                given = answer or ApprovalAnswer("once")
+                runtime.pending_approvals.answer(events.request.id, given)
+
+        async for event in runtime.submit("go"):
+            await asyncio.sleep(0)
+            await follow(event)
+            self.results += [one.message for one in of_kind([event], ToolFinished)]
+        return runtime
+
+    def branches(self) -> list[str]:
+        return git(self.top, "branch", "--format=%(refname:short)").split()
+
+    def branch(self) -> str:
+        (branch,) = (name for name in self.branches() if name != "main")
+        return branch
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
+
+
+LOUDER = (
+    (call("h1", "read", path="greet.py"),),
+    (
+        call("h2", "edit", path="greet.py", old="one", new="ONE"),
+        call("h3", "write", path="new.py", content="new\n"),
+    ),
+)
+
+
+async def test_a_helper_writes_in_its_own_worktree_and_the_user_merges_it(scene: Scene):
+    await scene.play(*LOUDER)
+    told, brought = scene.results
+    assert told.text.startswith("It is loud.")
+    assert "not here: greet.py, new.py, +2 -1" in told.text
+    assert not told.tool_details.diff  # nothing changed here yet
+    assert brought.tool_details.diff
+    (asked,) = scene.asked
+    assert "a helper made these changes" in asked.request.reason
+    assert "+ONE" in asked.request.body
+    assert (scene.top / "greet.py").read_text() == "ONE\ntwo\nthree\nfour\nFIVE\n"
+    assert (scene.top / "new.py").read_text() == "new\n"
+    assert not brought.is_error
+    assert scene.branches() == ["main"]
+    assert not (scene.top.parent / "workspace.worktrees").exists()
+
+
+async def test_nothing_comes_over_before_the_user_agrees_and_the_branch_stays(scene: Scene):
+    await scene.play(*LOUDER, answer=ApprovalAnswer("no", words="not yet"))
+    assert (scene.top / "greet.py").read_text().startswith("one\n")
+    assert not (scene.top / "new.py").exists()
+    assert "ONE" in git(scene.top, "show", f"{scene.branch()}:greet.py")
+
+
+async def test_the_helper_begins_with_uncommitted_changes(scene: Scene):
+    (scene.top / "gone.txt").write_text("x")
+    await scene.play((call("h1", "read", path="mine.py"),), *LOUDER[1:], bring=False)
+    branch = scene.branch()
+    assert git(scene.top, "show", f"{branch}:mine.py") == "mine"
+    assert git(scene.top, "show", f"{branch}~1:greet.py").endswith("FIVE")
+
+
+async def test_changes_on_both_sides_are_merged(scene: Scene):
+    def change() -> None:
+        (scene.top / "greet.py").write_text("one\ntwo\nthree\nfour\n5\n")
+
+    await scene.play(*LOUDER, meanwhile=change)
+    assert (scene.top / "greet.py").read_text() == "ONE\ntwo\nthree\nfour\n5\n"
+
+
+async def test_conflicts_are_told_and_nothing_is_written(scene: Scene):
+    def change() -> None:
+        (scene.top / "greet.py").write_text("1\ntwo\nthree\nfour\nFIVE\n")
+
+    await scene.play(*LOUDER, meanwhile=change)
+    assert scene.asked == []
+    assert "Conflicts in greet.py" in scene.results[1].text
+    assert (scene.top / "greet.py").read_text().startswith("1\n")
+    assert not (scene.top / "new.py").exists()
+    assert scene.branch().startswith("agent-tui/make-it-louder-")
+
+
+async def test_a_helper_that_changes_nothing_leaves_nothing(scene: Scene):
+    await scene.play(bring=False)
+    assert "(It changed no files.)" in scene.results[0].text
+    assert scene.branches() == ["main"]
+
+
+async def test_a_helper_cannot_write_outside_its_worktree(scene: Scene):
+    target = scene.top / "mine.py"
+    await scene.play((call("h1", "write", path=str(target), content="theirs\n"),), bring=False)
+    assert target.read_text() == "mine\n"
+    assert scene.asked == []
+
+
+async def test_in_full_mode_the_model_may_merge_without_a_question(scene: Scene):
+    await scene.play(*LOUDER, mode="full")
+    assert scene.asked == []
+    assert (scene.top / "new.py").exists()
+
+
+async def test_keys_that_are_not_committed_stay_with_the_user(scene: Scene):
+    (scene.top / ".env").write_text("KEY=1\n")
+    await scene.play(*LOUDER, bring=False)
+    files = git(scene.top, "ls-tree", "-r", "--name-only", scene.branch()).split()
+    assert ("mine.py" in files, ".env" in files) == (True, False)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"task": "x", "bring": "y"}, {"bring": "unknown"}])
+async def test_calls_that_cannot_work_are_explained(scene: Scene, arguments: dict[str, str]):
+    def script(request: ModelRequest) -> Reply:
+        said = sum(message.role == "assistant" for message in request.messages)
+        return Reply("Done.") if said else Reply(tool_calls=(call("c", "delegate", **arguments),))
+
+    runtime = scene.stage.runtime(script, worktrees=scene.trees)
+    async for event in runtime.submit("go"):
+        scene.results += [one.message for one in of_kind([event], ToolFinished)]
+    assert scene.results[0].is_error
+    assert "branch" in scene.results[0].text
+
+
+async def test_a_helper_that_is_stopped_leaves_its_worktree(scene: Scene):
+    hold = asyncio.Event()
+
+    def script(request: ModelRequest) -> Reply:
+        said = sum(message.role == "assistant" for message in request.messages)
+        if "You do one task" not in request.system:
+            return Reply(tool_calls=(call("c1", "delegate", task=TASK),))
+        if said == 0:
+            return Reply(tool_calls=(call("h", "write", path="new.py", content="new\n"),))
+        return Reply("Waiting", gate=hold)
+
+    runtime = scene.stage.runtime(script, mode="full", worktrees=scene.trees)
+
+    async def stop() -> None:
+        while not list(scene.top.parent.glob("workspace.worktrees/*/new.py")):
+            await asyncio.sleep(0.01)
+        runtime.abort()
+
+    stopping = asyncio.create_task(stop())
+    async for _ in runtime.submit("go"):
+        pass
+    await stopping
+    (left,) = scene.top.parent.glob("workspace.worktrees/*/new.py")
+    assert left.read_text() == "new\n"
+    assert await scene.trees.clean_up(scene.top) == []
+    assert left.exists()
