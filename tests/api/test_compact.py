@@ -337,7 +337,7 @@ def test_the_public_names_and_their_signatures():
         "CompactionStrategy": ["name", "description", "shorten"],
         "ExportFormat": ["name", "suffix", "about", "text"],
         "ExportedSession": ["log", "secrets"],
-        "ForeignSession": ["header", "entries", "warnings"],
+        "ForeignSession": ["header", "entries", "warnings", "contents"],
         "ImportFormat": ["name", "read", "is_record", "is_document", "finder"],
         "ModelProvider": ["name", "models", "stream", "via"],
         "SessionFinder": ["agent", "files", "read_head"],

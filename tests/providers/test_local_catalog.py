@@ -36,7 +36,7 @@ class Library(ModelLibrary):
     def find(self, name: str) -> LocalModel | None:
         return next((model for model in self._given if model.name == name), None)
 
-    def added_at(self, name: str) -> float:
+    def time_added(self, name: str) -> float:
         names = [model.name for model in self._given]
         return -names.index(name)
 

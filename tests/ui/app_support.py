@@ -18,6 +18,7 @@ from agent_tui.agent.prompt.context_files import ContextFile
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.commands.core.plugins import Plugins
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.errors import SessionError
 from agent_tui.events import AgentEvent
@@ -416,8 +417,8 @@ async def running_app(
         stage: Folders and sessions that are there already.
         runtime: A conversation that was begun.
         models: What can be chosen.
-        changes: Other fields of `UiOptions`, and of its services: `known_models`, `servers` and
-            `settings_editor`.
+        changes: Other fields of `UiOptions`, and of its services: `known_models`, `servers`,
+            `settings_editor` and `plugins`.
     """
     stage = stage or Stage(root)
     models = models or ListedModels()
@@ -428,6 +429,7 @@ async def running_app(
         changes.pop("known_models", None) or KnownModels(),
         changes.pop("servers", None),
         changes.pop("settings_editor", None),
+        changes.pop("plugins", None) or Plugins(),
     )
     options = replace(UiOptions(runtime, services), **changes)
     app = AgentApp(lambda: options)

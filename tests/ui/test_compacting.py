@@ -170,7 +170,7 @@ async def test_an_automatic_compaction_is_one_line_in_the_turn_that_goes_on(tmp_
         assert ui.status.usage.label == "[ctx: ~85%]"
         await ui.send("work")
         assert ui.is_running
-        assert ui.status.usage.label == "[ctx: ~64%]"
+        assert ui.status.usage.label == "[ctx: ~65%]"
         (block,) = summaries(ui)
         assert "1 message: thinking and repeated outputs" in block.summary
         await ui.finish()

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from agent_tui.commands.core.plugins import Plugins
 from agent_tui.errors import UsageError
 
 Row: TypeAlias = tuple[str, str]
@@ -159,6 +158,7 @@ class Pickable(Protocol[ValueT_co]):
 if TYPE_CHECKING:  # pydantic and the conversation load after the first paint
     from agent_tui.agent.runtime import AgentRuntime
     from agent_tui.commands.core.known_models import KnownModels
+    from agent_tui.commands.core.plugins import Plugins
     from agent_tui.config.user_file import SettingsEditor
     from agent_tui.events import AgentEvent
     from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
@@ -184,6 +184,12 @@ class ModelSource(Protocol):
         ...
 
 
+def _no_plugins() -> "Plugins":
+    from agent_tui.commands.core.plugins import Plugins
+
+    return Plugins()
+
+
 @dataclass(frozen=True, slots=True)
 class CommandServices:
     """The parts of the program, besides the conversation, that commands work on.
@@ -200,7 +206,7 @@ class CommandServices:
     known_models: "KnownModels"
     servers: "McpHub | None" = None
     settings: "SettingsEditor | None" = None
-    plugins: Plugins = field(default_factory=Plugins)
+    plugins: "Plugins" = field(default_factory=_no_plugins)
 
 
 @dataclass(frozen=True, slots=True)

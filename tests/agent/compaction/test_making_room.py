@@ -27,7 +27,7 @@ from agent_tui.sessions.entries import CompactionEntry, ContextEditEntry, Messag
 from agent_tui.sessions.replay.changes import report_of
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, lines_of, of_kind, only
 
-WINDOW, AHEAD_WINDOW = 20_000, 38_000
+WINDOW, AHEAD_WINDOW = 20_000, 38_200
 
 
 def reading(rounds: int, *last: Reply) -> Callable[[ModelRequest], Reply]:
