@@ -43,8 +43,8 @@ _ACCESS_TOOLS: dict[str, Access] = {"read": "read", "write": "write", "bash": "e
 """A rule with one of these names applies to every tool with that access."""
 
 _TOOL_NAMES = """
-    apply_patch bash compact edit explore fetch find grep job ls plan read recall scope skill todo
-    why write
+    apply_patch bash compact delegate edit explore fetch find grep job ls plan read recall scope
+    skill todo why write
 """
 PLUGIN_TOOL: Final = "tool"
 """The prefix for a plugin's tool: ``tool(weather)``."""
