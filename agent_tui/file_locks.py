@@ -29,6 +29,7 @@ _SOFT_WITHIN_S = 0.2
 
 _MOST_OWNER_BYTES = 1_024
 _LOCK_WITHIN_S = 10.0
+_LOOK_S = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,7 @@ class FileLock:
 
     def _acquire(self) -> int | None:
         """The descriptor with the kernel's lock; None if there are no such locks."""
+        tries = 3
         while True:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             try:
@@ -139,6 +141,10 @@ class FileLock:
             except BlockingIOError as error:
                 owner = LockOwner(_read_pid(descriptor))
                 os.close(descriptor)
+                tries -= 1
+                if tries:  # `read_holder` may be looking, which takes microseconds
+                    time.sleep(_LOOK_S)
+                    continue
                 raise LockHeldError(owner) from error
             except OSError:
                 os.close(descriptor)

@@ -331,9 +331,10 @@ class FolderTrust:
         worktree = self._worktrees.around(resolved) if self._worktrees else None
         for above in (resolved, *resolved.parents):
             if worktree is not None and not above.is_relative_to(worktree.path):
-                return self._find_decision(
-                    worktree.repository / resolved.relative_to(worktree.path)
-                )
+                repository = worktree.repository.resolve()
+                same = (repository / resolved.relative_to(worktree.path)).resolve()
+                # A link of the repository could lead to a folder that is trusted.
+                return self._find_decision(same if same.is_relative_to(repository) else repository)
             decision = self._in_this_run.get(above) or kept.get(above)
             if decision is None:
                 continue

@@ -533,9 +533,11 @@ def test_without_a_repository_or_a_remote_it_says_so(both: Both, run: Run, tmp_p
         run(both.ada, "pull")
 
 
-def edit_file(clone: Clone, session_id: str, before: bytes, after: bytes) -> Path:
-    """Record that a call changed a file of the clone, with both contents kept."""
-    file = clone.root / "a.py"
+def edit_file(
+    clone: Clone, session_id: str, before: bytes, after: bytes, file: Path | None = None
+) -> Path:
+    """Record that a call changed a file, by default one of the clone, with both contents kept."""
+    file = file or clone.root / "a.py"
     file.write_bytes(after)
     kept = KeptFiles(folder_of(clone.file_of(session_id)))
     versions = []
@@ -594,6 +596,38 @@ def test_a_kept_file_with_a_key_stays_here(both: Both, run: Run) -> None:
     printed = run(both.ada, "push", "--public", "--with-files", one)
     assert "1 kept file left out" in printed
     assert no_decoy_in(both.remote)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"url = postgres://bob:hunter2pw@db/x\n", f"key = {DECOYS[0]}\n".encode("utf-16")],
+    ids=["password in an address", "UTF-16"],
+)
+def test_what_messages_mask_keeps_a_file_here_too(both: Both, run: Run, content: bytes) -> None:
+    one = both.ada.begin("start")
+    edit_file(both.ada, one, content, b"key = env\n")
+    printed = run(both.ada, "push", "--public", "--with-files", one)
+    assert "1 kept file left out" in printed
+    assert content not in objects_of(both.remote)
+
+
+def test_a_file_outside_the_project_stays_here(both: Both, run: Run, tmp_path: Path) -> None:
+    one = both.ada.begin("start")
+    edit_file(both.ada, one, b"private = 1\n", b"private = 2\n", tmp_path / "notes.txt")
+    run(both.ada, "push", "--public", "--with-files", one)
+    assert not {b"private = 1\n", b"private = 2\n"} & set(objects_of(both.remote))
+
+
+def test_only_the_named_sessions_are_pushed(both: Both, run: Run) -> None:
+    one, other = both.ada.begin("hello"), both.ada.begin("good day")
+    run(both.ada, "push", "--public", one)
+    both.ada.append(one, entry(user("added later")))
+    assert "added later" not in run(both.ada, "push", "--public", other)
+    run(both.bo, "pull")
+    assert "added later" not in both.bo.file_of(one).read_text()
+    run(both.ada, "push", "--public")
+    run(both.bo, "pull")
+    assert "added later" in both.bo.file_of(one).read_text()
 
 
 def test_encrypted_sessions_are_read_by_their_recipients_only(

@@ -154,7 +154,7 @@ async def test_work_that_is_not_committed_and_merged_stays(
     assert left.is_any
     assert top.exists()
     assert "fix" in git(repository, "branch", "--format=%(refname:short)")
-    assert not (await trees.clean_up(repository))
+    assert not (await trees.clean_up(repository, lambda _: False))
     assert top.exists()
 
 
@@ -193,18 +193,18 @@ async def test_what_a_killed_program_left_is_removed_if_it_holds_no_work(
 ):
     empty, full = await made(trees, repository, "empty"), await made(trees, repository, "full")
     (full.path / "b.txt").write_text("two\n")
-    settled = dict(await trees.clean_up(repository))
+    settled = dict(await trees.clean_up(repository, lambda _: False))
     assert {worktree.name: left.is_any for worktree, left in settled.items()} == {
         "empty": False,
         "full": True,
     }
     assert (empty.path.exists(), full.path.exists()) == (False, True)
-    assert await trees.clean_up(repository) == []
+    assert await trees.clean_up(repository, lambda _: False) == []
 
 
 async def test_a_worktree_in_use_is_not_cleaned_up(repository: Path, trees: Worktrees):
     worktree, lock = await trees.create(repository, "fix")
-    assert await trees.clean_up(repository) == []
+    assert await trees.clean_up(repository, lambda _: False) == []
     assert worktree.path.exists()
     lock.release()
 
@@ -219,7 +219,7 @@ async def test_creation_that_was_killed_is_undone(
         (worktree.path / "a.txt").unlink()  # git was still writing the files
     else:
         git(repository, "worktree", "remove", str(worktree.path))
-    await trees.clean_up(repository)
+    await trees.clean_up(repository, lambda _: False)
     assert not worktree.path.exists()
     assert git(repository, "branch", "--format=%(refname:short)") == "main"
     assert (await made(trees, repository)).owns_branch
@@ -310,3 +310,46 @@ def test_broken_records_are_skipped(tmp_path: Path):
     (tmp_path / "a.json").write_text("{")
     (tmp_path / "b.json").write_text('{"name": 1}')
     assert list(WorktreeRecords(tmp_path).all()) == []
+
+
+async def test_a_worktree_in_which_somebody_works_is_left_alone(repository: Path, trees: Worktrees):
+    worktree = await made(trees, repository)
+    assert await trees.clean_up(repository, lambda one: one == worktree) == []
+    assert worktree.path.exists()
+
+
+async def test_a_branch_that_is_checked_out_is_never_deleted(repository: Path, trees: Worktrees):
+    worktree = await made(trees, repository)
+    (worktree.path / "b.txt").write_text("two\n")
+    git(worktree.path, "add", ".")
+    git(worktree.path, "commit", "-qm", "two")
+    git(repository, "worktree", "remove", str(worktree.path))
+    git(repository, "switch", "-q", "fix")
+    await trees.clean_up(repository, lambda _: False)
+    await trees.drop_branch(worktree, git(repository, "rev-parse", "HEAD"))
+    assert git(repository, "log", "-1", "--format=%s", "fix") == "two"
+
+
+@pytest.mark.parametrize("has_index", [True, False])
+async def test_work_in_a_worktree_whose_creation_was_killed_is_kept(
+    repository: Path, trees: Worktrees, has_index: bool
+):
+    worktree = await made(trees, repository)
+    trees.records.store(worktree, "creating")
+    (worktree.path / "new.txt").write_text("by hand\n")
+    if not has_index:
+        (worktree.path / git(worktree.path, "rev-parse", "--git-path", "index")).unlink()
+    ((_, left),) = await trees.clean_up(repository, lambda _: False)
+    assert left.uncommitted == 1
+    assert (worktree.path / "new.txt").exists()
+
+
+async def test_worktrees_of_the_users_own_are_not_forgotten(repository: Path, trees: Worktrees):
+    own = repository.with_name("usb")
+    git(repository, "worktree", "add", "-q", "--detach", str(own))
+    own.rename(own.with_name("unmounted"))
+    worktree = await made(trees, repository)
+    trees.records.store(worktree, "creating")
+    await trees.clean_up(repository, lambda _: False)
+    assert not worktree.path.exists()
+    assert str(own) in git(repository, "worktree", "list", "--porcelain")

@@ -101,16 +101,17 @@ def push(arguments: argparse.Namespace, store: SessionStore) -> int:
     chosen = _chosen(arguments, place, store, there)
     choice = place.choice
     is_allowed = bool(choice.allowed) or arguments.public
+    is_encrypted = choice.allowed == "encrypted" and not arguments.public
     if not is_allowed and not arguments.only_plans:
         raise UsageError(_REFUSED.format(address=place.project.address), _HOW_TO_ALLOW)
     if not arguments.only_plans:
-        place.change(sessions=tuple(chosen))
+        place.change(sessions=tuple(dict.fromkeys((*choice.sessions, *chosen))))
     use_stored_keys()
     order = PushOrder(
         sessions={one: there[one].path for one in chosen if one in there},
         known=choice.pushed,
         secrets=secret_values(os.environ),
-        sealer=Sealer(choice.recipients if choice.allowed == "encrypted" else ()),
+        sealer=Sealer(choice.recipients if is_encrypted else ()),
         with_files=arguments.with_files,
         only_plans=arguments.only_plans,
     )
@@ -240,8 +241,6 @@ def _chosen(
 ) -> list[str]:
     """The ids to push: those that are named now, else those that were chosen before.
 
-    With ``--dry-run`` only the named ones; otherwise named ones join the others.
-
     Raises:
         SessionError: A named session does not exist, or is not part of the project.
         UsageError: None was ever chosen.
@@ -260,8 +259,7 @@ def _chosen(
         if is_asked and not ask(question, is_yes_usual=False):
             raise UsageError("Nothing was pushed.", "Name the sessions that you want to share.")
         named += begun_here
-    before = () if named and arguments.only_plans else place.choice.sessions
-    chosen = list(dict.fromkeys((*before, *named)))
+    chosen = list(dict.fromkeys(named)) or list(place.choice.sessions)
     if not chosen:
         raise UsageError(
             "No session of this project is chosen.",
@@ -425,7 +423,7 @@ def _print_pulled(place: _Place, pulled: Sequence[PulledSession], titles: dict[s
 def _facts_of_pull(one: PulledSession) -> Generator[str]:
     yield _count(one.entries, "new entry", "new entries")
     if one.status == "new" and one.by:
-        yield f"from {one.by}"
+        yield f"from {printable_line(one.by)}"
     if one.has_branched:
         yield "continued here and elsewhere: /tree shows both branches"
     if one.files:

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import shlex
 from collections.abc import Sequence
 from typing import cast
 
@@ -109,10 +110,13 @@ async def _remove(worktrees: Worktrees, store: SessionStore, name: str) -> str:
     finally:
         lock.release()
     if left.is_any:
+        discarding = f"git worktree remove --force {shlex.quote(str(worktree.path))}"
+        if worktree.owns_branch:
+            discarding += f" && git branch -D {shlex.quote(worktree.branch)}"
         raise WorktreeError(
             f"The worktree {name} is not removed: {left}.",
-            f"Commit and merge what you need (git merge {worktree.branch}). To discard the rest: "
-            f"git worktree remove --force {worktree.path} && git branch -D {worktree.branch}.",
+            f"Commit and merge what you need (git merge {shlex.quote(worktree.branch)}). "
+            f"To discard the rest: {discarding}",
         )
     return f"Removed the worktree {name}."
 

@@ -50,7 +50,8 @@ def run_in_worktree(arguments: Arguments, start: Start) -> int:
     require_git(trust, folder)
     settings = read_settings(arguments.session_dir)
     worktrees = open_worktrees(settings)
-    entered = asyncio.run(_enter(worktrees, folder, arguments.worktree))
+    store = SessionStore(session_root(settings))
+    entered = asyncio.run(_enter(worktrees, store, folder, arguments.worktree))
     try:
         return start(
             arguments._replace(
@@ -61,7 +62,6 @@ def run_in_worktree(arguments: Arguments, start: Start) -> int:
         )
     finally:
         try:
-            store = SessionStore(session_root(settings))
             ending = asyncio.run(_leave(worktrees, store, entered.worktree))
         finally:
             entered.lock.release()
@@ -79,9 +79,11 @@ def remove_empty_worktrees(arguments: Arguments) -> tuple[str, ...]:
     with suppress(AgentTuiError, OSError):
         folder = launch_folder(arguments)
         trust = folder_trust(arguments)
-        worktrees = open_worktrees(read_settings(arguments.session_dir))
+        settings = read_settings(arguments.session_dir)
+        worktrees = open_worktrees(settings)
         if _has_abandoned(worktrees.records, folder) and trust.may_run_git(folder):
-            settled = asyncio.run(_settle(worktrees, folder))
+            store = SessionStore(session_root(settings))
+            settled = asyncio.run(_settle(worktrees, store, folder))
             return tuple(
                 f"Interrupted earlier: {_ending_line(worktree, left)}" for worktree, left in settled
             )
@@ -97,9 +99,16 @@ def _has_abandoned(records: WorktreeRecords, folder: Path) -> bool:
     return any(one.state != "kept" and records.user_of(one.path) is None for one in known)
 
 
-async def _settle(worktrees: Worktrees, folder: Path) -> list[tuple[Worktree, WorkLeft]]:
+async def _settle(
+    worktrees: Worktrees, store: SessionStore, folder: Path
+) -> list[tuple[Worktree, WorkLeft]]:
     repository = await worktrees.repository(folder)
-    return await worktrees.clean_up(repository.main)
+
+    def is_used(worktree: Worktree) -> bool:
+        is_here = folder.resolve().is_relative_to(worktree.path)
+        return is_here or bool(session_in(store, worktree))
+
+    return await worktrees.clean_up(repository.main, is_used)
 
 
 def _ask_for_trust(arguments: Arguments, trust: FolderTrust) -> bool:
@@ -113,9 +122,9 @@ def _ask_for_trust(arguments: Arguments, trust: FolderTrust) -> bool:
     return trust.state_of(folder) == "trusted"
 
 
-async def _enter(worktrees: Worktrees, folder: Path, name: str) -> _Entered:
+async def _enter(worktrees: Worktrees, store: SessionStore, folder: Path, name: str) -> _Entered:
     repository = await worktrees.repository(folder)
-    settled = await worktrees.clean_up(repository.main)
+    settled = await _settle(worktrees, store, folder)
     worktree, lock = await worktrees.create(folder, name)
     below = worktree.path / folder.relative_to(repository.top)
     cwd = below if await asyncio.to_thread(below.is_dir) else worktree.path

@@ -56,7 +56,7 @@ _DECIDING_MESSAGES = frozenset(("pinned",))
 """Custom messages that stay in force, such as instructions of a folder or a goal."""
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{3,99}")
+_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{3,99}")
 _LINK = 0o120000
 
 
@@ -132,10 +132,14 @@ def _admit_changes(entry: CustomEntry) -> Entry:
 
 def _is_in_project(change: RecordedFileChange) -> bool:
     """Whether an undo may restore it: a file of the work tree, without links on either side."""
-    path = PurePosixPath(change.path)
-    inside = path.parts[2:] if change.path.startswith(f"{PROJECT}/") else ()
     is_link = _LINK in (change.before.mode, change.after.mode)
-    return bool(inside) and not is_link and not {"..", ".git"} & {p.lower() for p in inside}
+    return not is_link and is_project_path(change.path)
+
+
+def is_project_path(path: str) -> bool:
+    """Whether `path`, in the form in which it travels, is a file of the work tree."""
+    inside = PurePosixPath(path).parts[2:] if path.startswith(f"{PROJECT}/") else ()
+    return bool(inside) and not {"..", ".git"} & {part.lower() for part in inside}
 
 
 def _admit_version(version: FileVersion) -> FileVersion:

@@ -29,7 +29,8 @@ HEADER_ID = "header"
 PLAIN = "plain"
 """The key of parts that are not encrypted; see `SegmentName.key`."""
 
-_NAME = re.compile(r"(?P<number>[0-9]{6})-(?P<key>[0-9a-f]{12}|plain)-(?P<digest>[0-9a-f]{24})")
+_NAME = re.compile(r"(?P<number>[0-9]{6,18})-(?P<key>[0-9a-f]{12}|plain)-(?P<digest>[0-9a-f]{24})")
+_MOST_PARTS = 10**12
 _IDS_SUFFIX = ".ids"
 _FILE = re.compile(r"file-(?P<key>[0-9a-f]{12}|plain)-[0-9a-f]{40}")
 
@@ -148,8 +149,9 @@ def listed_names(tree: Mapping[str, str], key: str) -> list[str]:
 
 
 def next_number(tree: Iterable[str]) -> int:
-    """The number of the next part of a tree."""
-    return max((name.number for name in filter(None, map(parse_name, tree))), default=0) + 1
+    """The number of the next part of a tree; absurd numbers, which nobody reached, don't count."""
+    numbers = (name.number for name in filter(None, map(parse_name, tree)))
+    return max((number for number in numbers if number < _MOST_PARTS), default=0) + 1
 
 
 def read_segment(data: bytes, session_id: str) -> Segment:

@@ -84,7 +84,7 @@ class HelperGit:
                     f"{len(dirty):,} files are not committed, too many to copy for a helper.",
                     "Commit them, or add build results to .gitignore.",
                 )
-            names = [name for name, blob in dirty.items() if blob or not is_secret_name(name)]
+            names = [name for name, blob in dirty.items() if blob or not _is_secret(name)]
             await asyncio.to_thread(_copy, top, worktree.path, names)
             return await self.commit(worktree, "Uncommitted changes when the helper began")
         except (GitSilentError, OSError) as error:
@@ -155,13 +155,29 @@ class HelperGit:
         await order_git(self._keeper, argv, cwd, self._environ)
 
 
+def _is_secret(name: str) -> bool:
+    """Whether the file, or a folder that it is in, has a name that suggests keys."""
+    return any(map(is_secret_name, name.split("/")))
+
+
+def _is_copied(file: Path) -> bool:
+    """Whether `file`, which exists, is copied for a helper: a link, or a file that is not large."""
+    kind = file.lstat()
+    is_small = stat.S_ISREG(kind.st_mode) and kind.st_size <= MOST_FILE_BYTES
+    return is_small or stat.S_ISLNK(kind.st_mode)
+
+
 def _copy(source: Path, target: Path, names: Sequence[str]) -> None:
-    """Make the files `names` below `target` as they are below `source`. Follows no links."""
+    """Make the files `names` below `target` as they are below `source`. Follows no links.
+
+    What is not copied stays as it was in `target`.
+    """
     there = [name for name in names if os.path.lexists(source / name)]
-    for name in names:
+    copied = [name for name in there if _is_copied(source / name)]
+    for name in {*names} - {*there} | {*copied}:
         with suppress(FileNotFoundError, IsADirectoryError, NotADirectoryError):
             (target / name).unlink()
-    for name in there:
+    for name in copied:
         kind = (source / name).lstat()
         place = target / name
         if not place.parent.resolve().is_relative_to(target):
@@ -169,5 +185,5 @@ def _copy(source: Path, target: Path, names: Sequence[str]) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         if stat.S_ISLNK(kind.st_mode):
             place.symlink_to((source / name).readlink())
-        elif stat.S_ISREG(kind.st_mode) and kind.st_size <= MOST_FILE_BYTES:
+        else:
             shutil.copy2(source / name, place, follow_symlinks=False)

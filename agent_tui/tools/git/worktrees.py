@@ -7,7 +7,7 @@ deleted only while it is at the commit that was checked.
 import asyncio
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -222,14 +222,20 @@ class Worktrees:
             await self._delete_branch(worktree, tip)
             await self._forget(worktree)
 
-    async def clean_up(self, main: Path) -> list[tuple[Worktree, WorkLeft]]:
+    async def clean_up(
+        self, main: Path, is_used: Callable[[Worktree], bool]
+    ) -> list[tuple[Worktree, WorkLeft]]:
         """Settle what killed programs left in the repository at `main`.
 
         Worktrees without work are removed; the others stay for the user. Returns both.
+
+        Args:
+            main: The folder of the main worktree.
+            is_used: Whether somebody works in a worktree, which is then left alone. Blocking.
         """
         settled: list[tuple[Worktree, WorkLeft]] = []
         for worktree in await asyncio.to_thread(self.records.of_repository, main):
-            if worktree.state == "kept":
+            if worktree.state == "kept" or await asyncio.to_thread(is_used, worktree):
                 continue
             try:
                 lock = await asyncio.to_thread(self.records.lock, worktree.path)
@@ -237,8 +243,7 @@ class Worktrees:
                 continue  # in use
             try:
                 if worktree.state == "creating":
-                    await self._discard(worktree)
-                    settled.append((worktree, WorkLeft()))
+                    settled.append((worktree, await self._discard(worktree)))
                 else:
                     settled.append((worktree, await self.take_away(worktree)))
             finally:
@@ -346,18 +351,39 @@ class Worktrees:
                 f"Cannot record the worktree {worktree.name}: {error.strerror}."
             ) from error
 
-    async def _discard(self, worktree: Worktree) -> None:
-        """Remove a worktree whose creation did not finish: no session has begun in it."""
-        main = worktree.repository
-        with suppress(GitSilentError):
-            if await asyncio.to_thread(lambda: (worktree.path / ".git").is_file()):
-                await self._order(main, "worktree", "remove", "-f", "-f", str(worktree.path))
+    async def _discard(self, worktree: Worktree) -> WorkLeft:
+        """Remove a worktree whose creation did not finish, unless somebody has worked in it.
+
+        Returns what is left, so that it stays.
+        """
+        left = await self._work_in_unfinished(worktree)
+        if left.is_any:
+            with suppress(OSError):
+                await asyncio.to_thread(self.records.store, worktree, "kept")
+            return left
         with suppress(OSError):
             await asyncio.to_thread(worktree.path.rmdir)
+        with suppress(GitSilentError):  # git may not know it yet
+            removing = ("worktree", "remove", "-f", "-f", str(worktree.path))
+            await self._order(worktree.repository, *removing)
         with suppress(GitSilentError):
-            await self._order(main, "worktree", "prune")
             await self._delete_branch(worktree, worktree.start)
         await self._forget(worktree)
+        return left
+
+    async def _work_in_unfinished(self, worktree: Worktree) -> WorkLeft:
+        """What was added or changed in a worktree that git may not have filled completely."""
+        if not await asyncio.to_thread(lambda: (worktree.path / ".git").is_file()):
+            return WorkLeft()
+        try:
+            index = Path(await self._ask(worktree.path, "rev-parse", "--git-path", "index"))
+            if not await asyncio.to_thread((worktree.path / index).exists):
+                await self._order(worktree.path, "read-tree", "HEAD")
+            status = ("status", "--porcelain", "-z", "--untracked-files=all")
+            rows = (await self._ask(worktree.path, *status)).split("\0")
+        except GitSilentError as error:
+            return WorkLeft(why=f"git cannot tell ({printable_line(str(error))})")
+        return WorkLeft(sum(len(row) > 3 and "D" not in row[:2] for row in rows))
 
     async def _forget(self, worktree: Worktree) -> None:
         """Record that `worktree` was removed: a branch that gets its name later is the user's."""
@@ -368,11 +394,16 @@ class Worktrees:
             await asyncio.to_thread(worktree.path.parent.rmdir)
 
     async def _delete_branch(self, worktree: Worktree, tip: str) -> None:
-        """Delete the branch if it was created with `worktree` and is still at the commit `tip`."""
-        if worktree.owns_branch and tip:
-            await self._order(
-                worktree.repository, "update-ref", "-d", _HEADS + worktree.branch, tip
-            )
+        """Delete the branch if it was created with `worktree` and is still at the commit `tip`.
+
+        It stays if it is checked out somewhere.
+        """
+        if not worktree.owns_branch or not tip:
+            return
+        main = worktree.repository
+        listed = await self._ask(main, "worktree", "list", "--porcelain")
+        if all(branch != worktree.branch for _, branch in _checked_out(listed)):
+            await self._order(main, "update-ref", "-d", _HEADS + worktree.branch, tip)
 
     async def _commit(self, cwd: Path, ref: str) -> str:
         """The id of the commit that `ref` names; empty if there is none."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from agent_tui.errors import SessionError
-from agent_tui.secret_text import REMOVED, has_key
+from agent_tui.secret_text import REMOVED, has_key, mask_secrets
 from agent_tui.sessions.entries import Entry, Header
 from agent_tui.sessions.file.kept_files import KeptFiles, folder_of
 from agent_tui.sessions.format.codec import encode_repaired
@@ -17,6 +17,7 @@ from agent_tui.sessions.format.parse import read_session
 from agent_tui.sessions.replay.file_changes import file_changes_in
 from agent_tui.sessions.sharing.choice import PushedState
 from agent_tui.sessions.sharing.form import SharedForm, count_masks
+from agent_tui.sessions.sharing.guard import is_project_path
 from agent_tui.sessions.sharing.segments import (
     HEADER_ID,
     draft_segments,
@@ -187,7 +188,7 @@ def _draft(session_id: str, remote: _Remote, project: GitProject, order: PushOrd
         files[name.ids_name] = write_ids(draft.ids)
     kept = _Kept({}, 0)
     if order.with_files:
-        kept = _kept_contents(session_id, path, parsed.entries, remote.tree, order)
+        kept = _kept_contents(session_id, path, parsed.entries, remote.tree, order, form)
     files |= kept.files
     state = PushedState(
         size_bytes=status.st_size,
@@ -257,11 +258,20 @@ def _kept_contents(
     entries: Sequence[Entry],
     tree: Mapping[str, str],
     order: PushOrder,
+    form: SharedForm,
 ) -> _Kept:
-    """The kept contents of a session that the remote lacks, without those that hold a key."""
+    """The kept contents of a session that the remote lacks, without those that hold a key.
+
+    Only files of the project: what else was changed stays here.
+    """
     kept, key = KeptFiles(folder_of(path)), order.sealer.key
     recorded = filter(None, map(file_changes_in, entries))
-    changes = [change for each in recorded for change in each.changes]
+    changes = [
+        change
+        for each in recorded
+        for change in each.changes
+        if is_project_path(form.mask(change.path))
+    ]
     versions = [version for change in changes for version in (change.before, change.after)]
     digests = {version.digest for version in versions if version.is_kept}
     files: dict[str, bytes] = {}
@@ -270,12 +280,17 @@ def _kept_contents(
         name = file_name(key, session_id, digest)
         if name in tree or (content := kept.content(digest)) is None:
             continue
-        text = content.decode("utf-8", "replace")
-        if has_key(text) or any(secret in text for secret in order.secrets):
+        if _may_hold_key(content, order.secrets):
             withheld += 1
         else:
             files[name] = order.sealer.seal(content)
     return _Kept(files, withheld)
+
+
+def _may_hold_key(content: bytes, secrets: Sequence[str]) -> bool:
+    """Whether `content`, as UTF-8 or UTF-16, has what looks like a key or is one of `secrets`."""
+    texts = (each.decode("utf-8", "replace") for each in (content, content.replace(b"\0", b"")))
+    return any(has_key(text) or mask_secrets(text, secrets) != text for text in texts)
 
 
 async def _send(relay: Relay, drafts: Sequence[_Draft]) -> dict[str, PushedSession]:

@@ -212,5 +212,5 @@ async def test_a_helper_that_is_stopped_leaves_its_worktree(scene: Scene):
     await stopping
     (left,) = scene.top.parent.glob("workspace.worktrees/*/new.py")
     assert left.read_text() == "new\n"
-    assert await scene.trees.clean_up(scene.top) == []
+    assert await scene.trees.clean_up(scene.top, lambda _: False) == []
     assert left.exists()

@@ -50,6 +50,9 @@ def test_names_are_ordered_and_read_back() -> None:
     assert parse_name(str(first)) == first
     tree = {str(second): "", second.ids_name: "", str(first): "", first.ids_name: "", "x": ""}
     assert next_number(tree) == 3
+    absurd = f"{10**17}-plain-{'0' * 24}"
+    assert parse_name(absurd) is not None
+    assert next_number([*tree, absurd]) == 3
     assert listed_names(tree, "plain") == [first.ids_name]
     for name in ("../x", "000001-plain", f"{first}/..", "", "1-plain-0"):
         assert parse_name(name) is None
