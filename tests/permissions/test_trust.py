@@ -335,6 +335,13 @@ def test_a_worktree_that_agent_tui_created_follows_its_repository(tmp_path: Path
     records.store(Worktree("fix", there, top, "fix", "main", "", True), "in use")
     assert trust.state_of(there) == "trusted"
     assert trust.may_run_git(there)
+    good = tmp_path.resolve() / "good"
+    for folder in (good, there / "sub"):
+        folder.mkdir()
+    (top / "sub").symlink_to(good)
+    trust.decide(good, "trusted")
+    trust.forget(top)
+    assert trust.state_of(there / "sub") == "not asked"  # a link of the repository says nothing
     trust.decide(tmp_path.resolve(), "trusted")
     trust.decide(top, "not trusted")
     assert trust.state_of(there) == "not trusted"  # the repository's decision is nearer

@@ -129,6 +129,21 @@ async def test_the_helper_begins_with_uncommitted_changes(scene: Scene):
     assert git(scene.top, "show", f"{branch}~1:greet.py").endswith("FIVE")
 
 
+async def test_large_files_stay_as_committed_and_keys_are_not_copied(scene: Scene, monkeypatch):
+    monkeypatch.setattr("agent_tui.tools.git.helper_work.MOST_FILE_BYTES", 100)
+    (scene.top / "big.txt").write_text("small\n")
+    git(scene.top, "add", "big.txt")
+    git(scene.top, "commit", "-qm", "two")
+    (scene.top / "big.txt").write_text("large\n" * 50)
+    (scene.top / "config").mkdir()
+    (scene.top / "config" / "id_rsa").write_text("secret\n")
+    await scene.play(*LOUDER, bring=False)
+    there = git(scene.top, "ls-tree", "-r", "--name-only", scene.branch()).split()
+    assert git(scene.top, "show", f"{scene.branch()}:big.txt") == "small"
+    assert "mine.py" in there
+    assert "config/id_rsa" not in there
+
+
 async def test_changes_on_both_sides_are_merged(scene: Scene):
     def change() -> None:
         (scene.top / "greet.py").write_text("one\ntwo\nthree\nfour\n5\n")
