@@ -54,7 +54,7 @@ def _stamp(arguments: StampArguments, context: ToolContext) -> ToolOutput:
 TEXT = "Put a mark at the end of a file.\nWith only_look the file stays as it is."
 REGISTRY = "agent_tui/tools/registry.py"
 IMPORT = "from agent_tui.tools.stamp import StampTool\n"
-LINE = "        offered(StampTool()),\n"
+LINE = "        offer_tool(StampTool()),\n"
 LOOK = Call("stamp", {"path": "letter.txt", "only_look": True})
 STAMP = Call("stamp", {"path": "letter.txt"})
 
@@ -64,7 +64,7 @@ def copy(tmp_path) -> ProgramCopy:
     made = ProgramCopy(tmp_path, "New tool")
     made.add_file("agent_tui/tools/stamp.py", MODULE)
     made.insert_before(REGISTRY, "from agent_tui.tools.todo import", IMPORT)
-    made.insert_before(REGISTRY, "        offered(TodoTool())", LINE)
+    made.insert_before(REGISTRY, "        offer_tool(TodoTool())", LINE)
     (made.work / "letter.txt").write_text("Dear Ada\n", encoding="utf-8")
     return made
 
