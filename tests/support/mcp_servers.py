@@ -72,8 +72,9 @@ class Stage:
         lines = file.read_text().splitlines() if file.exists() else []
         return [line.partition(" ")[0] if "started" in line else line for line in lines]
 
-    async def take_up(self) -> bool:
-        return await self.hub.take_up(self.folder, self.waited.append)
+    async def take_up(self, cwd: Path | None = None) -> bool:
+        """Begin a turn in `cwd`; servers of another folder than theirs are started again."""
+        return await self.hub.take_up(cwd or self.folder, self.waited.append)
 
     async def ready(self, fault: str = "") -> None:
         """Have one server with `fault` run, or fail."""

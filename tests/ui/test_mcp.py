@@ -178,7 +178,7 @@ async def test_a_form_of_a_server_is_filled_seen_and_sent(stage, tmp_path):
     stage.add("srv", fault="form")
     async with running_app(tmp_path, size=(100, 40), servers=stage.hub) as ui:
         await ui.until(lambda: stage.hub.servers != () and stage.hub.servers[0].state == "ready")
-        await stage.take_up()
+        await stage.take_up(ui.runtime.conversation.cwd)
         calling = asyncio.create_task(stage.hub.call("mcp__srv__form", {}, stage.told.append))
         assert "It says: Who are you?" in facts(await asked(ui))
         await ui.pilot.press("a")
@@ -199,7 +199,7 @@ async def test_a_form_that_is_left_is_cancelled_and_a_page_only_told(stage, tmp_
     stage.add("srv", fault="form")
     async with running_app(tmp_path, size=(100, 40), servers=stage.hub) as ui:
         await ui.until(lambda: stage.hub.servers != () and stage.hub.servers[0].state == "ready")
-        await stage.take_up()
+        await stage.take_up(ui.runtime.conversation.cwd)
         calling = asyncio.create_task(stage.hub.call("mcp__srv__form", {}, stage.told.append))
         await asked(ui)
         await ui.pilot.pause()
@@ -217,7 +217,7 @@ async def test_a_form_goes_with_its_call(stage, tmp_path):
     stage.add("srv", fault="form")
     async with running_app(tmp_path, size=(100, 40), servers=stage.hub) as ui:
         await ui.until(lambda: stage.hub.servers != () and stage.hub.servers[0].state == "ready")
-        await stage.take_up()
+        await stage.take_up(ui.runtime.conversation.cwd)
         calling = asyncio.create_task(stage.hub.call("mcp__srv__form", {}, stage.told.append))
         screen = await asked(ui)
         calling.cancel()
