@@ -28,9 +28,9 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 _DESCRIPTION = """\
 Explain why lines of a file are there: the message that asked for it, the
 reason the model gave, the change that made it, what it replaced, and the
-command that ran next. The answer comes from the sessions of the project,
-through compactions, undo, moves of the file and imported sessions. If they do
-not prove it, the answer is "not known", with the commit that git blame names."""
+command that ran next, and the commit that git blame names. The answer comes
+from the sessions of the project, through compactions, undo, moves of the file
+and imported sessions. If they do not prove it, it is "not known"."""
 _JSON = """\
 With --json, keys removed; for several lines, a list of these:
   {"path", "line", "text", "status", "message", "changes", "commit", "unread"}
@@ -43,11 +43,12 @@ recorded change) or "unknown" (the contents that would tell were not kept).
                 "pulledFrom"}, "entry", "time", "path",
     "maker", "tool", "arguments", "command", "asked", "askedAt", "reason",
     "reasonKind", "replaced", "wrote",
-    "nextCommand": {"command", "exitCode", "isError"}}]
+    "nextCommand": {"command", "printed", "exitCode", "isError"}}]
 "maker" is "call", "command", "user command" or "restore". "reasonKind" is
-"text" or "thinking". "replaced" and "wrote" are lists of lines. Times are ISO
-8601. "commit" is {"id", "author", "time", "summary"}. What is not known is
-null. "unread" lists session files that name the file but cannot be read."""
+"text" or "thinking". "replaced", "wrote" and "printed" (at most the last five)
+are lists of lines. Times are ISO 8601. "commit" is {"id", "author", "time",
+"summary"}. What is not known is null.
+"unread" lists session files that name the file but cannot be read."""
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -116,7 +116,8 @@ def test_a_line_is_explained_through_a_compaction_and_a_move(
     assert change["path"] == str(stage.workspace / FILE)
     assert change["replaced"] == ["    return 0"]
     assert change["wrote"] == ["    return sum(values) / len(values)"]
-    assert change["nextCommand"] == {"command": "exit 3", "exitCode": 3, "isError": True}
+    ran = {"command": "exit 3", "printed": [], "exitCode": 3, "isError": True}
+    assert change["nextCommand"] == ran
 
     renamed = the_change(asked(capsys, "src/average.py:2"))
     assert (renamed["asked"], renamed["nextCommand"]) == ("Call it average.", None)
@@ -181,6 +182,30 @@ def test_it_prints_a_short_answer(
     ]
 
 
+def test_of_a_long_change_the_part_around_the_line_is_shown_with_command_and_commit(
+    stage: Stage, trees: WorkTrees, capsys: pytest.CaptureFixture[str]
+):
+    new = "\n".join(f"    step({number})" for number in range(40))
+    printing = "printf '\\n1 failed\\n\\n3 passed\\n'\n(exit 4)"
+    ran = Reply(tool_calls=(call("b", "bash", command=printing),))
+    runtime = stage.runtime([edit(FILE, "    return 0", new), ran, Reply()], trees=trees)
+    asyncio.run(collect(runtime.submit("Forty steps.")))
+    git(stage, "commit", "-qam", "Steps")
+    assert run_command([f"{FILE}:32"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    del rows[: rows.index("  Changed by edit") + 1]
+    assert rows[:2] == ["    -     return 0", "    + ... 24 more lines"]
+    assert rows[2:14] == [f"    +     step({number})" for number in range(24, 36)]
+    assert rows[14:18] == [
+        "    + ... 4 more lines",
+        "  Next command: printf '\\n1 failed\\n\\n3 passed\\n' … (exit 4) (exit 4)",
+        "    1 failed",
+        "    3 passed",
+    ]
+    assert rows[18].startswith("git blame: ")
+    assert rows[18].endswith(" Ada: Steps")
+
+
 @pytest.mark.parametrize(
     "place", ["mean.py", "mean.py:0", "mean.py:9", "none.py:1", ".:1", "", "mean.py:2-1"]
 )
@@ -227,7 +252,7 @@ def test_lines_of_an_imported_session_are_exact_by_what_it_says_of_the_file(
     )
     change = the_change(asked(capsys, f"{FILE}:4"))
     assert change["asked"] == "Explain the call."
-    assert (change["replaced"], change["wrote"]) == (["", ""], ["", "# Try it."])
+    assert (change["replaced"], change["wrote"]) == ([""], ["# Try it."])
     assert asked(capsys, f"{FILE}:5")["status"] == "earlier"
 
 

@@ -26,6 +26,7 @@ class AnswerForm:
         by_user: What a command of the user's is called.
         most_chars: Characters of a message, a reason or a command.
         most_lines: Lines shown of what was replaced, and of what was written.
+        most_printed: Last lines shown of the next command's output.
     """
 
     asked: str
@@ -34,13 +35,14 @@ class AnswerForm:
     by_user: str
     most_chars: int
     most_lines: int
+    most_printed: int
 
 
 FOR_PEOPLE: Final = AnswerForm(
-    "You asked", "The model", "The model thought", "your command", 600, 12
+    "You asked", "The model", "The model thought", "your command", 600, 12, 5
 )
 FOR_MODEL: Final = AnswerForm(
-    "The user asked", "Reason given", "Reason thought", "the user's command", 240, 5
+    "The user asked", "Reason given", "Reason thought", "the user's command", 240, 5, 2
 )
 
 
@@ -92,13 +94,15 @@ class AnswerWriter:
             yield f"  {who}: {printable_line(facts.reason, form.most_chars)}"
         yield f"  {_made_by(facts, form)}{_elsewhere(facts, path, self._cwd)}"
         if facts.replaced is not None and facts.wrote is not None:
-            yield from _some("-", facts.replaced, form)
-            yield from _some("+", facts.wrote, form)
+            yield from _some("-", facts.replaced, 0, form)
+            yield from _some("+", facts.wrote, facts.wrote_at, form)
         if facts.next_command is not None:
             ran = facts.next_command
             ending = f"exit {ran.exit_code}" if ran.exit_code is not None else ""
             ending = ending or ("failed" if ran.is_error else "exit code not recorded")
-            yield f"  Next command: {printable_line(ran.command, form.most_chars)} ({ending})"
+            yield f"  Next command: {_ends_of(ran.command, form.most_chars)} ({ending})"
+            for line in ran.printed[-form.most_printed :]:
+                yield f"    {cut_line(line, form.most_chars)}"
 
 
 def answer_lines(answers: Sequence[LineAnswer], cwd: Path, form: AnswerForm) -> list[str]:
@@ -162,11 +166,25 @@ def _elsewhere(facts: ChangeFacts, path: Path, cwd: Path) -> str:
     return f" (in {path_from(change.path, cwd)})" if change.path != str(path) else ""
 
 
-def _some(sign: str, lines: Sequence[str], form: AnswerForm) -> Iterator[str]:
-    for line in lines[: form.most_lines]:
+def _some(sign: str, lines: Sequence[str], at: int, form: AnswerForm) -> Iterator[str]:
+    """The lines with their sign; of many, those around index `at`."""
+    first = at - form.most_lines // 2 if at >= form.most_lines else 0
+    last = min(first + form.most_lines, len(lines))
+    if first:
+        yield f"    {sign} ... {first} more lines"
+    for line in lines[first:last]:
         yield f"    {sign} {cut_line(line, form.most_chars)}"
-    if len(lines) > form.most_lines:
-        yield f"    {sign} ... {len(lines) - form.most_lines} more lines"
+    if last < len(lines):
+        yield f"    {sign} ... {len(lines) - last} more lines"
+
+
+def _ends_of(command: str, most_chars: int) -> str:
+    """A command on one line; of one with several lines, the first and the last."""
+    lines = command.strip().splitlines()
+    if len(lines) < 2:
+        return printable_line(command, most_chars)
+    first, last = (printable_line(line, most_chars // 2) for line in (lines[0], lines[-1]))
+    return f"{first} … {last}"
 
 
 def answer_json(answer: LineAnswer) -> JsonObject:
@@ -218,6 +236,7 @@ def _change_json(facts: ChangeFacts) -> JsonObject:
         "wrote": list(facts.wrote) if facts.wrote is not None else None,
         "nextCommand": {
             "command": ran.command,
+            "printed": list(ran.printed),
             "exitCode": ran.exit_code,
             "isError": ran.is_error,
         }

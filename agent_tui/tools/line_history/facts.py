@@ -1,7 +1,7 @@
 """Who asked for a recorded change, why the model made it, and the command that ran next."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -24,15 +24,23 @@ from agent_tui.tools.line_history.changes import RecordedChange
 from agent_tui.tools.line_history.edits import CallReader
 from agent_tui.tools.line_history.kept_lines import LineSource, lines_of, sources_of
 from agent_tui.tools.line_history.replay import Versions
+from agent_tui.tools.processes.shell import extract_printed
+
+_MOST_PRINTED = 5
 
 ReasonKind: TypeAlias = Literal["", "text", "thinking"]
 
 
 @dataclass(frozen=True, slots=True)
 class NextCommand:
-    """A command that ran after a change, in the same turn; `exit_code` is None if unknown."""
+    """A command that ran after a change, in the same turn.
+
+    `printed` are the last lines of its output, up to five, without empty ones; `exit_code` is None
+    if unknown, and of a pipe that of its last command.
+    """
 
     command: str
+    printed: tuple[str, ...]
     exit_code: int | None
     is_error: bool
 
@@ -53,6 +61,8 @@ class ChangeFacts:
         replaced: The lines that it replaced; None if unknown.
         wrote: The lines that it wrote in their place; None if unknown.
         next_command: The command that ran next in the same turn.
+        wrote_at: The index in `wrote` of the line in question; not compared, as lines with the same
+            answer differ in it.
     """
 
     change: RecordedChange
@@ -66,6 +76,7 @@ class ChangeFacts:
     replaced: tuple[str, ...] | None
     wrote: tuple[str, ...] | None
     next_command: NextCommand | None
+    wrote_at: int = field(default=0, compare=False)
 
 
 def facts_of(change: RecordedChange, sessions: Sequence[KnownSession]) -> ChangeFacts:
@@ -174,16 +185,22 @@ def _next_command(change: RecordedChange) -> NextCommand | None:
             case MessageEntry(message=AssistantMessage() as reply):
                 calls.update((call.id, call) for call in reply.tool_calls)
             case MessageEntry(message=BashExecutionMessage() as ran):
-                return NextCommand(ran.command, ran.exit_code, bool(ran.exit_code))
+                is_error = bool(ran.exit_code)
+                return NextCommand(ran.command, _last_lines(ran.output), ran.exit_code, is_error)
             case MessageEntry(message=ToolResultMessage() as result):
                 call = calls.get(result.tool_call_id)
                 command = reader.command_of(call.name, call.arguments, cwd) if call else ""
                 if command:
-                    exit_code = result.tool_details.exit_code
-                    return NextCommand(command, exit_code, result.is_error)
+                    ending, code = result.tool_details.summary, result.tool_details.exit_code
+                    printed = extract_printed(result.text, ending) if ending else result.text
+                    return NextCommand(command, _last_lines(printed), code, result.is_error)
             case _:
                 pass
     return None
+
+
+def _last_lines(text: str) -> tuple[str, ...]:
+    return tuple(line.rstrip() for line in text.splitlines() if line.strip())[-_MOST_PRINTED:]
 
 
 class ChangedBlocks:
@@ -211,10 +228,15 @@ class ChangedBlocks:
         start = min(self._sources[first - 1].kept) + 1 if first > 0 else 0
         is_last = last == len(self._after)
         end = len(self._before) if is_last else min(self._sources[last].kept)
+        while first < line and start < end and self._after[first] == self._before[start]:
+            first, start = first + 1, start + 1
+        while last > line + 1 and end > start and self._after[last - 1] == self._before[end - 1]:
+            last, end = last - 1, end - 1
         return replace(
             facts,
             replaced=tuple(self._before[start:end]),
             wrote=tuple(self._after[first:last]),
+            wrote_at=line - first,
         )
 
 

@@ -52,7 +52,7 @@ class LineAnswer:
             there before the first one. ``unknown``: the contents that would tell were not kept.
         said: The answer in a sentence.
         changes: The recorded changes concerned, in order of time.
-        commit: The commit that git names, for a line that no recorded change is known to have made.
+        commit: The commit that git names; None for a line that isn't committed.
         unread: Files of sessions that name the file but cannot be read.
     """
 
@@ -134,8 +134,8 @@ async def explain_lines(
         history: The file's recorded changes.
         place: The lines; those after the file's last one are left out.
         present: The file's present text.
-        blame: Asks git about the file, for the first 500 lines that need it; None if git may not
-            run.
+        blame: Asks git about 500 lines, first those that no change is known to have made; None if
+            git may not run.
 
     Raises:
         UsageError: The file does not have the first line.
@@ -145,10 +145,11 @@ async def explain_lines(
         count = f"{len(lines)} line{'s' * (len(lines) != 1)}"
         raise UsageError(f"{place.path} has {count}.", "Give a line that it has.")
     answers = await asyncio.to_thread(lambda: list(_explain(history, place, present)))
-    unsure = [answer.line for answer in answers if answer.status != "recorded"]
-    if blame is None or not unsure:
+    if blame is None:
         return answers
-    commits = await _commits(blame, lines, unsure[:_MOST_BLAMED_LINES])
+    unsure_first = sorted(answers, key=lambda answer: answer.status == "recorded")
+    asked = [answer.line for answer in unsure_first[:_MOST_BLAMED_LINES]]
+    commits = await _commits(blame, lines, asked)
     return [replace(answer, commit=commits.get(answer.line)) for answer in answers]
 
 
