@@ -298,7 +298,7 @@ def _line(
 
 def _stands_mark(entry_id: str, files: Collection[str]) -> str:
     """The note on where left-out lines can be found."""
-    named = f"of {', '.join(sorted(files))} in files-now" if files else "that stand below"
+    named = f"of {', '.join(sorted(files))} in files-now" if files else "shown elsewhere"
     return f"(lines {named}) {recall_mark(entry_id)}"
 
 

@@ -42,14 +42,14 @@ FOR_PEOPLE: Final = AnswerForm(
     "You asked", "The model", "The model thought", "your command", 600, 12, 5
 )
 FOR_MODEL: Final = AnswerForm(
-    "The user asked", "Reason given", "Reason thought", "the user's command", 240, 5, 2
+    "The user asked", "Reason given", "Reason thought", "the user's command", 160, 7, 2
 )
 
 
 class AnswerWriter:
     """Writes answers about lines of one file as text, without control characters.
 
-    Changes that the same message asked for show it once.
+    A message that asked for several changes is shown once, and so is a change of several answers.
 
     Args:
         cwd: Paths in it are shown relative to it.
@@ -60,6 +60,7 @@ class AnswerWriter:
         self._cwd = cwd
         self._form = form
         self._asked = ("", "")
+        self._changed: set[tuple[str, str, tuple[str, ...] | None]] = set()
 
     def lines(self, group: Sequence[LineAnswer]) -> list[str]:
         """The text for lines that have the same answer."""
@@ -83,6 +84,11 @@ class AnswerWriter:
         source = f", imported from {facts.imported_from}" if facts.imported_from else ""
         source += f", pulled from {facts.pulled_from}" if facts.pulled_from else ""
         yield f"{minute_of(change.entry.timestamp)}, session {change.session.id[:8]}{name}{source}"
+        shown = (change.session.id, change.entry.id, facts.wrote)
+        if shown in self._changed:
+            yield f"  {_made_by(facts, form)} (as above)"
+            return
+        self._changed.add(shown)
         if facts.asked:
             asked = (change.session.id, facts.asked_at)
             is_known, self._asked = asked == self._asked, asked
@@ -168,7 +174,7 @@ def _elsewhere(facts: ChangeFacts, path: Path, cwd: Path) -> str:
 
 def _some(sign: str, lines: Sequence[str], at: int, form: AnswerForm) -> Iterator[str]:
     """The lines with their sign; of many, those around index `at`."""
-    first = at - form.most_lines // 2 if at >= form.most_lines else 0
+    first = min(at, len(lines) - 1) - form.most_lines // 2 if at >= form.most_lines else 0
     last = min(first + form.most_lines, len(lines))
     if first:
         yield f"    {sign} ... {first} more lines"

@@ -228,16 +228,22 @@ class ChangedBlocks:
         start = min(self._sources[first - 1].kept) + 1 if first > 0 else 0
         is_last = last == len(self._after)
         end = len(self._before) if is_last else min(self._sources[last].kept)
-        while first < line and start < end and self._after[first] == self._before[start]:
-            first, start = first + 1, start + 1
-        while last > line + 1 and end > start and self._after[last - 1] == self._before[end - 1]:
-            last, end = last - 1, end - 1
+        replaced, wrote = self._before[start:end], self._after[first:last]
+        head = _count_equal(replaced, wrote)
+        tail = _count_equal(replaced[head:][::-1], wrote[head:][::-1])
         return replace(
             facts,
-            replaced=tuple(self._before[start:end]),
-            wrote=tuple(self._after[first:last]),
-            wrote_at=line - first,
+            replaced=tuple(replaced[head : len(replaced) - tail]),
+            wrote=tuple(wrote[head : len(wrote) - tail]),
+            wrote_at=max(line - first - head, 0),
         )
+
+
+def _count_equal(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many of the first lines are equal."""
+    pairs = enumerate(zip(one, other, strict=False))
+    differs = (at for at, (left, right) in pairs if left != right)
+    return next(differs, min(len(one), len(other)))
 
 
 def _is_kept(source: LineSource) -> bool:

@@ -154,7 +154,7 @@ def test_a_passage_that_comes_again_later_stands_once(counter: TokenCounter) -> 
     older = result_id(talk)
     talk.tool("bash", {"command": "make b"}, "second\n" + OUTPUT)
     (edit,) = tail_of(ended(talk), counter).edits.values()
-    line = f"(lines that stand below) [recall {older}]"
+    line = f"(lines shown elsewhere) [recall {older}]"
     assert (edit.target_id, edit.replacement) == (older, f"first\n{line}")
 
 
@@ -166,7 +166,7 @@ def test_a_command_that_was_given_again_stands_once(counter: TokenCounter) -> No
     talk.tool("bash", {"command": f"{command}\ngit log -1"}, "[main 1234567] one")
     (edit,) = tail_of(ended(talk), counter).edits.values()
     (part,) = [part for part in edit.replacement or () if isinstance(part, ToolCall)]
-    assert part.arguments["command"] == f"(lines that stand below) [recall {edit.target_id}]"
+    assert part.arguments["command"] == f"(lines shown elsewhere) [recall {edit.target_id}]"
 
 
 def test_a_long_line_that_a_command_printed_keeps_its_two_ends(counter: TokenCounter) -> None:
