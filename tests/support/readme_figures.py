@@ -22,6 +22,7 @@ from tests.benchmarks import startup
 from tests.sessions.test_killed import KILLS
 from tests.support.escapes.promises import TOPICS
 from tests.support.showcase import compacted_tokens
+from tests.tools.line_history.test_recorded_sessions import CLAUDE, count_answered
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -82,9 +83,16 @@ def count_probes() -> tuple[str, ...]:
     return tuple(str(count) for count in (sum(len(topic.probes) for topic in TOPICS), *stopped))
 
 
+def count_explained() -> tuple[str, ...]:
+    """Of the lines that one call of a recorded session made, how many it is named for."""
+    totals, answered = zip(*map(count_answered, CLAUDE), strict=True)
+    return f"{sum(answered):,}", f"{sum(totals):,}"
+
+
 FIGURES = (
     Figure(r"A (\d+)k-token task compacts to (\d+)k", measure_compaction, is_exact=False),
     Figure(r"compacted from (\d+)k to (\d+)k tokens", measure_compaction, is_exact=False),
+    Figure(r"behind ([\d,]+) of ([\d,]+) recorded lines", count_explained, is_exact=False),
     Figure(r"([\d,]+) random kills", lambda: (f"{KILLS:,}",)),
     Figure(
         r"(\d+) provider protocols, keys for (\d+) providers",
