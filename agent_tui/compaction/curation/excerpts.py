@@ -260,7 +260,8 @@ class _Filler:
             for place in places:
                 yield Excerpt(f"file {path}", path, *place, state)
             if not places:
-                state = _OLD if piece.is_outdated or is_unseen else ""
+                is_old = piece.is_outdated or is_unseen or (file and file.is_changed_outside)
+                state = _OLD if is_old else ""
                 yield Excerpt(piece.source, path, first, lines, state)
 
     def _runs_of(self, path: str) -> Sequence[tuple[int, Sequence[str]]]:

@@ -31,7 +31,7 @@ PLACES_TOKENS = 1_500
 
 _FILES_NOW = re.compile(r"^<files-now>\n(.*?)\n</files-now>", re.DOTALL | re.MULTILINE)
 _FILE_HEAD = re.compile(r"^### (.+?) \((?:changed|read \d+ times);", re.MULTILINE)
-_DIFFERS_ON_DISK = "the file on disk differs; read it again"
+_CHANGED_OUTSIDE = "\n(changed outside since you last saw it)"
 _WRITTEN_BELOW = "changed; whole in the newest messages"
 _AROUND_LINES = (0, 4, 12)
 """Lines shown before and after an edit, depending on the space."""
@@ -96,7 +96,8 @@ class FileState:
     `runs`: number of the first line (0 if unknown) and lines; `edits`: new texts of edits, newest
     last; `unseen`: commands that changed it in a way the log does not show; `written_at`: the
     result entry of the call that wrote all of it as it is now, if any; `is_committed`: git has it
-    as it is; `old_paths`: its paths before it was moved.
+    as it is; `old_paths`: its paths before it was moved; `is_changed_outside`: the disk lacks lines
+    of the log, and no command explains that.
     """
 
     path: str
@@ -110,6 +111,7 @@ class FileState:
     written_at: str = ""
     is_committed: bool = False
     old_paths: list[str] = field(default_factory=list[str])
+    is_changed_outside: bool = False
 
     def write(self, text: str, entry_id: str = "") -> None:
         """Set the whole file to `text`; `entry_id` is the result entry of the writing call."""
@@ -490,30 +492,19 @@ def files_for_later(files: Sequence[FileState], paths: Set[str]) -> tuple[KnownF
 
 
 def complete_file(file: FileState, on_disk: ReadFile | None) -> None:
-    """Fill in from disk what the log does not show of a file.
-
-    This requires that the disk has every line in the log or, after commands with unseen changes, at
-    least half of them. Otherwise something not in the log changed the file, and it no longer counts
-    as known completely.
-    """
+    """Set a file of which lines are known to its present text, if the disk has it."""
     if on_disk is None or not file.runs or (text := on_disk(file.path)) is None:
         return
-    known = [line for _, lines in file.runs for line in lines if line.strip()]
-    there = set(text.split("\n"))
-    agreeing = sum(line in there for line in known)
-    if agreeing == len(known) or (file.unseen and 2 * agreeing >= len(known)):
-        file.runs, file.is_whole = [(1, text.removesuffix("\n").split("\n"))], True
-        file.unseen = []
-    elif not file.unseen:
-        file.unseen = [_DIFFERS_ON_DISK]
+    lines = text.removesuffix("\n").split("\n")
+    known = {line for _, run in file.runs for line in run if line.strip()}
+    file.is_changed_outside = not file.unseen and not known <= set(lines)
+    file.runs, file.is_whole, file.unseen = [(1, lines)], True, []
 
 
 def _forms(file: FileState, room: int, counter: TokenCounter) -> Iterable[tuple[str, bool]]:
     """Ways to show `file`, the most complete first."""
-    note = "".join(
-        f"\n({reason if reason == _DIFFERS_ON_DISK else f'changed since by: {reason}'})"
-        for reason in file.unseen
-    )
+    note = "".join(f"\n(changed since by: {command})" for command in file.unseen)
+    note += _CHANGED_OUTSIDE if file.is_changed_outside else ""
     what = "changed" if file.is_changed else f"read {file.reads} times"
     text = file.text
     if text and len(text) <= 8 * room and counter.count_text(text) <= room:

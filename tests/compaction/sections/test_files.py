@@ -468,24 +468,34 @@ def test_the_disk_completes_a_file_that_holds_every_line_the_log_knows(
     assert asked == ["a.py"]
 
 
-def test_a_file_that_another_one_changed_on_the_disk_is_not_taken_from_there(
-    counter: TokenCounter,
-) -> None:
+def test_a_file_that_is_gone_is_shown_as_far_as_it_was_read(counter: TokenCounter) -> None:
     part: Call = ("read", {"path": "a.py", "offset": 5, "limit": 2}, numbered(LINES[4:6], 5))
-    for text in (WHOLE.replace("line 6", "else"), None):
-        (shown,) = choose_files([file_after(part, part)], 1_000, counter, lambda _, t=text: t)
-        assert shown.text.endswith("\nline 5\nline 6")
+    (shown,) = choose_files([file_after(part, part)], 1_000, counter, lambda _: None)
+    assert shown.text.endswith("\nline 5\nline 6")
 
 
-def test_a_file_known_whole_that_differs_on_the_disk_is_said_to_be_changed(
+@pytest.mark.parametrize(
+    "call", [READ, ("read", {"path": "a.py", "offset": 5}, numbered(LINES[4:], 5))]
+)
+def test_a_file_that_differs_on_the_disk_is_shown_as_it_is_there(
+    call: Call, counter: TokenCounter
+) -> None:
+    (same,) = choose_files([file_after(call, call)], 1_000, counter, lambda _: WHOLE)
+    assert same.text == f"### a.py (read 2 times; whole)\n{WHOLE}"
+    other = WHOLE.replace("line 6", "else")
+    (changed,) = choose_files([file_after(call, call)], 1_000, counter, lambda _: other)
+    note = "(changed outside since you last saw it)"
+    assert changed.text == f"### a.py (read 2 times; whole)\n{note}\n{other}"
+    assert changed.is_whole
+
+
+def test_a_command_that_changes_most_lines_leaves_the_text_on_the_disk(
     counter: TokenCounter,
 ) -> None:
-    (same,) = choose_files([file_after(READ, READ)], 1_000, counter, lambda _: WHOLE)
-    assert same.is_whole
-    other = WHOLE.replace("line 6", "else")
-    (changed,) = choose_files([file_after(READ, READ)], 1_000, counter, lambda _: other)
-    assert not changed.is_whole
-    assert "\n(the file on disk differs; read it again)\n" in changed.text
+    ticked = WHOLE.replace("line", "[x] line")
+    file = file_after(READ, bash("sed -i 's/line/[x] line/' a.py"))
+    (shown,) = choose_files([file], 1_000, counter, lambda _: ticked)
+    assert shown.text == f"### a.py (changed; whole)\n{ticked}"
 
 
 def test_files_whose_changes_are_committed_come_last(counter: TokenCounter) -> None:
