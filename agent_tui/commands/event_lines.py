@@ -132,10 +132,9 @@ def offer_line(text: str, count: int) -> str:
     """The offered rules in one line: the newest, how many more, and how to answer."""
     if not text:
         return ""
+    said = printable_line(text).removesuffix(".")
     more = f" and {count_text(count - 1, 'more rule')}" if count > 1 else ""
-    return (
-        f"You said it more than once: “{printable_line(text)}”{more}. /rules adds it to AGENTS.md."
-    )
+    return f"You said it more than once: “{said}”{more}. /rules adds it to AGENTS.md."
 
 
 def goal_line(event: events.GoalChanged) -> str:
