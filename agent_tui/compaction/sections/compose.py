@@ -14,7 +14,9 @@ from agent_tui.compaction.sections.commands import commands_run, open_errors
 from agent_tui.compaction.sections.files import (
     FileReader,
     FileState,
+    ReadFile,
     ShownFile,
+    complete_file,
     files_for_later,
     path_shown_by,
 )
@@ -114,7 +116,11 @@ class WorkRecord:
 
 
 def read_work(
-    path: Sequence[Entry], ledger: Ledger, handover: Handover | None, folders: Sequence[str]
+    path: Sequence[Entry],
+    ledger: Ledger,
+    handover: Handover | None,
+    folders: Sequence[str],
+    on_disk: ReadFile | None = None,
 ) -> WorkRecord:
     """The record of `path`, including what a parent session passed on.
 
@@ -123,6 +129,7 @@ def read_work(
         ledger: Facts at the end of `path`, including earlier sessions.
         handover: What the parent session passed on; None without one.
         folders: Paths of the working folder.
+        on_disk: Reads a file of the working folder; None if files are unavailable.
     """
     earlier = handover or Handover()
     ids = [entry.id for entry in path]
@@ -142,7 +149,7 @@ def read_work(
     return WorkRecord(
         said=tuple((entry_id, text) for text, entry_id in said.items()),
         events=events,
-        tasks=tuple(_as_it_is_now(task, files, folders) for task in tasks),
+        tasks=tuple(_as_it_is_now(task, files, folders, on_disk) for task in tasks),
         state=state.model_copy(update={"jobs": _running(path, earlier.state)}),
         findings=all_findings(new, earlier.findings),
         errors=open_errors(new, earlier.errors),
@@ -155,11 +162,16 @@ def read_work(
     )
 
 
-def _as_it_is_now(task: TaskText, files: Iterable[FileState], folders: Sequence[str]) -> TaskText:
-    """`task` with edits since it was read, if it is a document whose full text is known."""
+def _as_it_is_now(
+    task: TaskText, files: Iterable[FileState], folders: Sequence[str], on_disk: ReadFile | None
+) -> TaskText:
+    """`task` as it is now, if it is a document whose full text is known or on the disk."""
     path = normalise_path(task.item, folders)
-    known = (file for file in files if file.path == path and file.is_whole and not file.unseen)
-    return next((task.model_copy(update={"text": file.text}) for file in known), task)
+    for file in (file for file in files if file.path == path):
+        complete_file(file, on_disk)
+        if file.is_whole and not file.unseen:
+            return task.model_copy(update={"text": file.text})
+    return task
 
 
 def _running(path: Sequence[Entry], earlier: WorkState) -> dict[str, Job]:

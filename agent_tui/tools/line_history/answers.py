@@ -150,7 +150,7 @@ def _numbers(lines: Sequence[int]) -> str:
 
 def _made_by(facts: ChangeFacts, form: AnswerForm) -> str:
     change = facts.change
-    command = printable_line(change.command, form.most_chars)
+    command = _ends_of(change.command, form.most_chars)
     match change.maker:
         case "call":
             return f"Changed by {change.call.name if change.call else 'a call of unknown name'}"

@@ -26,7 +26,7 @@ from agent_tui.compaction.sections.compose import (
     read_work,
     way_block,
 )
-from agent_tui.compaction.sections.files import choose_files
+from agent_tui.compaction.sections.files import ReadFile, choose_files
 from agent_tui.messages import FileTouches, JsonObject
 from agent_tui.sessions.entries import Entry, Handover, Ledger
 from agent_tui.tokens import TokenCounter
@@ -67,10 +67,12 @@ def work() -> Talk:
     return talk
 
 
-def record_of(path: tuple[Entry, ...], handover: Handover | None = None) -> WorkRecord:
+def record_of(
+    path: tuple[Entry, ...], handover: Handover | None = None, on_disk: ReadFile | None = None
+) -> WorkRecord:
     previous = Ledger()
     ledger = build_ledger(path, folders=FOLDERS, previous=previous)
-    return read_work(path, ledger, handover, FOLDERS)
+    return read_work(path, ledger, handover, FOLDERS, on_disk)
 
 
 def blocks(text: str) -> dict[str, str]:
@@ -250,6 +252,16 @@ def test_a_document_of_the_task_is_as_it_was_edited(counter: TokenCounter) -> No
     edit(talk, "plan.md", "- [ ] parser", "- [x] parser")
     text = text_of(made(record_of(talk.path), 4_000, counter))
     assert "# Plan\n- [x] parser\n- [ ] printer" in blocks(text)["task-text"]
+
+
+def test_a_document_of_the_task_is_as_commands_left_it_on_the_disk(counter: TokenCounter) -> None:
+    talk = begun("Please work through plan.md.")
+    lines = ["# Plan", "- [ ] parser", "- [ ] printer"]
+    talk.tool("read", {"path": "plan.md"}, numbered(lines))
+    run(talk, "sed -i 's/\\[ \\]/[x]/' plan.md", "")
+    now = "# Plan\n- [x] parser\n- [x] printer"
+    record = record_of(talk.path, on_disk={"plan.md": now}.get)
+    assert [task.text for task in record.tasks] == [now]
 
 
 def test_a_command_of_which_the_way_tells_is_not_listed_again(counter: TokenCounter) -> None:
