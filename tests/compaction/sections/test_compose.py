@@ -256,10 +256,10 @@ def test_a_document_of_the_task_is_as_it_was_edited(counter: TokenCounter) -> No
 
 def test_a_document_of_the_task_is_as_commands_left_it_on_the_disk(counter: TokenCounter) -> None:
     talk = begun("Please work through plan.md.")
-    lines = ["# Plan", "- [ ] parser", "- [ ] printer"]
+    lines = ["# Plan", "- [ ] parser", "- [ ] printer", *(f"Note {n}." for n in range(20))]
     talk.tool("read", {"path": "plan.md"}, numbered(lines))
     run(talk, "sed -i 's/\\[ \\]/[x]/' plan.md", "")
-    now = "# Plan\n- [x] parser\n- [x] printer"
+    now = "\n".join(lines).replace("[ ]", "[x]")
     record = record_of(talk.path, on_disk={"plan.md": now}.get)
     assert [task.text for task in record.tasks] == [now]
 
