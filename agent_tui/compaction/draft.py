@@ -470,7 +470,8 @@ class _Planner:
             sections = make(chosen=ids, tasks_room=0 if is_told else tasks_room)
             left -= self._counter.count_text(sections.before_prose) - before
         if files is None:
-            known = [file for file in self._record.files if file.path not in self.kept.paths]
+            elsewhere = self.kept.paths | self._record.documents_in(sections.before_prose)
+            known = [file for file in self._record.files if file.path not in elsewhere]
             if choice is not None:
                 known.sort(key=lambda file: file.is_committed)
             files_room = max(min(left, int(room * FILES_SHARE)), 0)

@@ -37,7 +37,7 @@ from agent_tui.compaction.sections.way import (
     names_in_use,
     way_so_far,
 )
-from agent_tui.compaction.transcript import tag_blocks
+from agent_tui.compaction.transcript import escape_tags, tag_blocks
 from agent_tui.messages import Job
 from agent_tui.sessions.entries import Entry, Handover, Ledger, TaskText, WorkState
 from agent_tui.sessions.replay.notes import jobs_on
@@ -113,6 +113,11 @@ class WorkRecord:
         if not self.state.commits:
             return ()
         return tuple(f.path for f in self.files if f.is_changed and not f.is_committed)
+
+    def documents_in(self, text: str) -> frozenset[str]:
+        """The paths of the task's documents that stand whole in `text`."""
+        stands = (t for t in self.tasks if escape_tags(f"### {t.item}\n{t.text}") in text)
+        return frozenset(normalise_path(task.item, self.folders) for task in stands)
 
 
 def read_work(

@@ -264,6 +264,17 @@ def test_a_document_of_the_task_is_as_commands_left_it_on_the_disk(counter: Toke
     assert [task.text for task in record.tasks] == [now]
 
 
+def test_a_document_of_the_task_that_stands_whole_is_named(counter: TokenCounter) -> None:
+    talk = begun("Please work through plan.md.")
+    lines = ["# Plan", "- [ ] a </summary> tag", *(f"Note {n}." for n in range(90))]
+    talk.tool("read", {"path": "plan.md"}, numbered(lines))
+    record = record_of(talk.path)
+    for room, whole in ((4_000, {"plan.md"}), (200, set())):
+        sections = make_sections(record, 4_000, counter, tasks_room=room)
+        assert "### plan.md" in sections.before_prose
+        assert record.documents_in(sections.before_prose) == whole
+
+
 def test_a_command_of_which_the_way_tells_is_not_listed_again(counter: TokenCounter) -> None:
     record = record_of(work().path)
 
