@@ -271,7 +271,7 @@ def test_a_document_of_the_task_that_stands_whole_is_named(counter: TokenCounter
     record = record_of(talk.path)
     for room, whole in ((4_000, {"plan.md"}), (200, set())):
         sections = make_sections(record, 4_000, counter, tasks_room=room)
-        assert "### plan.md" in sections.before_prose
+        assert "# Plan" in sections.before_prose
         assert record.documents_in(sections.before_prose) == whole
 
 
