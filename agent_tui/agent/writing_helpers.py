@@ -134,11 +134,13 @@ class WritingHelpers:
     ) -> HelperWork:
         """Commit what the helper did, and remove its folder; the branch stays if there is work."""
         message = " ".join(task.split())[:_NAME_CHARS]
+        done = "not committed"
         try:
             tip = await worktrees.helpers.commit(worktree, message)
+            done = f"on the branch {worktree.branch}, but git cannot show it here"
             work = await worktrees.helpers.work(worktree, top, base, tip)
         except GitSilentError as error:
-            raise ToolError(f"The helper's work is not committed ({error}).") from error
+            raise ToolError(f"The helper's work is {done} ({error}).") from error
         await worktrees.remove_folder(worktree)
         if not (work.changes or work.left_out):
             await worktrees.drop_branch(worktree, tip)

@@ -135,7 +135,22 @@ def _merge_change(change: HelperChange, ours: bytes | None) -> tuple[bool, bytes
     if any(decode(one) is None for one in (ours, change.before, change.after)):
         return False, None
     after = merge(change.before, ours, change.after)
+    if after is None and (ends := _line_end(ours)) is not None:
+        before, theirs = (_with_line_ends(one, ends) for one in (change.before, change.after))
+        after = merge(before, ours, theirs)
     return after is not None, after
+
+
+def _line_end(content: bytes) -> bytes | None:
+    """The line ending of all lines; None if they differ, or an encoding hides them."""
+    if b"\0" in content:
+        return None
+    count = content.count(b"\r\n")
+    return {0: b"\n", content.count(b"\n"): b"\r\n"}.get(count)
+
+
+def _with_line_ends(content: bytes, ends: bytes) -> bytes:
+    return content.replace(b"\r\n", b"\n").replace(b"\n", ends)
 
 
 def _text(content: bytes | None) -> str:
