@@ -22,7 +22,7 @@ from agent_tui.tools.files.diffs import line_counts
 from agent_tui.tools.git.command import GitSilentError
 from agent_tui.tools.git.helper_work import HelperWork
 from agent_tui.tools.git.worktree_records import Worktree
-from agent_tui.tools.git.worktrees import Worktrees
+from agent_tui.tools.git.worktrees import WorkLeft, Worktrees
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.registry import ToolSubset
 from agent_tui.tools.selection import select_tools
@@ -74,15 +74,17 @@ class WritingHelpers:
             place = below if await asyncio.to_thread(below.is_dir) else worktree.path
             helper = self._helper(task, place)
             answer = await run_helper(helper, self._conversation, self._past, task, say, emit)
-            work = await self._settle(worktrees, worktree, repository.top, base, task)
+            work, left = await self._settle(worktrees, worktree, repository.top, base, task)
         except BaseException:
-            left = f"The helper was interrupted. Its worktree stays: {worktree.path}"
-            emit(Notice("warning", left))
+            said = f"The helper was interrupted. Its worktree stays: {worktree.path}"
+            emit(Notice("warning", said))
             await asyncio.to_thread(worktrees.records.store, worktree, "kept")
             raise
         finally:
             lock.release()
-        return self._told(answer, work)
+        if left.is_any:
+            emit(Notice("info", f"A helper's worktree is kept: {left}. {worktree.path}"))
+        return self._told(answer, work, left)
 
     def work_on(self, branch: str) -> HelperWork:
         """What the helper of `branch` did.
@@ -131,8 +133,11 @@ class WritingHelpers:
 
     async def _settle(
         self, worktrees: Worktrees, worktree: Worktree, top: Path, base: str, task: str
-    ) -> HelperWork:
-        """Commit what the helper did, and remove its folder; the branch stays if there is work."""
+    ) -> tuple[HelperWork, WorkLeft]:
+        """Commit what the helper did, and remove its folder; the branch stays if there is work.
+
+        Returns the work, and what git left out of it, so that the folder stays.
+        """
         message = " ".join(task.split())[:_NAME_CHARS]
         done = "not committed"
         try:
@@ -141,17 +146,21 @@ class WritingHelpers:
             work = await worktrees.helpers.work(worktree, top, base, tip)
         except GitSilentError as error:
             raise ToolError(f"The helper's work is {done} ({error}).") from error
-        await worktrees.remove_folder(worktree)
-        if not (work.changes or work.left_out):
-            await worktrees.drop_branch(worktree, tip)
-        else:
+        left = await worktrees.remove_folder(worktree)
+        if work.changes or work.left_out:
             self._conversation.helper_work[worktree.branch] = work
-        return work
+        elif not left.is_any:
+            await worktrees.drop_branch(worktree, tip)
+        return work, left
 
-    def _told(self, answer: ToolOutput, work: HelperWork) -> ToolOutput:
+    def _told(self, answer: ToolOutput, work: HelperWork, left: WorkLeft) -> ToolOutput:
         """The helper's answer with what it changed, and how to bring that over."""
+        if left.is_any:
+            kept = f"(Not on its branch, only in {work.worktree.path}: {left}.)"
+            answer = replace(answer, for_model=f"{answer.for_model}\n\n{kept}")
         if not (work.changes or work.left_out):
-            return replace(answer, for_model=f"{answer.for_model}\n\n(It changed no files.)")
+            changed = "" if left.is_any else "\n\n(It changed no files.)"
+            return replace(answer, for_model=f"{answer.for_model}{changed}")
         diff = changes_diff(work)
         added, removed = line_counts(diff)
         names = [*(change.name for change in work.changes), *work.left_out]

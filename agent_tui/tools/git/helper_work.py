@@ -178,7 +178,7 @@ def _is_file_change(name: str, about: Sequence[str]) -> bool:
 
 def _is_mode(about: Sequence[str]) -> bool:
     """Whether the row is about a file that became a program, or no longer is one."""
-    return about[0] != about[1] and {about[0], about[1]} == _FILE_MODES
+    return frozenset((about[0], about[1])) == _FILE_MODES
 
 
 def _is_secret(name: str) -> bool:

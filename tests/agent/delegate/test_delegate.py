@@ -222,6 +222,20 @@ async def test_a_helper_that_changes_nothing_leaves_nothing(scene: Scene):
     assert scene.branches() == ["main"]
 
 
+@pytest.mark.parametrize("more", [(), LOUDER[0]])
+async def test_what_git_ignores_is_named_and_stays_in_the_worktree(scene: Scene, more: Steps):
+    (scene.top / ".gitignore").write_text("*.local\n")
+    writing = call("h4", "write", path="new.local", content="new\n")
+    writing_here = (*more, writing) if more else (writing,)
+    await scene.play(writing_here, *(LOUDER if more else ()), bring=False)
+    (place,) = scene.top.parent.glob("workspace.worktrees/*/new.local")
+    told = scene.results[0].text
+    assert f"(Not on its branch, only in {place.parent}: 1 ignored file (new.local).)" in told
+    assert ("It changed no files." in told, "delegate bring=" in told) == (False, bool(more))
+    assert place.parent.name.startswith("agent-tui-make-it-louder")
+    assert scene.branch()
+
+
 async def test_a_helper_cannot_write_outside_its_worktree(scene: Scene):
     target = scene.top / "mine.py"
     await scene.play((call("h1", "write", path=str(target), content="theirs\n"),), bring=False)
