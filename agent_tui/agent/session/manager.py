@@ -15,6 +15,7 @@ from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.opening import (
     PERMISSION_MODE,
     FolderFiles,
+    how_to_return,
     interruption_note,
     last_thinking_level,
     load_folder_files,
@@ -200,6 +201,8 @@ class SessionManager:
         noted = [note for note in (model_note, *log.warnings) if note]
         said = (Notice("info", mode_note),) if mode_note else ()
         notices = (*opened.notices, *(Notice("warning", note) for note in noted), *said)
+        if way := await how_to_return(self.conversation.log, self._services):
+            notices = (*notices, Notice("info", way))
         left = await self._leave_jobs()
         gone = [
             Notice("info", end_of_job_line(job), "job") for job in self.conversation.untold_jobs()

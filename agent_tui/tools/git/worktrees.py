@@ -174,6 +174,14 @@ class Worktrees:
             lock.release()
             raise
 
+    async def has_branch(self, worktree: Worktree) -> bool:
+        """Whether the branch of `worktree` exists.
+
+        Raises:
+            GitSilentError: Git cannot tell.
+        """
+        return bool(await self._commit(worktree.repository, _HEADS + worktree.branch))
+
     async def work_left(self, worktree: Worktree) -> WorkLeft:
         """What `worktree` holds that is nowhere else; `why` if git cannot tell."""
         main = worktree.repository
