@@ -65,7 +65,7 @@ from agent_tui.sessions.lineage.joined import (
 )
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import is_file_changes
-from agent_tui.sessions.replay.notes import end_of_job_line
+from agent_tui.sessions.replay.notes import end_of_job_line, names_temporary_files
 from agent_tui.tools.job_table import JobTable
 
 OpenMode: TypeAlias = Literal["write", "read-only", "fork"]
@@ -90,12 +90,14 @@ class _Opened:
     """A session that was opened, the folder to work in, and notices about both.
 
     `left_in`: the permission mode it was left in; a file from elsewhere may name any.
+    `has_new_sandbox`: whether its commands named temporary files, which the sandbox now lacks.
     """
 
     log: SessionLog
     cwd: Path
     notices: tuple[Notice, ...]
     left_in: PermissionMode | None
+    has_new_sandbox: bool
 
 
 class SessionManager:
@@ -195,6 +197,7 @@ class SessionManager:
         reason = "forked" if mode == "fork" else "resumed"
         events = self._switch(log, opened.cwd, model, last_thinking_level(log), reason)
         self.conversation.permissions.mode = permission_mode
+        self.conversation.has_new_sandbox = opened.has_new_sandbox
         take_up_stand_in(self.conversation, present)
         if not log.is_read_only:
             log.append_many(missing_changes(log, model, self.conversation.thinking))
@@ -508,7 +511,13 @@ class SessionManager:
                 notices += [Notice("warning", note) for note in log.warnings]
                 log = self._fork(log, log.leaf_id, cwd)
         is_own = path.is_relative_to(self._services.store.root)
-        return _Opened(log, cwd, tuple(notices), mode_left_in(log) if is_own else None)
+        return _Opened(
+            log,
+            cwd,
+            tuple(notices),
+            mode_left_in(log) if is_own else None,
+            self._services.has_sandbox(cwd) and names_temporary_files(log.path_entries()),
+        )
 
     def _open_log(self, path: Path, mode: OpenMode) -> tuple[SessionLog, tuple[Notice, ...]]:
         """Open the session at `path`; one that may not be written opens as a copy in memory."""
