@@ -12,8 +12,9 @@ from pathlib import Path
 
 from agent_tui.errors import WorktreeError
 from agent_tui.tools.files.protected import is_secret_name
+from agent_tui.tools.files.versions import FILE, PROGRAM
 from agent_tui.tools.git.command import ORDER_S, GitSilentError, ask_git, git_argv, order_git
-from agent_tui.tools.git.status import read_work_tree
+from agent_tui.tools.git.status import TreeDifference, diff_trees, read_work_tree
 from agent_tui.tools.git.trees import MOST_CHANGES, MOST_FILE_BYTES
 from agent_tui.tools.git.worktree_records import Worktree
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -22,8 +23,6 @@ _MOST_READ_BYTES = 100_000_000
 _IDENTITY = ("user.name=agent-tui", "user.email=agent-tui@localhost", "commit.gpgSign=false")
 _ANY_LINE_ENDS = "core.safecrlf=false"
 """Otherwise git may refuse a file whose line endings it would convert."""
-
-_FILE_MODES = frozenset({"100644", "100755"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,22 +116,15 @@ class HelperGit:
         Raises:
             GitSilentError: Git failed, or there are too many.
         """
-        listing = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames", base, tip)
-        answer = await self._ask(worktree.repository, "diff-tree", *listing)
-        fields = answer.split(b"\0")[:-1]
-        rows: list[tuple[str, list[str]]] = []
-        for about, name in zip(fields[0::2], fields[1::2], strict=True):
-            rows.append((os.fsdecode(name), about.decode("ascii")[1:].split(" ")))
-        whole = [row for row in rows if _is_file_change(*row)]
-        old = await self._checkouts(top, {name: about[2] for name, about in whole})
-        new = await self._checkouts(worktree.path, {name: about[3] for name, about in whole})
+        found = await diff_trees(self._keeper, worktree.repository, base, tip, self._environ)
+        whole = [change for change in found if _is_of_file(change)]
+        old = await self._checkouts(top, {one.name: one.before_id for one in whole})
+        new = await self._checkouts(worktree.path, {one.name: one.after_id for one in whole})
         changes = tuple(
-            HelperChange(name, old.get(name), new.get(name), about[1] == "100755")
-            for name, about in whole
+            HelperChange(one.name, old.get(one.name), new.get(one.name), one.after_mode == PROGRAM)
+            for one in whole
         )
-        left_out = tuple(
-            name for name, about in rows if not _is_file_change(name, about) or _is_mode(about)
-        )
+        left_out = tuple(one.name for one in found if not _is_of_file(one) or _is_of_mode(one))
         return HelperWork(worktree, top, base, tip, changes, left_out)
 
     async def _checkouts(self, top: Path, ids: Mapping[str, str]) -> dict[str, bytes]:
@@ -140,7 +132,7 @@ class HelperGit:
 
         Filters and line endings are those of its attributes. No hook runs.
         """
-        asked = {name: blob for name, blob in ids.items() if blob.strip("0")}
+        asked = {name: blob for name, blob in ids.items() if blob}
         if not asked:
             return {}
         # Git gives the size before conversion: a line that no content holds begins each file.
@@ -170,15 +162,16 @@ class HelperGit:
         await order_git(self._keeper, argv, cwd, self._environ)
 
 
-def _is_file_change(name: str, about: Sequence[str]) -> bool:
-    """Whether a row of ``diff-tree`` is about a file that can be read by its `name`."""
+def _is_of_file(change: TreeDifference) -> bool:
+    """Whether the change is about a file whose content git can be asked for by its name."""
+    name, modes = change.name, {change.before_mode, change.after_mode}
     can_ask = "\n" not in name and name == name.lstrip()  # in a line, after a blank
-    return can_ask and {about[0], about[1]} <= _FILE_MODES | {"000000"}
+    return can_ask and modes <= {0, FILE, PROGRAM}
 
 
-def _is_mode(about: Sequence[str]) -> bool:
-    """Whether the row is about a file that became a program, or no longer is one."""
-    return frozenset((about[0], about[1])) == _FILE_MODES
+def _is_of_mode(change: TreeDifference) -> bool:
+    """Whether a file became a program, or no longer is one."""
+    return sorted((change.before_mode, change.after_mode)) == [FILE, PROGRAM]
 
 
 def _is_secret(name: str) -> bool:

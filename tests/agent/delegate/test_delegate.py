@@ -197,7 +197,16 @@ async def test_line_endings_that_git_would_not_check_out_are_no_conflict(scene: 
     assert (scene.top / "new.py").read_bytes() == b"new\r\n"
 
 
-@pytest.mark.parametrize("command", ["chmod 755 greet.py", "mv greet.py 'a\nb.py'"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "chmod 755 greet.py",
+        "mv greet.py 'a\nb.py'",
+        "ln -s greet.py link.py",
+        "git init -q sub && cd sub && git -c user.name=a -c user.email=b commit -q "
+        "--allow-empty -m x",
+    ],
+)
 async def test_what_only_git_can_bring_over_is_named_and_stays(scene: Scene, command: str):
     await scene.play((call("h1", "bash", command=command),), mode="full")
     assert "Not brought over: " in scene.results[1].text
