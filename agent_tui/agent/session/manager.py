@@ -204,7 +204,8 @@ class SessionManager:
         noted = [note for note in (model_note, *log.warnings) if note]
         said = (Notice("info", mode_note),) if mode_note else ()
         notices = (*opened.notices, *(Notice("warning", note) for note in noted), *said)
-        if way := await how_to_return(self.conversation.log, self._services):
+        header = log.header
+        if header.cwd and (way := await self.how_to_return(Path(header.cwd), header.id)):
             notices = (*notices, Notice("info", way))
         left = await self._leave_jobs()
         gone = [
@@ -230,6 +231,13 @@ class SessionManager:
         """
         find = partial(self._services.store.find, ref, self.conversation.cwd)
         return await asyncio.to_thread(lambda: session_status(find()))
+
+    async def how_to_return(self, folder: Path, session: str) -> str:
+        """How to continue a session in the worktree around `folder`, which was removed.
+
+        Empty if there was none. Args are those of `opening.how_to_return`.
+        """
+        return await how_to_return(folder, session, self._services)
 
     def trees(self) -> Iterator[JoinedTree]:
         """Yield the present session as a tree, then joined with each one it was compacted from.

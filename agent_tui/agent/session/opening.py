@@ -319,16 +319,15 @@ def working_folder(log: SessionLog, present: Path, *, here: bool = False) -> tup
     return folder, f"Working in {folder}, this session's folder."
 
 
-async def how_to_return(log: SessionLog, services: RuntimeServices) -> str:
-    """How to continue `log` in its worktree, which was removed.
+async def how_to_return(folder: Path, session: str, services: RuntimeServices) -> str:
+    """How to continue the session with the id `session` in its worktree, which was removed.
 
-    Empty if it was in none, or git may not run in its repository or does not answer.
+    Empty if `folder` was in none, or git may not run in its repository or does not answer.
     """
     worktrees = services.worktrees
-    if worktrees is None or not log.header.cwd:
+    if worktrees is None:
         return ""
-    records, folder = worktrees.records, Path(log.header.cwd)
-    removed = await asyncio.to_thread(records.removed_around, folder)
+    removed = await asyncio.to_thread(worktrees.records.removed_around, folder)
     if removed is None or not await asyncio.to_thread(
         services.trust.may_run_git, removed.repository
     ):
@@ -339,7 +338,7 @@ async def how_to_return(log: SessionLog, services: RuntimeServices) -> str:
         return ""
     where, name = removed.repository, printable_line(removed.name)
     branch = "; its branch stays" if has_branch else " with its branch"
-    command = f"agent-tui --worktree {shlex.quote(name)} -r {log.header.id[:8]}"
+    command = f"agent-tui --worktree {shlex.quote(name)} -r {session[:8]}"
     return (
         f"Its worktree {name} was removed{branch}. To continue in "
         f"{'that branch' if has_branch else 'a new one'}: cd {shlex.quote(str(where))} && {command}"

@@ -520,10 +520,14 @@ async def test_the_way_back_to_a_removed_worktree_is_said(
     if is_deleted:
         git(top, "branch", "-d", "fix")
     other = stage.runtime(speaking, worktrees=trees)
+    look = await other.sessions.status(ref)
+    assert look.cwd is not None
+    told_before = await other.sessions.how_to_return(look.cwd, look.id)
     gone, way = (one.text for one in of_kind(list(await other.sessions.open(ref)), Notice))
     assert f"is gone; working in {stage.workspace}" in gone
     session = other.conversation.log.header.id[:8]
     assert said in way
+    assert way == told_before
     assert way.endswith(f"cd {top} && agent-tui --worktree fix -r {session}")
 
 
