@@ -28,6 +28,9 @@ _HEADS = "refs/heads/"
 _SUFFIX = ".worktrees"
 _ELSEWHERE = "Start in a repository, or without --worktree."
 _MOST_NAMED = 5
+_MOST_BYTES = 20_000_000
+"""Enough for the names of 200,000 ignored files."""
+
 _REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE")
 
 
@@ -462,7 +465,9 @@ class Worktrees:
         self, cwd: Path, command: str, *arguments: str, allowed: tuple[int, ...] = (0,)
     ) -> str:
         argv = git_argv(command, *arguments)
-        answer = await ask_git(self._keeper, argv, cwd, self._environ, allowed=allowed)
+        answer = await ask_git(
+            self._keeper, argv, cwd, self._environ, allowed=allowed, most_bytes=_MOST_BYTES
+        )
         return os.fsdecode(answer).strip("\n")
 
     async def _order(self, cwd: Path, command: str, *arguments: str) -> None:

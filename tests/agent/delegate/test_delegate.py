@@ -197,6 +197,16 @@ async def test_line_endings_that_git_would_not_check_out_are_no_conflict(scene: 
     assert (scene.top / "new.py").read_bytes() == b"new\r\n"
 
 
+async def test_line_endings_that_the_helper_changed_are_not_lost_in_a_merge(scene: Scene):
+    def change() -> None:
+        (scene.top / "greet.py").write_text("one\ntwo\nthree\nfour\n5\n")
+
+    content = "one\r\ntwo\r\nthree\r\nfour\r\nFIVE\r\n"
+    steps = (LOUDER[0], (call("h2", "bash", command=f"printf '{content}' > greet.py"),))
+    await scene.play(*steps, mode="full", meanwhile=change)
+    assert "Conflicts in greet.py" in scene.results[1].text
+
+
 @pytest.mark.parametrize(
     "command",
     [
