@@ -30,6 +30,22 @@ def markdown_sections(markdown: str) -> list[str]:
     return ["\n".join(lines[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
 
 
+def close_fence(markdown: str) -> str:
+    """The line that ends the fenced code that `markdown` leaves open; empty if it leaves none."""
+    last = _parser().parse(f"{markdown}\n\nx")[-1]
+    return last.markup if last.type == "fence" else ""
+
+
+def blank_fences(markdown: str) -> str:
+    """`markdown` with each line of fenced code, and the fences, empty."""
+    lines = markdown.split("\n")
+    for token in _parser().parse(markdown):
+        if token.type == "fence" and token.map:
+            first, end = token.map
+            lines[first:end] = [""] * len(lines[first:end])
+    return "\n".join(lines)
+
+
 @cache
 def _parser() -> "MarkdownIt":
     from markdown_it import MarkdownIt  # costs 20 ms; few need it

@@ -63,6 +63,7 @@ from agent_tui.sessions.replay.notes import (
     WITH_ITS_PROGRAM,
     AgentRun,
     end_of_jobs_entry,
+    files_gone_entry,
     jobs_in,
     run_entry,
 )
@@ -123,6 +124,8 @@ class Conversation:
     told_gone: set[str] = field(default_factory=set[str])
     """Files of pinned texts that the user was told are unreadable."""
     told_note: str = ""
+    has_new_sandbox: bool = False
+    """Whether earlier commands named temporary files, which a new sandbox lacks."""
     """The last note about the prompt that the user was shown."""
     told_guess: str = ""
     """The model for which the user was last told that its window is a guess."""
@@ -313,6 +316,12 @@ class Conversation:
         if ended:
             self.log.append(end_of_jobs_entry(ended))
             self.known_jobs.update((job.id, job) for job in ended)
+
+    def tell_files_gone(self) -> None:
+        """Record once that a new sandbox has none of the earlier temporary files."""
+        if self.has_new_sandbox:
+            self.has_new_sandbox = False
+            self.log.append(files_gone_entry())
 
     def use_window(self, used: int) -> ContextChanged:
         """Set the usage to an estimate of `used` tokens in the present model's window at once."""

@@ -1,8 +1,9 @@
 """Run a helper: a turn in a separate session, which returns a single answer."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.compaction.compactor import BackgroundSummary, Compactor
@@ -32,7 +33,8 @@ from agent_tui.events import (
     TurnFinished,
 )
 from agent_tui.local_models.addresses import display_address
-from agent_tui.messages import AssistantMessage, ToolDetails, UserMessage
+from agent_tui.messages import AssistantMessage, ToolDetails, ToolSpec, UserMessage
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
 from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
@@ -86,8 +88,8 @@ class _Watch:
                 pass
 
 
-class Explorer:
-    """Helpers for one conversation.
+class HelperStarter:
+    """Starts helpers for one conversation.
 
     Args:
         conversation: The one they work for, with its folder, model and rules.
@@ -101,6 +103,41 @@ class Explorer:
         self._conversation = conversation
         self._services = services
         self._past = past
+
+    def _open(
+        self,
+        name: str,
+        model: ModelRef,
+        tools: Collection[str],
+        cwd: Path,
+        permissions: PermissionEngine,
+    ) -> tuple[Conversation, Sequence[ToolSpec]]:
+        """A helper's conversation, and its tools; its session names this one as its parent."""
+        conversation, services = self._conversation, self._services
+        toolbox = ToolSubset(services.toolbox, tools)
+        settings = services.settings.model_copy(update={"hint_earlier_work": False})
+        log = _new_log(conversation, services, model)
+        helper = open_conversation(
+            replace(services, toolbox=toolbox, settings=settings, hooks=services.hooks.for_calls()),
+            log,
+            cwd,
+            model,
+            conversation.thinking,
+            permissions,
+            FolderFiles((), ()),
+            JobTable(),
+        )
+        log.append(SessionInfoEntry(name=name))
+        return helper, toolbox.specs
+
+    async def _run(
+        self, helper: Conversation, task: str, say: Callable[[str], None], emit: Emit
+    ) -> ToolOutput:
+        return await _run_helper(helper, self._conversation, self._past, task, say, emit)
+
+
+class Explorer(HelperStarter):
+    """Helpers that only read."""
 
     async def answer_call(
         self, task: str, agent: str, say: Callable[[str], None], emit: Emit
@@ -118,7 +155,7 @@ class Explorer:
         """
         definition = await asyncio.to_thread(self._definition_of, agent) if agent else None
         helper = self._helper(definition, task)
-        return await run_helper(helper, self._conversation, self._past, task, say, emit)
+        return await self._run(helper, task, say, emit)
 
     def _definition_of(self, agent: str) -> AgentDefinition:
         services = self._services
@@ -131,25 +168,17 @@ class Explorer:
         return definition
 
     def _helper(self, definition: AgentDefinition | None, task: str) -> Conversation:
-        """The helper's conversation; its session names this one as its parent."""
-        conversation, services = self._conversation, self._services
-        model = self._model(definition)
-        toolbox = ToolSubset(services.toolbox, definition.tools if definition else READING_TOOLS)
-        settings = services.settings.model_copy(update={"hint_earlier_work": False})
-        log = new_helper_log(conversation, services, model)
-        helper = open_conversation(
-            replace(services, toolbox=toolbox, settings=settings, hooks=services.hooks.for_calls()),
-            log,
-            conversation.cwd,
-            model,
-            conversation.thinking,
-            conversation.permissions.for_reading(),
-            FolderFiles((), ()),
-            JobTable(),
-        )
-        helper.fit = helper_fitter(definition, toolbox.specs, conversation.cwd)
+        tools = definition.tools if definition else READING_TOOLS
         kind = definition.name if definition else "explore"
-        log.append(SessionInfoEntry(name=f"{kind}: {' '.join(task.split())[:_NAME_CHARS]}"))
+        conversation = self._conversation
+        helper, specs = self._open(
+            f"{kind}: {short_task(task)}",
+            self._model(definition),
+            tools,
+            conversation.cwd,
+            conversation.permissions.for_reading(),
+        )
+        helper.fit = helper_fitter(definition, specs, conversation.cwd)
         return helper
 
     def _model(self, definition: AgentDefinition | None) -> ModelRef:
@@ -161,7 +190,12 @@ class Explorer:
             return self._conversation.model
 
 
-async def run_helper(
+def short_task(task: str) -> str:
+    """The first words of `task`, for a name."""
+    return " ".join(task.split())[:_NAME_CHARS]
+
+
+async def _run_helper(
     helper: Conversation,
     conversation: Conversation,
     past: PastSessions,
@@ -212,9 +246,7 @@ def _history(helper: Conversation, conversation: Conversation, past: PastSession
     return SessionChain(helper.log, past, project)
 
 
-def new_helper_log(
-    conversation: Conversation, services: RuntimeServices, model: ModelRef
-) -> SessionLog:
+def _new_log(conversation: Conversation, services: RuntimeServices, model: ModelRef) -> SessionLog:
     """The session of a helper, which names that of `conversation` as its parent."""
     parent = conversation.log
     header = Header(

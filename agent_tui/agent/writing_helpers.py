@@ -8,45 +8,25 @@ from pathlib import Path
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.explorer import new_helper_log, run_helper
+from agent_tui.agent.explorer import HelperStarter, short_task
 from agent_tui.agent.helper_kinds import READING_TOOLS, writing_fitter
-from agent_tui.agent.services import RuntimeServices
-from agent_tui.agent.session.opening import FolderFiles, open_conversation
 from agent_tui.errors import ToolError
 from agent_tui.events import Notice
-from agent_tui.sessions.entries import SessionInfoEntry
-from agent_tui.sessions.lineage.chain import PastSessions
 from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.delegate import branch_words, changes_diff
 from agent_tui.tools.files.diffs import line_counts
 from agent_tui.tools.git.command import GitSilentError
 from agent_tui.tools.git.helper_work import HelperWork
 from agent_tui.tools.git.worktree_records import Worktree
-from agent_tui.tools.git.worktrees import Worktrees
-from agent_tui.tools.job_table import JobTable
-from agent_tui.tools.registry import ToolSubset
+from agent_tui.tools.git.worktrees import WorkLeft, Worktrees
 from agent_tui.tools.selection import select_tools
 
 WRITING_TOOLS = ("edit", "apply_patch", "write")
-_NAME_CHARS = 60
 _MOST_FILES_NAMED = 30
 
 
-class WritingHelpers:
-    """Helpers for one conversation.
-
-    Args:
-        conversation: The one they work for, with its folder, model and rules.
-        services: What all conversations share.
-        past: The earlier sessions, for `recall`.
-    """
-
-    def __init__(
-        self, conversation: Conversation, services: RuntimeServices, past: PastSessions
-    ) -> None:
-        self._conversation = conversation
-        self._services = services
-        self._past = past
+class WritingHelpers(HelperStarter):
+    """Helpers that write."""
 
     async def answer_call(self, task: str, say: Callable[[str], None], emit: Emit) -> ToolOutput:
         """Have a helper do `task` in a new worktree; returns its answer and its branch.
@@ -73,16 +53,18 @@ class WritingHelpers:
             below = worktree.path / cwd.relative_to(repository.top)
             place = below if await asyncio.to_thread(below.is_dir) else worktree.path
             helper = self._helper(task, place)
-            answer = await run_helper(helper, self._conversation, self._past, task, say, emit)
-            work = await self._settle(worktrees, worktree, repository.top, base, task)
+            answer = await self._run(helper, task, say, emit)
+            work, left = await self._settle(worktrees, worktree, repository.top, base, task)
         except BaseException:
-            left = f"The helper was interrupted. Its worktree stays: {worktree.path}"
-            emit(Notice("warning", left))
+            said = f"The helper was interrupted. Its worktree stays: {worktree.path}"
+            emit(Notice("warning", said))
             await asyncio.to_thread(worktrees.records.store, worktree, "kept")
             raise
         finally:
             lock.release()
-        return self._told(answer, work)
+        if left.is_any:
+            emit(Notice("info", f"A helper's worktree is kept: {left}. {worktree.path}"))
+        return self._told(answer, work, left)
 
     def work_on(self, branch: str) -> HelperWork:
         """What the helper of `branch` did.
@@ -112,44 +94,45 @@ class WritingHelpers:
         permissions.continue_from(conversation.permissions)
         suited = select_tools(services.toolbox.specs, conversation.model.model_id)
         wanted = {*READING_TOOLS, *WRITING_TOOLS} & {spec.name for spec in suited}
-        toolbox = ToolSubset(services.toolbox, wanted)
-        settings = services.settings.model_copy(update={"hint_earlier_work": False})
-        log = new_helper_log(conversation, services, conversation.model)
-        helper = open_conversation(
-            replace(services, toolbox=toolbox, settings=settings, hooks=services.hooks.for_calls()),
-            log,
-            cwd,
+        helper, specs = self._open(
+            f"delegate: {short_task(task)}",
             conversation.model,
-            conversation.thinking,
+            wanted,
+            cwd,
             permissions.for_writing_helper(),
-            FolderFiles((), ()),
-            JobTable(),
         )
-        helper.fit = writing_fitter(toolbox.specs, cwd)
-        log.append(SessionInfoEntry(name=f"delegate: {' '.join(task.split())[:_NAME_CHARS]}"))
+        helper.fit = writing_fitter(specs, cwd)
         return helper
 
     async def _settle(
         self, worktrees: Worktrees, worktree: Worktree, top: Path, base: str, task: str
-    ) -> HelperWork:
-        """Commit what the helper did, and remove its folder; the branch stays if there is work."""
-        message = " ".join(task.split())[:_NAME_CHARS]
+    ) -> tuple[HelperWork, WorkLeft]:
+        """Commit what the helper did, and remove its folder; the branch stays if there is work.
+
+        Returns the work, and what git left out of it, so that the folder stays.
+        """
+        done = "not committed"
         try:
-            tip = await worktrees.helpers.commit(worktree, message)
+            tip = await worktrees.helpers.commit(worktree, short_task(task))
+            done = f"on the branch {worktree.branch}, but git cannot show it here"
             work = await worktrees.helpers.work(worktree, top, base, tip)
         except GitSilentError as error:
-            raise ToolError(f"The helper's work is not committed ({error}).") from error
-        await worktrees.remove_folder(worktree)
-        if not (work.changes or work.left_out):
-            await worktrees.drop_branch(worktree, tip)
-        else:
+            raise ToolError(f"The helper's work is {done} ({error}).") from error
+        left = await worktrees.remove_folder(worktree)
+        if work.changes or work.left_out:
             self._conversation.helper_work[worktree.branch] = work
-        return work
+        elif not left.is_any:
+            await worktrees.drop_branch(worktree, tip)
+        return work, left
 
-    def _told(self, answer: ToolOutput, work: HelperWork) -> ToolOutput:
+    def _told(self, answer: ToolOutput, work: HelperWork, left: WorkLeft) -> ToolOutput:
         """The helper's answer with what it changed, and how to bring that over."""
+        if left.is_any:
+            kept = f"(Not on its branch, only in {work.worktree.path}: {left}.)"
+            answer = replace(answer, for_model=f"{answer.for_model}\n\n{kept}")
         if not (work.changes or work.left_out):
-            return replace(answer, for_model=f"{answer.for_model}\n\n(It changed no files.)")
+            changed = "" if left.is_any else "\n\n(It changed no files.)"
+            return replace(answer, for_model=f"{answer.for_model}{changed}")
         diff = changes_diff(work)
         added, removed = line_counts(diff)
         names = [*(change.name for change in work.changes), *work.left_out]

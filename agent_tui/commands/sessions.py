@@ -391,7 +391,7 @@ async def _ask_how_to_open(front: Front, look: SessionStatus) -> OpenChoice | No
     choices: tuple[Choice[OpenChoice], ...]
     if look.owner is not None:
         title = "This session is open elsewhere"
-        facts = f"It is open in {look.owner}. Only one program can write to it."
+        facts = (f"It is open in {look.owner}. Only one program can write to it.",)
         choices = (
             Choice("read-only", "open it read-only", "r"),
             Choice("fork", "fork: continue in a copy", "f"),
@@ -402,11 +402,13 @@ async def _ask_how_to_open(front: Front, look: SessionStatus) -> OpenChoice | No
             choices = (*choices, take_over)
     elif not look.has_folder:
         title = "The folder of this session no longer exists"
-        facts = f"It worked in {look.cwd}."
+        asked = front.runtime.sessions.how_to_return
+        way = await asked(look.cwd, look.id) if look.cwd else ""
+        facts = tuple(filter(None, (f"It worked in {look.cwd}.", way)))
         choices = (
             Choice("here", f"continue it in {front.runtime.conversation.cwd}", "c"),
             Choice("fork", "fork: continue there in a copy", "f"),
         )
     else:
         return "write"
-    return await front.ask(Question(title, (facts,), choices))
+    return await front.ask(Question(title, facts, choices))

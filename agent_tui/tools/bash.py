@@ -44,7 +44,7 @@ class BashArguments(ToolArguments):
         description="seconds, then it is killed; if omitted, it becomes a job after 120",
     )
     background: bool = Field(default=False, description="run as a job: servers, long work")
-    outside: bool = Field(default=False, description="run outside the sandbox; asks the user")
+    outside: bool = Field(default=False, description="run outside the sandbox; needs permission")
     why: str = Field(default="", description="with outside: what it needs there")
 
 

@@ -135,7 +135,23 @@ def _merge_change(change: HelperChange, ours: bytes | None) -> tuple[bool, bytes
     if any(decode(one) is None for one in (ours, change.before, change.after)):
         return False, None
     after = merge(change.before, ours, change.after)
+    end, before_end = _line_end(ours), _line_end(change.before)
+    if after is None and end and before_end and before_end == _line_end(change.after):
+        before, theirs = (_with_line_ends(one, end) for one in (change.before, change.after))
+        after = merge(before, ours, theirs)
     return after is not None, after
+
+
+def _line_end(content: bytes) -> bytes:
+    """The line ending of all lines; empty if they differ, or an encoding hides them."""
+    if b"\0" in content:
+        return b""
+    count = content.count(b"\r\n")
+    return {content.count(b"\n"): b"\r\n", 0: b"\n"}.get(count, b"")
+
+
+def _with_line_ends(content: bytes, ends: bytes) -> bytes:
+    return content.replace(b"\r\n", b"\n").replace(b"\n", ends)
 
 
 def _text(content: bytes | None) -> str:

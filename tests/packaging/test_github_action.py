@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,14 @@ _AGENT = """
 cat > "$RECORDS/read"
 if [ -n "${WRITES:-}" ]; then
     echo fixed > a.py; echo new > new.py; mkdir -p .github; echo x > .github/x
+    echo x > .gitignore; echo key > id_rsa; git init -q nested; echo x > nested/x
+    git init -q module; git -C module config user.name Ada; git -C module config user.email a@b.c
+    git -C module commit -q --allow-empty -m one; git add -f module kept.local
+    echo done > done.py; git add done.py
+    git -c user.name=Ada -c user.email=a@b.c commit -qm "by the model"
 fi
-echo "It is @fixed."
+echo "::set-output name=result::/etc/passwd" >&2
+if [ -n "${REPLY:-}" ]; then cat "$REPLY"; else echo "It is @fixed."; fi
 """
 
 
@@ -46,6 +53,9 @@ class Runner:
         programs = folder / "bin"
         for made in (self.records, self.temporary / "agent-tui" / "bin", programs):
             made.mkdir(parents=True)
+        python = self.temporary / "agent-tui" / "bin" / "python"
+        python.write_text(f'#!/bin/bash\nexec {sys.executable} "$@"\n')
+        python.chmod(0o755)
         for path, text in (
             (programs / "gh", _GH),
             (self.temporary / "agent-tui" / "bin" / "agent-tui", _AGENT),
@@ -67,10 +77,12 @@ class Runner:
         self.git("init", "-q", "--bare", "-b", "main", str(self.origin), cwd=folder)
         self.git("clone", "-q", str(self.origin), str(self.checkout), cwd=folder)
         (self.checkout / "a.py").write_text("broken\n")
+        (self.checkout / ".gitignore").write_text("*.local\n")
         self.git("add", ".")
         who = ("-c", "user.name=Ada", "-c", "user.email=a@b.c")
         self.git(*who, "commit", "-qm", "one")
         self.git("push", "-q", "origin", "HEAD:main")
+        (self.checkout / "kept.local").write_text("ignored until the model changes .gitignore\n")
         (self.records / "material").write_text("the material\n")
 
     def git(self, *words: str, cwd: Path | None = None) -> str:
@@ -203,19 +215,25 @@ def test_a_fix_becomes_a_draft_from_a_new_clone(runner: Runner):
     parsed = parse_arguments(runner.told("agent-tui")[0])
     assert (parsed.permission_mode, parsed.sandbox) == ("accept-edits", "on")
     assert parsed.allowed == ("bash(pytest *)", "bash(make)")
-    evil = runner.checkout / "evil.sh"
+    evil = runner.records / "evil.sh"
     evil.write_text('#!/bin/sh\nenv >> "$RECORDS/seen"\ncat\n')
     evil.chmod(0o755)
     runner.git("config", "filter.evil.clean", str(evil))
     (runner.checkout / ".git" / "info").mkdir(exist_ok=True)
     (runner.checkout / ".git" / "info" / "attributes").write_text("* filter=evil\n")
-    assert runner.step("patch").returncode == 0
+    done = runner.step("patch")
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"^::warning::Left out: '(\w+)", done.stderr, re.MULTILINE) == [
+        "id_rsa",
+        "module",
+        "nested",
+    ]
     done = runner.step("publish", TASK="fix", GH_TOKEN="sesame", RUN_ID="42")
     assert done.returncode == 0, done.stderr
     assert "sesame" not in (runner.records / "seen").read_text()
-    pushed = runner.git("show", "--stat", "--format=%s", "agent-tui/fix-42", cwd=runner.origin)
-    assert pushed.startswith("Fix run 42")
-    assert ("new.py" in pushed, ".github" in pushed) == (True, False)
+    shown = ("show", "--name-only", "--format=%s", "agent-tui/fix-42")
+    pushed = runner.git(*shown, cwd=runner.origin).split("\n\n")
+    assert pushed == ["Fix run 42", ".gitignore\na.py\ndone.py\nnew.py\n"]
     assert runner.told("gh")[-1][:2] == ["pr", "create"]
     assert "--draft" in runner.told("gh")[-1]
 
@@ -227,6 +245,26 @@ def test_a_fix_without_changes_opens_nothing(runner: Runner):
     done = runner.step("publish", TASK="fix", GH_TOKEN="t", RUN_ID="42")
     assert (done.returncode, "changed no files" in done.stdout) == (0, True)
     assert "create" not in runner.told("gh")[-1]
+
+
+@pytest.mark.parametrize("before", ["", "x", "xx", "xxx", "xxxx"])
+@pytest.mark.parametrize("sign", ["@", "é"])
+def test_a_long_reply_is_cut_after_names_are_made_text(runner: Runner, before: str, sign: str):
+    reply = runner.records / "reply"
+    reply.write_bytes(b"\xff" + f"{before}{f'{sign}all ' * 20_000} @all".encode())
+    runner.environ["REPLY"] = str(reply)
+    runner.step("collect", TASK="review", GH_TOKEN="t", PULL_REQUEST="7")
+    done = runner.step("run", TASK="review", MODEL="m", MODEL_KEY="k", MAX_TIME="5m")
+    first, token, last = re.split(r"::stop-commands::(\w{32})\n", done.stdout)
+    assert (first, last) == ("", f"::{token}::\n")  # nothing the model prints is a command
+    done = runner.step("publish", TASK="review", GH_TOKEN="t", PULL_REQUEST="7")
+    assert done.returncode == 0, done.stderr
+    body = (runner.temporary / "body.md").read_text(encoding="utf-8")
+    assert len(body) < 65_536
+    assert body.endswith("(Cut here. The summary of the run has more.)\n")
+    summary = Path(runner.environ["GITHUB_STEP_SUMMARY"]).read_text(encoding="utf-8")
+    assert summary.count("all") == 20_001
+    assert not re.search(r"@[^\u200b]", body + summary)
 
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")

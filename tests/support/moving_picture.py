@@ -34,6 +34,7 @@ from tests.support.showcase import (
     why_showcase,
     worktrees_showcase,
 )
+from tests.ui.app_support import Ui
 
 _PAGES = Path(__file__).parents[2] / "docs" / "pages"
 PICTURE = _PAGES / "compaction.svg"
@@ -49,158 +50,145 @@ _WEB_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 _SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
+class _Film:
+    """Takes pictures of the screen, as SVG."""
+
+    def __init__(self, ui: Ui) -> None:
+        self.frames: list[str] = []
+        self._ui = ui
+
+    async def take(self) -> None:
+        """Take the screen once the heights of its blocks are known."""
+        await self._ui.measured()
+        self.take_now()
+
+    def take_now(self) -> None:
+        """Take the screen as it is."""
+        self.frames.append(self._ui.app.export_screenshot())
+
+
 async def play(folder: Path) -> list[str]:
     """Do the task; returns the screen before it, at each stop, at the end and as a map, as SVG."""
-    frames: list[str] = []
     async with showcase(folder, _SIZE_OF_SCREEN) as ui:
-
-        async def take() -> None:
-            await ui.measured()
-            frames.append(ui.app.export_screenshot())
-
+        film = _Film(ui)
         ui.app.prompt.area.load_text(TASK)
-        await take()
+        await film.take()
         await ui.send(TASK)
         while ui.is_running:
-            await take()
+            await film.take()
             ui.let_go()
             await ui.settle()
-        await take()
+        await film.take()
         await ui.submit("/context")
         await ui.pilot.pause(1)
-        frames.append(ui.app.export_screenshot())
-    return frames
+        film.take_now()
+    return film.frames
 
 
 async def play_goal(folder: Path) -> list[str]:
     """Work toward a goal; returns the screen at each stop and at the end, as SVG."""
-    frames: list[str] = []
     async with goal_showcase(folder, (100, 26)) as ui:
-
-        async def take() -> None:
-            await ui.measured()
-            frames.append(ui.app.export_screenshot())
-
+        film = _Film(ui)
         ui.app.prompt.area.load_text(GOAL)
-        await take()
+        await film.take()
         await ui.submit(GOAL)
         await ui.settle()
         while ui.is_running:
-            await take()
+            await film.take()
             ui.let_go()
             await ui.settle()
-        await take()
-    return frames
+        await film.take()
+    return film.frames
 
 
 async def play_sharing(folder: Path) -> list[str]:
     """Pull a session, open it, ask about it and explain a line; returns the screens as SVG."""
-    frames: list[str] = []
     async with sharing_showcase(folder, (100, 28)) as ui:
-
-        async def take() -> None:
-            await ui.measured()
-            frames.append(ui.app.export_screenshot())
-
+        film = _Film(ui)
         ui.app.prompt.area.load_text(PULL)
-        await take()
+        await film.take()
         await ui.send(PULL)
-        await take()
+        await film.take()
         await ui.send("/resume")
         await ui.until(
             lambda: ui.app.screen.query(RowList) and ui.app.screen.query_one(RowList).count
         )
         await ui.pilot.pause(1)
         await ui.pilot.pause()
-        frames.append(ui.app.export_screenshot())
+        film.take_now()
         await ui.pilot.press("enter")
         await ui.until(lambda: any("Pulled from" in notice for notice in ui.notices))
         await ui.settle()
-        await take()
+        await film.take()
         await ui.send(QUESTION)
-        await take()
+        await film.take()
         await ui.submit(LINE)
         await ui.pilot.pause(1)
         await ui.until(lambda: len(ui.app.screen_stack) > 1)
         await ui.drawn()
-        frames.append(ui.app.export_screenshot())
-    return frames
+        film.take_now()
+    return film.frames
 
 
 async def play_rules(folder: Path) -> list[str]:
     """Correct the model a second time and accept the offered rule; returns the screens, as SVG."""
-    frames: list[str] = []
     async with rules_showcase(folder, (100, 30)) as ui:
-
-        async def take() -> None:
-            await ui.measured()
-            frames.append(ui.app.export_screenshot())
-
+        film = _Film(ui)
         await ui.send(MAKEFILE_TASK)
         ui.app.prompt.area.load_text(MAKEFILE_CORRECTION)
-        await take()
+        await film.take()
         await ui.send(MAKEFILE_CORRECTION)
-        await take()
+        await film.take()
         await ui.submit("/rules")
         await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
-        await take()
+        await film.take()
         assert isinstance(ui.app.screen, ChoiceScreen)
         ui.app.screen.dismiss("yes")
         await ui.settle()
-        await take()
-    return frames
+        await film.take()
+    return film.frames
 
 
 async def play_worktrees(folder: Path) -> list[str]:
     """List the sessions of all worktrees, and merge what a helper wrote; returns SVGs."""
-    frames: list[str] = []
     async with worktrees_showcase(folder, (100, 26)) as ui:
-
-        async def take() -> None:
-            await ui.measured()
-            frames.append(ui.app.export_screenshot())
-
+        film = _Film(ui)
         await ui.send("/resume")
         await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
         await ui.until(lambda: ui.app.screen.query_one(RowList).count == 2)
-        await take()
+        await film.take()
         await ui.pilot.press("escape")
         ui.app.prompt.area.load_text(HANDED_OVER)
-        await take()
+        await film.take()
         await ui.send(HANDED_OVER)
         await ui.until(lambda: ui.app.view.widgets.approval.request is not None)
-        await take()
+        await film.take()
         await ui.settle()
         request = ui.app.view.widgets.approval.request
         assert request is not None
         ui.app.controller.answer_approval(request.id, ApprovalAnswer("once"))
         await ui.until(lambda: not ui.is_running)
-        await take()
-    return frames
+        await film.take()
+    return film.frames
 
 
 async def play_why(folder: Path) -> list[str]:
     """Ask for a change; returns the screen at each stop, at the end and with ``/why``, as SVG."""
-    frames: list[str] = []
     async with why_showcase(folder, (100, 30)) as ui:
-
-        async def take() -> None:
-            await ui.measured()
-            frames.append(ui.app.export_screenshot())
-
+        film = _Film(ui)
         ui.app.prompt.area.load_text(WHY_ASKED)
-        await take()
+        await film.take()
         await ui.submit(WHY_ASKED)
         await ui.settle()
         while ui.is_running:
-            await take()
+            await film.take()
             ui.let_go()
             await ui.settle()
-        await take()
+        await film.take()
         await ui.submit("/why fetch.py:6")
         await ui.until(lambda: ui.app.screen.query(PageRow))
-        frames.append(ui.app.export_screenshot())
-    return frames
+        film.take_now()
+    return film.frames
 
 
 def moving(frames: list[str]) -> str:

@@ -329,6 +329,9 @@ async def test_a_submodule_is_a_repository_of_its_own(
     assert await _changes(context, "echo x >> lib/l.py; echo x >> a.py") == FileTouches(
         edited=("a.py",)
     )
+    moving = "cd lib; echo x > new; git add .; git -c user.name=A -c user.email=a commit -qm m; "
+    moving += "cd ..; git commit -qam lib"
+    assert await _changes(context, moving) == FileTouches()
     context.cwd = repository / "lib"
     assert await _changes(context, "echo x >> l.py") == FileTouches(edited=("l.py",))
 

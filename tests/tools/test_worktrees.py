@@ -113,11 +113,58 @@ async def test_without_work_the_worktree_and_its_branch_are_removed(
     repository: Path, trees: Worktrees
 ):
     worktree = await made(trees, repository)
-    (worktree.path / "build").mkdir()
-    (worktree.path / "build" / "out").write_text("ignored")
-    assert not (await trees.take_away(worktree)).is_any
+    assert await trees.take_away(worktree) == WorkLeft(tip=worktree.start)
     assert not worktree.path.parent.exists()
     assert git(repository, "branch", "--format=%(refname:short)") == "main"
+
+
+IGNORED = "build/\n.env\n*.db\n*.pyc\nnode_modules\nenv/\ncache/\n"
+TAG = "Signature: 8a477f597d28d172789f06886806bc55\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({".env": "KEY=2\n"}, "1 ignored file (.env)"),
+        ({".env": "KEY=1\n"}, ""),  # as in the main worktree
+        ({"build/out": "x", "sub/a.db": "x"}, "2 ignored files (build/, sub/a.db)"),
+        ({f"{n}.db": "x" for n in range(7)}, "(0.db, 1.db, 2.db, 3.db, 4.db, ...)"),
+        ({"cache/CACHEDIR.TAG": TAG, "cache/x": "x"}, ""),
+        ({"cache/CACHEDIR.TAG": "mine\n"}, "1 ignored file (cache/)"),
+        ({"env/pyvenv.cfg": "", "env/lib/x.py": "x"}, ""),
+        ({"node_modules/x/.env": "x", "sub/__pycache__/a.pyc": "x"}, ""),
+        ({"-> build": "../shop"}, ""),
+    ],
+)
+async def test_ignored_files_stay_unless_they_are_elsewhere_or_made_again(
+    repository: Path, trees: Worktrees, files: dict[str, str], said: str
+):
+    (repository / ".gitignore").write_text(IGNORED)
+    (repository / ".env").write_text("KEY=1\n")
+    git(repository, "commit", "-qam", "two")
+    worktree = await made(trees, repository)
+    for name, content in files.items():
+        place = worktree.path / name.removeprefix("-> ")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(content) if name.startswith("-> ") else place.write_text(content)
+    if "-> build" in files:
+        git(repository, "config", "core.excludesFile", str(repository / "excluded"))
+        (repository / "excluded").write_text("build\n")
+    left = await trees.take_away(worktree)
+    assert said in str(left)
+    assert worktree.path.exists() == left.is_any == bool(said)
+
+
+async def test_ignored_files_in_a_worktree_whose_creation_was_killed_stay(
+    repository: Path, trees: Worktrees
+):
+    worktree = await made(trees, repository)
+    trees.records.store(worktree, "creating")
+    (worktree.path / "build").mkdir()
+    (worktree.path / "build" / "out").write_text("x")
+    ((_, left),) = await trees.clean_up(repository, lambda _: False)
+    assert left.ignored == ("build/",)
+    assert (worktree.path / "build" / "out").exists()
 
 
 async def test_merged_commits_are_no_work_left(repository: Path, trees: Worktrees):
@@ -174,9 +221,20 @@ async def test_a_branch_that_existed_before_stays(repository: Path, trees: Workt
     git(repository, "branch", "mine")
     worktree = await made(trees, repository, "mine")
     commit(worktree)
-    assert not (await trees.take_away(worktree)).is_any
+    left = await trees.take_away(worktree)
+    assert (left.is_any, left.branch) == (False, "it existed before")
     assert not worktree.path.exists()
     assert git(repository, "log", "-1", "--format=%s", "mine") == "new.txt"
+
+
+async def test_why_a_branch_stays_is_said(repository: Path, trees: Worktrees, tmp_path: Path):
+    worktree = await made(trees, repository)
+    git(worktree.path, "switch", "-q", "--detach")
+    git(repository, "switch", "-q", "fix")
+    left = await trees.take_away(worktree)
+    assert (left.is_any, left.branch) == (False, f"it is checked out in {repository}")
+    assert not worktree.path.exists()
+    assert git(repository, "symbolic-ref", "--short", "HEAD") == "fix"
 
 
 async def test_a_branch_made_later_under_the_same_name_is_the_user_s(
@@ -300,9 +358,16 @@ async def test_a_project_includes_worktrees_that_were_removed(repository: Path, 
     assert project_folders_elsewhere(trees.records, repository.parent) == ()
 
 
-@given(st.integers(0, 3), st.integers(0, 3), st.sampled_from(["", "git is gone"]))
-def test_what_is_left_is_said_whenever_there_is_any(files: int, commits: int, why: str):
-    left = WorkLeft(files, commits, why=why)
+@given(
+    st.integers(0, 3),
+    st.integers(0, 3),
+    st.sampled_from(["", "git is gone"]),
+    st.lists(st.text(min_size=1), max_size=7),
+)
+def test_what_is_left_is_said_whenever_there_is_any(
+    files: int, commits: int, why: str, ignored: list[str]
+):
+    left = WorkLeft(files, commits, why=why, ignored=tuple(ignored))
     assert left.is_any == (str(left) != "no work")
 
 

@@ -22,6 +22,8 @@ from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
+from agent_tui.tools.git.worktree_records import Worktree, WorktreeRecords
+from agent_tui.tools.git.worktrees import Worktrees
 from agent_tui.ui.screens import session_picker
 from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
 from agent_tui.ui.screens.picker import RowList
@@ -30,6 +32,8 @@ from agent_tui.ui.transcript.blocks import UserBlock
 from tests.support.models import MODEL
 from tests.support.other_program import opened_elsewhere
 from tests.support.runtime import Stage
+from tests.support.tool_calls import KEEPER
+from tests.tools.test_worktrees import git
 from tests.ui.app_support import Ui, asking, listed, running_app
 from tests.ui.app_support import answer as reply
 from tests.ui.previews import marked_words, painted
@@ -279,6 +283,26 @@ async def test_a_session_whose_folder_is_gone_goes_on_here(tmp_path: Path, key: 
         await ui.settle()
         assert (ui.path == path) is (key == "c")
         assert ui.runtime.conversation.cwd == stage.workspace
+
+
+async def test_how_to_return_to_a_removed_worktree_is_said_before_the_user_chooses(tmp_path: Path):
+    stage = Stage(tmp_path.resolve())
+    top = stage.workspace
+    git(top, "init", "-q", "-b", "main", "--template=")
+    git(top, "commit", "-q", "--allow-empty", "-m", "one")
+    git(top, "branch", "fix")
+    records = WorktreeRecords(stage.folder / "data")
+    place = stage.folder / "workspace.worktrees" / "fix"
+    records.store(Worktree("fix", place, top, "fix", "main", "", True), "kept")
+    put(stage, "the parser", day=2, cwd=place)
+    async with picking(stage, 1) as ui:
+        environ = {"PATH": os.environ["PATH"]}
+        ui.runtime.services.worktrees = Worktrees(KEEPER, environ, records)
+        await ui.pilot.press("enter")
+        facts = await asked(ui)
+        assert f"It worked in {place}." in facts
+        assert "Its worktree fix was removed; its branch stays. " in facts
+        assert f"cd {top} && agent-tui --worktree fix -r " in facts
 
 
 async def test_another_agents_session_is_gone_on_with_in_a_copy(

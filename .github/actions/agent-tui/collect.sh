@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Fetches what the model reads: the diff of the pull request, or the log of the failed jobs.
+# Fetches what the model reads: the diff of the pull request, or the log of the failed jobs. Notes the
+# state of the checkout, before anything runs in it.
 set -euo pipefail
 
 most_bytes=400000
@@ -11,6 +12,8 @@ number() {
     fi
 }
 
+git rev-parse HEAD > "$RUNNER_TEMP/commit"
+git ls-files --others -z > "$RUNNER_TEMP/untracked" # ignored files, too
 cd "$RUNNER_TEMP"
 if [ "$TASK" = review ]; then
     number "$PULL_REQUEST" pull-request

@@ -3,13 +3,20 @@
 # only: the model's commands could have changed the git settings of the checkout.
 set -euo pipefail
 
-most_chars=60000
-result="$RUNNER_TEMP/result.md"
 body="$RUNNER_TEMP/body.md"
 
-# "@name" would notify people: a zero-width space keeps it text.
-head -c "$most_chars" "$result" | iconv -c -f utf-8 -t utf-8 | sed $'s/@/@\xe2\x80\x8b/g' > "$body"
-cat "$body" >> "$GITHUB_STEP_SUMMARY"
+# "@name" would notify people: a zero-width space keeps it text. It adds to the length, so cut after it.
+"$RUNNER_TEMP/agent-tui/bin/python" -I -c '
+import pathlib, sys
+
+reply = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8", errors="replace")
+text = reply.replace("@", "@\u200b")
+most = 60_000  # characters; GitHub takes 65,536
+cut = text[:most].rstrip("@") + "\n\n(Cut here. The summary of the run has more.)\n"
+pathlib.Path(sys.argv[2]).write_text(text if len(text) <= most else cut, encoding="utf-8")
+with open(sys.argv[3], "a", encoding="utf-8") as summary:
+    summary.write(text[:250_000].rstrip("@"))  # at most 1 MB, its limit
+' "$RUNNER_TEMP/result.md" "$body" "$GITHUB_STEP_SUMMARY"
 
 if [ "$TASK" = review ]; then
     gh pr comment "$PULL_REQUEST" --repo "$GITHUB_REPOSITORY" --body-file "$body"

@@ -26,6 +26,10 @@ else
     done <<< "$ALLOW"
     asked="The log is of a failed CI run of this project. Find the cause and fix it with the smallest change. Do not change or skip tests to make them pass. Then describe the cause and the change."
 fi
+# What the model and its commands print must not reach the runner as its workflow commands.
+token=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+echo "::stop-commands::$token"
+trap 'echo "::$token::"' EXIT
 export AGENT_TUI_HOME="$RUNNER_TEMP/agent-tui-home" AGENT_TUI_LIMIT_WAIT_H=0
 "$RUNNER_TEMP/agent-tui/bin/agent-tui" "${options[@]}" \
     -p "$asked $rules${INSTRUCTIONS:+ $INSTRUCTIONS}" < "$RUNNER_TEMP/material.txt" > "$result"

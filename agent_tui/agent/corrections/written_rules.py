@@ -15,8 +15,8 @@ from agent_tui.agent.corrections.wording import (
 )
 from agent_tui.omissions import SENTENCE_END
 from agent_tui.sessions.entries import milliseconds
+from agent_tui.text import blank_fences
 
-_FENCED = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^\s*#")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?")
 
@@ -52,8 +52,7 @@ class Contradiction:
 
 def written_rules(path: Path, text: str) -> Iterator[WrittenRule]:
     """The sentences of the instruction file at `path`; headings and fenced code are left out."""
-    plain = _FENCED.sub(lambda code: "\n" * code[0].count("\n"), text)
-    for number, line in enumerate(plain.split("\n"), start=1):
+    for number, line in enumerate(blank_fences(text).split("\n"), start=1):
         if _HEADING.match(line):
             continue
         for sentence in SENTENCE_END.split(_ITEM.sub("", line).strip()):

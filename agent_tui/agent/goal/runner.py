@@ -4,7 +4,8 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Final, Protocol
 
 from agent_tui.agent.activity import Emit, LastTurn
@@ -156,7 +157,8 @@ class GoalRunner:
             False if the work ends here, which was said.
         """
         try:
-            results = await self._run_checks(goal, emit)
+            with self._count_look(goal, emit) as took:
+                results = await self._run_checks(goal, emit)
         except asyncio.CancelledError:
             emit(TurnFinished("aborted", can_continue=True))
             raise
@@ -168,7 +170,8 @@ class GoalRunner:
             return False
         passed = _passes_of(results)
         if passed:
-            self._record(goal.model_copy(update={"passed_before": passed, "passed": passed}), emit)
+            update = {"passed_before": passed, "passed": passed, **took()}
+            self._record(goal.model_copy(update=update), emit)
         return True
 
     async def work(self, text: str | None, images: tuple[ImageContent, ...], emit: Emit) -> None:
@@ -288,17 +291,17 @@ class GoalRunner:
         goal = self.goal
         if goal is None:  # ended by the user during the turn
             return TurnFinished("done")
-        spent, began_s = self._spent, self._work_time_s()
-        results = await self._run_checks(goal, emit)
-        if results is None:
-            return TurnFinished("done")
-        passed = _passes_of(results)
-        changes = await asyncio.to_thread(self._changes, goal, self._history())
-        judgement = GoalJudgement(False)
-        if all(passed):
-            judgement = await self._judge(goal, results, changes, emit)
-            if self.goal is None:
+        with self._count_look(goal, emit) as took:
+            results = await self._run_checks(goal, emit)
+            if results is None:
                 return TurnFinished("done")
+            passed = _passes_of(results)
+            changes = await asyncio.to_thread(self._changes, goal, self._history())
+            judgement = GoalJudgement(False)
+            if all(passed):
+                judgement = await self._judge(goal, results, changes, emit)
+                if self.goal is None:
+                    return TurnFinished("done")
         state, times_same = _state(results, passed, changes), 1
         if state == goal.state:
             times_same = goal.times_same + (judgement.is_met is not None)
@@ -310,8 +313,7 @@ class GoalRunner:
                     "missing": missing,
                     "state": state,
                     "times_same": times_same,
-                    "took_s": goal.took_s + self._work_time_s() - began_s,
-                    "cost_usd": goal.cost_usd + self._spent - spent,
+                    **took(),
                 }
             ),
             emit,
@@ -326,6 +328,27 @@ class GoalRunner:
             error = text.format(checks=checks, judge=judge, unseen=missing)
             return TurnFinished("error", error)
         return self._end_if_stuck(emit) or self._go_on(emit)
+
+    @contextmanager
+    def _count_look(self, goal: Goal, emit: Emit) -> Generator[Callable[[], dict[str, float]]]:
+        """Record what a look at `goal` took if it is interrupted or fails.
+
+        Yields a function that returns the time and the cost with those of the look so far.
+        """
+        spent, began_s = self._spent, self._work_time_s()
+
+        def took() -> dict[str, float]:
+            return {
+                "took_s": goal.took_s + self._work_time_s() - began_s,
+                "cost_usd": goal.cost_usd + self._spent - spent,
+            }
+
+        try:
+            yield took
+        except BaseException:
+            if self.goal == goal:
+                self._record(goal.model_copy(update=took()), emit)
+            raise
 
     def _end_if_stuck(self, emit: Emit) -> TurnFinished | None:
         """How the goal ends because nothing changes any more or a bound is reached."""

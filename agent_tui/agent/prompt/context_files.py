@@ -21,7 +21,7 @@ from agent_tui.permissions.trust import FolderTrust
 from agent_tui.regular_files import open_regular_file, read_regular_file
 from agent_tui.safe_paths import is_file, resolve_path
 from agent_tui.sessions.file.disk import sync_folder
-from agent_tui.text import repair_text
+from agent_tui.text import close_fence, repair_text
 from agent_tui.tools.files.protected import is_secret_name
 
 MAX_FILE_CHARS = 40_000
@@ -244,13 +244,18 @@ def make_folder(file: Path) -> None:
 
 
 def with_line(present: str, text: str) -> str:
-    """Add `text` to `present` as an item after the last one, with the same marker and line ends."""
+    """Add `text` to `present` as an item after the last one, with the same marker and line ends.
+
+    Fenced code that is open at the end is closed first: in it, the item would be code.
+    """
     newline = "\r\n" if "\r\n" in present else "\n"
     line = " ".join(repair_text(text).split())
     line = line[2:] if line.startswith(_LIST_MARKS) else line
     kept = present.rstrip()
     if not kept:
         return f"- {line}{newline}"
+    if fence := close_fence(kept):
+        kept = f"{kept}{newline}{fence}"
     last = kept.replace("\r", "\n").rpartition("\n")[2].lstrip()
     mark = last[:2] if last.startswith(_LIST_MARKS) else ""
     gap = newline if mark else newline * 2

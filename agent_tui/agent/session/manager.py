@@ -15,6 +15,7 @@ from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.opening import (
     PERMISSION_MODE,
     FolderFiles,
+    how_to_return,
     interruption_note,
     last_thinking_level,
     load_folder_files,
@@ -64,7 +65,7 @@ from agent_tui.sessions.lineage.joined import (
 )
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import is_file_changes
-from agent_tui.sessions.replay.notes import end_of_job_line
+from agent_tui.sessions.replay.notes import end_of_job_line, names_temporary_files
 from agent_tui.tools.job_table import JobTable
 
 OpenMode: TypeAlias = Literal["write", "read-only", "fork"]
@@ -89,12 +90,14 @@ class _Opened:
     """A session that was opened, the folder to work in, and notices about both.
 
     `left_in`: the permission mode it was left in; a file from elsewhere may name any.
+    `has_new_sandbox`: whether its commands named temporary files, which the sandbox now lacks.
     """
 
     log: SessionLog
     cwd: Path
     notices: tuple[Notice, ...]
     left_in: PermissionMode | None
+    has_new_sandbox: bool
 
 
 class SessionManager:
@@ -194,12 +197,16 @@ class SessionManager:
         reason = "forked" if mode == "fork" else "resumed"
         events = self._switch(log, opened.cwd, model, last_thinking_level(log), reason)
         self.conversation.permissions.mode = permission_mode
+        self.conversation.has_new_sandbox = opened.has_new_sandbox
         take_up_stand_in(self.conversation, present)
         if not log.is_read_only:
             log.append_many(missing_changes(log, model, self.conversation.thinking))
         noted = [note for note in (model_note, *log.warnings) if note]
         said = (Notice("info", mode_note),) if mode_note else ()
         notices = (*opened.notices, *(Notice("warning", note) for note in noted), *said)
+        header = log.header
+        if header.cwd and (way := await self.how_to_return(Path(header.cwd), header.id)):
+            notices = (*notices, Notice("info", way))
         left = await self._leave_jobs()
         gone = [
             Notice("info", end_of_job_line(job), "job") for job in self.conversation.untold_jobs()
@@ -224,6 +231,13 @@ class SessionManager:
         """
         find = partial(self._services.store.find, ref, self.conversation.cwd)
         return await asyncio.to_thread(lambda: session_status(find()))
+
+    async def how_to_return(self, folder: Path, session: str) -> str:
+        """How to continue a session in the worktree around `folder`, which was removed.
+
+        Empty if there was none. Args are those of `opening.how_to_return`.
+        """
+        return await how_to_return(folder, session, self._services)
 
     def trees(self) -> Iterator[JoinedTree]:
         """Yield the present session as a tree, then joined with each one it was compacted from.
@@ -505,7 +519,13 @@ class SessionManager:
                 notices += [Notice("warning", note) for note in log.warnings]
                 log = self._fork(log, log.leaf_id, cwd)
         is_own = path.is_relative_to(self._services.store.root)
-        return _Opened(log, cwd, tuple(notices), mode_left_in(log) if is_own else None)
+        return _Opened(
+            log,
+            cwd,
+            tuple(notices),
+            mode_left_in(log) if is_own else None,
+            self._services.has_sandbox(cwd) and names_temporary_files(log.path_entries()),
+        )
 
     def _open_log(self, path: Path, mode: OpenMode) -> tuple[SessionLog, tuple[Notice, ...]]:
         """Open the session at `path`; one that may not be written opens as a copy in memory."""

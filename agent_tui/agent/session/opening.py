@@ -1,5 +1,7 @@
 """Begin a conversation, and turn a session file into one that can continue."""
 
+import asyncio
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -22,6 +24,7 @@ from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.providers.base import ModelRef, model_name
 from agent_tui.safe_paths import is_folder
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
 from agent_tui.sessions.entries import (
     CustomEntry,
@@ -38,6 +41,7 @@ from agent_tui.sessions.replay.file_changes import restore_to_finish
 from agent_tui.sessions.replay.notes import jobs_on, own_usage
 from agent_tui.text import repair_text
 from agent_tui.tools.files.versions import version_of
+from agent_tui.tools.git.command import GitSilentError
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.mcp.remote_tools import is_remote
 from agent_tui.tools.selection import select_tools
@@ -313,6 +317,32 @@ def working_folder(log: SessionLog, present: Path, *, here: bool = False) -> tup
     if here:
         return present, f"Working in {present}; this session was started in {folder}."
     return folder, f"Working in {folder}, this session's folder."
+
+
+async def how_to_return(folder: Path, session: str, services: RuntimeServices) -> str:
+    """How to continue the session with the id `session` in its worktree, which was removed.
+
+    Empty if `folder` was in none, or git may not run in its repository or does not answer.
+    """
+    worktrees = services.worktrees
+    if worktrees is None:
+        return ""
+    removed = await asyncio.to_thread(worktrees.records.removed_around, folder)
+    if removed is None or not await asyncio.to_thread(
+        services.trust.may_run_git, removed.repository
+    ):
+        return ""
+    try:
+        has_branch = await worktrees.has_branch(removed)
+    except GitSilentError:
+        return ""
+    where, name = removed.repository, printable_line(removed.name)
+    branch = "; its branch stays" if has_branch else " with its branch"
+    command = f"agent-tui --worktree {shlex.quote(name)} -r {session[:8]}"
+    return (
+        f"Its worktree {name} was removed{branch}. To continue in "
+        f"{'that branch' if has_branch else 'a new one'}: cd {shlex.quote(str(where))} && {command}"
+    )
 
 
 def choose_model(

@@ -14,7 +14,8 @@ from agent_tui.sessions.replay.file_changes import (
 )
 from agent_tui.tools.base import Intent
 from agent_tui.tools.files.versions import FILE, LINK, PROGRAM, store_version, version_of
-from agent_tui.tools.git.trees import Tree, TreeChange, WorkTrees
+from agent_tui.tools.git.status import TreeDifference
+from agent_tui.tools.git.trees import Tree, WorkTrees
 
 _MODES = frozenset({FILE, PROGRAM, LINK})
 
@@ -87,7 +88,9 @@ class FileKeeper:
         ]
         ids = [file.before_id for file in changed if file.before_id]
         contents = await trees.contents(before.root, ids)
-        return await asyncio.to_thread(_of_command, self._conversation, changed, contents)
+        return await asyncio.to_thread(
+            _of_command, self._conversation, before.root, changed, contents
+        )
 
     def _versions(self, paths: Sequence[Path]) -> list[FileVersion]:
         conversation = self._conversation
@@ -101,21 +104,24 @@ class FileKeeper:
 
 
 def _of_command(
-    conversation: Conversation, changed: Sequence[TreeChange], contents: Mapping[str, bytes]
+    conversation: Conversation,
+    root: Path,
+    changed: Sequence[TreeDifference],
+    contents: Mapping[str, bytes],
 ) -> list[RecordedFileChange]:
     """The changes that a command made, with the earlier contents that git has."""
     kept, why_held = conversation.kept_files, conversation.permissions.why_attaching_asks
     changes: list[RecordedFileChange] = []
     for file in changed:
-        before = FileVersion()
+        path, before = root / file.name, FileVersion()
         if file.before_id:
-            content, why = contents.get(file.before_id), why_held(file.path)
+            content, why = contents.get(file.before_id), why_held(path)
             if content is None or why:
                 digest = f"git:{file.before_id}"
                 before = FileVersion(digest=digest, mode=file.before_mode, why_not=why)
             else:
                 before = store_version(content, file.before_mode, kept)
-        change = _change(file.path, before, version_of(file.path, kept, why_held))
+        change = _change(path, before, version_of(path, kept, why_held))
         if change is not None:
             changes.append(change)
     return changes

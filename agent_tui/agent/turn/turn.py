@@ -240,6 +240,7 @@ class Turn:
         for number in count(1):
             await self._deliver_inbox()
             self._conversation.tell_ended_jobs()
+            self._conversation.tell_files_gone()
             self._return_to_first_model()
             await self._make_room_if_due()
             await self._compactor.write_ahead()

@@ -10,7 +10,12 @@ from agent_tui.cli.command_parser import subcommand_parser
 from agent_tui.cli.folders import load_trust, present_folder
 from agent_tui.cli.output import write_json, write_text
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
-from agent_tui.cli.worktrees.services import open_worktrees, require_git, session_in
+from agent_tui.cli.worktrees.services import (
+    open_worktrees,
+    removal_line,
+    require_git,
+    session_in,
+)
 from agent_tui.errors import WorktreeError
 from agent_tui.file_locks import LockHeldError
 from agent_tui.messages import JsonObject
@@ -21,12 +26,12 @@ from agent_tui.tools.git.worktrees import WorkLeft, Worktrees
 
 _DESCRIPTION = """\
 List the worktrees that agent-tui created in this repository with --worktree and
-for helpers, and remove those without work. One with uncommitted files or
-unmerged commits is never removed."""
+for helpers, and remove those without work. One with uncommitted files, unmerged
+commits, or ignored files that nothing makes again is never removed."""
 _JSON = """\
 With --json:
   [{"name", "path", "branch", "base", "uncommittedFiles", "unmergedCommits",
-    "inUse", "problem"}]
+    "ignoredFiles", "inUse", "problem"}]
 "inUse" says which program works there and "problem" why git cannot tell what
 is left; both are empty if they do not apply."""
 
@@ -115,10 +120,10 @@ async def _remove(worktrees: Worktrees, store: SessionStore, name: str) -> str:
             discarding += f" && git branch -D {shlex.quote(worktree.branch)}"
         raise WorktreeError(
             f"The worktree {name} is not removed: {left}.",
-            f"Commit and merge what you need (git merge {shlex.quote(worktree.branch)}). "
+            f"Commit and merge (git merge {shlex.quote(worktree.branch)}) or copy what you need. "
             f"To discard the rest: {discarding}",
         )
-    return f"Removed the worktree {name}."
+    return f"{removal_line(worktree, left)}."
 
 
 def _row(worktree: Worktree, left: WorkLeft, used_by: str) -> str:
@@ -134,6 +139,7 @@ def _row_json(worktree: Worktree, left: WorkLeft, used_by: str) -> JsonObject:
         "base": worktree.base,
         "uncommittedFiles": left.uncommitted,
         "unmergedCommits": left.commits,
+        "ignoredFiles": list(left.ignored),
         "inUse": used_by,
         "problem": left.why,
     }

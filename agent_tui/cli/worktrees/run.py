@@ -11,7 +11,12 @@ from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.folders import folder_trust, launch_folder
 from agent_tui.cli.output import complain
 from agent_tui.cli.settings import read_settings, session_root
-from agent_tui.cli.worktrees.services import open_worktrees, require_git, session_in
+from agent_tui.cli.worktrees.services import (
+    open_worktrees,
+    removal_line,
+    require_git,
+    session_in,
+)
 from agent_tui.errors import AgentTuiError
 from agent_tui.file_locks import FileLock
 from agent_tui.permissions.trust import FolderTrust
@@ -151,8 +156,7 @@ async def _leave(worktrees: Worktrees, store: SessionStore, worktree: Worktree) 
 
 def _ending_line(worktree: Worktree, left: WorkLeft) -> str:
     if not left.is_any:
-        branch = " with its branch" if worktree.owns_branch else f"; branch {worktree.branch} stays"
-        return f"Removed the worktree {worktree.name}{branch}: it held no unmerged work."
+        return f"{removal_line(worktree, left)}: it held no unmerged work."
     lines = [
         f"The worktree {worktree.name} is kept: {left}.",
         f"  {worktree.path}",

@@ -10,7 +10,7 @@ from agent_tui.permissions.trust import FolderTrust
 from agent_tui.sessions.file.writer import session_status
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.git.worktree_records import Worktree
-from agent_tui.tools.git.worktrees import Worktrees
+from agent_tui.tools.git.worktrees import WorkLeft, Worktrees
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 
@@ -64,3 +64,14 @@ def session_in(store: SessionStore, worktree: Worktree) -> str:
         if cwd is not None and cwd.is_relative_to(worktree.path):
             return f"agent-tui (pid {running.pid})"
     return ""
+
+
+def removal_line(worktree: Worktree, left: WorkLeft) -> str:
+    """What was removed: the worktree, with its branch or without.
+
+    Args:
+        worktree: It held no work.
+        left: From its removal.
+    """
+    branch = f"; branch {worktree.branch} stays ({left.branch})" if left.branch else ""
+    return f"Removed the worktree {worktree.name}{branch or ' with its branch'}"

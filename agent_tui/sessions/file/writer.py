@@ -122,27 +122,31 @@ class SessionStatus:
         cwd: The folder it works in; None if the file does not say.
         has_folder: Whether that folder exists; true if none is named.
         owner: The other program that writes it; None if none does.
+        id: The session's id; empty if the file does not say.
     """
 
     path: Path
     cwd: Path | None
     has_folder: bool
     owner: LockOwner | None
+    id: str = ""
 
 
 def session_status(path: Path) -> SessionStatus:
     """The status of the session file `path`; an unreadable header names no folder. Blocking."""
-    folder = _folder(path)
-    return SessionStatus(path, folder, folder is None or _is_dir(folder), _owner(path))
+    header = _header(path)
+    folder = Path(header.cwd) if header is not None and header.cwd else None
+    has_folder = folder is None or _is_dir(folder)
+    return SessionStatus(path, folder, has_folder, _owner(path), header.id if header else "")
 
 
-def _folder(path: Path) -> Path | None:
+def _header(path: Path) -> Header | None:
     try:
         with open_regular_file(path) as file:
             header = decode_record(file.readline(_MOST_HEADER_BYTES).rstrip(b"\r\n")).value
     except (OSError, UnreadableRecordError):
         return None
-    return Path(header.cwd) if isinstance(header, Header) and header.cwd else None
+    return header if isinstance(header, Header) else None
 
 
 def _is_dir(folder: Path) -> bool:

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -13,9 +13,9 @@ from typing import TypeAlias
 from agent_tui.messages import FileTouches
 from agent_tui.tools.git.command import GitSilentError
 from agent_tui.tools.git.status import (
-    Committed,
+    TreeDifference,
     WorkTree,
-    diff_commits,
+    diff_trees,
     has_content,
     nearest_git,
     read_work_tree,
@@ -133,9 +133,7 @@ class GitChanges:
         try:
             async with asyncio.timeout(COMPARE_S):
                 after = await read_work_tree(self._keeper, root, environ)
-                moved = await diff_commits(
-                    self._keeper, root, before.tree.head, after.head, environ
-                )
+                moved = await diff_trees(self._keeper, root, before.tree.head, after.head, environ)
                 changes = await asyncio.to_thread(_changes, before, after, moved)
                 stamps = await asyncio.to_thread(_stamps, after)
         except TimeoutError:
@@ -171,18 +169,20 @@ def _stamp(path: Path) -> _Stamp | None:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def _changes(before: Snapshot, after: WorkTree, moved: Mapping[str, Committed]) -> FileTouches:
+def _changes(before: Snapshot, after: WorkTree, moved: Sequence[TreeDifference]) -> FileTouches:
+    files = (one for one in moved if not one.is_of_submodule)
+    commits = {one.name: (one.before_id, one.after_id) for one in files}
     written: list[str] = []
     edited: list[str] = []
-    for name in sorted({*before.stamps, *after.dirty, *moved}):
+    for name in sorted({*before.stamps, *after.dirty, *commits}):
         path = after.root / name
         if name in before.stamps:
             existed = before.stamps[name] is not None
             is_changed = _stamp(path) != before.stamps[name]
         else:
-            commits = moved.get(name) or Committed(after.dirty[name], "")
-            existed = commits.before != ""
-            is_changed = _differs_from_commit(path, commits, is_dirty=name in after.dirty)
+            ids = commits.get(name) or (after.dirty[name], "")
+            existed = ids[0] != ""
+            is_changed = _differs_from_commit(path, *ids, is_dirty=name in after.dirty)
         if is_changed and _is_text(name) and _was_touched(path, before, is_old=existed):
             (edited if existed else written).append(str(path))
     if len(written) + len(edited) > MAX_CHANGED_FILES:
@@ -212,14 +212,14 @@ def _has_changed_since(path: Path, begun_ns: int) -> bool:
         return False
 
 
-def _differs_from_commit(path: Path, commits: Committed, *, is_dirty: bool) -> bool:
+def _differs_from_commit(path: Path, before_id: str, after_id: str, *, is_dirty: bool) -> bool:
     """Whether a file that matched the commit before the command no longer does.
 
     A file that is in both commits and clean without existing was never checked out.
     """
     if os.path.lexists(path):
-        return not (commits.before and has_content(path, commits.before))
-    return bool(commits.before) and (is_dirty or not commits.after)
+        return not (before_id and has_content(path, before_id))
+    return bool(before_id) and (is_dirty or not after_id)
 
 
 def _is_text(name: str) -> bool:

@@ -136,8 +136,9 @@ async def ask_git(
     allowed: tuple[int, ...] = (0,),
     stdin: bytes | None = None,
     most_bytes: int | None = None,
+    patience_s: float = _PATIENCE_S,
 ) -> bytes:
-    """Run git without a network and return its output; it ends within 10 seconds.
+    """Run git without a network and return its output.
 
     Args:
         keeper: Starts the process.
@@ -147,6 +148,7 @@ async def ask_git(
         allowed: Exit codes that count as success.
         stdin: Its input.
         most_bytes: Limit on the output; None for `MAX_OUTPUT_BYTES`.
+        patience_s: Limit on the time in seconds.
 
     Raises:
         GitSilentError: Another exit code, no git, a timeout, or too much output.
@@ -158,6 +160,7 @@ async def ask_git(
         git_environ(environ),
         stdin=stdin,
         most_bytes=most_bytes or MAX_OUTPUT_BYTES,
+        patience_s=patience_s,
     )
     if answer.exit_code not in allowed:
         raise GitSilentError(f"git ended with {answer.exit_code}")

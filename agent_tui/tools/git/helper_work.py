@@ -2,24 +2,27 @@
 
 import asyncio
 import os
+import secrets
 import shutil
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.errors import WorktreeError
 from agent_tui.tools.files.protected import is_secret_name
-from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, order_git
-from agent_tui.tools.git.status import read_work_tree
+from agent_tui.tools.files.versions import FILE, PROGRAM
+from agent_tui.tools.git.command import ORDER_S, GitSilentError, ask_git, git_argv, order_git
+from agent_tui.tools.git.status import TreeDifference, diff_trees, read_work_tree
 from agent_tui.tools.git.trees import MOST_CHANGES, MOST_FILE_BYTES
 from agent_tui.tools.git.worktree_records import Worktree
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 _MOST_READ_BYTES = 100_000_000
 _IDENTITY = ("user.name=agent-tui", "user.email=agent-tui@localhost", "commit.gpgSign=false")
-_FILE_MODES = frozenset({"100644", "100755"})
+_ANY_LINE_ENDS = "core.safecrlf=false"
+"""Otherwise git may refuse a file whose line endings it would convert."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class HelperChange:
     """A file that a helper changed, relative to the top of the repository.
 
     `before` is its content when the helper began, None if it did not exist; `after` is None if the
-    helper deleted it.
+    helper deleted it. Both are as git checks them out, with its filters and line endings.
     """
 
     name: str
@@ -46,7 +49,7 @@ class HelperWork:
         base: The commit it began at, with the user's uncommitted changes.
         tip: The newest commit of its branch.
         changes: The files it changed.
-        left_out: Changes that only git can bring over, such as those to links.
+        left_out: Changes that only git can bring over, such as those to links and modes.
     """
 
     worktree: Worktree
@@ -113,46 +116,62 @@ class HelperGit:
         Raises:
             GitSilentError: Git failed, or there are too many.
         """
-        listing = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames", base, tip)
-        answer = await self._ask(worktree.repository, "diff-tree", *listing)
-        fields = answer.split(b"\0")[:-1]
-        rows: list[tuple[str, list[str]]] = []
-        for about, name in zip(fields[0::2], fields[1::2], strict=True):
-            rows.append((os.fsdecode(name), about.decode("ascii")[1:].split(" ")))
-        ids = [id for _, (_, _, old, new, _) in rows for id in (old, new) if id.strip("0")]
-        contents = await self._contents(worktree.repository, ids)
-        changes: list[HelperChange] = []
-        left_out: list[str] = []
-        for name, (old_mode, new_mode, old, new, _) in rows:
-            if {old_mode, new_mode} <= _FILE_MODES | {"000000"}:
-                is_program = new_mode == "100755"
-                changes.append(HelperChange(name, contents.get(old), contents.get(new), is_program))
-            else:
-                left_out.append(name)
-        return HelperWork(worktree, top, base, tip, tuple(changes), tuple(left_out))
-
-    async def _contents(self, cwd: Path, ids: Iterable[str]) -> dict[str, bytes]:
-        asked = "".join(f"{one}\n" for one in dict.fromkeys(ids)).encode()
-        argv = git_argv("cat-file", "--batch")
-        answer = await ask_git(
-            self._keeper, argv, cwd, self._environ, stdin=asked, most_bytes=_MOST_READ_BYTES
+        found = await diff_trees(self._keeper, worktree.repository, base, tip, self._environ)
+        whole = [change for change in found if _is_of_file(change)]
+        old = await self._checkouts(top, {one.name: one.before_id for one in whole})
+        new = await self._checkouts(worktree.path, {one.name: one.after_id for one in whole})
+        changes = tuple(
+            HelperChange(one.name, old.get(one.name), new.get(one.name), one.after_mode == PROGRAM)
+            for one in whole
         )
-        found: dict[str, bytes] = {}
-        at = 0
-        while at < len(answer):
-            head, _, _ = answer[at : at + 200].partition(b"\n")
-            at += len(head) + 1
-            one, _, size = head.decode("ascii").split(" ")
-            found[one] = answer[at : at + int(size)]
-            at += int(size) + 1
-        return found
+        left_out = tuple(one.name for one in found if not _is_of_file(one) or _is_of_mode(one))
+        return HelperWork(worktree, top, base, tip, changes, left_out)
+
+    async def _checkouts(self, top: Path, ids: Mapping[str, str]) -> dict[str, bytes]:
+        """What git would write into the worktree `top`, by name, for the objects `ids`.
+
+        Filters and line endings are those of its attributes. No hook runs.
+        """
+        asked = {name: blob for name, blob in ids.items() if blob}
+        if not asked:
+            return {}
+        # Git gives the size before conversion: a line that no content holds begins each file.
+        mark = secrets.token_hex(16)
+        argv = git_argv("cat-file", "--filters", f"--batch={mark}")
+        answer = await ask_git(
+            self._keeper,
+            argv,
+            top,
+            self._environ,
+            stdin=b"".join(os.fsencode(f"{blob} {name}\n") for name, blob in asked.items()),
+            most_bytes=_MOST_READ_BYTES,
+            patience_s=ORDER_S,
+        )
+        contents = answer.split(f"{mark}\n".encode())[1:]
+        if len(contents) != len(asked):
+            raise GitSilentError("objects of the repository are missing")
+        return {
+            name: content.removesuffix(b"\n") for name, content in zip(asked, contents, strict=True)
+        }
 
     async def _ask(self, cwd: Path, command: str, *arguments: str) -> bytes:
         return await ask_git(self._keeper, git_argv(command, *arguments), cwd, self._environ)
 
     async def _order(self, cwd: Path, command: str, *arguments: str) -> None:
-        argv = git_argv(command, *arguments, settings=_IDENTITY)
+        argv = git_argv(command, *arguments, settings=(*_IDENTITY, _ANY_LINE_ENDS))
         await order_git(self._keeper, argv, cwd, self._environ)
+
+
+def _is_of_file(change: TreeDifference) -> bool:
+    """Whether the change is about a file whose content git can be asked for by its name."""
+    name, modes = change.name, {change.before_mode, change.after_mode}
+    can_ask = "\n" not in name and name == name.lstrip()  # in a line, after a blank
+    return can_ask and modes <= {0, FILE, PROGRAM}
+
+
+def _is_of_mode(change: TreeDifference) -> bool:
+    """Whether a file became a program, or no longer is one."""
+    return sorted((change.before_mode, change.after_mode)) == [FILE, PROGRAM]
 
 
 def _is_secret(name: str) -> bool:

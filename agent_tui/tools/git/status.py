@@ -26,7 +26,8 @@ _STATUS = (
     *("--porcelain=v2", "-z", "--branch", "--no-ahead-behind"),
     *("--untracked-files=all", "--ignored=no", "--no-renames", "--ignore-submodules=all"),
 )
-_DIFF = (*("-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=all"),)
+_DIFF = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames")
+_SUBMODULE = 0o160000
 _MAX_FILTERS = 50
 
 
@@ -47,11 +48,22 @@ class WorkTree:
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
-    """The ids of a file's content in two commits; empty if it is not in one."""
+class TreeDifference:
+    """A file that differs between two commits or trees, by the ids and modes that git gives it.
 
-    before: str
-    after: str
+    The `name` is relative to the top folder. In a tree without the file, id is empty and mode 0.
+    """
+
+    name: str
+    before_mode: int
+    after_mode: int
+    before_id: str
+    after_id: str
+
+    @property
+    def is_of_submodule(self) -> bool:
+        """Whether a submodule is involved, whose id is that of a commit."""
+        return _SUBMODULE in (self.before_mode, self.after_mode)
 
 
 async def top_folder(keeper: ProcessKeeper, cwd: Path, environ: Mapping[str, str]) -> Path:
@@ -82,21 +94,21 @@ async def read_work_tree(keeper: ProcessKeeper, root: Path, environ: Mapping[str
         raise GitSilentError("not what git status says") from error
 
 
-async def diff_commits(
+async def diff_trees(
     keeper: ProcessKeeper, root: Path, before: str, after: str, environ: Mapping[str, str]
-) -> dict[str, Committed]:
-    """The differences between two commits (empty: before the first one), relative to `root`.
+) -> tuple[TreeDifference, ...]:
+    """The differences between two commits or trees (empty: before the first commit).
 
     Raises:
         GitSilentError: See `ask_git`.
     """
     if before == after:
-        return {}
+        return ()
     nothing = object_id(b"", like=before or after, kind="tree")
     argv = git_argv("diff-tree", *_DIFF, before or nothing, after or nothing)
     answer = await ask_git(keeper, argv, root, environ)
     try:
-        return _commit_changes(answer)
+        return tuple(_differences(answer))
     except ValueError as error:
         raise GitSilentError("not what git diff-tree says") from error
 
@@ -166,14 +178,13 @@ def _work_tree(root: Path, answer: bytes) -> WorkTree:
     return WorkTree(root, head, dirty)
 
 
-def _commit_changes(answer: bytes) -> dict[str, Committed]:
+def _differences(answer: bytes) -> Iterator[TreeDifference]:
     """Parse `git diff-tree` in raw format: modes, ids and status, then the path."""
     fields = iter(answer.split(b"\0")[:-1])
-    changes: dict[str, Committed] = {}
-    for change, path in zip(fields, fields, strict=True):
-        _, _, old, new, _ = change.decode("ascii").split(" ")
-        changes[os.fsdecode(path)] = Committed(_id(old), _id(new))
-    return changes
+    for change, name in zip(fields, fields, strict=True):
+        old_mode, new_mode, old, new, _ = change.decode("ascii").removeprefix(":").split(" ")
+        modes = int(old_mode, 8), int(new_mode, 8)
+        yield TreeDifference(os.fsdecode(name), *modes, _id(old), _id(new))
 
 
 def _id(text: str) -> str:

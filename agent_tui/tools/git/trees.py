@@ -21,7 +21,13 @@ from typing import TypeAlias
 
 from agent_tui.tools.files.protected import is_secret_name
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
-from agent_tui.tools.git.status import nearest_git, read_work_tree, top_folder
+from agent_tui.tools.git.status import (
+    TreeDifference,
+    diff_trees,
+    nearest_git,
+    read_work_tree,
+    top_folder,
+)
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 LOOK_S = 3.0
@@ -55,17 +61,6 @@ class Tree:
 
     root: Path
     id: str
-
-
-@dataclass(frozen=True, slots=True)
-class TreeChange:
-    """A file that differs between two states; without a file, id is empty and mode 0."""
-
-    path: Path
-    before_id: str
-    before_mode: int
-    after_id: str
-    after_mode: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,16 +162,16 @@ class WorkTrees:
         unknown = [name for name in dirty if os.fsencode(name) not in place.names]
         return not await asyncio.to_thread(_are_there, tree.root, unknown)
 
-    async def changes(self, before: Tree, after: Tree) -> tuple[TreeChange, ...]:
+    async def changes(self, before: Tree, after: Tree) -> tuple[TreeDifference, ...]:
         """The files that differ; none if there are too many, or git cannot tell."""
         place = self._places.get(before.root)
-        if place is None or before.root != after.root or before.id == after.id:
+        if place is None or before.root != after.root:
             return ()
-        argv = git_argv("diff-tree", "-r", "-z", "--raw", "--no-renames", before.id, after.id)
         try:
-            answer = await ask_git(self._keeper, argv, before.root, place.environ)
-            changed = tuple(_parse_changes(before.root, answer))
-        except (GitSilentError, ValueError):
+            changed = await diff_trees(
+                self._keeper, before.root, before.id, after.id, place.environ
+            )
+        except GitSilentError:
             return ()
         return changed if len(changed) <= MOST_CHANGES else ()
 
@@ -297,20 +292,6 @@ def _are_there(root: Path, names: Sequence[str]) -> bool:
 
 def _last_part(name: bytes) -> str:
     return os.fsdecode(name.rpartition(b"/")[2])
-
-
-def _parse_changes(root: Path, answer: bytes) -> Iterator[TreeChange]:
-    """Parse lines of ``diff-tree --raw -z``: ``:mode mode id id status``, then the name."""
-    fields = answer.split(b"\0")
-    for about, name in zip(fields[0::2], fields[1::2], strict=False):
-        before_mode, after_mode, before_id, after_id, _ = about.decode("ascii")[1:].split(" ")
-        yield TreeChange(
-            root / os.fsdecode(name),
-            before_id if before_id.strip("0") else "",
-            int(before_mode, 8),
-            after_id if after_id.strip("0") else "",
-            int(after_mode, 8),
-        )
 
 
 def _objects(answer: bytes) -> Iterator[tuple[str, bytes]]:

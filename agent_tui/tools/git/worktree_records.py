@@ -92,6 +92,11 @@ class WorktreeRecords:
         found = self.around(folder)
         return None if found is None else found.repository / folder.relative_to(found.path)
 
+    def removed_around(self, folder: Path) -> Worktree | None:
+        """The worktree that contained `folder` and was removed; None if there was none."""
+        found = next(filter(None, map(self.at, (folder, *folder.parents))), None)
+        return None if found is None or found.exists else found
+
     def all(self) -> Iterator[Worktree]:
         """All worktrees, also those that were removed."""
         for file in sorted(self._folder.glob(f"*{_SUFFIX}")):

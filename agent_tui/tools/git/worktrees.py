@@ -1,7 +1,8 @@
 """Creates worktrees, each with its own branch, and removes those that hold no work.
 
 Nothing that is not committed and merged is ever removed: git checks the files, and a branch is
-deleted only while it is at the commit that was checked.
+deleted only while it is at the commit that was checked. Ignored files stay, too, unless they are
+elsewhere or some program makes them again.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from agent_tui.paths import cwd_slug
 from agent_tui.safe_text import printable_line
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, order_git
 from agent_tui.tools.git.helper_work import HelperGit
+from agent_tui.tools.git.ignored_files import find_ignored_work
 from agent_tui.tools.git.worktree_records import Worktree, WorktreeRecords
 from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -25,6 +27,10 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 _HEADS = "refs/heads/"
 _SUFFIX = ".worktrees"
 _ELSEWHERE = "Start in a repository, or without --worktree."
+_MOST_NAMED = 5
+_MOST_BYTES = 20_000_000
+"""Enough for the names of 200,000 ignored files."""
+
 _REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE")
 
 
@@ -57,22 +63,29 @@ class WorkLeft:
             the main worktree, or in the remote's default branch.
         tip: The branch's newest commit; empty if the branch is gone.
         why: Why git could not say, or would not remove it; empty if it did.
+        ignored: Ignored files and folders that nothing makes again.
+        branch: Why the branch stays though the worktree was removed; empty if it does not.
     """
 
     uncommitted: int = 0
     commits: int = 0
     tip: str = ""
     why: str = ""
+    ignored: tuple[str, ...] = ()
+    branch: str = ""
 
     @property
     def is_any(self) -> bool:
         """Whether there is work, or might be."""
-        return bool(self.uncommitted or self.commits or self.why)
+        return bool(self.uncommitted or self.commits or self.why or self.ignored)
 
     def __str__(self) -> str:
+        named = ", ".join(map(printable_line, self.ignored[:_MOST_NAMED]))
+        more = ", ..." * (len(self.ignored) > _MOST_NAMED)
         parts = [
             _counted(self.commits, "unmerged commit"),
             _counted(self.uncommitted, "uncommitted file"),
+            f"{_counted(len(self.ignored), 'ignored file')} ({named}{more})" * bool(self.ignored),
             self.why,
         ]
         return ", ".join(filter(None, parts)) or "no work"
@@ -164,17 +177,23 @@ class Worktrees:
             lock.release()
             raise
 
+    async def has_branch(self, worktree: Worktree) -> bool:
+        """Whether the branch of `worktree` exists.
+
+        Raises:
+            GitSilentError: Git cannot tell.
+        """
+        return bool(await self._commit(worktree.repository, _HEADS + worktree.branch))
+
     async def work_left(self, worktree: Worktree) -> WorkLeft:
         """What `worktree` holds that is nowhere else; `why` if git cannot tell."""
         main = worktree.repository
         try:
             tip = await self._commit(main, _HEADS + worktree.branch)
             heads = [tip] if tip else []
-            uncommitted = 0
+            files = WorkLeft()
             if await asyncio.to_thread(lambda: worktree.exists):
-                status = ("status", "--porcelain", "-z", "--untracked-files=all")
-                dirty = await self._ask(worktree.path, *status)
-                uncommitted = sum(len(line) > 3 and line[2] == " " for line in dirty.split("\0"))
+                files = await self._files_left(worktree)
                 heads.append(await self._commit(worktree.path, "HEAD"))
             into = ("HEAD", _HEADS + worktree.base, "refs/remotes/origin/HEAD")
             known = [await self._commit(main, ref) for ref in into]
@@ -185,41 +204,68 @@ class Worktrees:
             commits = int(await self._ask(main, *counting)) if any(heads) else 0
         except (GitSilentError, ValueError) as error:
             return WorkLeft(why=f"git cannot tell ({printable_line(str(error))})")
-        return WorkLeft(uncommitted, commits, tip)
+        return replace(files, commits=commits, tip=tip)
+
+    async def _files_left(self, worktree: Worktree, *, is_complete: bool = True) -> WorkLeft:
+        """The files of `worktree` that are in no commit.
+
+        Args:
+            worktree: Its folder exists.
+            is_complete: Whether git wrote all its files, so that a missing one was deleted.
+
+        Raises:
+            GitSilentError: Git cannot tell.
+        """
+        status = ("--porcelain", "-z", "--no-renames", "--untracked-files=all")
+        answer = await self._ask(worktree.path, "status", *status, "--ignored=matching")
+        rows = [(row[:2], row[3:]) for row in answer.split("\0") if row]
+        ignored = [name for state, name in rows if state == "!!"]
+        place = worktree.path, worktree.repository
+        return WorkLeft(
+            sum(state != "!!" and (is_complete or "D" not in state) for state, _ in rows),
+            ignored=await asyncio.to_thread(find_ignored_work, *place, ignored),
+        )
 
     async def take_away(self, worktree: Worktree) -> WorkLeft:
         """Remove `worktree` and the branch created with it if they hold no work.
 
-        Ignored files in it go too. Returns what is left, so that it stays.
+        Returns what is left, so that it stays; or what became of the branch.
         """
         left = await self.work_left(worktree)
         try:
             if not left.is_any and await asyncio.to_thread(lambda: worktree.exists):
                 await self._order(worktree.repository, "worktree", "remove", str(worktree.path))
-            if not left.is_any:
-                await self._delete_branch(worktree, left.tip)
         except GitSilentError as error:
             left = replace(left, why=f"git would not remove it ({printable_line(str(error))})")
         if left.is_any:
             with suppress(OSError):
                 await asyncio.to_thread(self.records.store, worktree, "kept")
-        else:
-            await self._forget(worktree)
+            return left
+        left = replace(left, branch=await self._delete_branch(worktree, left.tip))
+        await self._forget(worktree)
         return left
 
-    async def remove_folder(self, worktree: Worktree) -> None:
-        """Remove the folder of `worktree` if git finds nothing uncommitted; the branch stays."""
-        with suppress(GitSilentError):
-            await self._order(worktree.repository, "worktree", "remove", str(worktree.path))
+    async def remove_folder(self, worktree: Worktree) -> WorkLeft:
+        """Remove the folder of `worktree` unless files in it are in no commit; the branch stays.
+
+        Returns what is left, so that it stays.
+        """
+        left = WorkLeft()
+        try:
+            left = await self._files_left(worktree)
+            if not left.is_any:
+                await self._order(worktree.repository, "worktree", "remove", str(worktree.path))
+        except GitSilentError as error:
+            left = replace(left, why=f"git would not remove it ({printable_line(str(error))})")
         with suppress(OSError):
             await asyncio.to_thread(self.records.store, worktree, "kept")
         with suppress(OSError):  # other worktrees are in it
             await asyncio.to_thread(worktree.path.parent.rmdir)
+        return left
 
     async def drop_branch(self, worktree: Worktree, tip: str) -> None:
         """Delete the branch of `worktree`, which has no folder, if it is still at `tip`."""
-        with suppress(GitSilentError):
-            await self._delete_branch(worktree, tip)
+        if not await self._delete_branch(worktree, tip):
             await self._forget(worktree)
 
     async def clean_up(
@@ -366,8 +412,7 @@ class Worktrees:
         with suppress(GitSilentError):  # git may not know it yet
             removing = ("worktree", "remove", "-f", "-f", str(worktree.path))
             await self._order(worktree.repository, *removing)
-        with suppress(GitSilentError):
-            await self._delete_branch(worktree, worktree.start)
+        left = replace(left, branch=await self._delete_branch(worktree, worktree.start))
         await self._forget(worktree)
         return left
 
@@ -379,11 +424,9 @@ class Worktrees:
             index = Path(await self._ask(worktree.path, "rev-parse", "--git-path", "index"))
             if not await asyncio.to_thread((worktree.path / index).exists):
                 await self._order(worktree.path, "read-tree", "HEAD")
-            status = ("status", "--porcelain", "-z", "--untracked-files=all")
-            rows = (await self._ask(worktree.path, *status)).split("\0")
+            return await self._files_left(worktree, is_complete=False)
         except GitSilentError as error:
             return WorkLeft(why=f"git cannot tell ({printable_line(str(error))})")
-        return WorkLeft(sum(len(row) > 3 and "D" not in row[:2] for row in rows))
 
     async def _forget(self, worktree: Worktree) -> None:
         """Record that `worktree` was removed: a branch that gets its name later is the user's."""
@@ -393,17 +436,25 @@ class Worktrees:
         with suppress(OSError):  # other worktrees are in it
             await asyncio.to_thread(worktree.path.parent.rmdir)
 
-    async def _delete_branch(self, worktree: Worktree, tip: str) -> None:
+    async def _delete_branch(self, worktree: Worktree, tip: str) -> str:
         """Delete the branch if it was created with `worktree` and is still at the commit `tip`.
 
-        It stays if it is checked out somewhere.
+        Returns why it stays; empty if it does not.
         """
-        if not worktree.owns_branch or not tip:
-            return
+        if not worktree.owns_branch:
+            return "it existed before"
+        if not tip:
+            return ""
         main = worktree.repository
-        listed = await self._ask(main, "worktree", "list", "--porcelain")
-        if all(branch != worktree.branch for _, branch in _checked_out(listed)):
+        try:
+            listed = await self._ask(main, "worktree", "list", "--porcelain")
+            for place, branch in _checked_out(listed):
+                if branch == worktree.branch:
+                    return f"it is checked out in {place}"
             await self._order(main, "update-ref", "-d", _HEADS + worktree.branch, tip)
+        except GitSilentError as error:
+            return f"git did not delete it: {printable_line(str(error))}"
+        return ""
 
     async def _commit(self, cwd: Path, ref: str) -> str:
         """The id of the commit that `ref` names; empty if there is none."""
@@ -414,7 +465,9 @@ class Worktrees:
         self, cwd: Path, command: str, *arguments: str, allowed: tuple[int, ...] = (0,)
     ) -> str:
         argv = git_argv(command, *arguments)
-        answer = await ask_git(self._keeper, argv, cwd, self._environ, allowed=allowed)
+        answer = await ask_git(
+            self._keeper, argv, cwd, self._environ, allowed=allowed, most_bytes=_MOST_BYTES
+        )
         return os.fsdecode(answer).strip("\n")
 
     async def _order(self, cwd: Path, command: str, *arguments: str) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from agent_tui.safe_paths import path_exists
 
-_ASK: Final = "if it has to, run it again with outside: true and why, which asks the user"
+_ASK: Final = "if it has to, run it again with outside: true and why, which needs permission"
 _NO_NETWORK: Final = re.compile(
     r"could not resolve|name or service not known|temporary failure in name resolution"
     r"|network is unreachable|no route to host|ENOTFOUND|EAI_AGAIN|ENETUNREACH|getaddrinfo"

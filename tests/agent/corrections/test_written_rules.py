@@ -12,6 +12,7 @@ from agent_tui.agent.corrections.written_rules import (
     unwritten,
     written_rules,
 )
+from agent_tui.agent.prompt.context_files import with_line
 from tests.agent.corrections.said import project, session
 
 FILE = Path("/p/AGENTS.md")
@@ -25,6 +26,22 @@ def test_sentences_are_read_with_their_lines_without_headings_and_code():
     text = "# Use pip\n\n- Use uv. Not pip.\n\n```\nuse pip\n```\n1. Ask first.\n"
     found = [(rule.line, rule.text) for rule in written_rules(FILE, text)]
     assert found == [(3, "Use uv."), (3, "Not pip."), (8, "Ask first.")]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "```\nuse pip\n- x",
+        "~~~~ sh\nuse pip\n~~~",
+        "1. Run:\n   ```sh\n   use pip",
+        "````\n```\nuse pip\n```",
+        "```\nuse pip\n    ```",
+    ],
+)
+def test_a_line_that_was_added_is_read_as_a_rule_even_after_open_code(code):
+    text = with_line(f"- Use uv.\n\n{code}\n", "Ask first.")
+    found = [rule.text for rule in rules(text)]
+    assert (found[0], found[-1], "use pip" in found) == ("Use uv.", "Ask first.", False)
 
 
 def test_what_a_file_says_already_is_not_offered():

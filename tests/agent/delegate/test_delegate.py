@@ -152,6 +152,76 @@ async def test_changes_on_both_sides_are_merged(scene: Scene):
     assert (scene.top / "greet.py").read_text() == "ONE\ntwo\nthree\nfour\n5\n"
 
 
+@pytest.mark.parametrize("safe", ["false", "true"])
+async def test_files_come_over_as_git_would_check_them_out(scene: Scene, safe: str):
+    git(scene.top, "config", "core.safecrlf", safe)
+    git(scene.top, "config", "filter.caesar.smudge", "tr a-z b-za")
+    git(scene.top, "config", "filter.caesar.clean", "tr b-za a-z")
+    attributes = "* text=auto eol=crlf\n*.txt filter=caesar\n*.png -text\n"
+    (scene.top / ".gitattributes").write_text(attributes.replace("\n", "\r\n"))
+    (scene.top / "code.txt").write_bytes(b"bcd\r\n")
+    (scene.top / "greet.py").write_bytes(b"one\r\ntwo\r\nthree\r\nfour\r\nFIVE\r\n")
+    (scene.top / "mine.py").unlink()
+    git(scene.top, "add", ".")
+    git(scene.top, "commit", "-qm", "two")
+
+    def change() -> None:
+        (scene.top / "greet.py").write_bytes(b"one\r\ntwo\r\nthree\r\nfour\r\n5\r\n")
+
+    steps = (
+        *LOUDER,
+        (call("h4", "read", path="code.txt"),),
+        (
+            call("h5", "edit", path="code.txt", old="bcd", new="xyz"),
+            call("h6", "write", path="more words.txt", content="xyz\n"),
+            call("h7", "write", path="dot.png", content="a\nb\n"),
+        ),
+    )
+    await scene.play(*steps, meanwhile=change)
+    written = {path.name: path.read_bytes() for path in scene.top.iterdir() if path.is_file()}
+    assert written == {
+        ".gitattributes": attributes.replace("\n", "\r\n").encode(),
+        "greet.py": b"ONE\r\ntwo\r\nthree\r\nfour\r\n5\r\n",
+        "new.py": b"new\r\n",
+        "code.txt": b"xyz\r\n",
+        "more words.txt": b"xyz\r\n",
+        "dot.png": b"a\nb\n",
+    }
+    assert scene.branches() == ["main"]
+
+
+async def test_line_endings_that_git_would_not_check_out_are_no_conflict(scene: Scene):
+    (scene.top / ".gitattributes").write_text("* text=auto eol=crlf\n")  # after the checkout
+    await scene.play(*LOUDER)
+    assert (scene.top / "greet.py").read_bytes() == b"ONE\ntwo\nthree\nfour\nFIVE\n"
+    assert (scene.top / "new.py").read_bytes() == b"new\r\n"
+
+
+async def test_line_endings_that_the_helper_changed_are_not_lost_in_a_merge(scene: Scene):
+    def change() -> None:
+        (scene.top / "greet.py").write_text("one\ntwo\nthree\nfour\n5\n")
+
+    steps = ((call("h1", "bash", command=r"sed -i 's/$/\r/' greet.py"),),)
+    await scene.play(*steps, mode="full", meanwhile=change)
+    assert "Conflicts in greet.py" in scene.results[1].text
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "chmod 755 greet.py",
+        "mv greet.py 'a\nb.py'",
+        "ln -s greet.py link.py",
+        "git init -q sub && cd sub && git -c user.name=a -c user.email=b commit -q "
+        "--allow-empty -m x",
+    ],
+)
+async def test_what_only_git_can_bring_over_is_named_and_stays(scene: Scene, command: str):
+    await scene.play((call("h1", "bash", command=command),), mode="full")
+    assert "Not brought over: " in scene.results[1].text
+    assert scene.branch().startswith("agent-tui/")
+
+
 async def test_conflicts_are_told_and_nothing_is_written(scene: Scene):
     def change() -> None:
         (scene.top / "greet.py").write_text("1\ntwo\nthree\nfour\nFIVE\n")
@@ -168,6 +238,20 @@ async def test_a_helper_that_changes_nothing_leaves_nothing(scene: Scene):
     await scene.play(bring=False)
     assert "(It changed no files.)" in scene.results[0].text
     assert scene.branches() == ["main"]
+
+
+@pytest.mark.parametrize("more", [(), LOUDER[0]])
+async def test_what_git_ignores_is_named_and_stays_in_the_worktree(scene: Scene, more: Steps):
+    (scene.top / ".gitignore").write_text("*.local\n")
+    writing = call("h4", "write", path="new.local", content="new\n")
+    writing_here = (*more, writing) if more else (writing,)
+    await scene.play(writing_here, *(LOUDER if more else ()), bring=False)
+    (place,) = scene.top.parent.glob("workspace.worktrees/*/new.local")
+    told = scene.results[0].text
+    assert f"(Not on its branch, only in {place.parent}: 1 ignored file (new.local).)" in told
+    assert ("It changed no files." in told, "delegate bring=" in told) == (False, bool(more))
+    assert place.parent.name.startswith("agent-tui-make-it-louder")
+    assert scene.branch()
 
 
 async def test_a_helper_cannot_write_outside_its_worktree(scene: Scene):

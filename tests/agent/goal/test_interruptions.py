@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from itertools import count
 
 import pytest
 
@@ -10,6 +11,7 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.config import GoalSettings
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, BashFinished, BashStarted, GoalChanged, TurnFinished
+from agent_tui.messages import Cost, Usage
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.limits import BudgetSpent
 from agent_tui.providers.scripted.provider import Reply
@@ -64,6 +66,40 @@ async def test_ended_while_the_judge_thinks_it_stays_ended(stage: Stage):
 
     await watch(runtime.pursue(GOAL), end)
     assert state(runtime).ending == "stopped"
+
+
+@pytest.mark.parametrize("first_look", [True, False])
+async def test_the_time_of_an_interrupted_check_counts(stage: Stage, first_look: bool):
+    check = "test -f go || test ! -f a.txt || sleep 600" if not first_look else "sleep 600"
+    seconds = count()
+    runtime = stage.runtime(Model(writes("a.txt")).provider, clock=lambda: next(seconds))
+    before: list[float] = []
+
+    def stop(event: AgentEvent) -> None:
+        if isinstance(event, BashStarted) and (first_look or (stage.workspace / "a.txt").exists()):
+            before.append(state(runtime).took_s)
+            runtime.abort()
+
+    await watch(runtime.pursue(GOAL.model_copy(update={"checks": (check,)})), stop)
+    assert len(before) == 1
+    assert state(runtime).took_s > before[0]
+    assert runtime.goal is not None
+
+
+@pytest.mark.parametrize("is_stopped", [True, False])
+async def test_the_cost_of_a_judge_that_ends_early_counts(stage: Stage, is_stopped: bool):
+    dollar = Usage(input=1, cost=Cost(total=1.0))
+    second = Reply(text="x", gate=asyncio.Event()) if is_stopped else BROKEN
+    model = Model(writes("a.txt"), [Reply(text="Nice!", usage=dollar), second])
+    runtime = stage.runtime(model.provider)
+    pursuing = asyncio.create_task(collect(runtime.pursue(GOAL)))
+    while len(model.requests("summary")) < 2:
+        await asyncio.sleep(0.01)
+    if is_stopped:
+        runtime.abort()
+    await pursuing
+    assert state(runtime).cost_usd == pytest.approx(1.0)
+    assert runtime.goal is not None
 
 
 async def test_another_goal_ends_the_first_and_takes_its_place(stage: Stage):

@@ -164,3 +164,32 @@ def test_the_model_is_told_of_the_sandbox_only_where_one_stands(tmp_path: Path):
     leaving = {"outside", "why"}
     assert leaving <= set(arguments(has_sandbox=True))
     assert not leaving & set(arguments(has_sandbox=False))
+
+
+@pytest.mark.parametrize(
+    ("calls", "has_sandbox", "is_said"),
+    [
+        ({"command": "make > /tmp/log"}, True, True),
+        ({"command": 'ls "$TMPDIR"'}, True, True),
+        ({"command": "make > /tmp/log"}, False, False),
+        ({"command": "make > /tmp/log", "outside": True, "why": "x"}, True, False),
+        ({"command": "ls tmp/x"}, True, False),
+    ],
+)
+async def test_a_reopened_session_says_once_that_temporary_files_are_gone(
+    stage: Stage, calls: JsonObject, has_sandbox: bool, is_said: bool
+):
+    first = stage.runtime(_calling(**calls))  # pyright: ignore[reportArgumentType]
+    await collect(first.submit("go"))
+    path = str(first.conversation.log.path)
+    await first.aclose()
+    for replies in (2, 1):
+        later = stage.runtime([Reply(text="Done.") for _ in range(replies)])
+        later.services.has_sandbox = lambda _cwd: has_sandbox
+        await later.sessions.open(path)
+        for number in range(replies):
+            await collect(later.submit(f"again {number}"))
+        told = [message.text for message in stage.model.requests[-1].messages]
+        gone = [text for text in told if "no temporary files from before" in text]
+        assert len(gone) == is_said
+        await later.aclose()

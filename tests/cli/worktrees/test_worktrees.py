@@ -187,7 +187,15 @@ def test_worktrees_are_listed_and_removed_only_without_work(
     assert code == 1
     assert "is not removed: 1 uncommitted file." in told
     (shop_trees(repository) / "fix" / "new.txt").unlink()
-    assert run(["worktrees", "remove", "fix"])[:2] == (0, "Removed the worktree fix.\n")
+    (repository / ".git" / "info").mkdir(exist_ok=True)
+    (repository / ".git" / "info" / "exclude").write_text(".env\n")
+    (shop_trees(repository) / "fix" / ".env").write_text("KEY=1\n")
+    (found,) = json.loads(run(["worktrees", "list", "--json"])[1])
+    assert found["ignoredFiles"] == [".env"]
+    assert "is not removed: 1 ignored file (.env)." in run(["worktrees", "remove", "fix"])[2]
+    (shop_trees(repository) / "fix" / ".env").unlink()
+    removed = "Removed the worktree fix with its branch.\n"
+    assert run(["worktrees", "remove", "fix"])[:2] == (0, removed)
     assert "There is no worktree 'fix'." in run(["worktrees", "remove", "fix"])[2]
 
 
