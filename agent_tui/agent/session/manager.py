@@ -63,7 +63,7 @@ from agent_tui.sessions.lineage.joined import (
     join_trees,
 )
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.file_changes import is_file_changes
+from agent_tui.sessions.replay.file_changes import changes_here
 from agent_tui.sessions.replay.notes import end_of_job_line
 from agent_tui.tools.job_table import JobTable
 
@@ -255,7 +255,7 @@ class SessionManager:
         """
         before, known = self.conversation, {entry.id for entry in log.entries}
         now = replace(place, later=(*place.later[:-1], snapshot(before.log)))
-        changes = [e for e in now.all_entries() if is_file_changes(e) and e.id not in known]
+        changes = [e for e in now.all_entries() if changes_here(e) and e.id not in known]
         try:
             log.append_many(changes)
         except SessionError:

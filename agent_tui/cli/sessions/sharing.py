@@ -22,6 +22,7 @@ from agent_tui.messages import JsonObject
 from agent_tui.paths import make_private_dir
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import printable_line, strip_control_characters
+from agent_tui.secret_text import without_user
 from agent_tui.sessions.format.parse import id_in_name
 from agent_tui.sessions.listing import SessionSummary
 from agent_tui.sessions.sharing.choice import Choice, ChoiceFile
@@ -116,7 +117,7 @@ def push(arguments: argparse.Namespace, store: SessionStore) -> int:
         only_plans=arguments.only_plans,
     )
     gone = [PushedSession(one, "failed", why="It is gone.") for one in chosen if one not in there]
-    with _relay(place) as relay:
+    with _relay(place, place.project.push_address) as relay:
         pushed = asyncio.run(_push(relay, place, order))
     if not arguments.only_plans:
         _note_pushed(place, pushed)
@@ -144,7 +145,7 @@ def pull(arguments: argparse.Namespace, store: SessionStore) -> int:
         opener=read_opener(cast("Path | None", arguments.identity), _home()),
         session_ids=named or None,
     )
-    with _relay(place) as relay:
+    with _relay(place, place.project.fetch_address) as relay:
         pulled = asyncio.run(_pull(relay, place, order))
     tips = {one.id: one.tip for one in pulled if one.tip}
     place.file.change(
@@ -195,18 +196,18 @@ def _place(arguments: argparse.Namespace) -> _Place:
 
 
 @contextmanager
-def _relay(place: _Place) -> Generator[Relay]:
-    """Our repository for the project and its remote, for one program at a time.
+def _relay(place: _Place, address: str) -> Generator[Relay]:
+    """Our repository for the project and this address of its remote, for one program at a time.
 
     Raises:
         SessionError: Another program uses it, or it cannot be made.
     """
-    address = hashlib.sha256(place.project.address.encode()).hexdigest()[:8]
-    folder = paths.user_cache_dir() / "sharing" / f"{paths.cwd_slug(place.root)}-{address}.git"
+    named = hashlib.sha256(without_user(address).encode()).hexdigest()[:8]
+    folder = paths.user_cache_dir() / "sharing" / f"{paths.cwd_slug(place.root)}-{named}.git"
     try:
         make_private_dir(folder.parent)
         with hold_lock(folder.with_suffix(".lock"), within_s=_LOCK_WITHIN_S):
-            yield Relay(place.keeper, folder, place.project, os.environ)
+            yield Relay(place.keeper, folder, place.project, address, os.environ)
     except LockHeldError as error:
         hint = error.owner.how_to_go_on or "Try again when it is done."
         raise SessionError(
@@ -424,10 +425,12 @@ def _facts_of_pull(one: PulledSession) -> Generator[str]:
     yield _count(one.entries, "new entry", "new entries")
     if one.status == "new" and one.by:
         yield f"from {printable_line(one.by)}"
-    if one.has_branched:
-        yield "continued here and elsewhere: /tree shows both branches"
+    if one.stays:
+        yield "it continues where you left it: /tree shows what was pulled"
     if one.files:
         yield _count(one.files, "kept file", "kept files")
+    if one.files_left:
+        yield f"{_count(one.files_left, 'kept file', 'kept files')} left out: too large, or no room"
     if one.differing:
         yield f"{_count(one.differing, 'entry differs', 'entries differ')}: yours stay"
     if one.waiting:
@@ -461,7 +464,8 @@ def _pulled_json(one: PulledSession) -> JsonObject:
         "entries": one.entries,
         "by": one.by,
         "files": one.files,
-        "hasBranched": one.has_branched,
+        "stays": one.stays,
+        "filesLeft": one.files_left,
         "differing": one.differing,
         "waiting": one.waiting,
         "unreadable": one.unreadable,

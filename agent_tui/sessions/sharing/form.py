@@ -19,7 +19,14 @@ from agent_tui.messages import (
     ToolCall,
 )
 from agent_tui.secret_text import REMOVED, mask_secrets
-from agent_tui.sessions.entries import ContextEditEntry, Entry, Header, MessageEntry, PulledFrom
+from agent_tui.sessions.entries import (
+    ContextEditEntry,
+    Entry,
+    Header,
+    MessageEntry,
+    PulledFrom,
+    timestamp_now,
+)
 from agent_tui.sessions.format.codec import decode_record, encode_header, encode_repaired
 from agent_tui.sessions.format.parse import id_in_name
 from agent_tui.text import repair_text
@@ -53,7 +60,8 @@ class SharedForm:
 
     def write_entry(self, entry: Entry) -> bytes:
         """The line of `entry`, line end included."""
-        return self._line(encode_repaired(_without_signatures(entry))[1])
+        own = entry.model_copy(update={"pulled_from": None})
+        return self._line(encode_repaired(_without_signatures(own))[1])
 
     def write_header(self, header: Header) -> bytes:
         """The line of `header`, with only what another clone needs; line end included."""
@@ -84,7 +92,9 @@ def count_masks(line: bytes) -> int:
 
 
 def local_entry(entry: Entry, root: Path) -> Entry:
-    """`entry`, which travelled, with `root` as the project's folder."""
+    """`entry`, which travelled, with `root` as the project's folder and no time in the future."""
+    if (now := timestamp_now()) < entry.timestamp:
+        entry = entry.model_copy(update={"timestamp": now})
     line = encode_repaired(entry)[1]
     if PROJECT.encode() not in line:
         return entry
