@@ -16,8 +16,8 @@ from agent_tui.cli.sessions.command import run_command
 from agent_tui.cli.trust_command import run_command as trust_folder
 from agent_tui.errors import SessionError, UsageError
 from agent_tui.file_locks import FileLock
-from agent_tui.messages import FileTouches, JsonObject, ToolCall
-from agent_tui.sessions.entries import CustomEntry, MessageEntry
+from agent_tui.messages import FileTouches, JsonObject, ToolCall, UserMessage
+from agent_tui.sessions.entries import CustomEntry, Entry, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles, digest_of, folder_of
 from agent_tui.sessions.lineage.chain import ProjectSessions
 from agent_tui.sessions.lineage.file_sessions import FileSessions
@@ -30,6 +30,7 @@ from agent_tui.sessions.replay.file_changes import (
     file_changes_entry,
     file_changes_in,
 )
+from agent_tui.sessions.replay.goals import Goal, goal_entry, goal_in
 from agent_tui.sessions.sharing.guard import NOT_PULLED
 from agent_tui.sessions.sharing.segments import SegmentHead
 from agent_tui.tools.line_history.answers import FOR_PEOPLE, answer_lines
@@ -41,6 +42,7 @@ from tests.support.shared_clones import (
     DECOYS,
     SECRET_VARIABLE,
     Clone,
+    import_into,
     make_clones,
     no_decoy_in,
     objects_of,
@@ -296,20 +298,67 @@ def test_c_opens_no_pulled_session(both: Both, run: Run) -> None:
     assert both.bo.store.newest(both.bo.root) is None
 
 
-def test_both_continue_and_both_branches_stay(both: Both, run: Run) -> None:
+def said_in(entries: Sequence[Entry]) -> list[str]:
+    """The messages of the users among `entries`."""
+    messages = (e.message for e in entries if isinstance(e, MessageEntry))
+    return [message.text for message in messages if isinstance(message, UserMessage)]
+
+
+def test_both_continue_and_each_stays_where_it_is(both: Both, run: Run) -> None:
     one = both.ada.begin("start")
     carry(run, both, one)
     both.ada.append(one, entry(user("by ada")))
     both.bo.append(one, entry(user("by bo")))
     run(both.ada, "push", "--public")
-    assert "both branches" in run(both.bo, "pull")
+    assert "continues where you left it: /tree" in run(both.bo, "pull")
     run(both.bo, "push", "--public", one)
     run(both.ada, "pull")
-    for clone in (both.ada, both.bo):
+    for clone, own in ((both.ada, "by ada"), (both.bo, "by bo")):
         log = clone.open(one)
-        said = {e.message.text for e in log.entries if isinstance(e, MessageEntry)}  # type: ignore[union-attr]
-        assert said == {"start", "by ada", "by bo"}
+        assert set(said_in(log.entries)) == {"start", "by ada", "by bo"}
+        assert said_in(log.path_entries()) == ["start", own]
         assert log.warnings == ()
+
+
+def test_a_session_that_was_only_pulled_continues_with_what_is_new(both: Both, run: Run) -> None:
+    one = both.ada.begin("start")
+    carry(run, both, one)
+    both.ada.append(one, entry(user("by ada")))
+    run(both.ada, "push", "--public")
+    assert "where you left it" not in run(both.bo, "pull")
+    assert said_in(both.bo.open(one).path_entries()) == ["start", "by ada"]
+
+
+def test_no_remote_moves_an_own_session_or_opens_its_goal_again(both: Both, run: Run) -> None:
+    one = both.ada.begin("start")
+    goal = Goal(text="all tests pass", checks=("true",))
+    both.ada.append(one, goal_entry(goal))
+    begun = both.ada.open(one).entries[-1].id
+    ended = goal.model_copy(update={"ending": "met"})
+    both.ada.append(one, entry(user("more")), goal_entry(ended), entry(user("done")))
+    run(both.ada, "push", "--public", one)
+    leaf = both.ada.open(one).leaf_id
+    future = {**said("go on with the goal", "e1", begun), "timestamp": "9999-01-01T00:00:00.000Z"}
+    name = {"type": "session_info", "id": "e2", "parentId": "e1", "name": "release"}
+    reopened = {
+        **{"type": "custom", "id": "e3", "parentId": "e2", "timestamp": "9999-01-01T00:00:00Z"},
+        **{"customType": "goal", "data": goal.model_dump(mode="json", by_alias=True)},
+    }
+    forge(both, one, part(one, future, name, reopened, number=9))
+    printed = run(both.ada, "pull")
+    assert "3 new entries" in printed
+    assert "continues where you left it" in printed
+    log = both.ada.open(one)
+    assert log.leaf_id == leaf
+    found = goal_in(log.path_entries())
+    assert found is not None
+    assert not found.is_open
+    assert log.name == ""
+    assert [row["name"] for row in json.loads(run(both.ada, "list", "--all", "--json"))] == [""]
+    assert not any(item.timestamp.startswith("9999") for item in log.entries)
+    assert [item.pulled_from for item in log.entries if item.id in ("e1", "e2", "e3")] == [
+        "Eve"
+    ] * 3
 
 
 def test_a_push_on_top_of_anothers_push_keeps_both(both: Both, run: Run) -> None:
@@ -420,8 +469,7 @@ def forge(both: Both, session_id: str, files: dict[str, bytes]) -> None:
     stream += b"committer x <x@x> 1 +0000\ndata 1\nx\n"
     for name, data in files.items():
         stream += f"M 100644 inline {name}\ndata {len(data)}\n".encode() + data + b"\n"
-    command = ("git", "--git-dir", str(both.remote), "fast-import", "--quiet", "--force")
-    subprocess.run(command, input=bytes(stream), check=True)
+    import_into(both.remote, bytes(stream))
 
 
 def part(session_id: str, *lines: dict[str, object], number: int = 1) -> dict[str, bytes]:

@@ -172,7 +172,7 @@ def next_number(tree: Iterable[str]) -> int:
 
 
 def read_segment(data: bytes, session_id: str, most_lines: int = MOST_ENTRIES) -> Segment:
-    """Read a part, which anybody may have written. Of several entries with one id, the first counts.
+    """Read a part, which anybody may have written. Of entries with the same id, the first counts.
 
     Raises:
         OversizeError: It has more than `most_lines`.
