@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import random
 import stat
 import subprocess
 from collections.abc import Callable, Sequence
@@ -31,11 +32,14 @@ from agent_tui.sessions.replay.file_changes import (
     file_changes_in,
 )
 from agent_tui.sessions.replay.goals import Goal, goal_entry, goal_in
+from agent_tui.sessions.sharing import segments
 from agent_tui.sessions.sharing.guard import NOT_PULLED
-from agent_tui.sessions.sharing.segments import SegmentHead
+from agent_tui.sessions.sharing.segments import MOST_OPENED_BYTES, SegmentHead, file_name
 from agent_tui.tools.line_history.answers import FOR_PEOPLE, answer_lines
 from agent_tui.tools.line_history.project import read_file_history
 from agent_tui.tools.line_history.why import LinePlace, explain_lines
+from agent_tui.tools.sharing import pull
+from agent_tui.tools.sharing.encryption import Sealer
 from agent_tui.tools.sharing.relay import Addition, PushAnswer, Relay
 from tests.support.session_values import entry, reply, result, user
 from tests.support.shared_clones import (
@@ -71,13 +75,13 @@ def both(tmp_path: Path) -> Both:
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs ``agent-tui sessions`` in a clone; returns what it prints."""
 
-    def run_in(clone: Clone, *argv: str, code: int = 0, knows_secret: bool = True) -> str:
+    def run_in(clone: Clone, *argv: str, code: int | None = 0, knows_secret: bool = True) -> str:
         monkeypatch.chdir(clone.root)
         monkeypatch.setenv("AGENT_TUI_HOME", str(clone.home))
         monkeypatch.setenv("HOME", str(clone.home))
         monkeypatch.setenv(SECRET_VARIABLE, DECOYS[-1] if knows_secret else "")
         capsys.readouterr()
-        assert run_command(argv) == code
+        assert run_command(argv) == code or code is None
         return capsys.readouterr().out
 
     return run_in
@@ -509,6 +513,117 @@ def test_hostile_sessions_harm_nothing_here(both: Both, run: Run, tmp_path: Path
     assert [e.id for e in log.entries] == ["e5"]
     assert not (both.bo.home / "data" / "x").exists()
     assert "\x1b" not in run(both.bo, "list", "--all")
+
+
+@pytest.mark.parametrize("limit", ["MOST_OPENED_BYTES", "MOST_ENTRIES"])
+def test_what_a_remote_sends_has_a_limit_and_nothing_of_it_is_taken(
+    both: Both, run: Run, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    one, fine = both.ada.begin("start"), both.ada.begin("other")
+    carry(run, both, one, fine)
+    lines = [said("flood" * 10, f"f{number}") for number in range(40)]
+    forge(both, one, {**part(one, *lines, number=7), **part(one, *lines, number=8)})
+    both.ada.append(fine, entry(user("news")))
+    run(both.ada, "push", "--public", fine)
+    before = both.bo.file_of(one).read_bytes()
+    for module in (pull, segments):
+        monkeypatch.setattr(module, limit, {"MOST_OPENED_BYTES": 12_000, "MOST_ENTRIES": 60}[limit])
+    printed = run(both.bo, "pull", code=1)
+    assert "None of them was taken" in printed
+    assert "1 new entry in 1 session" in printed
+    assert both.bo.file_of(one).read_bytes() == before
+
+
+def test_a_part_that_unpacks_to_too_much_is_not_unpacked(both: Both, run: Run) -> None:
+    pytest.importorskip("pyrage")
+    key = run(both.bo, "share", "--new-key").split()[-1]
+    bomb = "dddd0000-0000-4000-8000-000000000000"
+    sealed = Sealer([key]).seal(bytes(MOST_OPENED_BYTES + 1))
+    assert len(sealed) < 1_000_000
+    forge(both, bomb, {f"000001-{Sealer([key]).key}-{'0' * 24}": sealed})
+    assert "None of them was taken" in run(both.bo, "pull", code=1)
+
+
+def test_kept_files_of_others_never_displace_own_ones(
+    both: Both, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = both.ada.begin("start")
+    edit_file(both.ada, one, b"one\n", b"two\n")
+    run(both.ada, "push", "--public", one)
+    kept = KeptFiles(folder_of(both.ada.file_of(one)))
+    noise = [random.Random(number).randbytes(1_000) for number in range(20)]
+    files = {file_name("plain", one, str(number)): data for number, data in enumerate(noise)}
+    huge = file_name("plain", one, "huge")
+    forge(both, one, {**part(one, said("x", "e1"), number=5), **files, huge: bytes(5_000_001)})
+    monkeypatch.setattr(pull, "MOST_STORED_BYTES", 10_000)
+    printed = run(both.ada, "pull")
+    assert "9 kept files;" in printed
+    assert "12 kept files left out" in printed
+    assert kept.content(digest_of(b"one\n")) == b"one\n"
+    assert kept.content(digest_of(b"two\n")) == b"two\n"
+
+
+@pytest.mark.parametrize("what", ["a blob", "a lost tree", "a lost commit"])
+@pytest.mark.parametrize("is_new", [True, False], ids=["new here", "known here"])
+def test_a_broken_ref_at_the_remote_stops_nothing_else(
+    both: Both, run: Run, what: str, is_new: bool
+) -> None:
+    broken, fine = both.ada.begin("broken"), both.ada.begin("fine")
+    carry(run, both, broken, fine)
+    ref = f"refs/agent-tui/sessions/{broken}"
+    both.ada.append(broken, entry(user("before")))
+    run(both.ada, "push", "--public")
+    tree = run_git(both.remote, "rev-parse", f"{ref}^{{tree}}").strip()
+    match what:
+        case "a blob":
+            blob = run_git(both.remote, "hash-object", "-w", "HEAD").strip()
+            run_git(both.remote, "update-ref", ref, blob)
+        case "a lost tree":
+            lose(both.remote, tree)
+        case _:
+            lose(both.remote, run_git(both.remote, "rev-parse", ref).strip())
+    for one in (broken, fine):
+        both.ada.append(one, entry(user("news")))
+    if is_new:
+        subprocess.run(("rm", "-rf", str(both.ada.home / "cache")), check=True)
+    printed = run(both.ada, "push", "--public", broken, fine, code=1)
+    if what == "a lost commit" and "missing necessary objects" in printed:
+        return  # git at the remote takes no push at all
+    assert "Pushed 1 new entry in 1 session" in printed
+    assert "damaged" in printed or "rejected" in printed
+    printed = run(both.bo, "pull", code=None)
+    assert "1 new entry in 1 session" in printed
+    assert "news" in both.bo.file_of(fine).read_text()
+
+
+def lose(repository: Path, object_id: str) -> None:
+    """Remove an object, as a damaged disk would."""
+    for pack in (repository / "objects" / "pack").glob("*.pack"):
+        moved = repository / pack.name
+        pack.rename(moved)
+        with moved.open("rb") as data:
+            command = ("git", "--git-dir", str(repository), "unpack-objects", "-q")
+            subprocess.run(command, stdin=data, check=True)
+        moved.unlink()
+        pack.with_suffix(".idx").unlink()
+    (repository / "objects" / object_id[:2] / object_id[2:]).unlink()
+
+
+def test_a_remote_with_another_address_for_pushes_works_each_time(
+    both: Both, run: Run, tmp_path: Path
+) -> None:
+    mirror = tmp_path / "mirror.git"
+    run_git(tmp_path, "init", "--quiet", "--bare", str(mirror))
+    both.ada.git("remote", "set-url", "origin", str(mirror))
+    both.ada.git("remote", "set-url", "--push", "origin", str(both.remote))
+    one = both.ada.begin("start")
+    for number in range(3):
+        assert "1 new entry in 1 session" in run(both.ada, "push", "--public", one)
+        both.ada.append(one, entry(user(f"more {number}")))
+    assert refs(mirror) == []
+    assert "Nothing new" in run(both.ada, "pull")
+    run(both.bo, "pull")
+    assert len(both.bo.open(one).entries) == 3
 
 
 def test_a_killed_gits_locks_stop_nobody(both: Both, run: Run) -> None:

@@ -11,7 +11,12 @@ from agent_tui.errors import SessionError
 from agent_tui.safe_text import printable_line
 from agent_tui.secret_text import REMOVED, without_user
 from agent_tui.sessions.entries import Entry, Header, PulledFrom
-from agent_tui.sessions.file.kept_files import MOST_FILE_BYTES, KeptFiles, folder_of
+from agent_tui.sessions.file.kept_files import (
+    MOST_FILE_BYTES,
+    MOST_STORED_BYTES,
+    KeptFiles,
+    folder_of,
+)
 from agent_tui.sessions.file.writer import SessionInUseError
 from agent_tui.sessions.format.codec import decode_record
 from agent_tui.sessions.format.parse import read_session
@@ -342,7 +347,7 @@ async def _take_files(
     """Keep the contents of files that came along with a session, a few at a time."""
     if pulled.path is None or pulled.status == "failed" or not contents:
         return pulled
-    kept = KeptFiles(folder_of(pulled.path))
+    kept = KeptFiles(folder_of(pulled.path), most_bytes=MOST_STORED_BYTES)
     names = {found: name for name, found in contents.items()}
     small = [one for one in names if sizes.get(one, 0) <= _MOST_SEALED_BYTES]
     files = 0

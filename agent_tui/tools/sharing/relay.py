@@ -86,12 +86,15 @@ class PushAnswer:
     Attributes:
         commit: The new tip; empty if it was not accepted.
         is_raced: Whether somebody else pushed in the meantime: try again.
-        why: Why it was refused.
+        why: Why it was refused; empty if it may be accepted later.
     """
 
     commit: str = ""
     is_raced: bool = False
     why: str = ""
+
+
+_FINE = PushAnswer()
 
 
 class Relay:
@@ -241,8 +244,7 @@ class Relay:
         if answer.exit_code != 0 and len(additions) == 1:
             return {additions[0].session_id: PushAnswer(why=_DAMAGED)}
         if answer.exit_code != 0:
-            each = [await self.push((addition,)) for addition in additions]
-            return {one: found for answers in each for one, found in answers.items()}
+            return await self._push_apart(additions)
         commits = await self._tips(_OUTGOING)
         pushed = await self._over_network(
             "push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags",
@@ -256,7 +258,16 @@ class Relay:
         await self._ask("update-ref", "--stdin", stdin="".join(orders).encode())
         if not answers:
             raise self._failure("push", pushed)
+        rejected = [one for one in additions if answers.get(one.session_id, _FINE).why]
+        if rejected and len(additions) > 1:
+            answers |= await self._push_apart(rejected)
         return answers
+
+    async def _push_apart(self, additions: Sequence[Addition]) -> dict[str, PushAnswer]:
+        """Push in two halves: a session that the remote cannot take stops those beside it."""
+        half = (len(additions) + 1) // 2
+        first = await self.push(additions[:half])
+        return first | await self.push(additions[half:]) if additions[half:] else first
 
     async def tidy(self) -> None:
         """Pack the repository if it has many loose objects."""
@@ -440,7 +451,8 @@ def _read_answers(printed: bytes, commits: Mapping[str, str]) -> dict[str, PushA
             continue
         if flag == b"!":
             why = printable_line(summary.decode("utf-8", "replace"), _MOST_REASON_CHARS)
-            answers[one] = PushAnswer(is_raced=_RACED.search(why) is not None, why=why)
+            is_raced = _RACED.search(why) is not None
+            answers[one] = PushAnswer(is_raced=is_raced, why="" if is_raced else why)
         else:
             answers[one] = PushAnswer(commit=commits[one])
     return answers
