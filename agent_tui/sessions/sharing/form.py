@@ -5,6 +5,7 @@ A line in this form is a line of a session file, so that every reader of the for
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
@@ -41,6 +42,11 @@ _STRUCTURE = frozenset(
 
 _CARRIED = ("id", "timestamp", "cwd", "provider", "model_id", "thinking_level", "parent_session")
 """Facts of a header that travel, beside what a compaction carried over."""
+
+_PICTURES = (b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"RIFF")
+"""How the content of a picture begins."""
+
+_TEXT_RUN = re.compile(rb"[\t\n\r -~]{8,}")
 
 _LEAST_ROOT_PARTS = 2
 """A root such as ``/`` occurs in every path."""
@@ -82,8 +88,19 @@ class SharedForm:
     def _line(self, line: bytes) -> bytes:
         data = cast(JsonObject, json.loads(line))
         kept = {name: value for name, value in data.items() if name in _STRUCTURE}
-        shared = {**cast(JsonObject, _mapped(data, self.mask)), **kept}
+        shared = {**cast(JsonObject, _mapped(data, self.mask, self._picture)), **kept}
         return _dump(shared)
+
+    def _picture(self, part: JsonObject) -> JsonValue:
+        """`part`, which says that it is a picture; a text in its place if a key is in it."""
+        match _decoded_picture(part.get("data")):
+            case None:  # it says so, but its data is text like any other
+                return {self.mask(name): _mapped(item, self.mask) for name, item in part.items()}
+            case content if mask_secrets(text := _readable(content), self._secrets) != text:
+                return {"type": "text", "text": REMOVED}
+            case _:
+                rest = {name: item for name, item in part.items() if name != "data"}
+                return {**cast(JsonObject, _mapped(rest, self.mask)), "data": part["data"]}
 
 
 def count_masks(line: bytes) -> int:
@@ -168,21 +185,45 @@ def _one_of(roots: Sequence[Path]) -> re.Pattern[str] | None:
     return re.compile(rf"(?<![\w.-])(?:{either})(?![\w-]|\.\w)")
 
 
-def _mapped(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
-    """`value` with each text in it, names of fields included, replaced; pictures stay."""
+def _mapped(
+    value: JsonValue,
+    change: Callable[[str], str],
+    picture: Callable[[JsonObject], JsonValue] | None = None,
+) -> JsonValue:
+    """`value` with each text in it, names of fields included, replaced.
+
+    Args:
+        value: What was read from a line.
+        change: Replaces a text.
+        picture: Replaces an object that says that it is a picture; None to treat it as any other.
+    """
     match value:
         case str():
             return change(value)
+        case {"type": "image"} if picture is not None and "data" in value:
+            return picture(value)
         case dict():
-            is_image = value.get("type") == "image"
-            return {
-                change(name): item if is_image and name == "data" else _mapped(item, change)
-                for name, item in value.items()
-            }
+            return {change(name): _mapped(item, change, picture) for name, item in value.items()}
         case list():
-            return [_mapped(item, change) for item in value]
+            return [_mapped(item, change, picture) for item in value]
         case _:
             return value
+
+
+def _decoded_picture(data: JsonValue) -> bytes | None:
+    """The content of a picture in Base64; None if `data` is something else."""
+    if not isinstance(data, str):
+        return None
+    try:
+        content = b64decode(data, validate=True)
+    except ValueError:
+        return None
+    return content if content.startswith(_PICTURES) else None
+
+
+def _readable(content: bytes) -> str:
+    """The texts in `content`: names and notes that programs write into a picture."""
+    return "\n".join(run.decode("ascii") for run in _TEXT_RUN.findall(content))
 
 
 def _dump(data: JsonObject) -> bytes:
