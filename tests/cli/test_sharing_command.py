@@ -218,6 +218,43 @@ def test_sessions_of_other_folders_are_none_of_the_project(
     assert refs(both.remote) == [f"refs/agent-tui/sessions/{inside}"]
 
 
+def test_sessions_of_the_other_worktrees_are_of_the_project(
+    both: Both, run: Run, tmp_path: Path
+) -> None:
+    ada = both.ada
+    ada.git("commit", "--quiet", "--allow-empty", "-m", "first")
+    tree = tmp_path / "tree"
+    ada.git("worktree", "add", "--quiet", str(tree))
+    (tree / "src").mkdir()
+    nested = tree / "vendor"
+    nested.mkdir()
+    run_git(nested, "init", "--quiet")
+    main = ada.begin("in the main one")
+    inside = ada.begin(f"look at {tree}/src/a.py and {ada.root}/b.py", cwd=str(tree / "src"))
+    other = ada.begin("of another repository", cwd=str(nested))
+    linked = Clone(tree, ada.home)
+    with pytest.raises(UsageError, match="is not trusted"):
+        run(linked, "share")
+    assert trust_folder(["add", str(tree)]) == 0
+    run(linked, "share", "--private", "--yes")
+    run(ada, "push", "--all", "--yes")
+    assert set(refs(both.remote)) == {f"refs/agent-tui/sessions/{one}" for one in (main, inside)}
+    with pytest.raises(SessionError, match="not a session of the project"):
+        run(ada, "push", other)
+    (both.bo.root / "src").mkdir()
+    run(both.bo, "pull")
+    log = both.bo.open(inside)
+    assert log.header.cwd == str(both.bo.root / "src")
+    assert said_in(log.entries) == [f"look at {both.bo.root}/src/a.py and {both.bo.root}/b.py"]
+    both.bo.append(inside, entry(user(f"see {both.bo.root}/c.py")))
+    run(both.bo, "push", "--public", inside)
+    assert "differ" not in (printed := run(ada, "pull"))
+    assert "1 new entry in 1 session" in printed
+    assert said_in(ada.open(inside).entries)[-1] == f"see {tree}/c.py"
+    ada.append(inside, entry(user("more")))
+    assert "1 new entry in 1 session" in run(linked, "push")
+
+
 def test_a_dry_run_says_what_would_go_and_sends_nothing(both: Both, run: Run) -> None:
     one = both.ada.begin(f"the key is {DECOYS[0]}", "and more")
     printed = run(both.ada, "push", "--dry-run", one)

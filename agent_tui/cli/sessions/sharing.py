@@ -7,12 +7,12 @@ import os
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
 from agent_tui import paths
-from agent_tui.cli.folders import load_trust, present_folder
+from agent_tui.cli.folders import load_trust, present_folder, worktree_records
 from agent_tui.cli.key_store import use_stored_keys
 from agent_tui.cli.output import ask, write_json
 from agent_tui.commands.sessions import session_title
@@ -28,6 +28,7 @@ from agent_tui.sessions.listing import SessionSummary
 from agent_tui.sessions.sharing.choice import Choice, ChoiceFile
 from agent_tui.sessions.sharing.guard import is_session_id
 from agent_tui.sessions.store import SessionStore
+from agent_tui.tools.git.worktree_records import main_folder, project_folders_elsewhere
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sharing.encryption import Sealer, make_age_key, read_opener
 from agent_tui.tools.sharing.git_project import GitProject, read_git_project
@@ -98,7 +99,7 @@ def share(arguments: argparse.Namespace, store: SessionStore) -> int:
 def push(arguments: argparse.Namespace, store: SessionStore) -> int:
     """Push the chosen sessions; returns the exit code."""
     place = _place(arguments)
-    there = {found.id: found for found in sessions_of_project(store, place.root)}
+    there = {found.id: found for found in sessions_of_project(store, place.project.roots)}
     chosen = _chosen(arguments, place, store, there)
     choice = place.choice
     is_allowed = bool(choice.allowed) or arguments.public
@@ -191,7 +192,9 @@ def _place(arguments: argparse.Namespace) -> _Place:
         )
     keeper, remote = ProcessKeeper(), cast("str | None", arguments.remote)
     project = asyncio.run(read_git_project(keeper, cwd, os.environ, remote))
-    file = ChoiceFile(project.root)
+    elsewhere = project_folders_elsewhere(worktree_records(), project.root)
+    project = replace(project, elsewhere=elsewhere)
+    file = ChoiceFile(main_folder(project.root))
     return _Place(keeper, project, file, file.read(project.address))
 
 
@@ -203,7 +206,8 @@ def _relay(place: _Place, address: str) -> Generator[Relay]:
         SessionError: Another program uses it, or it cannot be made.
     """
     named = hashlib.sha256(without_user(address).encode()).hexdigest()[:8]
-    folder = paths.user_cache_dir() / "sharing" / f"{paths.cwd_slug(place.root)}-{named}.git"
+    slug = paths.cwd_slug(main_folder(place.root))
+    folder = paths.user_cache_dir() / "sharing" / f"{slug}-{named}.git"
     try:
         make_private_dir(folder.parent)
         with hold_lock(folder.with_suffix(".lock"), within_s=_LOCK_WITHIN_S):
@@ -255,7 +259,8 @@ def _chosen(
         named.append(found.id)
     if arguments.is_all:
         begun_here = [one for one, found in there.items() if not found.pulled_from]
-        question = f"Choose all {len(begun_here)} sessions that began in {place.root}?"
+        others = " or another worktree of it" if place.project.elsewhere else ""
+        question = f"Choose all {len(begun_here)} sessions that began in {place.root}{others}?"
         is_asked = not arguments.is_sure and not arguments.only_plans
         if is_asked and not ask(question, is_yes_usual=False):
             raise UsageError("Nothing was pushed.", "Name the sessions that you want to share.")
@@ -347,7 +352,9 @@ def _print_choice(place: _Place, choice: Choice, store: SessionStore, *, is_json
         print("No session is chosen.")
         return
     print("Chosen sessions:")
-    titles = {found.id: session_title(found) for found in sessions_of_project(store, place.root)}
+    titles = {
+        found.id: session_title(found) for found in sessions_of_project(store, place.project.roots)
+    }
     for one in choice.sessions:
         print(f"  {one[:8]}  {printable_line(titles.get(one, '(gone)'), _TITLE_CHARS)}")
 

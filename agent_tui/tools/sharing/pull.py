@@ -35,7 +35,7 @@ from agent_tui.sessions.sharing.segments import (
 from agent_tui.sessions.store import SessionStore, date_session
 from agent_tui.tools.sharing.encryption import Opener
 from agent_tui.tools.sharing.git_project import GitProject
-from agent_tui.tools.sharing.project_sessions import belongs_to, form_for
+from agent_tui.tools.sharing.project_sessions import belongs_to, form_for, root_around
 from agent_tui.tools.sharing.push import BROKEN, Progress, few_at_a_time
 from agent_tui.tools.sharing.relay import Relay
 
@@ -125,7 +125,7 @@ async def pull_sessions(
         SessionError: The remote cannot be reached.
     """
     tips = await relay.fetch(order.session_ids)
-    here = await asyncio.to_thread(_files_here, order.store, project.root)
+    here = await asyncio.to_thread(_files_here, order.store, project.roots)
     done: dict[str, PulledSession] = {}
     behind: dict[str, str] = {}
     for session_id, tip in tips.items():
@@ -223,8 +223,8 @@ def _is_masked(masked: bytes, whole: bytes) -> bool:
     return whole.endswith(pieces[-1]) and len(whole) - len(pieces[-1]) >= place
 
 
-def _files_here(store: SessionStore, root: Path) -> dict[str, _Here]:
-    return {found.id: _Here(found.path, belongs_to(found, root)) for found in store.list()}
+def _files_here(store: SessionStore, roots: Sequence[Path]) -> dict[str, _Here]:
+    return {found.id: _Here(found.path, belongs_to(found, roots)) for found in store.list()}
 
 
 def _settled(
@@ -378,9 +378,10 @@ def _join(
     """Append what is new to the session at `path`, which no program may have open."""
     with order.store.open(str(path), project.root) as log:
         before, parsed = read_session(path, as_written=True)
-        copies = _Copies(form_for(log.header.cwd, project.root, order.secrets))
+        copies = _Copies(form_for(log.header.cwd, project.roots, order.secrets))
         merge = merge_entries(parsed.entries, read.entries, copies.is_copy)
-        added = [local_entry(entry, project.root) for entry in merge.added]
+        root = root_around(log.header.cwd, project.roots) or project.root
+        added = [local_entry(entry, root) for entry in merge.added]
         log.append_placed(added)
     if added:
         date_session(path, added, earliest_ns=before.st_mtime_ns)

@@ -211,7 +211,7 @@ def _draft(session_id: str, remote: _Remote | str, project: GitProject, order: P
         return _Draft(PushedSession(session_id, "failed", why=str(error)))
     if not parsed.has_header:
         return _Draft(PushedSession(session_id, "failed", why=f"{path} has no header."))
-    form = form_for(parsed.header.cwd, project.root, order.secrets)
+    form = form_for(parsed.header.cwd, project.roots, order.secrets)
     lines = list(_new_lines(parsed.header, parsed.entries, remote.ids, form))
     files: dict[str, bytes] = {}
     by = form.mask(project.by)
