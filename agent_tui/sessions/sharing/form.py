@@ -62,7 +62,8 @@ class SharedForm:
 
     def __init__(self, roots: Sequence[Path], secrets: Sequence[str] = ()) -> None:
         self._secrets = tuple(secrets)
-        self._roots = _one_of(roots)
+        self._names = _names_of(roots)
+        self._roots = _one_of(self._names)
 
     def write_entry(self, entry: Entry) -> bytes:
         """The line of `entry`, line end included."""
@@ -82,7 +83,8 @@ class SharedForm:
 
     def mask(self, text: str) -> str:
         """`text` without secrets and without the project's path."""
-        named = self._roots.sub(PROJECT, text) if self._roots else text
+        has_root = self._roots is not None and any(name in text for name in self._names)
+        named = self._roots.sub(PROJECT, text) if self._roots and has_root else text
         return mask_secrets(named, self._secrets)
 
     def _line(self, line: bytes) -> bytes:
@@ -176,12 +178,17 @@ def _unsigned(part: object) -> object:
     return part
 
 
-def _one_of(roots: Sequence[Path]) -> re.Pattern[str] | None:
-    """Finds each of `roots` where it is a whole path or the beginning of one."""
+def _names_of(roots: Sequence[Path]) -> tuple[str, ...]:
+    """The names of `roots`, the longest first."""
     texts = {str(root) for root in roots if len(root.parts) > _LEAST_ROOT_PARTS - 1}
-    if not texts:
+    return tuple(sorted(texts, key=len, reverse=True))
+
+
+def _one_of(names: Sequence[str]) -> re.Pattern[str] | None:
+    """Finds each of `names` where it is a whole path or the beginning of one."""
+    if not names:
         return None
-    either = "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True))
+    either = "|".join(map(re.escape, names))
     return re.compile(rf"(?<![\w.-])(?:{either})(?![\w-]|\.\w)")
 
 
