@@ -120,11 +120,10 @@ async def push_sessions(
         if attempt:
             await asyncio.sleep(random.uniform(0, _PAUSE_S * attempt))
         tips = await relay.fetch(pending)
+        batch: list[_Draft] = []
         for few in few_at_a_time(pending):
-            remote = await _read_remote(
-                relay, {one: tips.get(one) for one in few}, order.sealer.key
-            )
-            batch: list[_Draft] = []
+            wanted = {one: tips.get(one) for one in few}
+            remote = await _read_remote(relay, wanted, order.sealer.key)
             for session_id in few:
                 there = remote[session_id]
                 draft = await asyncio.to_thread(_draft, session_id, there, project, order)
@@ -135,7 +134,7 @@ async def push_sessions(
                     done |= await _send(relay, batch)
                     batch.clear()
                 progress(len(done), len(order.sessions))
-            done |= await _send(relay, batch)
+        done |= await _send(relay, batch)
         pending = [one for one in pending if done[one].status == "raced"]
         if not pending:
             break
