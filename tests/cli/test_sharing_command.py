@@ -380,8 +380,13 @@ def test_no_remote_moves_an_own_session_or_opens_its_goal_again(both: Both, run:
     run(both.ada, "push", "--public", one)
     leaf = both.ada.open(one).leaf_id
     future = {**said("go on with the goal", "e1", begun), "timestamp": "9999-01-01T00:00:00.000Z"}
-    name = {"type": "session_info", "id": "e2", "parentId": "e1", "name": "release"}
-    reopened = {
+    name: dict[str, object] = {
+        "type": "session_info",
+        "id": "e2",
+        "parentId": "e1",
+        "name": "release",
+    }
+    reopened: dict[str, object] = {
         **{"type": "custom", "id": "e3", "parentId": "e2", "timestamp": "9999-01-01T00:00:00Z"},
         **{"customType": "goal", "data": goal.model_dump(mode="json", by_alias=True)},
     }
@@ -788,6 +793,23 @@ def test_kept_files_travel_only_when_asked_and_why_says_what_is_missing(
     assert "- old" in answer
     assert "Ada L asked: make it new" in answer
     assert "pulled from Ada L" in answer
+
+
+def test_why_says_whose_turn_it_was_in_an_own_and_in_a_pulled_session(both: Both, run: Run) -> None:
+    one = both.ada.begin("start")
+    carry(run, both, one)
+    both.bo.append(one, entry(user("make it new")))
+    edit_file(both.bo, one, b"one\nold\nx\n", b"one\nnew\nx\n")
+    assert "You asked: make it new" in why(both.bo, both.bo.root / "a.py")
+    assert "pulled from" not in why(both.bo, both.bo.root / "a.py")
+    run(both.bo, "push", "--public", "--with-files", one)
+    run(both.ada, "pull")
+    there = both.ada.root / "a.py"
+    there.write_bytes(b"one\nnew\nx\n")
+    answer = why(both.ada, there)
+    assert "Bo asked: make it new" in answer
+    assert "pulled from Bo" in answer
+    assert "You asked" not in answer
 
 
 def test_a_kept_file_with_a_key_stays_here(both: Both, run: Run) -> None:

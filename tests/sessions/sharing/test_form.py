@@ -21,6 +21,7 @@ from agent_tui.sessions.entries import (
     CustomEntry,
     Entry,
     Header,
+    MessageEntry,
     PulledFrom,
     Requests,
     Usage,
@@ -108,8 +109,10 @@ def test_a_picture_with_a_key_in_its_notes_stays_here() -> None:
     noted = png(b"\x00\x00\x00\x30tEXtComment\x00made with " + KEY.encode() + bytes(9))
     line = shared(UserMessage(content=(TextContent(text="look"), noted)))
     assert noted.data not in line
-    message = read(line.encode()).message  # type: ignore[union-attr]
-    assert message.content == (TextContent(text="look"), TextContent(text="[key removed]"))
+    said = read(line.encode())
+    assert isinstance(said, MessageEntry)
+    assert isinstance(said.message, UserMessage)
+    assert said.message.content == (TextContent(text="look"), TextContent(text="[key removed]"))
 
 
 def test_a_picture_stays_and_signatures_go() -> None:
