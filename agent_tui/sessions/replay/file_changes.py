@@ -129,8 +129,9 @@ def plan_restore(written: Sequence[Entry], leaf_id: str | None, now: ReadVersion
         for change in recorded.changes:
             targets.setdefault(change.path, change.before)
     plan = _plan(targets, _last_known(written), now)
+    left = tuple((path, _who_changed(path, written, now) or why) for path, why in plan.left)
     there = tuple(_left_there(since, leaf_id, targets, now))
-    return RestorePlan(plan.restores, (*plan.left, *there))
+    return RestorePlan(plan.restores, (*left, *there))
 
 
 def plan_taking_back(written: Sequence[Entry], now: ReadVersion) -> RestorePlan:
@@ -185,6 +186,17 @@ def _last_known(written: Iterable[Entry]) -> dict[str, tuple[FileVersion, ...]]:
             ways = (change.after, change.before) if found and found.is_restore else (change.after,)
             known[change.path] = ways
     return known
+
+
+def _who_changed(path: str, written: Sequence[Entry], now: ReadVersion) -> str:
+    """Says that somebody's pulled change left the file at `path` as it is now; else empty."""
+    present = now(path)
+    for entry in reversed(written):
+        recorded = file_changes_in(entry) if entry.pulled_from else None
+        for change in recorded.changes if recorded is not None else ():
+            if change.path == path and change.after.is_as(present):
+                return CHANGED_THERE.format(name=entry.pulled_from)
+    return ""
 
 
 def _left_there(

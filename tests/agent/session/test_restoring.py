@@ -503,7 +503,7 @@ def test_what_others_pushed_neither_causes_nor_changes_a_restore(
     leaf_id = f"o{leaf}" if leaf < len(made) else None
     plan, alone = (plan_restore(each, leaf_id, lambda _: version) for each in (written, made))
     assert plan.restores == alone.restores
-    assert plan.left[: len(alone.left)] == alone.left
+    assert [path for path, _ in plan.left[: len(alone.left)]] == [path for path, _ in alone.left]
     assert {why for _, why in plan.left[len(alone.left) :]} <= {CHANGED_THERE.format(name="Eve")}
     for planned in (plan_taking_back, restore_to_finish):
         assert planned(written, lambda _: version) == planned(made, lambda _: version)
@@ -518,6 +518,12 @@ def test_going_back_names_what_others_changed_and_leaves_it():
     plan = plan_restore((theirs, mine), None, lambda _: now)
     assert [one.path for one in plan.restores] == ["/b"]
     assert plan.left == (("/a", "changed in another clone, and pulled from Eve"),)
+    over_ours = dated(
+        file_changes_entry(FileChanges(changes=(change("/b", "y", "z"),))), "p3", 3, "Eve"
+    )
+    theirs_now = FileVersion(digest="z", mode=0o100644)
+    left = plan_restore((mine, over_ours), None, lambda _: theirs_now)
+    assert left == RestorePlan(left=(("/b", "changed in another clone, and pulled from Eve"),))
     as_before = plan_restore((theirs,), None, lambda _: FileVersion(digest="x", mode=0o100644))
     assert as_before.is_empty
 
