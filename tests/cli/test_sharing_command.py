@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import os
 import random
 import stat
 import subprocess
@@ -12,16 +13,19 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.agent.session.spending import spending_of
 from agent_tui.cli.sessions import sharing
 from agent_tui.cli.sessions.command import run_command
 from agent_tui.cli.trust_command import run_command as trust_folder
 from agent_tui.errors import SessionError, UsageError
 from agent_tui.file_locks import FileLock
-from agent_tui.messages import FileTouches, JsonObject, ToolCall, UserMessage
-from agent_tui.sessions.entries import CustomEntry, Entry, MessageEntry
+from agent_tui.messages import FileTouches, JsonObject, ToolCall, Usage, UserMessage
+from agent_tui.sessions.entries import CustomEntry, Entry, LabelEntry, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles, digest_of, folder_of
+from agent_tui.sessions.format.codec import encode_entry
 from agent_tui.sessions.lineage.chain import ProjectSessions
 from agent_tui.sessions.lineage.file_sessions import FileSessions
+from agent_tui.sessions.lineage.joined import labels_of
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import (
     FileChanges,
@@ -405,6 +409,41 @@ def test_no_remote_moves_an_own_session_or_opens_its_goal_again(both: Both, run:
     assert [item.pulled_from for item in log.entries if item.id in ("e1", "e2", "e3")] == [
         "Eve"
     ] * 3
+
+
+def test_what_is_pulled_changes_no_result_label_or_spending_of_an_own_session(
+    both: Both, run: Run
+) -> None:
+    one = both.ada.begin("start")
+    paid = reply("", ("c1", "bash")).model_copy(update={"usage": Usage(input=7, output=1)})
+    both.ada.append(one, entry(paid), entry(result("c1", "", "bash")))
+    before = both.ada.open(one)
+    made = before.entries[2].id
+    both.ada.append(one, LabelEntry(target_id=made, label="mine"))
+    changed = changes_entry(made, FileTouches(written=("/etc/passwd",)))
+    costly = entry(reply("costly").model_copy(update={"usage": Usage(input=10**9)}))
+    hostile = [changed, LabelEntry(target_id=made, label="theirs"), costly]
+    run(both.ada, "push", "--public", one)
+    placed = [
+        item.model_copy(update={"id": f"e{number}", "parent_id": made})
+        for number, item in enumerate(hostile)
+    ]
+    forge(both, one, part(one, *(json.loads(encode_entry(item)) for item in placed), number=9))
+    assert "3 new entries" in run(both.ada, "pull")
+    log = both.ada.open(one)
+    assert log.entries[: len(before.entries)] == before.entries
+    assert labels_of(log.entries) == {made: "mine"}
+    assert [spent.usage.input for spent in spending_of(log).replies] == [7]
+
+
+def test_a_pull_changes_nothing_about_which_session_was_left_last(both: Both, run: Run) -> None:
+    old = both.ada.begin("old")
+    run(both.ada, "push", "--public", old)
+    newest = both.ada.begin("newest")
+    forge(both, old, part(old, said("x", "e1", own_id_of(both.ada, old)), number=9))
+    os.utime(both.ada.file_of(old), (1_700_000_000, 1_700_000_000))
+    assert "1 new entry" in run(both.ada, "pull")
+    assert both.ada.store.find_left_last(both.ada.root) == both.ada.file_of(newest)
 
 
 def test_a_push_on_top_of_anothers_push_keeps_both(both: Both, run: Run) -> None:

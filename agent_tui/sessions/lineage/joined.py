@@ -102,10 +102,14 @@ def path_to(
 
 
 def labels_of(entries: Sequence[Entry]) -> dict[str, str]:
-    """The label of each entry that has one, by its id; the newest label counts."""
+    """The label of each entry that has one, by its id; the newest label counts.
+
+    Others label only what they wrote.
+    """
+    own = {entry.id for entry in entries if entry.pulled_from is None}
     labels: dict[str, str] = {}
     for entry in entries:
-        if isinstance(entry, LabelEntry):
+        if isinstance(entry, LabelEntry) and not (entry.pulled_from and entry.target_id in own):
             labels.pop(entry.target_id, None)
             if entry.label and entry.label.strip():
                 labels[entry.target_id] = entry.label.strip()

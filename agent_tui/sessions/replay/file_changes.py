@@ -239,12 +239,16 @@ def result_changed(entry: Entry) -> str:
 
 
 def complete_result(entry: Entry, by_id: Mapping[str, Entry]) -> MessageEntry | None:
-    """The result in `by_id` whose changes `entry` records, with them; None if there is none."""
+    """The result in `by_id` whose changes `entry` records, with them; None if there is none.
+
+    What was pulled completes no result of this clone.
+    """
     changes = _changes_in(entry)
-    if changes is None:
+    recorded = by_id.get(changes.target_id) if changes is not None else None
+    if changes is None or (entry.pulled_from and recorded and recorded.pulled_from is None):
         return None
-    match by_id.get(changes.target_id):
-        case MessageEntry(message=ToolResultMessage() as result) as recorded:
+    match recorded:
+        case MessageEntry(message=ToolResultMessage() as result):
             details = result.details if isinstance(result.details, dict) else {}
             files = changes.files.model_dump(mode="json", by_alias=True, exclude_defaults=True)
             completed = result.model_copy(update={"details": {**details, "files": files}})

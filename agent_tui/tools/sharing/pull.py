@@ -384,7 +384,9 @@ def _join(
         added = [local_entry(entry, root) for entry in merge.added]
         log.append_placed(added)
     if added:
-        date_session(path, added, earliest_ns=before.st_mtime_ns)
+        # One that was written here stays as old as it is: `-c` opens the one that was left last.
+        dated = () if merge.stays else added
+        date_session(path, dated, earliest_ns=before.st_mtime_ns)
     return _outcome(incoming, read, merge, "updated", path)
 
 
