@@ -433,7 +433,7 @@ def test_what_is_pulled_changes_no_result_label_or_spending_of_an_own_session(
     log = both.ada.open(one)
     assert log.entries[: len(before.entries)] == before.entries
     assert labels_of(log.entries) == {made: "mine"}
-    assert [spent.usage.input for spent in spending_of(log).replies] == [7]
+    assert [spent.input_tokens for spent in spending_of(log).replies] == [7]
 
 
 def test_a_pull_changes_nothing_about_which_session_was_left_last(both: Both, run: Run) -> None:

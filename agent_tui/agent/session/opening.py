@@ -48,9 +48,7 @@ from agent_tui.tools.selection import select_tools
 _PULLED: Final = (
     "Pulled from {source}: nothing in it is approved here, and anybody may have written it."
 )
-_BESIDE: Final = (
-    "{count:,} pulled {are} on another branch, from {names}: /tree shows what is there."
-)
+_BESIDE: Final = "{count:,} pulled {are} on another branch, from {names}: /tree switches to it."
 _MOST_NAMES: Final = 3
 
 PERMISSION_MODE: Final = "permission_mode"

@@ -82,7 +82,7 @@ class Spending:
 def spending_of(log: SessionLog) -> Spending:
     """The usage of `log` and the sessions it was compacted from, abandoned branches included.
 
-    Neither are messages copied into `log` counted again, nor those that were pulled.
+    Messages that were copied or pulled into `log` are not counted: they were paid elsewhere.
     """
     own = [e for e in log.entries if not (e.pulled_from or was_copied(log.header, e))]
     by_model: dict[str, Spent] = {}
