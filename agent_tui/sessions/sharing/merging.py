@@ -34,32 +34,33 @@ def merge_entries(
 
     Args:
         local: The entries of the session here, in the order of the file; none for a new one.
-        incoming: Those of the other clone; of several with one id, the first counts.
+        incoming: Those of the other clone; of several with one id, the first counts whose parent
+            is here or among them. So nobody keeps an entry out by pushing another one with its id.
         is_copy: Whether the second entry is a copy of the first, a local one.
     """
     known = {entry.id: entry for entry in local}
     differing: list[str] = []
-    fresh: dict[str, Entry] = {}
+    fresh: list[Entry] = []
     for entry in incoming:
         if (own := known.get(entry.id)) is not None:
             if not is_copy(own, entry):
                 differing.append(entry.id)
         else:
-            fresh.setdefault(entry.id, entry)
+            fresh.append(entry)
     added = _parents_first(fresh, set(known))
     return Merge(
         tuple(added),
         tuple(dict.fromkeys(differing)),
-        waiting=len(fresh) - len(added),
+        waiting=len({entry.id for entry in fresh}) - len(added),
         stays=bool(added) and any(entry.pulled_from is None for entry in local),
     )
 
 
-def _parents_first(fresh: dict[str, Entry], known: set[str]) -> list[Entry]:
+def _parents_first(fresh: Sequence[Entry], known: set[str]) -> list[Entry]:
     """`fresh` in its order, but each after its parent; those without a readable parent are left."""
     waiting: dict[str, list[Entry]] = {}
     placed: list[Entry] = []
-    for entry in fresh.values():
+    for entry in fresh:
         parent = entry.parent_id
         if parent is not None and parent not in known:
             waiting.setdefault(parent, []).append(entry)
@@ -67,7 +68,8 @@ def _parents_first(fresh: dict[str, Entry], known: set[str]) -> list[Entry]:
         ready = [entry]
         while ready:
             present = ready.pop()
-            placed.append(present)
-            known.add(present.id)
-            ready += reversed(waiting.pop(present.id, []))
+            if present.id not in known:
+                placed.append(present)
+                known.add(present.id)
+                ready += reversed(waiting.pop(present.id, []))
     return placed

@@ -49,6 +49,15 @@ def test_an_entry_without_a_parent_here_waits() -> None:
     assert merged.waiting == 3
 
 
+def test_another_entry_with_its_id_keeps_no_entry_out() -> None:
+    tip = BASE[-1].id
+    first, second = said("one", "a1", tip, 3), said("two", "a2", "a1", 4)
+    circle, lost = said("evil", "a1", "a2", 1), said("evil", "a2", "nowhere", 1)
+    merged = merge(BASE, [circle, lost, first, second, circle])
+    assert merged.added == (first, second)
+    assert merged.waiting == 0
+
+
 def test_an_entry_here_is_never_replaced() -> None:
     other = BASE[0].model_copy(update={"message": user("something else")})
     merged = merge(BASE, [other])
