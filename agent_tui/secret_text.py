@@ -1,7 +1,7 @@
 """Recognize secrets and remove them from texts: logs, errors, exports, results."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 REMOVED: Final = "[key removed]"
@@ -42,6 +42,13 @@ _KEY: Final = re.compile(
 What is looked for ahead is bounded: else a long text of beginnings would take for ever.
 """
 
+_KEY_STARTS: Final = (
+    *("sk-", "pk-", "rk-", "xai-", "nvapi-", "gsk_", "hf_", "AIza", "SG.", "AKIA", "ASIA", "eyJ"),
+    *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "npm_", "dop_v1_"),
+    *("shpat_", "xox", "pypi-", "sk_live_", "rk_live_", "whsec_", "-----BEGIN "),
+)
+"""Each match of `_KEY` begins with one of these: they are found 20 times as fast as by `re`."""
+
 _WEBHOOK: Final = re.compile(
     r"""
     (https://(?:
@@ -73,8 +80,20 @@ _ANNOUNCED: Final = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_ANNOUNCED_MARKS: Final = (
+    *("bearer ", "author", "-key", "password=", "passwd=", "token=", "key=", "secret="),
+)
+_CONNECTION_MARKS: Final = ("password", "pwd")
+"""Each match of `_ANNOUNCED` or `_IN_CONNECTION` has one of these, without regard to case.
+
+No ``i`` is in them, as `re` takes a dotless one for it and `str.casefold` does not.
+"""
+
 _PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 _PASSWORD_IN_ADDRESS: Final = re.compile(r"(://[^/\s:@\"'<>]*:)(?![$<{*])[^/\s@\"'<>]+(?=@)")
+
+_LEAST_CHARS: Final = len("://:x@")
+"""No shape is shorter."""
 
 _USER_IN_ADDRESS: Final = re.compile(r"(?<=://)[^/\s@\"'<>]*@|\A[^/\s:@\"'<>]*:[^/\s@\"'<>]*@")
 
@@ -87,11 +106,45 @@ def mask_secrets(text: str, known_values: Iterable[str] = ()) -> str:
     strings.
     """
     text = mask_values(text, known_values)
-    text = _KEY.sub(REMOVED, text)
-    text = _ANNOUNCED.sub(lambda found: f"{found[1] or found[2]}{REMOVED}", text)
-    for shape in (_WEBHOOK, _IN_CONNECTION, _PASSWORD_IN_ADDRESS):
-        text = shape.sub(rf"\1{REMOVED}", text)
-    return text
+    if len(text) < _LEAST_CHARS:
+        return text
+    text = _mask_keys(text)
+    folded = text.casefold()
+    if [mark for mark in _ANNOUNCED_MARKS if mark in folded]:
+        text = _ANNOUNCED.sub(lambda found: f"{found[1] or found[2]}{REMOVED}", text)
+    if "://" in text:
+        text = _WEBHOOK.sub(rf"\1{REMOVED}", text)
+    if [mark for mark in _CONNECTION_MARKS if mark in folded]:
+        text = _IN_CONNECTION.sub(rf"\1{REMOVED}", text)
+    return _PASSWORD_IN_ADDRESS.sub(rf"\1{REMOVED}", text) if "://" in text else text
+
+
+def _mask_keys(text: str) -> str:
+    """`text` with each match of `_KEY` replaced."""
+    pieces: list[str] = []
+    place = 0
+    for first, last in _keys_in(text):
+        pieces += (text[place:first], REMOVED)
+        place = last
+    return "".join((*pieces, text[place:])) if pieces else text
+
+
+def _keys_in(text: str) -> Iterator[tuple[int, int]]:
+    """Where the matches of `_KEY` begin and end in `text`, in their order."""
+    present = [start for start in _KEY_STARTS if start in text]
+    starts = sorted(at for start in present for at in _occurrences(start, text))
+    end = 0
+    for start in starts:
+        if start >= end and (found := _KEY.match(text, start)) is not None:
+            end = found.end()
+            yield start, end
+
+
+def _occurrences(part: str, text: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
 
 
 def mask_values(text: str, known_values: Iterable[str]) -> str:
@@ -109,7 +162,9 @@ def is_secret_name(name: str) -> bool:
 
 def has_key(text: str) -> bool:
     """Whether something in `text` has the shape of a key or a token, or begins a private key."""
-    shapes = (_KEY, _ANNOUNCED, _PRIVATE_KEY, _WEBHOOK, _IN_CONNECTION)
+    if next(_keys_in(text), None) is not None:
+        return True
+    shapes = (_ANNOUNCED, _PRIVATE_KEY, _WEBHOOK, _IN_CONNECTION)
     return any(shape.search(text) for shape in shapes)
 
 

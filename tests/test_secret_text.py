@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_tui import secret_text
 from agent_tui.secret_text import (
     REMOVED,
     has_key,
@@ -138,3 +139,63 @@ def test_other_names_are_no_secrets(name: str):
 def test_a_password_in_an_address_is_found():
     assert has_password_in_address("http://me:hunter2@proxy:3128")
     assert not has_password_in_address("http://proxy:3128")
+
+
+def mask_one_shape_after_the_other(text: str, known_values: tuple[str, ...]) -> str:
+    """What `mask_secrets` does, without looking for the marks of each shape first."""
+    text = mask_values(text, known_values)
+    text = secret_text._KEY.sub(REMOVED, text)
+    text = secret_text._ANNOUNCED.sub(lambda found: f"{found[1] or found[2]}{REMOVED}", text)
+    for name in ("_WEBHOOK", "_IN_CONNECTION", "_PASSWORD_IN_ADDRESS"):
+        text = getattr(secret_text, name).sub(rf"\1{REMOVED}", text)
+    return text
+
+
+PIECES = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [
+                *("sk-", "pk-", "rk-", "xai-", "nvapi-", "gsk_", "hf_", "AIza", "ghp_", "ghr_"),
+                *("github_pat_", "glpat-", "npm_", "dop_v1_", "shpat_", "xox", "xoxb-", "pypi-"),
+                *("sk_live_", "rk_live_", "whsec_", "SG.", "AKIA", "ASIA", "eyJ", JWT, PEM),
+                *("-----BEGIN ", "PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----", BODY[:64]),
+                *("Bearer ", "BEARER ", "author", "Authorization: Basic ", "authorızation=Token "),
+                *(
+                    "x-api-key: ",
+                    "API-\u212aEY:",
+                    "?password=",
+                    "&acce\u017f\u017f_token=",
+                    "?apı_key=",
+                ),
+                *(
+                    "&client_secret=",
+                    "client_\u017fecret=",
+                    "host=db ",
+                    ";pa\u017fsword=",
+                    "pwd = ",
+                ),
+                *("PASSWORD=", "postgres://bob:", "@", "https://hooks.slack.com/services/", ";"),
+                *(
+                    "task-",
+                    "a",
+                    "0123456789abcdef",
+                    "abcDEF0123456789abcDEF",
+                    "\n",
+                    "\\n",
+                    " ",
+                    "é",
+                ),
+            ]
+        ),
+        st.text(max_size=4),
+    ),
+    max_size=12,
+)
+
+
+@given(PIECES.map("".join), st.lists(st.sampled_from(["abc", "sk-", "pass", "0"]), max_size=2))
+def test_looking_for_marks_first_changes_no_result(text: str, known: list[str]):
+    values = tuple(known)
+    assert mask_secrets(text, values) == mask_one_shape_after_the_other(text, values)
+    shapes = ("_KEY", "_ANNOUNCED", "_PRIVATE_KEY", "_WEBHOOK", "_IN_CONNECTION")
+    assert has_key(text) == any(getattr(secret_text, name).search(text) for name in shapes)

@@ -1,7 +1,7 @@
 """The lines of a session file as values. `Entry` is the closed set of their types."""
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal, TypeAlias, TypeVar
 
@@ -233,6 +233,8 @@ class _Entry(Stored):
     """Empty until the log has placed the entry."""
     parent_id: str | None = None
     timestamp: str = Field(default_factory=timestamp_now)
+    pulled_from: str | None = None
+    """Who pushed it, as they stated it, for an entry that came from another clone."""
 
 
 class MessageEntry(_Entry):
@@ -389,3 +391,15 @@ KnownEntry: TypeAlias = Annotated[
     Field(discriminator="type"),
 ]
 Entry: TypeAlias = KnownEntry | UnknownEntry
+
+
+def leaf_of(entries: Sequence[Entry]) -> Entry | None:
+    """The entry after which a session continues; None if it has none.
+
+    That is the last one written here. A session that was only pulled continues at its end.
+
+    Args:
+        entries: All entries of the session, in the order of its file.
+    """
+    own = (entry for entry in reversed(entries) if entry.pulled_from is None)
+    return next(own, None) or next(reversed(entries), None)

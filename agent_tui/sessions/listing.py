@@ -32,6 +32,7 @@ from agent_tui.sessions.format.parse import id_in_name
 
 _USER_ROLE = re.compile(rb'"role"\s*:\s*"user"')
 _MESSAGE_MARKS = (b'"type":"message"', b'"type": "message"')
+_PULLED_MARK = b'"pulledFrom":"'
 _MOST_TRIES = 8
 """Most lines tried that only look like the wanted kind."""
 
@@ -122,7 +123,8 @@ def _blank(path: Path, header: Header) -> SessionSummary:
 def _with_lines(before: SessionSummary, chunk: LineChunk) -> SessionSummary:
     """`before` updated with the lines of `chunk`, which follow it."""
     data = chunk.data
-    name = _newest(data, (b'"session_info"',), _name)
+    others = b"" if before.pulled_from else _PULLED_MARK
+    name = _newest(data, (b'"session_info"',), _name, without=others)
     model = _newest(data, (b'"model_change"',), _model_after)
     tokens = _newest(data, (b'"usage"', b'"tokensAfter"'), _tokens)
     return replace(
@@ -160,18 +162,25 @@ def prompt_line(message: UserMessage) -> str:
 
 
 def _newest(
-    data: bytes, marks: Sequence[bytes], read: Callable[[Entry], ValueT | None]
+    data: bytes,
+    marks: Sequence[bytes],
+    read: Callable[[Entry], ValueT | None],
+    without: bytes = b"",
 ) -> ValueT | None:
-    """The result of `read` for the newest usable line with one of `marks`."""
-    end = len(data)
-    for _ in range(_MOST_TRIES):
+    """The result of `read` for the newest usable line with one of `marks`, and not `without`."""
+    end, tries = len(data), 0
+    while tries < _MOST_TRIES:
         newest = -1
         for mark in marks:  # later marks need only be newer than this, which saves bytes to search
             newest = max(newest, data.rfind(mark, max(newest, 0), end))
         if newest < 0:
             return None
         end = newest
-        entry = _read(_line_around(data, end))
+        line = _line_around(data, end)
+        if without and without in line:
+            continue
+        tries += 1
+        entry = _read(line)
         value = None if entry is None or isinstance(entry, Header) else read(entry)
         if value is not None:
             return value
@@ -251,7 +260,7 @@ def discard_if_broken(path: Path, error: OSError | sqlite3.Error) -> None:
             path.with_name(path.name + suffix).unlink()
 
 
-_SCHEMA_VERSION = 6
+_SCHEMA_VERSION = 7
 _BUSY_TIMEOUT_S = 0.5
 
 _Row: TypeAlias = tuple[int, int, int, str]

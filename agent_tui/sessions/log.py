@@ -10,9 +10,11 @@ from agent_tui.errors import NewerFormatError, SessionError
 from agent_tui.sessions.entries import (
     FORMAT_VERSION,
     CompactionEntry,
+    CustomEntry,
     Entry,
     Header,
     SessionInfoEntry,
+    leaf_of,
     new_entry_id,
 )
 from agent_tui.sessions.file.disk import DiskFile, OpenFile
@@ -29,6 +31,9 @@ from agent_tui.sessions.replay.file_changes import complete_result
 __all__ = ["SessionInUseError", "SessionLog"]
 
 EntryT = TypeVar("EntryT", bound=Entry)
+
+_CONTINUES_HERE = "continues_here"
+"""Custom type of the entry after copied ones that were pulled: it makes them the path."""
 
 
 class SessionLog:
@@ -56,7 +61,8 @@ class SessionLog:
         self._is_closed = False
         self._by_id = {entry.id: entry for entry in entries}
         self._entries: tuple[Entry, ...] | None = entries
-        self._leaf_id = entries[-1].id if entries else None
+        leaf = leaf_of(entries)
+        self._leaf_id = leaf.id if leaf is not None else None
         self._path_entries: tuple[Entry, ...] | None = None
 
     @classmethod
@@ -127,7 +133,9 @@ class SessionLog:
             SessionError: The file could not be written and does not exist.
         """
         log = cls.create(path, header, durability, open_file=open_file)
-        placed, lines = log._place(entries)
+        ends_pulled = bool(entries) and entries[-1].pulled_from is not None
+        mark = (CustomEntry(custom_type=_CONTINUES_HERE),) if ends_pulled else ()
+        placed, lines = log._place((*entries, *mark))
         if log._writer is not None:
             try:
                 log._writer.write_whole(encode_header(header) + lines)
@@ -162,10 +170,7 @@ class SessionLog:
     @property
     def name(self) -> str:
         """The newest name of the session, or empty."""
-        for entry in reversed(self.entries):
-            if isinstance(entry, SessionInfoEntry):
-                return entry.name or ""
-        return ""
+        return name_of(self.header, self.entries)
 
     def append(self, entry: EntryT) -> EntryT:
         """Write one entry as a child of the leaf and return it with its ids.
@@ -199,7 +204,7 @@ class SessionLog:
         """Write entries at once that have ids and parents: they come from a copy of this session.
 
         Args:
-            entries: Parents come before their children. The last one becomes the leaf.
+            entries: Parents come before their children. `leaf_of` defines the leaf afterwards.
 
         Raises:
             SessionError: An id is taken, a parent is missing, or writing failed; nothing was added.
@@ -219,8 +224,9 @@ class SessionLog:
             lines.append(line)
         if placed:
             self._writer.write(self.header, self._by_id.values(), b"".join(lines))
-            self._path_entries = None
-        self._commit(placed)
+            self._commit(placed)
+            leaf = leaf_of(self.entries)
+            self.branch_to(leaf.id if leaf is not None else None)
 
     def branch_to(self, entry_id: str | None) -> None:
         """Make the next entry a child of `entry_id` (None: a new root). Writes nothing.
@@ -315,6 +321,17 @@ class SessionLog:
             if (completed := complete_result(entry, self._by_id)) is not None:
                 self._by_id[completed.id] = completed
                 self._path_entries = None
+
+
+def name_of(header: Header, entries: Sequence[Entry]) -> str:
+    """The newest name of the session with this header, or empty.
+
+    Others name only the sessions that they began.
+    """
+    for entry in reversed(entries):
+        if isinstance(entry, SessionInfoEntry) and (header.pulled_from or not entry.pulled_from):
+            return entry.name or ""
+    return ""
 
 
 def _refuse_newer(path: Path, header: Header) -> None:

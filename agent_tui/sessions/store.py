@@ -154,7 +154,8 @@ class SessionStore:
         """Open the session that `ref` names: a file, an id, a name, or the beginning of one id.
 
         Args:
-            ref: Paths are relative to `cwd`. Of several sessions with one name, the newest counts.
+            ref: Paths are relative to `cwd`. Of several sessions with one name, the newest counts;
+                one that was pulled only if no other is meant.
             cwd: The folder the user is in.
             read_only: Take no lock; appending is refused.
 
@@ -175,19 +176,22 @@ class SessionStore:
                 raise SessionError(f"{cwd / ref} is a {kind}, not a session file.")
             raise SessionError(f"The file {cwd / ref} does not exist.")
         sessions = self.list()
+        own = [found for found in sessions if not found.pulled_from]
         for matches in (
-            [found for found in sessions if found.id == ref],
-            [found for found in sessions if found.name and found.name == ref],
+            [found for found in own if found.id == ref],
+            [found for found in own if found.name and found.name == ref],
         ):
             if matches:
                 return matches[0].path
-        begun = [found for found in sessions if ref and found.id.startswith(ref)]
+        begun = [found for found in sessions if ref and _may_name(ref, found)]
         if len(begun) == 1:
             return begun[0].path
+        if whole := [found for found in begun if found.id == ref and _all_pulled(begun)]:
+            return whole[0].path
         if begun:
             raise SessionError(
-                f'"{ref}" matches {len(begun)} session ids: {_name_sessions(begun)}.',
-                "Give more of it.",
+                f'"{ref}" matches {len(begun)} sessions: {_name_sessions(begun)}.',
+                "Give more of the id.",
             )
         if (helper := self._helper_named(ref)) is not None:
             return helper
@@ -444,6 +448,15 @@ def _kind_at(ref: str, cwd: Path) -> str:
         return ""
 
 
+def _may_name(ref: str, found: SessionSummary) -> bool:
+    """Whether `ref` begins the id of a session, or is the name of one that was pulled."""
+    return found.id.startswith(ref) or bool(found.pulled_from and found.name == ref)
+
+
+def _all_pulled(sessions: Sequence[SessionSummary]) -> bool:
+    return all(found.pulled_from for found in sessions)
+
+
 def _near(ref: str, sessions: Sequence[SessionSummary]) -> list[SessionSummary]:
     """Sessions whose name or id resembles `ref`, best first."""
     wanted = ref.casefold()
@@ -459,7 +472,8 @@ def _near(ref: str, sessions: Sequence[SessionSummary]) -> list[SessionSummary]:
 
 def _name_sessions(sessions: Sequence[SessionSummary]) -> str:
     texts = [
-        f"{found.id[:13]} ({found.name or found.first_prompt[:40] or 'empty'})"
+        f"{found.id[:13]} ({found.name or found.first_prompt[:40] or 'empty'}"
+        f"{f', from {found.pulled_from}' if found.pulled_from else ''})"
         for found in sessions[:_NEAR_MATCHES]
     ]
     return ", ".join(texts) + (", ..." if len(sessions) > _NEAR_MATCHES else "")

@@ -3,6 +3,8 @@
 import asyncio
 import io
 import json
+import os
+import random
 import stat
 import subprocess
 from collections.abc import Callable, Sequence
@@ -11,16 +13,19 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.agent.session.spending import spending_of
 from agent_tui.cli.sessions import sharing
 from agent_tui.cli.sessions.command import run_command
 from agent_tui.cli.trust_command import run_command as trust_folder
 from agent_tui.errors import SessionError, UsageError
 from agent_tui.file_locks import FileLock
-from agent_tui.messages import FileTouches, JsonObject, ToolCall
-from agent_tui.sessions.entries import CustomEntry, MessageEntry
+from agent_tui.messages import FileTouches, JsonObject, ToolCall, Usage, UserMessage
+from agent_tui.sessions.entries import CustomEntry, Entry, LabelEntry, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles, digest_of, folder_of
+from agent_tui.sessions.format.codec import encode_entry
 from agent_tui.sessions.lineage.chain import ProjectSessions
 from agent_tui.sessions.lineage.file_sessions import FileSessions
+from agent_tui.sessions.lineage.joined import labels_of
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import (
     FileChanges,
@@ -30,17 +35,22 @@ from agent_tui.sessions.replay.file_changes import (
     file_changes_entry,
     file_changes_in,
 )
+from agent_tui.sessions.replay.goals import Goal, goal_entry, goal_in
+from agent_tui.sessions.sharing import segments
 from agent_tui.sessions.sharing.guard import NOT_PULLED
-from agent_tui.sessions.sharing.segments import SegmentHead
+from agent_tui.sessions.sharing.segments import MOST_OPENED_BYTES, SegmentHead, file_name
 from agent_tui.tools.line_history.answers import FOR_PEOPLE, answer_lines
 from agent_tui.tools.line_history.project import read_file_history
 from agent_tui.tools.line_history.why import LinePlace, explain_lines
+from agent_tui.tools.sharing import pull
+from agent_tui.tools.sharing.encryption import Sealer
 from agent_tui.tools.sharing.relay import Addition, PushAnswer, Relay
 from tests.support.session_values import entry, reply, result, user
 from tests.support.shared_clones import (
     DECOYS,
     SECRET_VARIABLE,
     Clone,
+    import_into,
     make_clones,
     no_decoy_in,
     objects_of,
@@ -69,13 +79,13 @@ def both(tmp_path: Path) -> Both:
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs ``agent-tui sessions`` in a clone; returns what it prints."""
 
-    def run_in(clone: Clone, *argv: str, code: int = 0, knows_secret: bool = True) -> str:
+    def run_in(clone: Clone, *argv: str, code: int | None = 0, knows_secret: bool = True) -> str:
         monkeypatch.chdir(clone.root)
         monkeypatch.setenv("AGENT_TUI_HOME", str(clone.home))
         monkeypatch.setenv("HOME", str(clone.home))
         monkeypatch.setenv(SECRET_VARIABLE, DECOYS[-1] if knows_secret else "")
         capsys.readouterr()
-        assert run_command(argv) == code
+        assert run_command(argv) == code or code is None
         return capsys.readouterr().out
 
     return run_in
@@ -212,6 +222,43 @@ def test_sessions_of_other_folders_are_none_of_the_project(
     assert refs(both.remote) == [f"refs/agent-tui/sessions/{inside}"]
 
 
+def test_sessions_of_the_other_worktrees_are_of_the_project(
+    both: Both, run: Run, tmp_path: Path
+) -> None:
+    ada = both.ada
+    ada.git("commit", "--quiet", "--allow-empty", "-m", "first")
+    tree = tmp_path / "tree"
+    ada.git("worktree", "add", "--quiet", str(tree))
+    (tree / "src").mkdir()
+    nested = tree / "vendor"
+    nested.mkdir()
+    run_git(nested, "init", "--quiet")
+    main = ada.begin("in the main one")
+    inside = ada.begin(f"look at {tree}/src/a.py and {ada.root}/b.py", cwd=str(tree / "src"))
+    other = ada.begin("of another repository", cwd=str(nested))
+    linked = Clone(tree, ada.home)
+    with pytest.raises(UsageError, match="is not trusted"):
+        run(linked, "share")
+    assert trust_folder(["add", str(tree)]) == 0
+    run(linked, "share", "--private", "--yes")
+    run(ada, "push", "--all", "--yes")
+    assert set(refs(both.remote)) == {f"refs/agent-tui/sessions/{one}" for one in (main, inside)}
+    with pytest.raises(SessionError, match="not a session of the project"):
+        run(ada, "push", other)
+    (both.bo.root / "src").mkdir()
+    run(both.bo, "pull")
+    log = both.bo.open(inside)
+    assert log.header.cwd == str(both.bo.root / "src")
+    assert said_in(log.entries) == [f"look at {both.bo.root}/src/a.py and {both.bo.root}/b.py"]
+    both.bo.append(inside, entry(user(f"see {both.bo.root}/c.py")))
+    run(both.bo, "push", "--public", inside)
+    assert "differ" not in (printed := run(ada, "pull"))
+    assert "1 new entry in 1 session" in printed
+    assert said_in(ada.open(inside).entries)[-1] == f"see {tree}/c.py"
+    ada.append(inside, entry(user("more")))
+    assert "1 new entry in 1 session" in run(linked, "push")
+
+
 def test_a_dry_run_says_what_would_go_and_sends_nothing(both: Both, run: Run) -> None:
     one = both.ada.begin(f"the key is {DECOYS[0]}", "and more")
     printed = run(both.ada, "push", "--dry-run", one)
@@ -296,20 +343,107 @@ def test_c_opens_no_pulled_session(both: Both, run: Run) -> None:
     assert both.bo.store.newest(both.bo.root) is None
 
 
-def test_both_continue_and_both_branches_stay(both: Both, run: Run) -> None:
+def said_in(entries: Sequence[Entry]) -> list[str]:
+    """The messages of the users among `entries`."""
+    messages = (e.message for e in entries if isinstance(e, MessageEntry))
+    return [message.text for message in messages if isinstance(message, UserMessage)]
+
+
+def test_both_continue_and_each_stays_where_it_is(both: Both, run: Run) -> None:
     one = both.ada.begin("start")
     carry(run, both, one)
     both.ada.append(one, entry(user("by ada")))
     both.bo.append(one, entry(user("by bo")))
     run(both.ada, "push", "--public")
-    assert "both branches" in run(both.bo, "pull")
+    assert "continues where you left it: /tree" in run(both.bo, "pull")
     run(both.bo, "push", "--public", one)
     run(both.ada, "pull")
-    for clone in (both.ada, both.bo):
+    for clone, own in ((both.ada, "by ada"), (both.bo, "by bo")):
         log = clone.open(one)
-        said = {e.message.text for e in log.entries if isinstance(e, MessageEntry)}  # type: ignore[union-attr]
-        assert said == {"start", "by ada", "by bo"}
+        assert set(said_in(log.entries)) == {"start", "by ada", "by bo"}
+        assert said_in(log.path_entries()) == ["start", own]
         assert log.warnings == ()
+
+
+def test_a_session_that_was_only_pulled_continues_with_what_is_new(both: Both, run: Run) -> None:
+    one = both.ada.begin("start")
+    carry(run, both, one)
+    both.ada.append(one, entry(user("by ada")))
+    run(both.ada, "push", "--public")
+    assert "where you left it" not in run(both.bo, "pull")
+    assert said_in(both.bo.open(one).path_entries()) == ["start", "by ada"]
+
+
+def test_no_remote_moves_an_own_session_or_opens_its_goal_again(both: Both, run: Run) -> None:
+    one = both.ada.begin("start")
+    goal = Goal(text="all tests pass", checks=("true",))
+    both.ada.append(one, goal_entry(goal))
+    begun = both.ada.open(one).entries[-1].id
+    ended = goal.model_copy(update={"ending": "met"})
+    both.ada.append(one, entry(user("more")), goal_entry(ended), entry(user("done")))
+    run(both.ada, "push", "--public", one)
+    leaf = both.ada.open(one).leaf_id
+    future = {**said("go on with the goal", "e1", begun), "timestamp": "9999-01-01T00:00:00.000Z"}
+    name: dict[str, object] = {
+        "type": "session_info",
+        "id": "e2",
+        "parentId": "e1",
+        "name": "release",
+    }
+    reopened: dict[str, object] = {
+        **{"type": "custom", "id": "e3", "parentId": "e2", "timestamp": "9999-01-01T00:00:00Z"},
+        **{"customType": "goal", "data": goal.model_dump(mode="json", by_alias=True)},
+    }
+    forge(both, one, part(one, future, name, reopened, number=9))
+    printed = run(both.ada, "pull")
+    assert "3 new entries" in printed
+    assert "continues where you left it" in printed
+    log = both.ada.open(one)
+    assert log.leaf_id == leaf
+    found = goal_in(log.path_entries())
+    assert found is not None
+    assert not found.is_open
+    assert log.name == ""
+    assert [row["name"] for row in json.loads(run(both.ada, "list", "--all", "--json"))] == [""]
+    assert not any(item.timestamp.startswith("9999") for item in log.entries)
+    assert [item.pulled_from for item in log.entries if item.id in ("e1", "e2", "e3")] == [
+        "Eve"
+    ] * 3
+
+
+def test_what_is_pulled_changes_no_result_label_or_spending_of_an_own_session(
+    both: Both, run: Run
+) -> None:
+    one = both.ada.begin("start")
+    paid = reply("", ("c1", "bash")).model_copy(update={"usage": Usage(input=7, output=1)})
+    both.ada.append(one, entry(paid), entry(result("c1", "", "bash")))
+    before = both.ada.open(one)
+    made = before.entries[2].id
+    both.ada.append(one, LabelEntry(target_id=made, label="mine"))
+    changed = changes_entry(made, FileTouches(written=("/etc/passwd",)))
+    costly = entry(reply("costly").model_copy(update={"usage": Usage(input=10**9)}))
+    hostile = [changed, LabelEntry(target_id=made, label="theirs"), costly]
+    run(both.ada, "push", "--public", one)
+    placed = [
+        item.model_copy(update={"id": f"e{number}", "parent_id": made})
+        for number, item in enumerate(hostile)
+    ]
+    forge(both, one, part(one, *(json.loads(encode_entry(item)) for item in placed), number=9))
+    assert "3 new entries" in run(both.ada, "pull")
+    log = both.ada.open(one)
+    assert log.entries[: len(before.entries)] == before.entries
+    assert labels_of(log.entries) == {made: "mine"}
+    assert [spent.input_tokens for spent in spending_of(log).replies] == [7]
+
+
+def test_a_pull_changes_nothing_about_which_session_was_left_last(both: Both, run: Run) -> None:
+    old = both.ada.begin("old")
+    run(both.ada, "push", "--public", old)
+    newest = both.ada.begin("newest")
+    forge(both, old, part(old, said("x", "e1", own_id_of(both.ada, old)), number=9))
+    os.utime(both.ada.file_of(old), (1_700_000_000, 1_700_000_000))
+    assert "1 new entry" in run(both.ada, "pull")
+    assert both.ada.store.find_left_last(both.ada.root) == both.ada.file_of(newest)
 
 
 def test_a_push_on_top_of_anothers_push_keeps_both(both: Both, run: Run) -> None:
@@ -420,8 +554,7 @@ def forge(both: Both, session_id: str, files: dict[str, bytes]) -> None:
     stream += b"committer x <x@x> 1 +0000\ndata 1\nx\n"
     for name, data in files.items():
         stream += f"M 100644 inline {name}\ndata {len(data)}\n".encode() + data + b"\n"
-    command = ("git", "--git-dir", str(both.remote), "fast-import", "--quiet", "--force")
-    subprocess.run(command, input=bytes(stream), check=True)
+    import_into(both.remote, bytes(stream))
 
 
 def part(session_id: str, *lines: dict[str, object], number: int = 1) -> dict[str, bytes]:
@@ -461,6 +594,117 @@ def test_hostile_sessions_harm_nothing_here(both: Both, run: Run, tmp_path: Path
     assert [e.id for e in log.entries] == ["e5"]
     assert not (both.bo.home / "data" / "x").exists()
     assert "\x1b" not in run(both.bo, "list", "--all")
+
+
+@pytest.mark.parametrize("limit", ["MOST_OPENED_BYTES", "MOST_ENTRIES"])
+def test_what_a_remote_sends_has_a_limit_and_nothing_of_it_is_taken(
+    both: Both, run: Run, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    one, fine = both.ada.begin("start"), both.ada.begin("other")
+    carry(run, both, one, fine)
+    lines = [said("flood" * 10, f"f{number}") for number in range(40)]
+    forge(both, one, {**part(one, *lines, number=7), **part(one, *lines, number=8)})
+    both.ada.append(fine, entry(user("news")))
+    run(both.ada, "push", "--public", fine)
+    before = both.bo.file_of(one).read_bytes()
+    for module in (pull, segments):
+        monkeypatch.setattr(module, limit, {"MOST_OPENED_BYTES": 12_000, "MOST_ENTRIES": 60}[limit])
+    printed = run(both.bo, "pull", code=1)
+    assert "None of them was taken" in printed
+    assert "1 new entry in 1 session" in printed
+    assert both.bo.file_of(one).read_bytes() == before
+
+
+def test_a_part_that_unpacks_to_too_much_is_not_unpacked(both: Both, run: Run) -> None:
+    pytest.importorskip("pyrage")
+    key = run(both.bo, "share", "--new-key").split()[-1]
+    bomb = "dddd0000-0000-4000-8000-000000000000"
+    sealed = Sealer([key]).seal(bytes(MOST_OPENED_BYTES + 1))
+    assert len(sealed) < 1_000_000
+    forge(both, bomb, {f"000001-{Sealer([key]).key}-{'0' * 24}": sealed})
+    assert "None of them was taken" in run(both.bo, "pull", code=1)
+
+
+def test_kept_files_of_others_never_displace_own_ones(
+    both: Both, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = both.ada.begin("start")
+    edit_file(both.ada, one, b"one\n", b"two\n")
+    run(both.ada, "push", "--public", one)
+    kept = KeptFiles(folder_of(both.ada.file_of(one)))
+    noise = [random.Random(number).randbytes(1_000) for number in range(20)]
+    files = {file_name("plain", one, str(number)): data for number, data in enumerate(noise)}
+    huge = file_name("plain", one, "huge")
+    forge(both, one, {**part(one, said("x", "e1"), number=5), **files, huge: bytes(5_000_001)})
+    monkeypatch.setattr(pull, "MOST_STORED_BYTES", 10_000)
+    printed = run(both.ada, "pull")
+    assert "9 kept files;" in printed
+    assert "12 kept files left out" in printed
+    assert kept.content(digest_of(b"one\n")) == b"one\n"
+    assert kept.content(digest_of(b"two\n")) == b"two\n"
+
+
+@pytest.mark.parametrize("what", ["a blob", "a lost tree", "a lost commit"])
+@pytest.mark.parametrize("is_new", [True, False], ids=["new here", "known here"])
+def test_a_broken_ref_at_the_remote_stops_nothing_else(
+    both: Both, run: Run, what: str, is_new: bool
+) -> None:
+    broken, fine = both.ada.begin("broken"), both.ada.begin("fine")
+    carry(run, both, broken, fine)
+    ref = f"refs/agent-tui/sessions/{broken}"
+    both.ada.append(broken, entry(user("before")))
+    run(both.ada, "push", "--public")
+    tree = run_git(both.remote, "rev-parse", f"{ref}^{{tree}}").strip()
+    match what:
+        case "a blob":
+            blob = run_git(both.remote, "hash-object", "-w", "HEAD").strip()
+            run_git(both.remote, "update-ref", ref, blob)
+        case "a lost tree":
+            lose(both.remote, tree)
+        case _:
+            lose(both.remote, run_git(both.remote, "rev-parse", ref).strip())
+    for one in (broken, fine):
+        both.ada.append(one, entry(user("news")))
+    if is_new:
+        subprocess.run(("rm", "-rf", str(both.ada.home / "cache")), check=True)
+    printed = run(both.ada, "push", "--public", broken, fine, code=1)
+    if what == "a lost commit" and "missing necessary objects" in printed:
+        return  # git at the remote takes no push at all
+    assert "Pushed 1 new entry in 1 session" in printed
+    assert "damaged" in printed or "rejected" in printed
+    printed = run(both.bo, "pull", code=None)
+    assert "1 new entry in 1 session" in printed
+    assert "news" in both.bo.file_of(fine).read_text()
+
+
+def lose(repository: Path, object_id: str) -> None:
+    """Remove an object, as a damaged disk would."""
+    for pack in (repository / "objects" / "pack").glob("*.pack"):
+        moved = repository / pack.name
+        pack.rename(moved)
+        with moved.open("rb") as data:
+            command = ("git", "--git-dir", str(repository), "unpack-objects", "-q")
+            subprocess.run(command, stdin=data, check=True)
+        moved.unlink()
+        pack.with_suffix(".idx").unlink()
+    (repository / "objects" / object_id[:2] / object_id[2:]).unlink()
+
+
+def test_a_remote_with_another_address_for_pushes_works_each_time(
+    both: Both, run: Run, tmp_path: Path
+) -> None:
+    mirror = tmp_path / "mirror.git"
+    run_git(tmp_path, "init", "--quiet", "--bare", str(mirror))
+    both.ada.git("remote", "set-url", "origin", str(mirror))
+    both.ada.git("remote", "set-url", "--push", "origin", str(both.remote))
+    one = both.ada.begin("start")
+    for number in range(3):
+        assert "1 new entry in 1 session" in run(both.ada, "push", "--public", one)
+        both.ada.append(one, entry(user(f"more {number}")))
+    assert refs(mirror) == []
+    assert "Nothing new" in run(both.ada, "pull")
+    run(both.bo, "pull")
+    assert len(both.bo.open(one).entries) == 3
 
 
 def test_a_killed_gits_locks_stop_nobody(both: Both, run: Run) -> None:
@@ -588,6 +832,23 @@ def test_kept_files_travel_only_when_asked_and_why_says_what_is_missing(
     assert "- old" in answer
     assert "Ada L asked: make it new" in answer
     assert "pulled from Ada L" in answer
+
+
+def test_why_says_whose_turn_it_was_in_an_own_and_in_a_pulled_session(both: Both, run: Run) -> None:
+    one = both.ada.begin("start")
+    carry(run, both, one)
+    both.bo.append(one, entry(user("make it new")))
+    edit_file(both.bo, one, b"one\nold\nx\n", b"one\nnew\nx\n")
+    assert "You asked: make it new" in why(both.bo, both.bo.root / "a.py")
+    assert "pulled from" not in why(both.bo, both.bo.root / "a.py")
+    run(both.bo, "push", "--public", "--with-files", one)
+    run(both.ada, "pull")
+    there = both.ada.root / "a.py"
+    there.write_bytes(b"one\nnew\nx\n")
+    answer = why(both.ada, there)
+    assert "Bo asked: make it new" in answer
+    assert "pulled from Bo" in answer
+    assert "You asked" not in answer
 
 
 def test_a_kept_file_with_a_key_stays_here(both: Both, run: Run) -> None:

@@ -13,6 +13,7 @@ from agent_tui.sessions.entries import (
     CompactionEntry,
     Header,
     ModelChangeEntry,
+    PulledFrom,
     SessionInfoEntry,
     ThinkingLevelChangeEntry,
 )
@@ -209,10 +210,60 @@ def test_of_sessions_with_one_name_the_newest_is_opened(store: SessionStore) -> 
     assert store.find("Work", HERE) == new
 
 
+def test_a_pulled_session_never_takes_the_place_of_an_own_one(store: SessionStore) -> None:
+    eve = PulledFrom(by="Eve <e@x>")
+    own = add(store, "x", name="release", id="1111aaaa-1", age_s=20)
+    add(store, "y", name="release", id="2222bbbb-2", pulled_from=eve)
+    add(store, "y", id="release", pulled_from=eve)
+    assert store.find("release", HERE) == own
+    add(store, "y", name="1111", id="3333cccc-3", pulled_from=eve)
+    with pytest.raises(SessionError, match=r"matches 2 sessions: .*1111aaaa.*") as told:
+        store.find("1111", HERE)
+    assert "from Eve" in str(told.value)
+
+
+def test_a_pulled_session_is_found_by_its_name_if_there_is_one(store: SessionStore) -> None:
+    eve = PulledFrom(by="Eve <e@x>")
+    first = add(store, "x", name="tour", id="1111aaaa-1", pulled_from=eve)
+    assert store.find("tour", HERE) == first
+    add(store, "y", name="tour", id="2222bbbb-2", pulled_from=eve)
+    with pytest.raises(SessionError, match="matches 2 sessions"):
+        store.find("tour", HERE)
+    whole = add(store, "y", id="1111", pulled_from=eve)
+    assert store.find("1111", HERE) == whole
+
+
+def test_what_others_name_an_own_session_is_not_its_name(store: SessionStore) -> None:
+    own = add(store, "x", name="mine", id="1111aaaa-1")
+    with SessionLog.open(own, "none") as log:
+        leaf = log.leaf_id
+        log.append_placed(
+            [
+                SessionInfoEntry(name="theirs", id=f"e{number}", parent_id=leaf, pulled_from="Eve")
+                for number in range(20)
+            ]
+        )
+        assert log.name == "mine"
+        assert log.leaf_id == leaf
+    (found,) = store.list()
+    assert found.name == "mine"
+
+
+def test_a_copy_of_what_was_pulled_continues_after_it(store: SessionStore, tmp_path: Path) -> None:
+    said = [entry(user("one")), entry(user("two"))]
+    pulled = [item.model_copy(update={"pulled_from": "Eve"}) for item in said]
+    path = tmp_path / "x.jsonl"
+    with SessionLog.write(path, Header(), [SessionInfoEntry(name="n"), *pulled], "none") as log:
+        ids = [item.id for item in log.path_entries()]
+    with SessionLog.open(path, "none") as log:
+        assert [item.id for item in log.path_entries()] == ids
+        assert len(ids) == 4
+
+
 def test_a_session_that_is_not_there_is_answered_with_the_nearest(store: SessionStore) -> None:
     add(store, "x", name="Fix the parser", id="1111aaaa-1")
     add(store, "y", name="Docs", id="1122bbbb-2")
-    with pytest.raises(SessionError, match=r"matches 2 session ids.*Docs.*Fix the parser"):
+    with pytest.raises(SessionError, match=r"matches 2 sessions:.*Docs.*Fix the parser"):
         store.open("11", HERE)
     with pytest.raises(SessionError, match="Fix the parser"):
         store.open("fix the parsre", HERE)

@@ -43,8 +43,11 @@ async def test_a_pulled_session_opens_in_this_clone_and_its_lines_are_explained(
         await ui.until(lambda: "Ada L asked" in "\n".join(shown(ui)))
 
 
-async def test_undo_names_the_files_whose_contents_were_not_pulled(tmp_path: Path) -> None:
-    async with sharing_showcase(tmp_path, SIZE, with_files=False) as ui:
+@pytest.mark.parametrize("with_files", [True, False])
+async def test_undo_names_the_files_that_others_changed_and_leaves_them(
+    tmp_path: Path, with_files: bool
+) -> None:
+    async with sharing_showcase(tmp_path, SIZE, with_files=with_files) as ui:
         await open_pulled(ui)
         file = ui.workspace / "tally.py"
         before = file.read_text()
@@ -52,7 +55,7 @@ async def test_undo_names_the_files_whose_contents_were_not_pulled(tmp_path: Pat
         await ui.until(lambda: any("was not restored" in notice for notice in ui.notices))
         (notice,) = [one for one in ui.notices if "was not restored" in one]
         assert "tally.py" in notice
-        assert "push --with-files" in notice
+        assert "changed in another clone, and pulled from Ada L" in notice
         assert file.read_text() == before
 
 

@@ -115,6 +115,8 @@ def _turns(entries: Iterable[Entry]) -> list[_Turn]:
     turns: list[_Turn] = []
     for entry in entries:
         match entry:
+            case MessageEntry(pulled_from=str()):
+                pass  # others said it
             case MessageEntry(message=UserMessage() as said):
                 text = "" if plan_approved_by(said.text) else without_attachments(said.text)
                 turns.append(_Turn(text, entry.timestamp))

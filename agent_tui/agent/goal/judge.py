@@ -23,7 +23,7 @@ from agent_tui.safe_text import printable_line
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.file.kept_files import KeptFiles
-from agent_tui.sessions.replay.file_changes import FileVersion, file_changes_in
+from agent_tui.sessions.replay.file_changes import FileVersion, changes_here
 from agent_tui.sessions.replay.goals import Goal
 from agent_tui.sessions.replay.notes import AgentRun
 from agent_tui.tools.files.diffs import unified_diff
@@ -67,7 +67,7 @@ def changes_since(
     first = ids.index(since) + 1 if since in ids else 0
     before: dict[str, FileVersion] = {}
     for entry in written[first:]:
-        found = file_changes_in(entry)
+        found = changes_here(entry)
         for change in found.changes if found is not None else ():
             before.setdefault(change.path, change.before)
     differences = [_difference(Path(path), was, kept, cwd) for path, was in before.items()]

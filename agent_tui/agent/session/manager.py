@@ -25,6 +25,7 @@ from agent_tui.agent.session.opening import (
     new_log,
     open_conversation,
     prompt_fitter,
+    pulled_notes,
     restore_note,
     working_folder,
 )
@@ -45,7 +46,6 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ThinkingLevel
 from agent_tui.providers.base import ModelRef
-from agent_tui.safe_text import printable_line
 from agent_tui.sessions.entries import CustomEntry, SessionInfoEntry
 from agent_tui.sessions.file.kept_files import folder_of
 from agent_tui.sessions.file.writer import SessionStatus, session_status
@@ -64,7 +64,7 @@ from agent_tui.sessions.lineage.joined import (
     join_trees,
 )
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.file_changes import is_file_changes
+from agent_tui.sessions.replay.file_changes import changes_here
 from agent_tui.sessions.replay.notes import end_of_job_line, names_temporary_files
 from agent_tui.tools.job_table import JobTable
 
@@ -81,7 +81,6 @@ _LEFT_IN = "Permission mode: {mode}, as you left this session. /permissions chan
 _LEFT_IN_FULL = (
     "You left this session in full mode. It opens in {mode}: /permissions full chooses full again."
 )
-_PULLED = "Pulled from {source}: nothing in it is approved here, and anybody may have written it."
 _BACK_HERE = "You went back to this message. /tree shows what came after it."
 
 
@@ -269,7 +268,7 @@ class SessionManager:
         """
         before, known = self.conversation, {entry.id for entry in log.entries}
         now = replace(place, later=(*place.later[:-1], snapshot(before.log)))
-        changes = [e for e in now.all_entries() if is_file_changes(e) and e.id not in known]
+        changes = [e for e in now.all_entries() if changes_here(e) and e.id not in known]
         try:
             log.append_many(changes)
         except SessionError:
@@ -505,9 +504,7 @@ class SessionManager:
         cwd, folder_note = working_folder(log, present, here=here)
         is_expected = here or str(cwd) == log.header.cwd
         level: Literal["info", "warning"] = "info" if is_expected else "warning"
-        if log.header.pulled_from is not None:
-            source = printable_line(log.header.pulled_from.name)
-            notices = (*notices, Notice("info", _PULLED.format(source=source)))
+        notices = (*notices, *(Notice("info", note) for note in pulled_notes(log)))
         notices = [*taken_over, *notices, *([Notice(level, folder_note)] if folder_note else ())]
         match mode:
             case "write":

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -33,6 +34,7 @@ from agent_tui.sessions.entries import (
     ModelChangeEntry,
     ThinkingLevelChangeEntry,
     as_thinking_level,
+    leaf_of,
 )
 from agent_tui.sessions.file.kept_files import KeptFiles, folder_of
 from agent_tui.sessions.lineage.chain import parent_file
@@ -45,6 +47,12 @@ from agent_tui.tools.git.command import GitSilentError
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.mcp.remote_tools import is_remote
 from agent_tui.tools.selection import select_tools
+
+_PULLED: Final = (
+    "Pulled from {source}: nothing in it is approved here, and anybody may have written it."
+)
+_BESIDE: Final = "{count:,} pulled {are} on another branch, from {names}: /tree switches to it."
+_MOST_NAMES: Final = 3
 
 PERMISSION_MODE: Final = "permission_mode"
 """Custom type of the entry that records the permission mode in which the user left the session."""
@@ -288,6 +296,24 @@ def interruption_note(log: SessionLog) -> str:
         case _:
             is_cut_off = False
     return "The last turn was interrupted. /retry continues it." if is_cut_off else ""
+
+
+def pulled_notes(log: SessionLog) -> Iterator[str]:
+    """The notes about what others wrote in the session, also beside the place where it continues.
+
+    What was pulled before the last entry of this clone is not new.
+    """
+    if (source := log.header.pulled_from) is not None:
+        yield _PULLED.format(source=printable_line(source.name))
+    if (leaf := leaf_of(log.entries)) is None or leaf.pulled_from:
+        return
+    path = {entry.id for entry in log.path_entries()}
+    newest = takewhile(lambda entry: entry.id != leaf.id, reversed(log.entries))
+    beside = [one for one in newest if isinstance(one, MessageEntry) and one.id not in path]
+    if beside:
+        names = sorted({printable_line(one.pulled_from or "") for one in beside})
+        are = "message is" if len(beside) == 1 else "messages are"
+        yield _BESIDE.format(count=len(beside), are=are, names=", ".join(names[:_MOST_NAMES]))
 
 
 def restore_note(log: SessionLog) -> str:

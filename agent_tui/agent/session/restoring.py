@@ -10,7 +10,6 @@ from agent_tui.agent.session.manager import SessionManager
 from agent_tui.events import AgentEvent, Notice
 from agent_tui.safe_paths import path_from
 from agent_tui.sessions.entries import CustomMessageEntry, MessageEntry
-from agent_tui.sessions.file.kept_files import KeptFiles
 from agent_tui.sessions.lineage.joined import ContinuationPoint
 from agent_tui.sessions.replay.file_changes import (
     FileChanges,
@@ -18,8 +17,8 @@ from agent_tui.sessions.replay.file_changes import (
     RecordedFileChange,
     Restore,
     RestorePlan,
+    changes_here,
     file_changes_entry,
-    is_file_changes,
     plan_restore,
     plan_taking_back,
     restore_to_finish,
@@ -49,11 +48,8 @@ class FileRestorer:
 
     async def plan_for(self, place: ContinuationPoint) -> RestorePlan:
         """The plan to restore files to their state at `place`; changes nothing."""
-        kept = self._sessions.conversation.kept_files
         return await asyncio.to_thread(
-            lambda: _without_missing(
-                plan_restore(place.all_entries(), place.leaf_id, self._now), kept
-            )
+            lambda: plan_restore(place.all_entries(), place.leaf_id, self._now)
         )
 
     async def plan_taking_back(self) -> RestorePlan:
@@ -65,9 +61,9 @@ class FileRestorer:
     def is_said_since_restore(self) -> bool:
         """Whether a message follows the newest record of file changes."""
         for entry in reversed(self._sessions.conversation.log.entries):
-            if is_file_changes(entry):
+            if changes_here(entry) is not None:
                 return False
-            if isinstance(entry, MessageEntry):
+            if isinstance(entry, MessageEntry) and entry.pulled_from is None:
                 return True
         return False
 
@@ -120,18 +116,6 @@ class FileRestorer:
 
 def _present(conversation: Conversation, path: str) -> FileVersion:
     return version_of(Path(path), open_texts=conversation.services.open_texts)
-
-
-def _without_missing(plan: RestorePlan, kept: KeptFiles) -> RestorePlan:
-    """`plan` without files whose content another clone has, but not this one."""
-    missing = [
-        restore
-        for restore in plan.restores
-        if restore.wanted.why_not and kept.content(restore.wanted.digest) is None
-    ]
-    left = tuple((restore.path, restore.wanted.why_not) for restore in missing)
-    restores = tuple(restore for restore in plan.restores if restore not in missing)
-    return RestorePlan(restores, (*plan.left, *left)) if missing else plan
 
 
 def _keep_contents(
@@ -191,14 +175,22 @@ def _notices(
     notices: list[AgentEvent] = []
     if done:
         count = f"{len(done)} file{'s' * (len(done) != 1)}"
-        named = ", ".join(display_path(path, cwd) for path in done[:_NAMED])
-        more = f" and {len(done) - _NAMED} more" if len(done) > _NAMED else ""
+        named = _list_names([display_path(path, cwd) for path in done])
         notices.append(
-            Notice("info", f"{count} restored: {named}{more}. /undo offers to redo the changes.")
+            Notice("info", f"{count} restored: {named}. /undo offers to redo the changes.")
         )
+    reasons: dict[str, list[str]] = {}
     for path, why in left:
-        notices.append(Notice("warning", f"{display_path(path, cwd)} was not restored: {why}."))
+        reasons.setdefault(why, []).append(display_path(path, cwd))
+    for why, names in reasons.items():
+        was = "was" if len(names) == 1 else "were"
+        notices.append(Notice("warning", f"{_list_names(names)} {was} not restored: {why}."))
     return notices
+
+
+def _list_names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def display_path(path: str, cwd: Path) -> str:

@@ -82,9 +82,9 @@ class Spending:
 def spending_of(log: SessionLog) -> Spending:
     """The usage of `log` and the sessions it was compacted from, abandoned branches included.
 
-    Messages copied into `log` are not counted again.
+    Messages that were copied or pulled into `log` are not counted: they were paid elsewhere.
     """
-    own = [entry for entry in log.entries if not was_copied(log.header, entry)]
+    own = [e for e in log.entries if not (e.pulled_from or was_copied(log.header, e))]
     by_model: dict[str, Spent] = {}
     for message in _replies(own):
         name = model_name(message.provider, message.model)

@@ -68,6 +68,11 @@ def _project(store: SessionStore, cwd: Path | None) -> SessionsOfProject:
     return SessionsOfProject(cwd or Path(), elsewhere, store.running())
 
 
+def _count_messages(found: SessionSummary) -> str:
+    """The number of messages, as wide in each line."""
+    return f"{found.message_count:>5} {'message ' if found.message_count == 1 else 'messages'}"
+
+
 def _columns() -> int:
     return shutil.get_terminal_size((_WIDTH, 0)).columns
 
@@ -95,7 +100,7 @@ def _print_summary(
     if (state := project.state(found)) is not None:
         title = f"[{STATE_WORDS[state]}] {title}"
     when = found.modified.astimezone().strftime("%Y-%m-%d %H:%M")
-    facts = f"{printable_line(found.id)[:8]}  {when}  {found.message_count:>5} messages"
+    facts = f"{printable_line(found.id)[:8]}  {when}  {_count_messages(found)}"
     room = _columns() - len(facts) - len(guides) - 2
     print(f"{facts}  {guides}{printable_line(title, max(room, _LEAST_TITLE))}")
     if with_folder:

@@ -7,12 +7,12 @@ import os
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
 from agent_tui import paths
-from agent_tui.cli.folders import load_trust, present_folder
+from agent_tui.cli.folders import load_trust, present_folder, worktree_records
 from agent_tui.cli.key_store import use_stored_keys
 from agent_tui.cli.output import ask, write_json
 from agent_tui.commands.sessions import session_title
@@ -22,11 +22,13 @@ from agent_tui.messages import JsonObject
 from agent_tui.paths import make_private_dir
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import printable_line, strip_control_characters
+from agent_tui.secret_text import without_user
 from agent_tui.sessions.format.parse import id_in_name
 from agent_tui.sessions.listing import SessionSummary
 from agent_tui.sessions.sharing.choice import Choice, ChoiceFile
 from agent_tui.sessions.sharing.guard import is_session_id
 from agent_tui.sessions.store import SessionStore
+from agent_tui.tools.git.worktree_records import main_folder, project_folders_elsewhere
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sharing.encryption import Sealer, make_age_key, read_opener
 from agent_tui.tools.sharing.git_project import GitProject, read_git_project
@@ -97,7 +99,7 @@ def share(arguments: argparse.Namespace, store: SessionStore) -> int:
 def push(arguments: argparse.Namespace, store: SessionStore) -> int:
     """Push the chosen sessions; returns the exit code."""
     place = _place(arguments)
-    there = {found.id: found for found in sessions_of_project(store, place.root)}
+    there = {found.id: found for found in sessions_of_project(store, place.project.roots)}
     chosen = _chosen(arguments, place, store, there)
     choice = place.choice
     is_allowed = bool(choice.allowed) or arguments.public
@@ -116,7 +118,7 @@ def push(arguments: argparse.Namespace, store: SessionStore) -> int:
         only_plans=arguments.only_plans,
     )
     gone = [PushedSession(one, "failed", why="It is gone.") for one in chosen if one not in there]
-    with _relay(place) as relay:
+    with _relay(place, place.project.push_address) as relay:
         pushed = asyncio.run(_push(relay, place, order))
     if not arguments.only_plans:
         _note_pushed(place, pushed)
@@ -144,7 +146,7 @@ def pull(arguments: argparse.Namespace, store: SessionStore) -> int:
         opener=read_opener(cast("Path | None", arguments.identity), _home()),
         session_ids=named or None,
     )
-    with _relay(place) as relay:
+    with _relay(place, place.project.fetch_address) as relay:
         pulled = asyncio.run(_pull(relay, place, order))
     tips = {one.id: one.tip for one in pulled if one.tip}
     place.file.change(
@@ -190,23 +192,26 @@ def _place(arguments: argparse.Namespace) -> _Place:
         )
     keeper, remote = ProcessKeeper(), cast("str | None", arguments.remote)
     project = asyncio.run(read_git_project(keeper, cwd, os.environ, remote))
-    file = ChoiceFile(project.root)
+    elsewhere = project_folders_elsewhere(worktree_records(), project.root)
+    project = replace(project, elsewhere=elsewhere)
+    file = ChoiceFile(main_folder(project.root))
     return _Place(keeper, project, file, file.read(project.address))
 
 
 @contextmanager
-def _relay(place: _Place) -> Generator[Relay]:
-    """Our repository for the project and its remote, for one program at a time.
+def _relay(place: _Place, address: str) -> Generator[Relay]:
+    """Our repository for the project and this address of its remote, for one program at a time.
 
     Raises:
         SessionError: Another program uses it, or it cannot be made.
     """
-    address = hashlib.sha256(place.project.address.encode()).hexdigest()[:8]
-    folder = paths.user_cache_dir() / "sharing" / f"{paths.cwd_slug(place.root)}-{address}.git"
+    named = hashlib.sha256(without_user(address).encode()).hexdigest()[:8]
+    slug = paths.cwd_slug(main_folder(place.root))
+    folder = paths.user_cache_dir() / "sharing" / f"{slug}-{named}.git"
     try:
         make_private_dir(folder.parent)
         with hold_lock(folder.with_suffix(".lock"), within_s=_LOCK_WITHIN_S):
-            yield Relay(place.keeper, folder, place.project, os.environ)
+            yield Relay(place.keeper, folder, place.project, address, os.environ)
     except LockHeldError as error:
         hint = error.owner.how_to_go_on or "Try again when it is done."
         raise SessionError(
@@ -254,7 +259,8 @@ def _chosen(
         named.append(found.id)
     if arguments.is_all:
         begun_here = [one for one, found in there.items() if not found.pulled_from]
-        question = f"Choose all {len(begun_here)} sessions that began in {place.root}?"
+        others = " or another worktree of it" if place.project.elsewhere else ""
+        question = f"Choose all {len(begun_here)} sessions that began in {place.root}{others}?"
         is_asked = not arguments.is_sure and not arguments.only_plans
         if is_asked and not ask(question, is_yes_usual=False):
             raise UsageError("Nothing was pushed.", "Name the sessions that you want to share.")
@@ -346,7 +352,9 @@ def _print_choice(place: _Place, choice: Choice, store: SessionStore, *, is_json
         print("No session is chosen.")
         return
     print("Chosen sessions:")
-    titles = {found.id: session_title(found) for found in sessions_of_project(store, place.root)}
+    titles = {
+        found.id: session_title(found) for found in sessions_of_project(store, place.project.roots)
+    }
     for one in choice.sessions:
         print(f"  {one[:8]}  {printable_line(titles.get(one, '(gone)'), _TITLE_CHARS)}")
 
@@ -424,10 +432,12 @@ def _facts_of_pull(one: PulledSession) -> Generator[str]:
     yield _count(one.entries, "new entry", "new entries")
     if one.status == "new" and one.by:
         yield f"from {printable_line(one.by)}"
-    if one.has_branched:
-        yield "continued here and elsewhere: /tree shows both branches"
+    if one.stays:
+        yield "it continues where you left it: /tree shows what was pulled"
     if one.files:
         yield _count(one.files, "kept file", "kept files")
+    if one.files_left:
+        yield f"{_count(one.files_left, 'kept file', 'kept files')} left out: too large, or no room"
     if one.differing:
         yield f"{_count(one.differing, 'entry differs', 'entries differ')}: yours stay"
     if one.waiting:
@@ -461,7 +471,8 @@ def _pulled_json(one: PulledSession) -> JsonObject:
         "entries": one.entries,
         "by": one.by,
         "files": one.files,
-        "hasBranched": one.has_branched,
+        "stays": one.stays,
+        "filesLeft": one.files_left,
         "differing": one.differing,
         "waiting": one.waiting,
         "unreadable": one.unreadable,

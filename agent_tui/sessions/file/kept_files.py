@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import os
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -14,6 +15,9 @@ MOST_FILE_BYTES = 5_000_000
 
 MOST_STORED_BYTES = 200_000_000
 """Compressed size per session; the oldest contents are removed first."""
+
+_PULLED_AT_NS = 0
+"""The time of a content that was pulled: before all others."""
 
 _SUFFIX = ".files"
 
@@ -58,9 +62,27 @@ class KeptFiles:
                 packed = zlib.compress(content, 1)
                 self._make_room(len(packed))
                 replace_private_file(path, packed)
+            elif path.stat().st_mtime_ns == _PULLED_AT_NS:
+                os.utime(path)
         except OSError:
             return False
         return True
+
+    def keep_pulled(self, content: bytes) -> bool:
+        """Store `content` if there is room beside what is stored; false if it is not stored.
+
+        It is the first to be removed when room is needed: what this clone stored is worth more.
+        """
+        if self._folder is None or self._stored() + len(content) > self._most_bytes:
+            return False
+        path = _path(self._folder, digest_of(content))
+        if path.is_file():
+            return True
+        with contextlib.suppress(OSError):
+            if self.keep(content):
+                os.utime(path, ns=(_PULLED_AT_NS, _PULLED_AT_NS))
+                return True
+        return False
 
     def content(self, digest: str) -> bytes | None:
         """The content stored under `digest`; None if it is missing or damaged."""
@@ -81,9 +103,7 @@ class KeptFiles:
     def _make_room(self, packed_bytes: int) -> None:
         """Remove the oldest contents if the limit would be exceeded."""
         assert self._folder is not None
-        if self._stored_bytes is None:
-            self._stored_bytes = sum(size for _, size, _ in self._list_contents())
-        self._stored_bytes += packed_bytes
+        self._stored_bytes = self._stored() + packed_bytes
         if self._stored_bytes <= self._most_bytes:
             return
         for _, size, path in sorted(self._list_contents()):
@@ -91,6 +111,12 @@ class KeptFiles:
             self._stored_bytes -= size
             if self._stored_bytes <= self._most_bytes // 2:
                 break
+
+    def _stored(self) -> int:
+        """Size of all contents, packed, in bytes."""
+        if self._stored_bytes is None:
+            self._stored_bytes = sum(size for _, size, _ in self._list_contents())
+        return self._stored_bytes
 
     def _list_contents(self) -> Iterable[tuple[int, int, Path]]:
         """Yield time, size and path of each stored content."""

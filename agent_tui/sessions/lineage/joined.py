@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from heapq import merge
 from itertools import takewhile
+from operator import itemgetter
 from pathlib import Path
 
 from agent_tui.attachments import without_attachments
@@ -18,11 +19,12 @@ from agent_tui.sessions.entries import (
     LabelEntry,
     MessageEntry,
     SessionInfoEntry,
+    leaf_of,
     milliseconds,
     timestamp_after,
 )
 from agent_tui.sessions.lineage.chain import KnownSession, PastSessions
-from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.log import SessionLog, name_of
 from agent_tui.sessions.store import SessionStore
 
 
@@ -100,10 +102,14 @@ def path_to(
 
 
 def labels_of(entries: Sequence[Entry]) -> dict[str, str]:
-    """The label of each entry that has one, by its id; the newest label counts."""
+    """The label of each entry that has one, by its id; the newest label counts.
+
+    Others label only what they wrote.
+    """
+    own = {entry.id for entry in entries if entry.pulled_from is None}
     labels: dict[str, str] = {}
     for entry in entries:
-        if isinstance(entry, LabelEntry):
+        if isinstance(entry, LabelEntry) and not (entry.pulled_from and entry.target_id in own):
             labels.pop(entry.target_id, None)
             if entry.label and entry.label.strip():
                 labels[entry.target_id] = entry.label.strip()
@@ -121,8 +127,7 @@ def _missing_labels(entries: Sequence[Entry], path: Sequence[Entry]) -> list[Lab
 
 
 def _missing_name(source: SessionLog, path: Sequence[Entry]) -> tuple[SessionInfoEntry, ...]:
-    names = [entry.name or "" for entry in path if isinstance(entry, SessionInfoEntry)]
-    name_in_path = names[-1] if names else ""
+    name_in_path = name_of(Header(), path)
     return () if name_in_path == source.name else (SessionInfoEntry(name=source.name),)
 
 
@@ -165,15 +170,26 @@ class ContinuationPoint:
         return len(self.said.images) if self.said else 0
 
     def all_entries(self) -> list[Entry]:
-        """All entries of its session and the later ones, each once, by time."""
-        each = {
-            entry.id: entry
-            for entry in merge(
-                *(session.entries for session in (self.session, *self.later)),
-                key=lambda entry: entry.timestamp,
-            )
-        }
+        """All entries of its session and the later ones, each once, by time.
+
+        Neither the time nor the id that a pulled entry states moves or replaces another one.
+        """
+        sessions = (self.session, *self.later)
+        each: dict[str, Entry] = {}
+        for _, entry in merge(*(_dated_here(one.entries) for one in sessions), key=itemgetter(0)):
+            if entry.pulled_from is None and entry.id in each and each[entry.id].pulled_from:
+                del each[entry.id]
+            if entry.pulled_from is None or entry.id not in each:
+                each[entry.id] = entry
         return list(each.values())
+
+
+def _dated_here(entries: Sequence[Entry]) -> Iterator[tuple[str, Entry]]:
+    """Each entry with its time; a pulled one with that of the entry of this clone before it."""
+    when = ""
+    for entry in entries:
+        when = entry.timestamp if entry.pulled_from is None else when
+        yield when, entry
 
 
 class JoinedTree:
@@ -317,8 +333,9 @@ def leaf_when_continued(earlier: KnownSession, session: KnownSession) -> str | N
     if kept := [entry.id for entry in session.entries if entry.id in taken]:
         return kept[-1]
     begun = session.entries[0].timestamp
-    ids = [entry.id for entry in earlier.entries if entry.timestamp <= begun]
-    return next(reversed(ids or [entry.id for entry in earlier.entries]), None)
+    before = [entry for entry in earlier.entries if entry.timestamp <= begun]
+    leaf = leaf_of(before or earlier.entries)
+    return leaf.id if leaf is not None else None
 
 
 def entries_kept_behind(entries: Sequence[Entry]) -> Sequence[Entry]:

@@ -1,6 +1,6 @@
 """Changes of files: what calls and commands changed, and how to restore it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent_tui.messages import FileTouches, Stored, ToolResultMessage
@@ -62,6 +62,14 @@ def file_changes_in(entry: Entry) -> FileChanges | None:
     return custom_value(entry, FILE_CHANGES, FileChanges)
 
 
+def changes_here(entry: Entry) -> FileChanges | None:
+    """The changes in `entry` if they were made in this clone; None for any other entry.
+
+    What others pushed never decides which files are written.
+    """
+    return file_changes_in(entry) if entry.pulled_from is None else None
+
+
 @dataclass(frozen=True, slots=True)
 class Restore:
     """One file to restore.
@@ -96,6 +104,7 @@ class RestorePlan:
 
 
 SOMEBODY_ELSE = "changed outside this session"
+CHANGED_THERE = "changed in another clone, and pulled from {name}"
 NOT_KEPT = "its content was not saved"
 
 ReadVersion = Callable[[str], FileVersion]
@@ -106,7 +115,7 @@ def plan_restore(written: Sequence[Entry], leaf_id: str | None, now: ReadVersion
 
     Changes reach the disk in the order in which entries were written, on whatever branch. So each
     file is restored to before its first change after that entry. A file that is not as the session
-    left it was changed by somebody else, and stays.
+    left it was changed by somebody else, and stays. So does what changed in another clone.
 
     Args:
         written: All entries of the session, in the order they were written.
@@ -116,9 +125,13 @@ def plan_restore(written: Sequence[Entry], leaf_id: str | None, now: ReadVersion
     ids = [entry.id for entry in written]
     since = written[ids.index(leaf_id) + 1 :] if leaf_id in ids else written
     targets: dict[str, FileVersion] = {}
-    for change in _changes(since):
-        targets.setdefault(change.path, change.before)
-    return _plan(targets, _last_known(written), now)
+    for recorded in filter(None, map(changes_here, since)):
+        for change in recorded.changes:
+            targets.setdefault(change.path, change.before)
+    plan = _plan(targets, _last_known(written), now)
+    left = tuple((path, _who_changed(path, written, now) or why) for path, why in plan.left)
+    there = tuple(_left_there(since, leaf_id, targets, now))
+    return RestorePlan(plan.restores, (*left, *there))
 
 
 def plan_taking_back(written: Sequence[Entry], now: ReadVersion) -> RestorePlan:
@@ -142,7 +155,7 @@ def restore_to_finish(written: Sequence[Entry], now: ReadVersion) -> RestorePlan
 
 def _newest_restore(written: Sequence[Entry]) -> Sequence[RecordedFileChange]:
     """The changes of the newest restore; empty if the newest changes are no restore."""
-    newest = next(filter(None, map(file_changes_in, reversed(written))), None)
+    newest = next(filter(None, map(changes_here, reversed(written))), None)
     return newest.changes if newest is not None and newest.is_restore else ()
 
 
@@ -168,17 +181,39 @@ def _last_known(written: Iterable[Entry]) -> dict[str, tuple[FileVersion, ...]]:
     """How the session last left each file; two versions if it may have ended in between."""
     known: dict[str, tuple[FileVersion, ...]] = {}
     for entry in written:
-        found = file_changes_in(entry)
+        found = changes_here(entry)
         for change in found.changes if found is not None else ():
             ways = (change.after, change.before) if found and found.is_restore else (change.after,)
             known[change.path] = ways
     return known
 
 
-def _changes(entries: Iterable[Entry]) -> Iterable[RecordedFileChange]:
-    for entry in entries:
-        if (found := file_changes_in(entry)) is not None:
-            yield from found.changes
+def _who_changed(path: str, written: Sequence[Entry], now: ReadVersion) -> str:
+    """Says that somebody's pulled change left the file at `path` as it is now; else empty."""
+    present = now(path)
+    for entry in reversed(written):
+        recorded = file_changes_in(entry) if entry.pulled_from else None
+        for change in recorded.changes if recorded is not None else ():
+            if change.path == path and change.after.is_as(present):
+                return CHANGED_THERE.format(name=entry.pulled_from)
+    return ""
+
+
+def _left_there(
+    since: Sequence[Entry], leaf_id: str | None, here: Collection[str], now: ReadVersion
+) -> Iterable[tuple[str, str]]:
+    """Files that others changed below `leaf_id`, and not only here, with why they stay."""
+    below, before = {leaf_id}, dict[str, tuple[FileVersion, str]]()
+    for entry in since:
+        if entry.parent_id not in below:
+            continue
+        below.add(entry.id)
+        recorded = file_changes_in(entry) if entry.pulled_from else None
+        for change in recorded.changes if recorded is not None else ():
+            before.setdefault(change.path, (change.before, entry.pulled_from or ""))
+    for path, (version, name) in before.items():
+        if path not in here and not now(path).is_as(version):
+            yield path, CHANGED_THERE.format(name=name)
 
 
 COMMAND_CHANGES = "command_changes"
@@ -204,12 +239,16 @@ def result_changed(entry: Entry) -> str:
 
 
 def complete_result(entry: Entry, by_id: Mapping[str, Entry]) -> MessageEntry | None:
-    """The result in `by_id` whose changes `entry` records, with them; None if there is none."""
+    """The result in `by_id` whose changes `entry` records, with them; None if there is none.
+
+    What was pulled completes no result of this clone.
+    """
     changes = _changes_in(entry)
-    if changes is None:
+    recorded = by_id.get(changes.target_id) if changes is not None else None
+    if changes is None or (entry.pulled_from and recorded and recorded.pulled_from is None):
         return None
-    match by_id.get(changes.target_id):
-        case MessageEntry(message=ToolResultMessage() as result) as recorded:
+    match recorded:
+        case MessageEntry(message=ToolResultMessage() as result):
             details = result.details if isinstance(result.details, dict) else {}
             files = changes.files.model_dump(mode="json", by_alias=True, exclude_defaults=True)
             completed = result.model_copy(update={"details": {**details, "files": files}})

@@ -231,9 +231,10 @@ def was_copied(header: Header, entry: Entry) -> bool:
 def own_usage(header: Header, entry: Entry) -> Usage | None:
     """The usage of the request behind `entry`, helpers included; None if this session made none.
 
-    Copied entries are counted in their original session, and so is a session's first summary.
+    Copied entries are counted in their original session, and so is a session's first summary; what
+    was pulled was spent elsewhere.
     """
-    if was_copied(header, entry):
+    if entry.pulled_from or was_copied(header, entry):
         return None
     match entry:
         case MessageEntry(message=AssistantMessage() as reply):

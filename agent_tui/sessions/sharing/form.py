@@ -5,6 +5,7 @@ A line in this form is a line of a session file, so that every reader of the for
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
@@ -19,7 +20,14 @@ from agent_tui.messages import (
     ToolCall,
 )
 from agent_tui.secret_text import REMOVED, mask_secrets
-from agent_tui.sessions.entries import ContextEditEntry, Entry, Header, MessageEntry, PulledFrom
+from agent_tui.sessions.entries import (
+    ContextEditEntry,
+    Entry,
+    Header,
+    MessageEntry,
+    PulledFrom,
+    timestamp_now,
+)
 from agent_tui.sessions.format.codec import decode_record, encode_header, encode_repaired
 from agent_tui.sessions.format.parse import id_in_name
 from agent_tui.text import repair_text
@@ -35,6 +43,11 @@ _STRUCTURE = frozenset(
 _CARRIED = ("id", "timestamp", "cwd", "provider", "model_id", "thinking_level", "parent_session")
 """Facts of a header that travel, beside what a compaction carried over."""
 
+_PICTURES = (b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"RIFF")
+"""How the content of a picture begins."""
+
+_TEXT_RUN = re.compile(rb"[\t\n\r -~]{8,}")
+
 _LEAST_ROOT_PARTS = 2
 """A root such as ``/`` occurs in every path."""
 
@@ -49,11 +62,13 @@ class SharedForm:
 
     def __init__(self, roots: Sequence[Path], secrets: Sequence[str] = ()) -> None:
         self._secrets = tuple(secrets)
-        self._roots = _one_of(roots)
+        self._names = _names_of(roots)
+        self._roots = _one_of(self._names)
 
     def write_entry(self, entry: Entry) -> bytes:
         """The line of `entry`, line end included."""
-        return self._line(encode_repaired(_without_signatures(entry))[1])
+        own = entry.model_copy(update={"pulled_from": None})
+        return self._line(encode_repaired(_without_signatures(own))[1])
 
     def write_header(self, header: Header) -> bytes:
         """The line of `header`, with only what another clone needs; line end included."""
@@ -68,14 +83,26 @@ class SharedForm:
 
     def mask(self, text: str) -> str:
         """`text` without secrets and without the project's path."""
-        named = self._roots.sub(PROJECT, text) if self._roots else text
+        has_root = self._roots is not None and any(name in text for name in self._names)
+        named = self._roots.sub(PROJECT, text) if self._roots and has_root else text
         return mask_secrets(named, self._secrets)
 
     def _line(self, line: bytes) -> bytes:
         data = cast(JsonObject, json.loads(line))
         kept = {name: value for name, value in data.items() if name in _STRUCTURE}
-        shared = {**cast(JsonObject, _mapped(data, self.mask)), **kept}
+        shared = {**cast(JsonObject, _mapped(data, self.mask, self._picture)), **kept}
         return _dump(shared)
+
+    def _picture(self, part: JsonObject) -> JsonValue:
+        """`part`, which says that it is a picture; a text in its place if a key is in it."""
+        match _decoded_picture(part.get("data")):
+            case None:  # it says so, but its data is text like any other
+                return {self.mask(name): _mapped(item, self.mask) for name, item in part.items()}
+            case content if mask_secrets(text := _readable(content), self._secrets) != text:
+                return {"type": "text", "text": REMOVED}
+            case _:
+                rest = {name: item for name, item in part.items() if name != "data"}
+                return {**cast(JsonObject, _mapped(rest, self.mask)), "data": part["data"]}
 
 
 def count_masks(line: bytes) -> int:
@@ -84,7 +111,9 @@ def count_masks(line: bytes) -> int:
 
 
 def local_entry(entry: Entry, root: Path) -> Entry:
-    """`entry`, which travelled, with `root` as the project's folder."""
+    """`entry`, which travelled, with `root` as the project's folder and no time in the future."""
+    if (now := timestamp_now()) < entry.timestamp:
+        entry = entry.model_copy(update={"timestamp": now})
     line = encode_repaired(entry)[1]
     if PROJECT.encode() not in line:
         return entry
@@ -149,30 +178,59 @@ def _unsigned(part: object) -> object:
     return part
 
 
-def _one_of(roots: Sequence[Path]) -> re.Pattern[str] | None:
-    """Finds each of `roots` where it is a whole path or the beginning of one."""
+def _names_of(roots: Sequence[Path]) -> tuple[str, ...]:
+    """The names of `roots`, the longest first."""
     texts = {str(root) for root in roots if len(root.parts) > _LEAST_ROOT_PARTS - 1}
-    if not texts:
+    return tuple(sorted(texts, key=len, reverse=True))
+
+
+def _one_of(names: Sequence[str]) -> re.Pattern[str] | None:
+    """Finds each of `names` where it is a whole path or the beginning of one."""
+    if not names:
         return None
-    either = "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True))
+    either = "|".join(map(re.escape, names))
     return re.compile(rf"(?<![\w.-])(?:{either})(?![\w-]|\.\w)")
 
 
-def _mapped(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
-    """`value` with each text in it, names of fields included, replaced; pictures stay."""
+def _mapped(
+    value: JsonValue,
+    change: Callable[[str], str],
+    picture: Callable[[JsonObject], JsonValue] | None = None,
+) -> JsonValue:
+    """`value` with each text in it, names of fields included, replaced.
+
+    Args:
+        value: What was read from a line.
+        change: Replaces a text.
+        picture: Replaces an object that says that it is a picture; None to treat it as any other.
+    """
     match value:
         case str():
             return change(value)
+        case {"type": "image"} if picture is not None and "data" in value:
+            return picture(value)
         case dict():
-            is_image = value.get("type") == "image"
-            return {
-                change(name): item if is_image and name == "data" else _mapped(item, change)
-                for name, item in value.items()
-            }
+            return {change(name): _mapped(item, change, picture) for name, item in value.items()}
         case list():
-            return [_mapped(item, change) for item in value]
+            return [_mapped(item, change, picture) for item in value]
         case _:
             return value
+
+
+def _decoded_picture(data: JsonValue) -> bytes | None:
+    """The content of a picture in Base64; None if `data` is something else."""
+    if not isinstance(data, str):
+        return None
+    try:
+        content = b64decode(data, validate=True)
+    except ValueError:
+        return None
+    return content if content.startswith(_PICTURES) else None
+
+
+def _readable(content: bytes) -> str:
+    """The texts in `content`: names and notes that programs write into a picture."""
+    return "\n".join(run.decode("ascii") for run in _TEXT_RUN.findall(content))
 
 
 def _dump(data: JsonObject) -> bytes:

@@ -35,9 +35,6 @@ from agent_tui.sessions.sharing.form import PROJECT
 FOREIGN: Final = "foreign/"
 """Begins the type of an entry that takes no effect here."""
 
-MERGED: Final = "merged"
-"""Custom type of the entry after which a session continues when two clones had continued it."""
-
 NOT_PULLED: Final = (
     "its content was not pulled; whoever has it: agent-tui sessions push --with-files"
 )
@@ -45,7 +42,7 @@ NOT_PULLED: Final = (
 
 TAKEN_STATE: Final = frozenset(
     (
-        *(COMMAND_CHANGES, FILE_CHANGES, EDIT_REPORT, UNDO, TURN_FACTS, AGENT_RUN, MERGED),
+        *(COMMAND_CHANGES, FILE_CHANGES, EDIT_REPORT, UNDO, TURN_FACTS, AGENT_RUN),
         *("context_mark", "unpinned", "imported"),
         *("scope_enter", "scope_step", "scope_break", "scope_pending", "scope_exit"),
     )
@@ -74,8 +71,10 @@ def is_sound(entry: Entry) -> bool:
 def admit_entry(entry: Entry) -> Entry:
     """`entry` of another clone, still with `PROJECT` as its folder, without what it decides.
 
-    The result of an admitted entry is the same entry.
+    The result of an admitted entry is the same entry, but for `pulled_from`, which the caller sets.
     """
+    if entry.pulled_from is not None:
+        entry = entry.model_copy(update={"pulled_from": None})
     match entry:
         case ModelChangeEntry() | ThinkingLevelChangeEntry():
             kept = custom_entry(f"{FOREIGN}{entry.type}", entry)

@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Literal
 
 from pydantic import ValidationError
@@ -23,16 +24,31 @@ VERSION = 1
 SEGMENT_BYTES = 1_000_000
 """A part is closed at this size; hosts of git refuse files of 100 MB."""
 
+MOST_OPENED_BYTES = 256_000_000
+"""Of one session's new parts, decrypted and unpacked: about 1 GB of memory as entries."""
+
+MOST_ENTRIES = 400_000
+"""Lines of one session's new parts: many small entries take more memory than their bytes."""
+
+MOST_IDS_BYTES = 16_000_000
+"""Of one session's lists of ids, which is ids of more than `MOST_ENTRIES`."""
+
 HEADER_ID = "header"
 """Stands in a list of ids for the session's header."""
 
 PLAIN = "plain"
 """The key of parts that are not encrypted; see `SegmentName.key`."""
 
+_OVERSIZE_HINT = "Nothing of it was taken. Ask who pushes to this remote."
+
 _NAME = re.compile(r"(?P<number>[0-9]{6,18})-(?P<key>[0-9a-f]{12}|plain)-(?P<digest>[0-9a-f]{24})")
 _MOST_PARTS = 10**12
 _IDS_SUFFIX = ".ids"
 _FILE = re.compile(r"file-(?P<key>[0-9a-f]{12}|plain)-[0-9a-f]{40}")
+
+
+class OversizeError(SessionError):
+    """What somebody pushed takes more memory than a session may."""
 
 
 class SegmentHead(Stored):
@@ -77,12 +93,13 @@ class SegmentDraft:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What was read from a part. `unreadable` counts lines that were left out."""
+    """What was read from a part. `unreadable` counts lines that were left out, of all `lines`."""
 
     by: str
     header: Header | None
     entries: tuple[Entry, ...]
     unreadable: int
+    lines: int = 0
 
 
 def parse_name(name: str) -> SegmentName | None:
@@ -154,10 +171,11 @@ def next_number(tree: Iterable[str]) -> int:
     return max((number for number in numbers if number < _MOST_PARTS), default=0) + 1
 
 
-def read_segment(data: bytes, session_id: str) -> Segment:
-    """Read a part, which anybody may have written.
+def read_segment(data: bytes, session_id: str, most_lines: int = MOST_ENTRIES) -> Segment:
+    """Read a part, which anybody may have written. Of entries with the same id, the first counts.
 
     Raises:
+        OversizeError: It has more than `most_lines`.
         SessionError: It is not a part of this session, or a newer version wrote it.
     """
     first, _, rest = data.partition(b"\n")
@@ -172,9 +190,12 @@ def read_segment(data: bytes, session_id: str) -> Segment:
     if head.session != session_id:
         raise SessionError(f"A part of session {session_id} belongs to another session.")
     header: Header | None = None
-    entries: list[Entry] = []
-    unreadable = 0
-    for line in rest.split(b"\n"):
+    entries: dict[str, Entry] = {}
+    unreadable = lines = 0
+    for lines, ended in enumerate(BytesIO(rest), start=1):
+        if lines > most_lines:
+            raise OversizeError(f"Session {session_id} has too many entries.", _OVERSIZE_HINT)
+        line = ended.removesuffix(b"\n")
         if not line or line.isspace():
             continue
         try:
@@ -184,7 +205,7 @@ def read_segment(data: bytes, session_id: str) -> Segment:
         if isinstance(value, Header) and value.id == session_id:
             header = header or value
         elif value is not None and not isinstance(value, Header) and is_sound(value):
-            entries.append(value)
+            entries.setdefault(value.id, value)
         else:
             unreadable += 1
-    return Segment(head.by, header, tuple(entries), unreadable)
+    return Segment(head.by, header, tuple(entries.values()), unreadable, lines)

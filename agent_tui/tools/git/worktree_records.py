@@ -166,6 +166,15 @@ def project_folders_elsewhere(records: WorktreeRecords, cwd: Path) -> tuple[Path
     return tuple(dict.fromkeys(top for top in tops if top != place.top))
 
 
+def main_folder(folder: Path) -> Path:
+    """The top folder of the main worktree of the repository around `folder`; else `folder` itself.
+
+    Only reads files; git is not run.
+    """
+    place = git_place(folder.resolve())
+    return place.folder.parent if place is not None and place.folder.name == ".git" else folder
+
+
 def _worktree(text: bytes) -> Worktree:
     stored = cast("object", json.loads(text))
     if not isinstance(stored, dict):

@@ -82,7 +82,7 @@ class AnswerWriter:
         change, form = facts.change, self._form
         name = f' "{facts.session_name}"' if facts.session_name else ""
         source = f", imported from {facts.imported_from}" if facts.imported_from else ""
-        source += f", pulled from {facts.pulled_from}" if facts.pulled_from else ""
+        source += f", pulled from {printable_line(facts.pulled_from)}" if facts.pulled_from else ""
         yield f"{minute_of(change.entry.timestamp)}, session {change.session.id[:8]}{name}{source}"
         shown = (change.session.id, change.entry.id, facts.wrote)
         if shown in self._changed:
@@ -93,8 +93,8 @@ class AnswerWriter:
             asked = (change.session.id, facts.asked_at)
             is_known, self._asked = asked == self._asked, asked
             text = "(as above)" if is_known else printable_line(facts.asked, form.most_chars)
-            pulled_from = printable_line(facts.pulled_from)
-            yield f"  {f'{pulled_from} asked' if pulled_from else form.asked}: {text}"
+            asker = printable_line(facts.asked_by)
+            yield f"  {f'{asker} asked' if asker else form.asked}: {text}"
         if facts.reason:
             who = form.replied if facts.reason_kind == "text" else form.thought
             yield f"  {who}: {printable_line(facts.reason, form.most_chars)}"

@@ -16,10 +16,11 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.safe_paths import follow_links
-from agent_tui.sessions.entries import Entry, MessageEntry, SessionInfoEntry
+from agent_tui.sessions.entries import Entry, MessageEntry, leaf_of
 from agent_tui.sessions.format.parse import id_in_name
 from agent_tui.sessions.importers.import_session import import_source
 from agent_tui.sessions.lineage.chain import KnownSession
+from agent_tui.sessions.log import name_of
 from agent_tui.tools.line_history.changes import RecordedChange
 from agent_tui.tools.line_history.edits import CallReader
 from agent_tui.tools.line_history.kept_lines import LineSource, lines_of, sources_of
@@ -53,8 +54,9 @@ class ChangeFacts:
         change: The change.
         session_name: The session's name; empty if it has none.
         imported_from: The agent whose session it was; empty for a session made here.
-        pulled_from: The person who pushed the session; empty for one that began here.
+        pulled_from: The person who pushed the change; empty for one that was made here.
         asked: The message that the turn answered, as the user typed it; empty if there is none.
+        asked_by: The person who pushed that message; empty if it was typed here.
         asked_at: When it was sent, as recorded.
         reason: What the model last said or thought before the call; empty if nothing.
         reason_kind: Whether that was text or thinking.
@@ -70,6 +72,7 @@ class ChangeFacts:
     imported_from: str
     pulled_from: str
     asked: str
+    asked_by: str
     asked_at: str
     reason: str
     reason_kind: ReasonKind
@@ -93,10 +96,11 @@ def facts_of(change: RecordedChange, sessions: Sequence[KnownSession]) -> Change
     reason, kind = _reason(change)
     return ChangeFacts(
         change,
-        session_name=_name(session),
+        session_name=name_of(session.header, session.entries),
         imported_from=import_source(session.entries),
-        pulled_from=session.header.pulled_from.name if session.header.pulled_from else "",
+        pulled_from=change.entry.pulled_from or "",
         asked=without_attachments(asked.message.text) if asked is not None else "",
+        asked_by=(asked.entry.pulled_from if asked is not None else None) or "",
         asked_at=asked.entry.timestamp if asked is not None else "",
         reason=reason,
         reason_kind=kind,
@@ -123,9 +127,10 @@ def _asked(start: Entry, session: KnownSession, sessions: Sequence[KnownSession]
         parent = _parent(session, sessions)
         begun = session.header.timestamp
         before = [e for e in parent.entries if e.timestamp <= begun] if parent is not None else []
-        if parent is None or not before:
+        leaf = leaf_of(before)
+        if parent is None or leaf is None:
             return None
-        session, start = parent, before[-1]
+        session, start = parent, leaf
     return None
 
 
@@ -248,8 +253,3 @@ def _count_equal(one: Sequence[str], other: Sequence[str]) -> int:
 
 def _is_kept(source: LineSource) -> bool:
     return not source.may_be_new and len(source.kept) == 1
-
-
-def _name(session: KnownSession) -> str:
-    names = (e.name for e in reversed(session.entries) if isinstance(e, SessionInfoEntry))
-    return next(names, None) or ""

@@ -139,7 +139,7 @@ def git_environ(environ: Mapping[str, str]) -> dict[str, str]:
 
 _CONNECTING: Final = frozenset(
     (
-        *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ASKPASS", "GIT_PROXY_SSL_CAINFO"),
+        *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_PROXY_SSL_CAINFO"),
         *("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_SSL_NO_VERIFY", "GIT_SSL_CERT", "GIT_SSL_KEY"),
     )
 )
@@ -147,18 +147,28 @@ _CONNECTING: Final = frozenset(
 
 _QUIET_SSH: Final = "ssh -o BatchMode=yes"
 
+_WINDOWS: Final = frozenset(("DISPLAY", "WAYLAND_DISPLAY"))
+"""Where SSH and credential helpers would open a dialog."""
+
+_NO_DIALOG: Final[Mapping[str, str]] = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "GCM_INTERACTIVE": "never",
+}
+
 
 def remote_git_environ(
     environ: Mapping[str, str], repository: Path, settings: Sequence[tuple[str, str]]
 ) -> dict[str, str]:
     """`environ` for a git call in our own `repository` that may use the network.
 
-    No file of settings is read, only `settings`. Neither git nor SSH asks for a password.
+    No file of settings is read, only `settings`. Neither git nor SSH nor a credential helper asks
+    for a password: a dialog that nobody answers would hang.
     """
     kept = {
         name: value
         for name, value in environ.items()
-        if name not in _STEERING | _CONNECTING and not name.startswith("GIT_")
+        if name not in _STEERING | _CONNECTING | _WINDOWS and not name.startswith("GIT_")
     }
     connecting = {name: environ[name] for name in _CONNECTING if name in environ}
     if not {"GIT_SSH", "GIT_SSH_COMMAND"} & connecting.keys() and not any(
@@ -169,12 +179,12 @@ def remote_git_environ(
         "GIT_DIR": os.fspath(repository),
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_TERMINAL_PROMPT": "0",
         "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
         "LC_ALL": "C",
         "PATH": keep_trusted(environ.get("PATH")),
     }
-    return with_git_settings({**kept, **connecting, **own}, settings)
+    quiet = (*settings, ("credential.interactive", "false"))
+    return with_git_settings({**kept, **connecting, **own, **_NO_DIALOG}, quiet)
 
 
 def _has_count(environ: Mapping[str, str]) -> bool:

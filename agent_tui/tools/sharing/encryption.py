@@ -15,8 +15,7 @@ from agent_tui.errors import UsageError
 from agent_tui.installation import install_command
 from agent_tui.paths import user_config_dir
 from agent_tui.regular_files import read_regular_file
-from agent_tui.sessions.sharing.segments import PLAIN
-from agent_tui.tools.sharing.relay import MOST_BLOB_BYTES
+from agent_tui.sessions.sharing.segments import PLAIN, OversizeError
 
 if TYPE_CHECKING:
     from pyrage import ssh, x25519
@@ -71,8 +70,18 @@ class Opener:
     def __init__(self, identities: "Sequence[x25519.Identity | ssh.Identity]" = ()) -> None:
         self._identities = tuple(identities)
 
-    def open(self, data: bytes, key: str) -> bytes | None:
-        """What was sealed under `key`; None if the user is no recipient, or it is damaged."""
+    def open(self, data: bytes, key: str, most_bytes: int) -> bytes | None:
+        """What was sealed under `key`; None if the user is no recipient, or it is damaged.
+
+        Raises:
+            OversizeError: It has more than `most_bytes`.
+        """
+        opened = self._open(data, key, most_bytes + 1)
+        if opened is not None and len(opened) > most_bytes:
+            raise OversizeError(f"It has more than {most_bytes:,} bytes when it is unpacked.")
+        return opened
+
+    def _open(self, data: bytes, key: str, most_bytes: int) -> bytes | None:
         if key == PLAIN:
             return data
         if not self._identities:
@@ -82,10 +91,10 @@ class Opener:
         try:
             packed = pyrage.decrypt(data, self._identities)
             unpacking = zlib.decompressobj()
-            opened = unpacking.decompress(packed, MOST_BLOB_BYTES)
+            opened = unpacking.decompress(packed, most_bytes)
         except (pyrage.DecryptError, zlib.error):
             return None
-        return opened if unpacking.eof else None
+        return opened if unpacking.eof or len(opened) == most_bytes else None
 
 
 def age_key_file() -> Path:

@@ -26,6 +26,7 @@ class GitProject:
         settings: The user's git settings that concern connections, in their order.
         object_format: The hash algorithm of the repository.
         by: Name and email of the user, from their git settings; may be empty.
+        elsewhere: The top folders of the other worktrees of its repository, also removed ones.
     """
 
     root: Path
@@ -35,6 +36,12 @@ class GitProject:
     settings: Sequence[tuple[str, str]]
     object_format: str
     by: str
+    elsewhere: Sequence[Path] = ()
+
+    @property
+    def roots(self) -> Sequence[Path]:
+        """The top folders of all its worktrees, this one first."""
+        return (self.root, *self.elsewhere)
 
     @property
     def address(self) -> str:

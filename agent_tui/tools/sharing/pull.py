@@ -1,15 +1,22 @@
 """Pulls sessions of the project: what is new in them joins the files here, which only grow."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from agent_tui.errors import SessionError
+from agent_tui.safe_text import printable_line
 from agent_tui.secret_text import REMOVED, without_user
 from agent_tui.sessions.entries import Entry, Header, PulledFrom
-from agent_tui.sessions.file.kept_files import KeptFiles, folder_of
+from agent_tui.sessions.file.kept_files import (
+    MOST_FILE_BYTES,
+    MOST_STORED_BYTES,
+    KeptFiles,
+    folder_of,
+)
 from agent_tui.sessions.file.writer import SessionInUseError
 from agent_tui.sessions.format.codec import decode_record
 from agent_tui.sessions.format.parse import read_session
@@ -17,8 +24,10 @@ from agent_tui.sessions.sharing.form import SharedForm, local_entry, local_heade
 from agent_tui.sessions.sharing.guard import admit_entry, admit_header
 from agent_tui.sessions.sharing.merging import Merge, merge_entries
 from agent_tui.sessions.sharing.segments import (
+    MOST_ENTRIES,
+    MOST_OPENED_BYTES,
+    OversizeError,
     Segment,
-    SegmentName,
     file_key,
     parse_name,
     read_segment,
@@ -26,17 +35,26 @@ from agent_tui.sessions.sharing.segments import (
 from agent_tui.sessions.store import SessionStore, date_session
 from agent_tui.tools.sharing.encryption import Opener
 from agent_tui.tools.sharing.git_project import GitProject
-from agent_tui.tools.sharing.project_sessions import belongs_to, form_for
-from agent_tui.tools.sharing.push import Progress
+from agent_tui.tools.sharing.project_sessions import belongs_to, form_for, root_around
+from agent_tui.tools.sharing.push import BROKEN, Progress, few_at_a_time
 from agent_tui.tools.sharing.relay import Relay
 
 PullStatus: TypeAlias = Literal["new", "updated", "unchanged", "skipped", "failed"]
 
-_MOST_SESSION_BYTES = 500_000_000
 _MOST_BATCH_BYTES = 64_000_000
+_MOST_PORTION_BYTES = 16_000_000
+_MOST_SEALED_BYTES = MOST_FILE_BYTES + 100_000
+"""Of a kept content in its encrypted form."""
+
+_MOST_NAME_CHARS = 100
+"""Of who pushed an entry: it is written beside each of them."""
+
 _REMOVED_HERE = "It was deleted here. `agent-tui sessions pull ID` brings it back."
 _ELSEWHERE = "A session of another folder has the same id. It stays as it is."
-_TOO_LARGE = f"It is larger than {_MOST_SESSION_BYTES // 1_000_000} MB."
+_TOO_LARGE = (
+    f"Its new entries are more than {MOST_OPENED_BYTES // 1_000_000} MB, or more than "
+    f"{MOST_ENTRIES:,}. None of them was taken. Ask who pushes to this remote."
+)
 _SEALED = "It is encrypted, and you are not among its recipients."
 _HEADLESS = "Its beginning cannot be read."
 
@@ -52,7 +70,8 @@ class PulledSession:
         entries: Number of entries that are new here.
         by: Who pushed its beginning, as they stated it.
         files: Number of kept contents that came along.
-        has_branched: Whether it had been continued here and elsewhere.
+        files_left: Number of kept contents left out: too large, without room, or unreadable.
+        stays: Whether it was written here, too, and continues where its user left it.
         differing: Number of entries here that stayed although the remote has others with their ids.
         waiting: Number of entries left out because an entry before them is missing.
         unreadable: Number of lines and parts that could not be read.
@@ -66,7 +85,8 @@ class PulledSession:
     entries: int = 0
     by: str = ""
     files: int = 0
-    has_branched: bool = False
+    files_left: int = 0
+    stays: bool = False
     differing: int = 0
     waiting: int = 0
     unreadable: int = 0
@@ -105,7 +125,7 @@ async def pull_sessions(
         SessionError: The remote cannot be reached.
     """
     tips = await relay.fetch(order.session_ids)
-    here = await asyncio.to_thread(_files_here, order.store, project.root)
+    here = await asyncio.to_thread(_files_here, order.store, project.roots)
     done: dict[str, PulledSession] = {}
     behind: dict[str, str] = {}
     for session_id, tip in tips.items():
@@ -113,23 +133,23 @@ async def pull_sessions(
             done[session_id] = settled
         else:
             behind[session_id] = tip
-    earlier = [order.merged[one] for one in behind if one in order.merged]
-    trees = await relay.trees([*behind.values(), *earlier])
-    news = {
-        one: _new_files(trees.get(tip, {}), trees.get(order.merged.get(one, ""), {}), one in here)
-        for one, tip in behind.items()
-    }
-    sizes = await relay.sizes([found for files in news.values() for found in files.values()])
-    for batch in _batches(news, sizes):
-        wanted = [found for one in batch for found in news[one].values()]
-        contents = await relay.contents(wanted, sizes)
-        for one in batch:
-            files = {name: contents.get(found) for name, found in news[one].items()}
-            incoming = _Incoming(one, behind[one], files)
-            done[one] = await asyncio.to_thread(_take_in, incoming, here.get(one), project, order)
-            progress(len(done), len(tips))
-    for one in behind.keys() - done.keys():
-        done[one] = PulledSession(one, "failed", why=_TOO_LARGE)
+    for few in few_at_a_time(behind):
+        news = await _read_news(relay, {one: behind[one] for one in few}, here, order)
+        done |= {one: PulledSession(one, "failed", why=BROKEN) for one in few if one not in news}
+        parts = {one: each.parts for one, each in news.items()}
+        sizes = await relay.sizes([found for each in news.values() for found in each.objects])
+        for batch in _batches(parts, sizes):
+            contents = await relay.contents([f for o in batch for f in parts[o].values()], sizes)
+            for one in batch:
+                files = {name: contents.get(found) for name, found in parts[one].items()}
+                incoming = _Incoming(one, behind[one], files)
+                own = here.get(one)
+                pulled = await asyncio.to_thread(_take_in, incoming, own, project, order)
+                done[one] = await _take_files(relay, pulled, news[one].contents, sizes, order)
+                progress(len(done), len(tips))
+        done |= {
+            one: PulledSession(one, "failed", why=_TOO_LARGE) for one in few if one not in done
+        }
     return tuple(done[one] for one in tips)
 
 
@@ -142,12 +162,24 @@ class _Here:
 
 
 @dataclass(frozen=True, slots=True)
+class _News:
+    """The files of one session that were not pulled yet: their objects by name, in their order."""
+
+    parts: Mapping[str, str]
+    contents: Mapping[str, str]
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        return (*self.parts.values(), *self.contents.values())
+
+
+@dataclass(frozen=True, slots=True)
 class _Incoming:
-    """The new files of one session; None for one that could not be read."""
+    """The new parts of one session; None for one that could not be read."""
 
     id: str
     tip: str
-    files: Mapping[str, bytes | None]
+    files: dict[str, bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +189,6 @@ class _Read:
     header: Header | None = None
     by: str = ""
     entries: Sequence[Entry] = ()
-    contents: Sequence[bytes] = ()
     unreadable: int = 0
     sealed: int = 0
     segments: int = 0
@@ -174,7 +205,7 @@ class _Copies:
         travelled = decode_record(self.form.write_entry(own).rstrip(b"\n")).value
         assert not isinstance(travelled, Header), "an entry stays one"
         mine = self.form.write_entry(admit_entry(travelled))
-        theirs = self.form.write_entry(other)
+        theirs = self.form.write_entry(other.model_copy(update={"timestamp": own.timestamp}))
         return mine == theirs or _is_masked(theirs, mine)
 
 
@@ -192,8 +223,8 @@ def _is_masked(masked: bytes, whole: bytes) -> bool:
     return whole.endswith(pieces[-1]) and len(whole) - len(pieces[-1]) >= place
 
 
-def _files_here(store: SessionStore, root: Path) -> dict[str, _Here]:
-    return {found.id: _Here(found.path, belongs_to(found, root)) for found in store.list()}
+def _files_here(store: SessionStore, roots: Sequence[Path]) -> dict[str, _Here]:
+    return {found.id: _Here(found.path, belongs_to(found, roots)) for found in store.list()}
 
 
 def _settled(
@@ -210,10 +241,23 @@ def _settled(
     return None
 
 
-def _new_files(tree: Mapping[str, str], before: Mapping[str, str], is_here: bool) -> dict[str, str]:
-    """The parts and kept contents in `tree` that were not pulled yet, in their order."""
-    wanted = sorted(name for name in tree if parse_name(name) is not None or file_key(name))
-    return {name: tree[name] for name in wanted if not is_here or before.get(name) != tree[name]}
+async def _read_news(
+    relay: Relay, tips: Mapping[str, str], here: Mapping[str, _Here], order: PullOrder
+) -> dict[str, _News]:
+    """The new files of each session; those whose commit cannot be read are left out."""
+    earlier = [order.merged[one] for one in tips if one in order.merged]
+    trees = await relay.trees([*tips.values(), *earlier])
+    news: dict[str, _News] = {}
+    for one, tip in tips.items():
+        if (tree := trees.get(tip)) is None:
+            continue
+        before = trees.get(order.merged.get(one, ""), {}) if one in here else {}
+        fresh = {name: tree[name] for name in sorted(tree) if before.get(name) != tree[name]}
+        news[one] = _News(
+            {name: found for name, found in fresh.items() if parse_name(name) is not None},
+            {name: found for name, found in fresh.items() if file_key(name)},
+        )
+    return news
 
 
 def _batches(news: Mapping[str, Mapping[str, str]], sizes: Mapping[str, int]) -> list[list[str]]:
@@ -222,7 +266,7 @@ def _batches(news: Mapping[str, Mapping[str, str]], sizes: Mapping[str, int]) ->
     room = 0
     for one, files in news.items():
         size = sum(sizes.get(found, 0) for found in files.values())
-        if size > _MOST_SESSION_BYTES:
+        if size > MOST_OPENED_BYTES:
             continue
         if size > room or not batches:
             batches.append([])
@@ -236,52 +280,96 @@ def _take_in(
     incoming: _Incoming, own: _Here | None, project: GitProject, order: PullOrder
 ) -> PulledSession:
     """Join the new entries of a session with its file here, or make one. Blocking."""
-    read = _read_files(incoming, order.opener)
-    if read.segments and read.sealed == read.segments:
-        return PulledSession(incoming.id, "failed", own and own.path, why=_SEALED)
     try:
+        read = _read_parts(incoming, order.opener, without_user(project.fetch_address))
+        if read.segments and read.sealed == read.segments:
+            return PulledSession(incoming.id, "failed", own and own.path, why=_SEALED)
         if own is not None:
             return _join(incoming, read, own.path, project, order)
         return _begin(incoming, read, project, order)
     except SessionInUseError as error:
         why = f"It is open in {error.owner}. Close it there, then pull again."
         return PulledSession(incoming.id, "failed", own and own.path, why=why)
+    except OversizeError:
+        return PulledSession(incoming.id, "failed", own and own.path, why=_TOO_LARGE)
     except SessionError as error:
         return PulledSession(incoming.id, "failed", own and own.path, why=str(error))
 
 
-def _read_files(incoming: _Incoming, opener: Opener) -> _Read:
+def _read_parts(incoming: _Incoming, opener: Opener, remote: str) -> _Read:
+    """The entries in the new parts, each with who pushed it.
+
+    Raises:
+        OversizeError: They take more memory than a session may.
+    """
     segments: list[Segment] = []
-    contents: list[bytes] = []
+    entries: list[Entry] = []
     unreadable = sealed = 0
-    names = sorted(incoming.files, key=_order)
+    free_bytes, free_lines = MOST_OPENED_BYTES, MOST_ENTRIES
+    names = sorted(filter(None, map(parse_name, incoming.files)))
     for name in names:
-        data, part = incoming.files[name], parse_name(name)
-        opened = opener.open(data, part.key if part else file_key(name)) if data else None
-        if part is None:
-            contents += [] if opened is None else [opened]
-        elif opened is None:
+        data = incoming.files.pop(str(name))
+        opened = opener.open(data, name.key, free_bytes) if data else None
+        if opened is None:
             sealed += 1
-        else:
-            try:
-                segments.append(read_segment(opened, incoming.id))
-            except SessionError:
-                unreadable += 1
+            continue
+        free_bytes -= len(opened)
+        try:
+            segment = read_segment(opened, incoming.id, free_lines)
+        except OversizeError:
+            raise
+        except SessionError:
+            unreadable += 1
+            continue
+        free_lines -= segment.lines
+        source = printable_line(PulledFrom(by=segment.by, remote=remote).name, _MOST_NAME_CHARS)
+        pulled = (admit_entry(entry) for entry in segment.entries)
+        entries += [entry.model_copy(update={"pulled_from": source}) for entry in pulled]
+        segments.append(replace(segment, entries=()))
     first = next((segment for segment in segments if segment.header is not None), None)
     return _Read(
         header=first and first.header,
-        by=first.by if first else "",
-        entries=[admit_entry(entry) for segment in segments for entry in segment.entries],
-        contents=contents,
+        by=printable_line(first.by, _MOST_NAME_CHARS) if first else "",
+        entries=entries,
         unreadable=unreadable + sum(segment.unreadable for segment in segments),
         sealed=sealed,
-        segments=sum(parse_name(name) is not None for name in names),
+        segments=len(names),
     )
 
 
-def _order(name: str) -> tuple[int, SegmentName | str]:
-    part = parse_name(name)
-    return (0, part) if part is not None else (1, name)
+async def _take_files(
+    relay: Relay,
+    pulled: PulledSession,
+    contents: Mapping[str, str],
+    sizes: Mapping[str, int],
+    order: PullOrder,
+) -> PulledSession:
+    """Keep the contents of files that came along with a session, a few at a time."""
+    if pulled.path is None or pulled.status == "failed" or not contents:
+        return pulled
+    kept = KeptFiles(folder_of(pulled.path), most_bytes=MOST_STORED_BYTES)
+    names = {found: name for name, found in contents.items()}
+    small = [one for one in names if sizes.get(one, 0) <= _MOST_SEALED_BYTES]
+    files = 0
+    for few in _portions(small, sizes):
+        for one, data in (await relay.contents(few, sizes)).items():
+            with suppress(OversizeError):
+                content = order.opener.open(data, file_key(names[one]), MOST_FILE_BYTES)
+                stored = content is not None and await asyncio.to_thread(kept.keep_pulled, content)
+                files += bool(stored)
+    status = "updated" if files and pulled.status == "unchanged" else pulled.status
+    return replace(pulled, status=status, files=files, files_left=len(contents) - files)
+
+
+def _portions(objects: Iterable[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
+    portion: list[str] = []
+    for one in objects:
+        if portion and sum(sizes[each] for each in portion) + sizes[one] > _MOST_PORTION_BYTES:
+            yield portion
+            portion = []
+        portion.append(one)
+    if portion:
+        yield portion
 
 
 def _join(
@@ -290,12 +378,15 @@ def _join(
     """Append what is new to the session at `path`, which no program may have open."""
     with order.store.open(str(path), project.root) as log:
         before, parsed = read_session(path, as_written=True)
-        copies = _Copies(form_for(log.header.cwd, project.root, order.secrets))
+        copies = _Copies(form_for(log.header.cwd, project.roots, order.secrets))
         merge = merge_entries(parsed.entries, read.entries, copies.is_copy)
-        added = [local_entry(entry, project.root) for entry in merge.added]
+        root = root_around(log.header.cwd, project.roots) or project.root
+        added = [local_entry(entry, root) for entry in merge.added]
         log.append_placed(added)
     if added:
-        date_session(path, added, earliest_ns=before.st_mtime_ns)
+        # One that was written here stays as old as it is: `-c` opens the one that was left last.
+        dated = () if merge.stays else added
+        date_session(path, dated, earliest_ns=before.st_mtime_ns)
     return _outcome(incoming, read, merge, "updated", path)
 
 
@@ -305,7 +396,8 @@ def _begin(
     """Make the file of a session that is new here."""
     if read.header is None:
         return PulledSession(incoming.id, "failed", why=_HEADLESS)
-    source = PulledFrom(by=read.by, remote=without_user(project.fetch_address))
+    remote = printable_line(without_user(project.fetch_address), _MOST_NAME_CHARS)
+    source = PulledFrom(by=read.by, remote=remote)
     header = local_header(admit_header(read.header), project.root, source)
     merge = merge_entries((), read.entries, lambda _own, _other: True)
     entries = [local_entry(entry, project.root) for entry in merge.added]
@@ -316,16 +408,13 @@ def _begin(
 def _outcome(
     incoming: _Incoming, read: _Read, merge: Merge, status: PullStatus, path: Path
 ) -> PulledSession:
-    kept = KeptFiles(folder_of(path))
-    files = sum(map(kept.keep, read.contents))
     return PulledSession(
         incoming.id,
-        status if merge.added or files or status == "new" else "unchanged",
+        status if merge.added or status == "new" else "unchanged",
         path,
         entries=len(merge.added),
         by=read.by,
-        files=files,
-        has_branched=merge.has_branched,
+        stays=merge.stays,
         differing=len(merge.differing),
         waiting=merge.waiting,
         unreadable=read.unreadable + read.sealed,

@@ -2,9 +2,9 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -20,6 +20,7 @@ from agent_tui.sessions.sharing.form import SharedForm, count_masks
 from agent_tui.sessions.sharing.guard import is_project_path
 from agent_tui.sessions.sharing.segments import (
     HEADER_ID,
+    MOST_IDS_BYTES,
     draft_segments,
     file_name,
     listed_names,
@@ -38,7 +39,13 @@ PushStatus: TypeAlias = Literal["pushed", "unchanged", "failed", "to push", "rac
 _MOST_TRIES = 8
 _PAUSE_S = 0.2
 _MOST_BATCH_BYTES = 64_000_000
+_MOST_AT_A_TIME = 16
 _RACED = "Others push this session all the time. Try again."
+BROKEN = (
+    "What the remote has of it is damaged, or is no session. To remove it there: "
+    "git push REMOTE :refs/agent-tui/sessions/ID"
+)
+_TOO_MANY_IDS = "The remote lists more entries of it than a session may have."
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,23 +119,34 @@ async def push_sessions(
     for attempt in range(_MOST_TRIES):
         if attempt:
             await asyncio.sleep(random.uniform(0, _PAUSE_S * attempt))
-        remote = await _read_remote(relay, pending, order.sealer.key)
+        tips = await relay.fetch(pending)
         batch: list[_Draft] = []
-        for session_id in pending:
-            draft = await asyncio.to_thread(_draft, session_id, remote[session_id], project, order)
-            done[session_id] = draft.outcome
-            if draft.addition is not None and not order.only_plans:
-                batch.append(draft)
-            if sum(draft.outcome.size_bytes for draft in batch) > _MOST_BATCH_BYTES:
-                done |= await _send(relay, batch)
-                batch.clear()
-            progress(len(done), len(order.sessions))
+        for few in few_at_a_time(pending):
+            wanted = {one: tips.get(one) for one in few}
+            remote = await _read_remote(relay, wanted, order.sealer.key)
+            for session_id in few:
+                there = remote[session_id]
+                draft = await asyncio.to_thread(_draft, session_id, there, project, order)
+                done[session_id] = draft.outcome
+                if draft.addition is not None and not order.only_plans:
+                    batch.append(draft)
+                if sum(draft.outcome.size_bytes for draft in batch) > _MOST_BATCH_BYTES:
+                    done |= await _send(relay, batch)
+                    batch.clear()
+                progress(len(done), len(order.sessions))
         done |= await _send(relay, batch)
         pending = [one for one in pending if done[one].status == "raced"]
         if not pending:
             break
     failed = {one: replace(done[one], status="failed", why=_RACED) for one in pending}
     return tuple({**done, **failed}.values())
+
+
+def few_at_a_time(session_ids: Iterable[str]) -> Iterator[Sequence[str]]:
+    """`session_ids` in portions: what the remote says of so many sessions fits into memory."""
+    waiting = iter(session_ids)
+    while few := list(islice(waiting, _MOST_AT_A_TIME)):
+        yield few
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,27 +166,42 @@ class _Draft:
     addition: Addition | None = None
 
 
-async def _read_remote(relay: Relay, session_ids: Sequence[str], key: str) -> dict[str, _Remote]:
-    tips = await relay.fetch(session_ids)
-    trees = await relay.trees(tips.values())
+async def _read_remote(
+    relay: Relay, tips: Mapping[str, str | None], key: str
+) -> dict[str, _Remote | str]:
+    """What the remote has of each session, or why that cannot be told.
+
+    Args:
+        relay: Where it was fetched to.
+        tips: The commits by session; empty for one that cannot be fetched, None for none.
+        key: Names the recipients.
+    """
+    trees = await relay.trees(filter(None, tips.values()))
     lists = {
         one: [trees[tip][name] for name in listed_names(trees[tip], key)]
         for one, tip in tips.items()
         if tip in trees
     }
-    wanted = [found for each in lists.values() for found in each]
-    contents = await relay.contents(wanted, await relay.sizes(wanted))
-    remote: dict[str, _Remote] = {}
-    for one in session_ids:
-        known = [read_ids(contents.get(found, b"")) for found in lists.get(one, ())]
-        tip = tips.get(one, "")
-        remote[one] = _Remote(tip, trees.get(tip, {}), frozenset(chain.from_iterable(known)))
+    sizes = await relay.sizes([found for each in lists.values() for found in each])
+    remote: dict[str, _Remote | str] = {}
+    for one, tip in tips.items():
+        wanted = lists.get(one, [])
+        if tip is not None and tip not in trees:
+            remote[one] = BROKEN
+        elif sum(sizes.get(found, 0) for found in wanted) > MOST_IDS_BYTES:
+            remote[one] = _TOO_MANY_IDS
+        else:
+            contents = await relay.contents(wanted, sizes)
+            ids = chain.from_iterable(map(read_ids, contents.values()))
+            remote[one] = _Remote(tip or "", trees.get(tip or "", {}), frozenset(ids))
     return remote
 
 
-def _draft(session_id: str, remote: _Remote, project: GitProject, order: PushOrder) -> _Draft:
+def _draft(session_id: str, remote: _Remote | str, project: GitProject, order: PushOrder) -> _Draft:
     """What the remote lacks of a session. Reads its file, unless that is as it was pushed."""
     path, key = order.sessions[session_id], order.sealer.key
+    if isinstance(remote, str):
+        return _Draft(PushedSession(session_id, "failed", why=remote))
     try:
         if (state := _unchanged(path, remote, order, session_id)) is not None:
             return _Draft(PushedSession(session_id, "unchanged", state=state))
@@ -177,7 +210,7 @@ def _draft(session_id: str, remote: _Remote, project: GitProject, order: PushOrd
         return _Draft(PushedSession(session_id, "failed", why=str(error)))
     if not parsed.has_header:
         return _Draft(PushedSession(session_id, "failed", why=f"{path} has no header."))
-    form = form_for(parsed.header.cwd, project.root, order.secrets)
+    form = form_for(parsed.header.cwd, project.roots, order.secrets)
     lines = list(_new_lines(parsed.header, parsed.entries, remote.ids, form))
     files: dict[str, bytes] = {}
     by = form.mask(project.by)

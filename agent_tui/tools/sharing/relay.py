@@ -21,7 +21,7 @@ from typing import Final
 from agent_tui.errors import SessionError
 from agent_tui.paths import make_private_dir
 from agent_tui.safe_text import printable_line
-from agent_tui.secret_text import mask_secrets
+from agent_tui.secret_text import mask_secrets, without_user
 from agent_tui.sessions.sharing.guard import is_session_id
 from agent_tui.tools.git.command import GitAnswer, GitSilentError, git_argv, run_git
 from agent_tui.tools.processes.environment import remote_git_environ
@@ -33,6 +33,14 @@ _OUTGOING: Final = "refs/agent-tui/outgoing/"
 
 MOST_BLOB_BYTES = 100_000_000
 """A larger file of a remote is left out; ours are at most a little over 64 MB."""
+
+_MOST_TREE_BYTES = 4_000_000
+"""Of the list of a session's files, with about 100 bytes for each: enough for 40,000."""
+
+_MOST_BROKEN = 20
+"""So many refs that cannot be fetched are looked for one by one; of more, the remote is broken."""
+
+_DAMAGED = "git cannot add to what the remote has of it. `git fsck` there may say why."
 
 _MOST_BATCH_BYTES = 64_000_000
 _MOST_ANSWER_BYTES = 300_000_000
@@ -78,12 +86,15 @@ class PushAnswer:
     Attributes:
         commit: The new tip; empty if it was not accepted.
         is_raced: Whether somebody else pushed in the meantime: try again.
-        why: Why it was refused.
+        why: Why it was refused; empty if it may be accepted later.
     """
 
     commit: str = ""
     is_raced: bool = False
     why: str = ""
+
+
+_FINE = PushAnswer()
 
 
 class Relay:
@@ -95,15 +106,22 @@ class Relay:
         keeper: Starts git.
         folder: The repository; made if it is missing.
         project: The project and its remote.
+        address: Where to fetch from and push to: of a remote with two addresses, one of them.
         environ: Our environment.
     """
 
     def __init__(
-        self, keeper: ProcessKeeper, folder: Path, project: GitProject, environ: Mapping[str, str]
+        self,
+        keeper: ProcessKeeper,
+        folder: Path,
+        project: GitProject,
+        address: str,
+        environ: Mapping[str, str],
     ) -> None:
         self._keeper = keeper
         self._folder = folder
         self._project = project
+        self._address = address
         self._environ = dict(environ)
 
     async def prepare(self) -> None:
@@ -133,44 +151,65 @@ class Relay:
     async def fetch(self, session_ids: Sequence[str] | None) -> dict[str, str]:
         """Fetch sessions; returns the commit of each, by id. Those the remote lacks are left out.
 
+        The commit is empty for one that the remote has, but cannot send.
+
         Args:
             session_ids: Which, each by its id or the beginning of it; None for all.
 
         Raises:
             SessionError: The remote cannot be reached.
         """
-        if session_ids is None:
-            await self._over_network("fetch", *_FETCH, "--prune", "shared", f"+{REFS}*:{REFS}*")
-            return await self._tips()
-        there = await self._remote_tips(session_ids)
+        starts = ("",) if session_ids is None else tuple(session_ids)
+        there = await self._remote_tips(starts)
         here = await self._tips()
-        behind = [one for one, tip in there.items() if here.get(one) != tip]
-        if behind:
-            wanted = "".join(f"+{REFS}{one}:{REFS}{one}\n" for one in behind).encode()
+        await self._fetch([one for one, tip in there.items() if here.get(one) != tip], _MOST_BROKEN)
+        gone = [one for one in here if one not in there and one.startswith(starts)]
+        await self._delete([f"{REFS}{one}" for one in gone])
+        here = await self._tips()
+        return {one: tip if here.get(one) == tip else "" for one, tip in there.items()}
+
+    async def _fetch(self, session_ids: Sequence[str], most_broken: int) -> int:
+        """Fetch these refs, or all but those that cannot be fetched; returns the number of these.
+
+        Raises:
+            SessionError: The remote cannot be reached, or more refs than `most_broken` are broken.
+        """
+        if not session_ids:
+            return 0
+        wanted = "".join(f"+{REFS}{one}:{REFS}{one}\n" for one in session_ids).encode()
+        try:
             await self._over_network("fetch", *_FETCH, "--stdin", "shared", stdin=wanted)
-            here = await self._tips()
-        await self._delete([f"{REFS}{one}" for one in session_ids if one in here.keys() - there])
-        return {one: here[one] for one in there if one in here}
+        except SessionError:
+            if most_broken <= 0:
+                raise
+            await self._remote_tips(())  # raises if it is the connection
+            half = len(session_ids) // 2
+            if not half:
+                return 1
+            first = await self._fetch(session_ids[:half], most_broken)
+            return first + await self._fetch(session_ids[half:], most_broken - first)
+        return 0
 
     async def trees(self, commits: Iterable[str]) -> dict[str, dict[str, str]]:
-        """The files of each commit: their objects by name. Unknown commits are left out."""
+        """The files of each commit: their objects by name.
+
+        Left out are what is no commit, and commits with a list of files that no session has.
+        """
         wanted = list(dict.fromkeys(filter(None, commits)))
-        found = await self._objects([f"{commit}^{{tree}}" for commit in wanted])
+        found = await self._look_up([f"{commit}^{{tree}}" for commit in wanted])
+        sizes = {one.id: one.size_bytes for one in found if one is not None}
+        small = [one for one, size_bytes in sizes.items() if size_bytes <= _MOST_TREE_BYTES]
+        contents = await self.contents(small, sizes)
         width = 32 if self._project.object_format == "sha256" else 20
         return {
-            commit: _read_tree(data, width)
-            for commit, data in zip(wanted, found, strict=True)
-            if data is not None
+            commit: _read_tree(contents[one.id], width)
+            for commit, one in zip(wanted, found, strict=True)
+            if one is not None and one.id in contents
         }
 
     async def sizes(self, objects: Sequence[str]) -> dict[str, int]:
         """The sizes of `objects` in bytes; missing ones are left out."""
-        if not objects:
-            return {}
-        asked = "".join(f"{one}\n" for one in objects).encode()
-        printed = await self._ask("cat-file", "--batch-check", stdin=asked)
-        rows = (line.split() for line in printed.decode().split("\n"))
-        return {row[0]: int(row[2]) for row in rows if len(row) == 3 and row[2].isdecimal()}
+        return {one.id: one.size_bytes for one in await self._look_up(objects) if one is not None}
 
     async def contents(self, objects: Sequence[str], sizes: Mapping[str, int]) -> dict[str, bytes]:
         """The contents of `objects` by id; missing and too large ones are left out.
@@ -202,8 +241,10 @@ class Relay:
         answer = await self._run(
             "fast-import", "--quiet", "--done", "--force", stdin=_import_stream(additions)
         )
+        if answer.exit_code != 0 and len(additions) == 1:
+            return {additions[0].session_id: PushAnswer(why=_DAMAGED)}
         if answer.exit_code != 0:
-            raise SessionError(f"git cannot store the sessions in {self._folder}.", _DELETE_RELAY)
+            return await self._push_apart(additions)
         commits = await self._tips(_OUTGOING)
         pushed = await self._over_network(
             "push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags",
@@ -217,7 +258,16 @@ class Relay:
         await self._ask("update-ref", "--stdin", stdin="".join(orders).encode())
         if not answers:
             raise self._failure("push", pushed)
+        rejected = [one for one in additions if answers.get(one.session_id, _FINE).why]
+        if rejected and len(additions) > 1:
+            answers |= await self._push_apart(rejected)
         return answers
+
+    async def _push_apart(self, additions: Sequence[Addition]) -> dict[str, PushAnswer]:
+        """Push in two halves: a session that the remote cannot take stops those beside it."""
+        half = (len(additions) + 1) // 2
+        first = await self.push(additions[:half])
+        return first | await self.push(additions[half:]) if additions[half:] else first
 
     async def tidy(self) -> None:
         """Pack the repository if it has many loose objects."""
@@ -265,15 +315,22 @@ class Relay:
         place = 0
         for _ in names:
             end = printed.index(b"\n", place)
-            words = printed[place:end].split()
+            told = _read_told(printed[place:end])
             place = end + 1
-            if len(words) != 3 or not words[2].isdigit():
+            if told is None:
                 found.append(None)
                 continue
-            size = int(words[2])
-            found.append(printed[place : place + size])
-            place += size + 1
+            found.append(printed[place : place + told.size_bytes])
+            place += told.size_bytes + 1
         return found
+
+    async def _look_up(self, names: Sequence[str]) -> list["_Object | None"]:
+        """What the objects with these names are; None for a missing one."""
+        if not names:
+            return []
+        asked = "".join(f"{name}\n" for name in names).encode()
+        printed = await self._ask("cat-file", "--batch-check", stdin=asked)
+        return [_read_told(line) for line in printed.split(b"\n")[: len(names)]]
 
     async def _ask(self, command: str, *arguments: str, stdin: bytes | None = None) -> bytes:
         answer = await self._run(command, *arguments, stdin=stdin)
@@ -307,7 +364,8 @@ class Relay:
                 f"Run `git fetch {remote}` once and let a credential helper or ssh-agent store "
                 "the login."
             )
-        return SessionError(f"git {command} failed at {self._project.address}: {reason}.", hint)
+        address = without_user(self._address)
+        return SessionError(f"git {command} failed at {address}: {reason}.", hint)
 
     async def _run(
         self,
@@ -321,8 +379,7 @@ class Relay:
         settings = (
             *project.settings,
             *_SETTINGS,
-            ("remote.shared.url", project.fetch_address),
-            ("remote.shared.pushurl", project.push_address),
+            ("remote.shared.url", self._address),
         )
         try:
             return await run_git(
@@ -341,6 +398,21 @@ class Relay:
 
 _FETCH = ("--no-tags", "--no-write-fetch-head", "--refmap=", "--quiet", "--recurse-submodules=no")
 _DELETE_RELAY = "Delete that folder and try again; it only holds copies."
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    """An object of git, without its content."""
+
+    id: str
+    size_bytes: int
+
+
+def _read_told(line: bytes) -> _Object | None:
+    """What a line of ``git cat-file`` says; None if the object is missing."""
+    words = line.decode("ascii", "replace").split()
+    is_there = len(words) == 3 and words[2].isdecimal()
+    return _Object(words[0], int(words[2])) if is_there else None
 
 
 def _import_stream(additions: Sequence[Addition]) -> bytes:
@@ -379,7 +451,8 @@ def _read_answers(printed: bytes, commits: Mapping[str, str]) -> dict[str, PushA
             continue
         if flag == b"!":
             why = printable_line(summary.decode("utf-8", "replace"), _MOST_REASON_CHARS)
-            answers[one] = PushAnswer(is_raced=_RACED.search(why) is not None, why=why)
+            is_raced = _RACED.search(why) is not None
+            answers[one] = PushAnswer(is_raced=is_raced, why="" if is_raced else why)
         else:
             answers[one] = PushAnswer(commit=commits[one])
     return answers

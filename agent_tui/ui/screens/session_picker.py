@@ -19,7 +19,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from agent_tui.commands.core.front import loss_question
-from agent_tui.commands.core.short_words import short_count, short_path
+from agent_tui.commands.core.short_words import count_text, short_count, short_path
 from agent_tui.commands.sessions import (
     NO_MESSAGE,
     PickedSession,
@@ -85,9 +85,10 @@ def foreign_rows(
 def session_facts(summary: SessionSummary, now: datetime) -> Content:
     """The facts about a session that need no reading."""
     tokens = f" · {short_count(summary.context_tokens)} tokens" if summary.context_tokens else ""
+    messages = count_text(summary.message_count, "message")
     facts = [
         short_path(summary.cwd, Path.home()),
-        f"{summary.model or 'model unknown'} · {summary.message_count:,} messages{tokens}",
+        f"{summary.model or 'model unknown'} · {messages}{tokens}",
         f"{age(summary.modified, now)} · {summary.id[:8]}",
     ]
     if summary.parent_session:

@@ -226,8 +226,9 @@ def _row(row: TreeRow) -> PickerRow[TreeChoice]:
 
 
 def preview_head(row: TreeRow) -> str:
-    """The role of the message, its branch, and its label."""
-    parts = [_KIND_NAMES[row.kind]]
+    """The role of the message or who pushed it, its branch, and its label."""
+    pulled_from = row.entry.pulled_from
+    parts = [pulled_from if pulled_from and row.kind == "person" else _KIND_NAMES[row.kind]]
     if not row.is_on_path:
         parts.append("on another branch")
     if row.label:

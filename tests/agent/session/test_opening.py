@@ -5,14 +5,15 @@ from typing import cast
 import pytest
 
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.agent.session.opening import model_change, model_to_resume
+from agent_tui.agent.session.opening import model_change, model_to_resume, pulled_notes
 from agent_tui.config import Settings
 from agent_tui.events import Notice
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply
-from agent_tui.sessions.entries import Header
+from agent_tui.sessions.entries import Entry, Header, PulledFrom
 from agent_tui.sessions.log import SessionLog
 from tests.support.runtime import Stage, collect
+from tests.support.session_values import entry, reply, user
 
 NAME = "openai/qwen"
 OTHER = ModelRef("scripted/test")
@@ -73,3 +74,33 @@ async def test_a_turn_that_was_cut_off_is_told_of_when_the_session_is_opened(
     events = await again.sessions.open(path)
     assert is_told == any("/retry continues" in e.text for e in events if isinstance(e, Notice))
     await again.aclose()
+
+
+def test_messages_pulled_beside_the_place_where_a_session_continues_are_told(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "x.jsonl"
+    with SessionLog.write(path, Header(), [entry(user("mine"))], "none") as log:
+        own = log.leaf_id
+        pulled: list[Entry] = [
+            one.model_copy(update={"id": f"e{at}", "parent_id": own, "pulled_from": "Eve\x1b[31m"})
+            for at, one in enumerate((entry(user("hers")), entry(reply("answer"))))
+        ]
+        log.append_placed(pulled)
+        (note,) = pulled_notes(log)
+        assert note.startswith("2 pulled messages are on another branch, from Eve")
+        assert "\x1b" not in note
+        assert log.leaf_id == own
+        log.append(entry(user("more")))
+        assert list(pulled_notes(log)) == [], "it is no news any more"
+        log.append_placed([pulled[0].model_copy(update={"id": "e9"})])
+        (note,) = pulled_notes(log)
+        assert note.startswith("1 pulled message is")
+
+
+def test_a_session_that_was_only_pulled_says_from_whom(tmp_path: Path) -> None:
+    header = Header(pulled_from=PulledFrom(by="Ada L <a@x>"))
+    pulled = [entry(user("hers")).model_copy(update={"pulled_from": "Ada L"})]
+    log = SessionLog.write(None, header, pulled)
+    (note,) = pulled_notes(log)
+    assert "Pulled from Ada L" in note

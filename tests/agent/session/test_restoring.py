@@ -16,11 +16,12 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, Notice
 from agent_tui.messages import ToolCall
 from agent_tui.providers.scripted.provider import Reply
-from agent_tui.sessions.entries import Entry, MessageEntry
+from agent_tui.sessions.entries import Entry, Header, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles, digest_of, folder_of
-from agent_tui.sessions.lineage.chain import snapshot
+from agent_tui.sessions.lineage.chain import KnownSession, snapshot
 from agent_tui.sessions.lineage.joined import ContinuationPoint
 from agent_tui.sessions.replay.file_changes import (
+    CHANGED_THERE,
     NOT_KEPT,
     SOMEBODY_ELSE,
     FileChanges,
@@ -30,6 +31,7 @@ from agent_tui.sessions.replay.file_changes import (
     file_changes_entry,
     file_changes_in,
     plan_restore,
+    plan_taking_back,
     restore_to_finish,
 )
 from agent_tui.tools.files.versions import PROGRAM, make_so, version_of
@@ -451,6 +453,79 @@ def test_whatever_happens_going_back_is_exact_or_names_what_it_leaves(
                     disk.ours(file, content, runs=runs)
                 case _:
                     disk.back(number)
+
+
+OWN = st.lists(
+    st.tuples(st.sampled_from("abc"), st.sampled_from("wxyz"), st.sampled_from("wxyz")), max_size=6
+)
+PUSHED = st.lists(
+    st.tuples(
+        st.integers(0, 12), st.sampled_from("abc"), st.sampled_from("wxyz"), st.sampled_from("wxyz")
+    ),
+    max_size=6,
+)
+
+
+def dated(item: Entry, own_id: str, second: int, pulled_from: str | None = None) -> Entry:
+    place = {"id": own_id, "parent_id": None, "pulled_from": pulled_from}
+    return item.model_copy(update={**place, "timestamp": f"2026-03-02T09:00:{second:02}.000Z"})
+
+
+@given(OWN, PUSHED, st.sampled_from("wxyz"), st.booleans(), st.integers(0, 6), st.integers(0, 6))
+def test_what_others_pushed_neither_causes_nor_changes_a_restore(
+    own: list[tuple[str, str, str]],
+    pushed: list[tuple[int, str, str, str]],
+    present: str,
+    is_restore: bool,
+    leaf: int,
+    later: int,
+):
+    made = [
+        dated(file_changes_entry(FileChanges(changes=(change(*each),))), f"o{number}", number)
+        for number, each in enumerate(own)
+    ]
+    together = list(made)
+    for number, (place, path, before, after) in enumerate(pushed):
+        theirs = FileChanges(changes=(change(path, before, after),), is_restore=is_restore)
+        # They may name one of our entries, and any time.
+        own_id, when = f"{'o' if place % 2 else 'p'}{number}", (place * 17) % 60
+        item = dated(file_changes_entry(theirs), own_id, when, "Eve")
+        if own_id not in {entry.id for entry in made} or place % 4 == 1:
+            together.insert(place % (len(together) + 1), item)
+    cut = min(later, len(together))
+    first, second = (
+        KnownSession(Header(), None, tuple(each)) for each in (together[:cut], together[cut:])
+    )
+    begun = dated(file_changes_entry(FileChanges()), "x", 0)
+    written = ContinuationPoint(first, begun, None, (second,)).all_entries()
+    assert [one for one in written if one.pulled_from is None] == made
+    version = FileVersion(digest=present, mode=0o100644, is_kept=True)
+    leaf_id = f"o{leaf}" if leaf < len(made) else None
+    plan, alone = (plan_restore(each, leaf_id, lambda _: version) for each in (written, made))
+    assert plan.restores == alone.restores
+    assert [path for path, _ in plan.left[: len(alone.left)]] == [path for path, _ in alone.left]
+    assert {why for _, why in plan.left[len(alone.left) :]} <= {CHANGED_THERE.format(name="Eve")}
+    for planned in (plan_taking_back, restore_to_finish):
+        assert planned(written, lambda _: version) == planned(made, lambda _: version)
+
+
+def test_going_back_names_what_others_changed_and_leaves_it():
+    theirs = dated(
+        file_changes_entry(FileChanges(changes=(change("/a", "x", "y"),))), "p1", 1, "Eve"
+    )
+    mine = dated(file_changes_entry(FileChanges(changes=(change("/b", "x", "y"),))), "o2", 2)
+    now = FileVersion(digest="y", mode=0o100644)
+    plan = plan_restore((theirs, mine), None, lambda _: now)
+    assert [one.path for one in plan.restores] == ["/b"]
+    assert plan.left == (("/a", "changed in another clone, and pulled from Eve"),)
+    over_ours = dated(
+        file_changes_entry(FileChanges(changes=(change("/b", "y", "z"),))), "p3", 3, "Eve"
+    )
+    theirs_now = FileVersion(digest="z", mode=0o100644)
+    left = plan_restore((mine, over_ours), None, lambda _: theirs_now)
+    assert left == RestorePlan(left=(("/b", "changed in another clone, and pulled from Eve"),))
+    as_before = plan_restore((theirs,), None, lambda _: FileVersion(digest="x", mode=0o100644))
+    assert as_before.is_empty
 
 
 RESTORING = """

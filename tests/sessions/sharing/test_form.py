@@ -1,6 +1,7 @@
 """Entries in the form in which they travel: without keys and without the name of the folder."""
 
 import json
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from agent_tui.sessions.entries import (
     CustomEntry,
     Entry,
     Header,
+    MessageEntry,
     PulledFrom,
     Requests,
     Usage,
@@ -82,8 +84,39 @@ def test_a_short_secret_changes_no_id() -> None:
     assert "ab12cd is" not in written.model_dump_json()
 
 
+def png(content: bytes) -> ImageContent:
+    data = b64encode(b"\x89PNG\r\n\x1a\n" + content).decode()
+    return ImageContent(data=data, mime_type="image/png")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [KEY, b64encode(KEY.encode()).decode(), f"GIF8 {KEY}", f"in {ROOT}/a", "the-word"],
+    ids=["a key", "a key in Base64", "a text", "a path", "a known value"],
+)
+def test_what_only_says_that_it_is_a_picture_is_a_text(data: str) -> None:
+    said = CustomEntry(custom_type="x", data={"deep": [{"type": "image", "data": data}]})
+    (placed,) = chain(said)
+    value = read(SharedForm((ROOT,), ("the-word",)).write_entry(placed))
+    assert isinstance(value, CustomEntry)
+    written = json.dumps(value.data)
+    assert KEY not in written
+    assert str(ROOT) not in written
+    assert "the-word" not in written
+
+
+def test_a_picture_with_a_key_in_its_notes_stays_here() -> None:
+    noted = png(b"\x00\x00\x00\x30tEXtComment\x00made with " + KEY.encode() + bytes(9))
+    line = shared(UserMessage(content=(TextContent(text="look"), noted)))
+    assert noted.data not in line
+    said = read(line.encode())
+    assert isinstance(said, MessageEntry)
+    assert isinstance(said.message, UserMessage)
+    assert said.message.content == (TextContent(text="look"), TextContent(text="[key removed]"))
+
+
 def test_a_picture_stays_and_signatures_go() -> None:
-    picture = ImageContent(data="c2stYW50LWFwaTAzLWFiY2RlZmdoMTIzNDU2Nzg=", mime_type="image/png")
+    picture = png(bytes(range(256)) * 9)
     assert picture.data in shared(UserMessage(content=(picture,)))
     reply = AssistantMessage(
         content=(

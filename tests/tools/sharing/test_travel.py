@@ -5,15 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.shared_clones import Travel, holds_decoys, sharing_program
+from tests.support.shared_clones import EVIL, Travel, holds_decoys, sharing_program
 
 
-def travel(folder: Path, seed: int, *, sessions: int, rounds: int) -> Travel:
+def travel(folder: Path, seed: int, *, sessions: int, rounds: int, has_eve: bool = False) -> Travel:
     """A history of two clones, checked at its end."""
     with sharing_program() as program:
         history = Travel(folder, program, random.Random(seed))
         history.begin(sessions)
+        if has_eve:
+            history.invite_eve()
         for _ in range(rounds):
+            if history.eve is not None:
+                history.eve.interfere()
             clone = history.chance.choice(history.clones)
             history.write(clone)
             history.move(clone, may_die=True)
@@ -29,6 +33,17 @@ def test_both_clones_have_the_same_entries_whatever_ended_the_program(
     history = travel(tmp_path, seed, sessions=3, rounds=6)
     own = [any(holds_decoys(clone, one) for one in history.sessions) for clone in history.clones]
     assert own == [True, True], "the originals keep what was removed on the way"
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_somebody_who_pushes_anything_changes_nothing_that_was_written_here(
+    tmp_path: Path, seed: int
+) -> None:
+    history = travel(tmp_path, seed, sessions=3, rounds=5, has_eve=True)
+    assert history.eve is not None
+    assert history.eve.count > 5
+    arrived = [item for one in history.sessions for item in history.clones[0].open(one).entries]
+    assert any(item.id.startswith(EVIL) for item in arrived)
 
 
 @pytest.mark.thorough
