@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias
 
@@ -125,6 +126,11 @@ class SessionBuilder:
     def last_id(self) -> str:
         """Id of the entry that the next one follows; empty before the first."""
         return self._leaf_id
+
+    @property
+    def next_id(self) -> str:
+        """Id that the next entry will get."""
+        return f"{len(self._entries) + 1:08x}"
 
     def at(self, timestamp: str) -> None:
         """Set the time of the entries that follow; an empty one changes nothing."""
@@ -332,7 +338,7 @@ class SessionBuilder:
         self._append(MessageEntry(message=message))
 
     def _append(self, entry: Entry) -> None:
-        own_id = f"{len(self._entries) + 1:08x}"
+        own_id = self.next_id
         changes: dict[str, object] = {
             "id": own_id,
             "parent_id": self.last_id or None,
@@ -354,17 +360,40 @@ def _simplify(content: Sequence[UserContent]) -> str | tuple[UserContent, ...]:
 
 @dataclass(slots=True)
 class SessionHead:
-    """What is known of a file so far; `prompt` is the first one, and is searched for last."""
+    """What is known of a session so far.
+
+    Attributes:
+        is_session: Whether it is one of the format.
+        cwd: Its working folder; empty if unknown.
+        name: Its name; empty without one.
+        prompt: The first one; searched for last.
+        modified: When it last changed; None: when its file did.
+        size_bytes: Its size; None: that of its file.
+    """
 
     is_session: bool = False
     cwd: str = ""
     name: str = ""
     prompt: str = ""
+    modified: datetime | None = None
+    size_bytes: int | None = None
 
     @property
     def is_whole(self) -> bool:
         """Whether everything has been found."""
         return bool(self.is_session and self.cwd and self.prompt)
+
+
+def _ignore_record(_head: SessionHead, _number: int, _record: JsonObject) -> None:
+    pass
+
+
+def _ignore_place(_head: SessionHead, _path: Path) -> None:
+    pass
+
+
+def _is_never(_value: JsonValue | Path) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,15 +404,15 @@ class SessionFinder:
         agent: The agent's usual name: ``Claude Code``.
         files: Finds files that may be sessions, from the user's home folder and environment.
         read_head: Adds a record, with its line number, to what is known of the file.
+        read_place: Adds what is known without the lines of the file: from other files beside it, or
+            all of a session that is no file of lines. The lines are read unless it says that this
+            is a session.
     """
 
     agent: str
     files: Callable[[Path, Mapping[str, str]], Iterator[Path]]
-    read_head: Callable[[SessionHead, int, JsonObject], None]
-
-
-def _is_never(_value: JsonValue) -> bool:
-    return False
+    read_head: Callable[[SessionHead, int, JsonObject], None] = _ignore_record
+    read_place: Callable[[SessionHead, Path], None] = _ignore_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,6 +424,8 @@ class ImportFormat:
         read: Reads a whole file; raises `SessionError` if it has another format.
         is_record: Whether only this format has a line with this number and value.
         is_document: The same for a file that is one JSON value.
+        is_place: The same for a path of a session that is neither: one of a database, as
+            ``DATABASE/ID``.
         finder: Finds those on this machine; None if the agent stores none.
     """
 
@@ -402,6 +433,7 @@ class ImportFormat:
     read: Callable[[Path], ForeignSession]
     is_record: Callable[[int, JsonObject], bool]
     is_document: Callable[[JsonValue], bool] = _is_never
+    is_place: Callable[[Path], bool] = _is_never
     finder: SessionFinder | None = None
 
 

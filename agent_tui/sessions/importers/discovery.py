@@ -66,17 +66,20 @@ def foreign_agents(formats: Iterable[ImportFormat]) -> tuple[str, ...]:
 
 
 def _foreign_file(path: Path, agent: str, finder: SessionFinder) -> ForeignFile | None:
-    """The session described by the head of `path`; None if it is no session."""
+    """The session at `path`, as its place and its head describe it; None if it is no session."""
     head = SessionHead()
+    finder.read_place(head, path)
     try:
-        status = path.stat()
-        for number, line in _head_lines(path):
-            finder.read_head(head, number, line)
-            if head.is_whole:
-                break
+        if not head.is_session:
+            _read_lines(head, path, finder)
+        if not head.is_session:
+            return None
+        modified, size_bytes = head.modified, head.size_bytes
+        if modified is None or size_bytes is None:
+            status = path.stat()
+            modified = modified or datetime.fromtimestamp(status.st_mtime, UTC)
+            size_bytes = status.st_size if size_bytes is None else size_bytes
     except OSError:
-        return None
-    if not head.is_session:
         return None
     return ForeignFile(
         path=path,
@@ -84,9 +87,16 @@ def _foreign_file(path: Path, agent: str, finder: SessionFinder) -> ForeignFile 
         agent_label=finder.agent,
         cwd=Path(head.cwd),
         title=printable_line(head.name or head.prompt),
-        modified=datetime.fromtimestamp(status.st_mtime, UTC),
-        size_bytes=status.st_size,
+        modified=modified,
+        size_bytes=size_bytes,
     )
+
+
+def _read_lines(head: SessionHead, path: Path, finder: SessionFinder) -> None:
+    for number, line in _head_lines(path):
+        finder.read_head(head, number, line)
+        if head.is_whole:
+            return
 
 
 def _head_lines(path: Path) -> Iterator[tuple[int, JsonObject]]:

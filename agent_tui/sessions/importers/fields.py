@@ -153,6 +153,19 @@ def json_document(path: Path) -> JsonValue:
         raise SessionError(f"{path}: {error}.", "Is the file complete?") from error
 
 
+_LONGEST_LINE = 8_192
+
+
+def read_first_line(path: Path) -> str:
+    """The first line of a small file beside a session; empty if it cannot be read."""
+    try:
+        with open_regular_file(path) as file:
+            line = file.readline(_LONGEST_LINE)
+    except (OSError, ValueError):
+        return ""
+    return line.decode("utf-8", "replace").strip("\0\r\n")
+
+
 def id_from_content(path: Path) -> str:
     """A session id, as a UUID, derived only from the bytes of `path`.
 
