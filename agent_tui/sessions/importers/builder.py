@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -36,6 +37,8 @@ from agent_tui.sessions.entries import (
 from agent_tui.sessions.file.kept_files import digest_of
 
 SplitText: TypeAlias = Callable[[str], tuple[str, str]]
+WarnOf: TypeAlias = Callable[[str], None]
+"""Warns of a problem whose place is known."""
 
 _MOST_WARNINGS = 200
 MOST_CONTENTS_BYTES = 64_000_000
@@ -121,6 +124,10 @@ class SessionBuilder:
     def warn(self, line_number: int, problem: str) -> None:
         """Warn that something on line `line_number` cannot be imported."""
         self.warnings.add(f"line {line_number}: {problem}")
+
+    def warn_at(self, line_number: int) -> WarnOf:
+        """`warn` for the parts of one line."""
+        return partial(self.warn, line_number)
 
     @property
     def last_id(self) -> str:

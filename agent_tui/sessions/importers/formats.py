@@ -26,6 +26,7 @@ from agent_tui.sessions.importers.fields import (
     text_at,
 )
 from agent_tui.sessions.importers.gemini import GEMINI
+from agent_tui.sessions.importers.kimi import KIMI
 from agent_tui.sessions.importers.opencode import OPENCODE
 
 _TYPES = frozenset({"session", "message", "model_change", "compaction"})
@@ -81,6 +82,7 @@ FORMATS: Final[tuple[ImportFormat, ...]] = (
     CODEX,
     GEMINI,
     OPENCODE,
+    KIMI,
 )
 """Every format that the program imports."""
 

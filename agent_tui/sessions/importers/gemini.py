@@ -31,6 +31,7 @@ from agent_tui.sessions.importers.builder import (
     SessionFinder,
     SessionHead,
     Warnings,
+    WarnOf,
     sessions_folder,
 )
 from agent_tui.sessions.importers.fields import (
@@ -195,7 +196,7 @@ class _Reader:
         self._note(message_id, first_id if self.builder.last_id != before else before)
 
     def _take_said(self, number: int, message: JsonObject) -> None:
-        content = said_parts(message.get("content"), self._warn_at(number))
+        content = said_parts(message.get("content"), self.builder.warn_at(number))
         text = text_in(content).strip()
         if text.startswith(_OPENING):
             found = _FOLDER.search(text)
@@ -217,13 +218,13 @@ class _Reader:
             call_id = text_at(response, "id")
             if call_id in self.builder.open_calls:
                 told: JsonObject = {"result": [part]}
-                content, is_error = result_of(told, self._warn_at(number))
+                content, is_error = result_of(told, self.builder.warn_at(number))
                 self.builder.result(call_id, content, is_error=is_error)
 
     def _take_reply(self, number: int, message: JsonObject) -> None:
         self.builder.by_model(_PROVIDER, text_at(message, "model"))
         parts = _thoughts(message)
-        parts += _reply_parts(message, self._warn_at(number))
+        parts += _reply_parts(message, self.builder.warn_at(number))
         calls = [as_object(call) for call in as_list(message.get("toolCalls"))]
         named = {part.id for part in parts if isinstance(part, ToolCall)}
         for at, call in enumerate(calls):
@@ -242,7 +243,7 @@ class _Reader:
         call_id = text_at(call, "id")
         if call_id not in self.builder.open_calls:
             return
-        content, is_error = result_of(call, self._warn_at(number))
+        content, is_error = result_of(call, self.builder.warn_at(number))
         details = call_details(
             call, text_in(content), self.builder.keep_content, self._changes_by_subagent(call)
         )
@@ -265,19 +266,6 @@ class _Reader:
             for done in map(as_object, as_list(record.get("toolCalls"))):
                 diffs.append(call_details(done, "", self.builder.keep_content, "").diff or "")
         return "".join(diffs)
-
-    def _warn_at(self, number: int) -> "_Warn":
-        return _Warn(self.builder, number)
-
-
-class _Warn:
-    """Warns of a part on one line."""
-
-    def __init__(self, builder: SessionBuilder, number: int) -> None:
-        self._builder, self._number = builder, number
-
-    def __call__(self, problem: str) -> None:
-        self._builder.warn(self._number, problem)
 
 
 def _is_plain(name: str) -> bool:
@@ -333,7 +321,7 @@ def _thoughts(message: JsonObject) -> list[AssistantContent]:
     return thoughts
 
 
-def _reply_parts(message: JsonObject, warn: "_Warn") -> list[AssistantContent]:
+def _reply_parts(message: JsonObject, warn: WarnOf) -> list[AssistantContent]:
     content = message.get("content")
     if isinstance(content, str):
         return [TextContent(text=content)] if content else []
@@ -364,7 +352,7 @@ def _usage(counted: JsonObject) -> Usage | None:
 
 
 def _first_text(values: JsonValue) -> str:
-    return next(filter(None, map(as_text, as_list(values))), "")
+    return next((text for value in as_list(values) if (text := as_text(value))), "")
 
 
 def _root_beside(path: Path) -> str:

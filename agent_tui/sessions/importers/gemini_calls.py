@@ -13,6 +13,7 @@ from agent_tui.messages import (
     ToolDetails,
     UserContent,
 )
+from agent_tui.sessions.importers.builder import WarnOf
 from agent_tui.sessions.importers.diffs import creation, with_header
 from agent_tui.sessions.importers.fields import as_list, as_object, as_text, text_at, todos_in
 
@@ -21,7 +22,7 @@ _SHELL = "run_shell_command"
 _NOT_SHOWN = frozenset({"functionResponse", "functionCall"})
 
 
-def said_parts(content: JsonValue, warn: Callable[[str], None]) -> list[UserContent]:
+def said_parts(content: JsonValue, warn: WarnOf) -> list[UserContent]:
     """Text and images of a message or a result; `warn` gets what is neither."""
     if isinstance(content, str):
         return [TextContent(text=content)] if content else []
@@ -42,7 +43,7 @@ def said_parts(content: JsonValue, warn: Callable[[str], None]) -> list[UserCont
     return parts
 
 
-def result_of(call: JsonObject, warn: Callable[[str], None]) -> tuple[list[UserContent], bool]:
+def result_of(call: JsonObject, warn: WarnOf) -> tuple[list[UserContent], bool]:
     """What the model was told of a call, and whether it failed."""
     is_error = call.get("status") in ("error", "cancelled")
     written = call.get("result")

@@ -177,7 +177,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     settled = "&immutable=1" if is_settled else ""
     address = f"file:{quote(str(path.absolute()))}?mode=ro{settled}"
     database = sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS)
-    database.text_factory = lambda data: data.decode("utf-8", "replace")
+    database.text_factory = _decode
     database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_DOCUMENT_BYTES)
     steps = 0
 
@@ -190,6 +190,10 @@ def _connect(path: Path) -> sqlite3.Connection:
     database.execute("PRAGMA trusted_schema = OFF")
     database.execute("PRAGMA query_only = ON")
     return database
+
+
+def _decode(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def _has_tables(database: sqlite3.Connection) -> bool:
