@@ -5,9 +5,10 @@ message is written again when its calls have results. An update with ``messages`
 conversation: after a resume and a cancelled turn by parts of it, after a compression by a summary.
 """
 
+import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
 from typing import Final
 
 from pydantic import JsonValue
@@ -54,6 +55,7 @@ _SNAPSHOT = re.compile(r"\s*<state_snapshot>\s*(.*?)\s*(?:</state_snapshot>\s*)?
 _ACKNOWLEDGED = "Got it. Thanks for the additional context!"
 """The reply that Gemini CLI puts below a summary."""
 
+_MOST_FOLDERS = 1_000
 _OPENING = "<session_context>"
 _OF_HOOK = "<hook_context>"
 _FOLDER = re.compile(r"\*\*Workspace Directories:\*\*\s+- ([^\n]{1,4096})")
@@ -86,6 +88,7 @@ class _Reader:
         self._last_of: dict[str, str] = {}
         self._live: list[str] = []
         self._session_id = ""
+        self._project = ""
         self._title = ""
 
     def learn_messages(self, records: Sequence[tuple[int, JsonObject]]) -> None:
@@ -104,6 +107,7 @@ class _Reader:
         elif changes or _HEAD & record.keys():
             facts = changes or record
             self._session_id = self._session_id or text_at(facts, "sessionId")
+            self._project = self._project or text_at(facts, "projectHash")
             self._title = text_at(facts, "summary") or self._title
             self.builder.in_folder(_first_text(facts.get("directories")))
             if isinstance(facts.get("messages"), list):
@@ -116,6 +120,7 @@ class _Reader:
         if self._title:
             self.builder.name(" ".join(self._title.split())[:200])
         self.builder.in_folder(_root_beside(self._path))
+        self.builder.in_folder(_root_by_hash(self._project, self._whole.values()))
         return self.builder.finish(self._session_id or id_from_content(self._path))
 
     def _rewind(self, message_id: str) -> None:
@@ -360,6 +365,21 @@ def _root_beside(path: Path) -> str:
     return read_first_line(path.parent.parent / ".project_root")
 
 
+def _root_by_hash(project: str, messages: Iterable[JsonObject]) -> str:
+    """The folder above a file of a call whose SHA-256 is the project's hash; empty if none is."""
+    tried: set[str] = set()
+    for message in messages:
+        for call in map(as_object, as_list(message.get("toolCalls"))):
+            given = text_at(as_object(call.get("args")), "file_path", "absolute_path", "dir_path")
+            for folder in PurePath(given).parents if project and given.startswith("/") else ():
+                name = str(folder)
+                if name not in tried and len(tried) < _MOST_FOLDERS:
+                    tried.add(name)
+                    if hashlib.sha256(name.encode("utf-8", "replace")).hexdigest() == project:
+                        return name
+    return ""
+
+
 def _records(path: Path, warnings: Warnings) -> Iterator[tuple[int, JsonObject]]:
     """The lines of `path`, or the one document of earlier versions, which is the same as a head.
 
@@ -403,7 +423,10 @@ def _read_place(head: SessionHead, path: Path) -> None:
         except SessionError:
             return
         if _is_document(document):
-            _read_head(head, 1, as_object(document))
+            whole = as_object(document)
+            _read_head(head, 1, whole)
+            messages = map(as_object, as_list(whole.get("messages")))
+            head.cwd = head.cwd or _root_by_hash(text_at(whole, "projectHash"), messages)
             head.is_session = True
 
 

@@ -19,6 +19,8 @@ from agent_tui.sessions.importers.fields import as_list, as_object, as_text, tex
 
 _EXIT_CODE = re.compile(r"^Exit Code: (\d{1,3})$", re.MULTILINE)
 _SHELL = "run_shell_command"
+_EDITORS = frozenset({"replace", "write_file"})
+_CREATED = "Successfully created and wrote to new file"
 _NOT_SHOWN = frozenset({"functionResponse", "functionCall"})
 
 
@@ -85,11 +87,17 @@ def call_details(
         return ToolDetails()
     if by_subagent:
         return ToolDetails(diff=by_subagent)
-    path = text_at(shown, "filePath") or text_at(as_object(call.get("args")), "file_path")
-    if "fileDiff" not in shown:
-        read = (path,) if path and name == "read_file" else ()
-        todos = todos_in(shown.get("todos"), "description") if "todos" in shown else None
-        return ToolDetails(files=FileTouches(read=read), todos=todos)
+    given = as_object(call.get("args"))
+    path = text_at(shown, "filePath") or text_at(given, "file_path")
+    if name == "write_todos":
+        return ToolDetails(todos=todos_in(given.get("todos"), "description"))
+    if name not in _EDITORS or not path:
+        return ToolDetails(files=FileTouches(read=(path,) if path and name == "read_file" else ()))
+    if "fileDiff" not in shown and text.startswith(_CREATED):
+        return ToolDetails(
+            diff=creation(path, text_at(given, "content")) or None,
+            files=FileTouches(written=(path,)),
+        )
     is_new = shown.get("isNewFile") is True
     before = shown.get("originalContent")
     diff = with_header(path, text_at(shown, "fileDiff"))

@@ -250,7 +250,7 @@ def _changes_in(session: OpencodeSession, other_id: str, keep: KeepContent, dept
 
 
 def _steps(parts: tuple[JsonObject, ...]) -> Iterator[list[JsonObject]]:
-    """The parts of each request: until 0.9 a message had those of several."""
+    """The parts of each request; a message may have those of several."""
     step: list[JsonObject] = []
     for part in parts:
         if part.get("type") == "step-start":
