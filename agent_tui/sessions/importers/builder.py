@@ -358,6 +358,14 @@ class SessionBuilder:
         self._model_at[own_id] = self._model
 
 
+def summary_with_requests(summary: str, requests: Sequence[str]) -> str:
+    """A summary with the user's messages that the model saw beside it, oldest first."""
+    if not requests:
+        return summary
+    said = "\n\n".join(requests)
+    return f"{summary}\n\n## What the user said, word for word\n\n{said}"
+
+
 def _simplify(content: Sequence[UserContent]) -> str | tuple[UserContent, ...]:
     """A single text part as a plain string, as in our own user messages."""
     if len(content) == 1 and isinstance(content[0], TextContent):

@@ -30,6 +30,7 @@ from agent_tui.sessions.importers.builder import (
     SessionHead,
     Warnings,
     sessions_folder,
+    summary_with_requests,
 )
 from agent_tui.sessions.importers.diffs import creation, replacement
 from agent_tui.sessions.importers.fields import (
@@ -107,6 +108,7 @@ class _Reader:
         self.builder = SessionBuilder()
         self._path = path
         self._turn_parents: list[str] = []
+        self._requests: list[str] = []
         self._copies = _Copies(path.parent)
         self._subagents: dict[str, list[str]] = {}
         self._step = ""
@@ -158,6 +160,7 @@ class _Reader:
 
     def _clear(self, _number: int, _line: JsonObject) -> None:
         self._turn_parents.clear()
+        self._requests.clear()
         self.builder.back_to("")
         self.builder.keep_aside("cleared", {})
 
@@ -172,6 +175,7 @@ class _Reader:
             pass
         elif text_at(origin, "kind") in ("user", ""):
             self._turn_parents.append(self.builder.last_id)
+            self._requests.append(text_in(content))
             self.builder.user(content)
         else:
             self.builder.note(text_at(origin, "variant", "kind"), content)
@@ -273,9 +277,10 @@ class _Reader:
         if not summary:
             self.builder.warn(number, "a compaction without its summary; left out")
             return
+        kept = as_count(line.get("keptUserMessageCount"))
         self.builder.compaction(
             CompactionEntry(
-                summary=summary,
+                summary=summary_with_requests(summary, self._requests[-kept:] if kept else ()),
                 first_kept_entry_id="",
                 tokens_before=as_count(line.get("tokensBefore")),
                 tokens_after=as_count(line.get("tokensAfter")),
@@ -288,7 +293,7 @@ class _Reader:
         if count:
             self.builder.back_to(self._turn_parents[-count])
             self.builder.keep_aside("undone", {"turns": count})
-            del self._turn_parents[-count:]
+            del self._turn_parents[-count:], self._requests[-count:]
 
 
 class _Copies:
