@@ -243,31 +243,25 @@ class _Reader:
         )
 
     def _changes_by(self, agent: str) -> str:
-        """The diff of what a subagent changed, as far as its log and copies tell."""
+        """The diff of what a subagent changed; the copies are the main agent's."""
         if not _AGENT.fullmatch(agent):
             return ""
-        folder = self._path.parent.parent / agent
-        copies = _Copies(folder)
         calls: dict[str, ToolCall] = {}
         diffs: list[str] = []
         try:
-            for _, value in json_lines(folder / "wire.jsonl", Warnings()):
-                line = as_object(value)
-                event = as_object(line.get("event"))
-                if line.get("type") == "file_history.tracked":
-                    copies.track(text_at(line, "path"), as_object(line.get("entry")))
-                elif event.get("type") == "tool.call":
-                    call = ToolCall(
-                        id=text_at(event, "toolCallId"),
+            lines = json_lines(self._path.parent.parent / agent / "wire.jsonl", Warnings())
+            for _, value in lines:
+                event = as_object(as_object(value).get("event"))
+                call_id = text_at(event, "toolCallId")
+                if event.get("type") == "tool.call":
+                    calls[call_id] = ToolCall(
+                        id=call_id,
                         name=text_at(event, "name"),
                         arguments=as_object(event.get("args")),
                     )
-                    copies.note(call)
-                    calls[call.id] = call
-                elif event.get("type") == "tool.result":
-                    done = calls.get(text_at(event, "toolCallId"))
-                    if done and as_object(event.get("result")).get("isError") is not True:
-                        diffs.append(copies.change_by(done))
+                failed = as_object(event.get("result")).get("isError") is True
+                if event.get("type") == "tool.result" and call_id in calls and not failed:
+                    diffs.append(self._copies.change_by(calls[call_id]))
         except SessionError:
             return ""
         return "".join(diffs)
@@ -307,6 +301,7 @@ class _Copies:
         self._folder = folder
         self._tracked: dict[str, str | None] = {}
         self._before: dict[str, str | None] = {}
+        self._now: dict[str, str] = {}
 
     def track(self, path: str, entry: JsonObject) -> None:
         """Note the copy of a file, relative to the working folder; None: there was no file."""
@@ -338,20 +333,22 @@ class _Copies:
             return None
 
     def change_by(self, call: ToolCall) -> str:
-        """The diff of what a call changed; empty if the file before it is unknown."""
-        path, given = text_at(call.arguments, "path"), call.arguments
-        before = self.before(call.id)
-        content = text_at(given, "content")
-        if self.is_new(call.id):
-            return creation(path, content)
-        if before is None:
+        """The diff of what a subagent's call changed; empty if the file before it is unknown."""
+        if call.name not in ("Write", "Edit"):
             return ""
+        self.note(call)
+        path, given = text_at(call.arguments, "path"), call.arguments
+        before = self.before(call.id) if call.id in self._before else self._now.pop(path, None)
+        is_new, after = self.is_new(call.id), text_at(given, "content")
         if call.name == "Edit":
-            most = -1 if given.get("replace_all") is True else 1
-            content = before.replace(
-                text_at(given, "old_string"), text_at(given, "new_string"), most
-            )
-        return replacement(path, before, content)
+            old, most = text_at(given, "old_string"), -1 if given.get("replace_all") is True else 1
+            if not before or not old or old not in before:
+                return ""
+            after = before.replace(old, text_at(given, "new_string"), most)
+        if before is None and not is_new:
+            return ""
+        self._now[path] = after
+        return creation(path, after) if before is None else replacement(path, before, after)
 
 
 def _state_of(path: Path) -> Path:
