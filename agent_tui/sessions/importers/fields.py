@@ -61,6 +61,18 @@ def joined_text(content: JsonValue) -> str:
     return as_text(content) or " ".join(text for text in texts if text)
 
 
+_LONGEST_CALL_ID = 40
+"""What the strictest provider takes."""
+
+
+def as_call_id(name: str) -> str:
+    """The id of a call, shortened if a provider would refuse it; always the same for the same."""
+    if len(name) <= _LONGEST_CALL_ID:
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{name[: _LONGEST_CALL_ID - 13]}-{digest[:12]}"
+
+
 def todos_in(items: JsonValue, text_key: str) -> tuple[Todo, ...]:
     """A plan: the `items` with a text under `text_key`, and their ``status``."""
     todos: list[Todo] = []

@@ -36,6 +36,7 @@ from agent_tui.sessions.importers.builder import (
     sessions_folder,
 )
 from agent_tui.sessions.importers.fields import (
+    as_call_id,
     as_count,
     as_list,
     as_object,
@@ -220,7 +221,7 @@ class _Reader:
         """Results that a message has and the reply with the call has not."""
         for part in map(as_object, as_list(message.get("content"))):
             response = as_object(part.get("functionResponse"))
-            call_id = text_at(response, "id")
+            call_id = as_call_id(text_at(response, "id"))
             if call_id in self.builder.open_calls:
                 told: JsonObject = {"result": [part]}
                 content, is_error = result_of(told, self.builder.warn_at(number))
@@ -233,8 +234,9 @@ class _Reader:
         calls = [as_object(call) for call in as_list(message.get("toolCalls"))]
         named = {part.id for part in parts if isinstance(part, ToolCall)}
         for at, call in enumerate(calls):
-            call_id = text_at(call, "id") or f"call_line_{number}_{at}"
-            call["id"] = call_id
+            call_id = as_call_id(text_at(call, "id") or f"call_line_{number}_{at}")
+            call = {**call, "id": call_id}
+            calls[at] = call
             if call_id not in named:
                 name, arguments = text_at(call, "name") or "unknown", as_object(call.get("args"))
                 parts.append(ToolCall(id=call_id, name=name, arguments=arguments))
@@ -340,7 +342,7 @@ def _reply_parts(message: JsonObject, warn: WarnOf) -> list[AssistantContent]:
             parts.append(TextContent(text=text))
         elif call:
             name = text_at(call, "name") or "unknown"
-            call_id = text_at(call, "id") or f"{text_at(message, 'id')}_{at}"
+            call_id = as_call_id(text_at(call, "id") or f"{text_at(message, 'id')}_{at}")
             parts.append(ToolCall(id=call_id, name=name, arguments=as_object(call.get("args"))))
         elif part:
             warn(f"a part of unknown kind {next(iter(part))[:40]!r}; left out")

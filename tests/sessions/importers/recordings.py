@@ -6,8 +6,8 @@ copies of messages are cut: ``[cut]``. Versions: Gemini CLI 0.61.0 (``.json``: 0
 1.18.33 (``opencode_storage``: 1.1.65), Kimi Code 2.1.0, Kimi CLI 1.45.0.
 """
 
+import hashlib
 import json
-import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -20,46 +20,62 @@ MAIN = "ses_0002"
 """The session of opencode that is not a subagent's, in the database."""
 
 
+def _text(name: str, project: str) -> str:
+    """A recorded file, with the folder of the project renamed."""
+    return (RECORDED / name).read_text("utf-8").replace(PROJECT, project)
+
+
+def _copy(name: str, folder: Path, project: str) -> None:
+    """Copy all files of a recorded folder."""
+    for file in (RECORDED / name).rglob("*"):
+        if file.is_file():
+            put(folder / file.relative_to(RECORDED / name), _text(str(file), project))
+
+
+def put(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
 def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def write_lines(path: Path, lines: list[dict[str, Any]]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    return path
+    return put(path, "".join(f"{json.dumps(line)}\n" for line in lines))
 
 
-def gemini(home: Path, name: str = "gemini") -> Path:
+def gemini(home: Path, project: str = PROJECT, name: str = "gemini") -> Path:
     """A session with a subagent, a cancelled turn, an image, and a turn that was taken back."""
     chats = home / ".gemini/tmp/project/chats"
-    lines = lines_of(RECORDED / f"{name}.jsonl")
-    path = write_lines(chats / "session-2026-11-27T21-57-00000000.jsonl", lines)
-    (chats.parent / ".project_root").write_text(PROJECT)
+    text = _text(f"{name}.jsonl", project)
+    path = put(chats / "session-2026-11-27T21-57-00000000.jsonl", text)
+    put(chats.parent / ".project_root", project)
+    lines = lines_of(path)
     calls = [call for line in lines for call in line.get("toolCalls", ())]
     if agents := {call["agentId"] for call in calls if "agentId" in call}:
         folder = chats / lines[0]["sessionId"]
-        folder.mkdir()
-        shutil.copy(RECORDED / f"{name}_subagent.jsonl", folder / f"{agents.pop()}.jsonl")
+        put(folder / f"{agents.pop()}.jsonl", _text(f"{name}_subagent.jsonl", project))
     return path
 
 
-def gemini_compressed(home: Path) -> Path:
+def gemini_compressed(home: Path, project: str = PROJECT) -> Path:
     """A session with a summary, below which a turn was kept, and a turn that was taken back."""
-    return gemini(home, "gemini_compressed")
+    return gemini(home, project, "gemini_compressed")
 
 
-def gemini_document(home: Path) -> Path:
-    """A session as Gemini CLI wrote it before 0.40: one document, below a hash of the folder."""
-    document = RECORDED / "gemini_document.json"
-    folder = home / ".gemini/tmp" / json.loads(document.read_bytes())["projectHash"] / "chats"
-    folder.mkdir(parents=True)
-    return Path(shutil.copy(document, folder / "session-2026-11-27T22-10-00000000.json"))
+def gemini_document(home: Path, project: str = PROJECT) -> Path:
+    """A session as earlier versions wrote it: one document, below a hash of the folder."""
+    digest = hashlib.sha256(project.encode()).hexdigest()
+    document = json.loads(_text("gemini_document.json", project))
+    text = json.dumps({**document, "projectHash": digest}, indent=2)
+    return put(home / ".gemini/tmp" / digest / "chats/session-2026-11-27T22-10-0.json", text)
 
 
-def opencode_rows() -> dict[str, list[dict[str, Any]]]:
+def opencode_rows(project: str = PROJECT) -> dict[str, list[dict[str, Any]]]:
     """The rows of the database, by table; ``data`` is decoded."""
-    return json.loads((RECORDED / "opencode_rows.json").read_bytes())
+    return json.loads(_text("opencode_rows.json", project))
 
 
 def write_database(path: Path, tables: dict[str, list[dict[str, Any]]]) -> Path:
@@ -77,26 +93,24 @@ def write_database(path: Path, tables: dict[str, list[dict[str, Any]]]) -> Path:
     return path
 
 
-def opencode(home: Path) -> Path:
+def opencode(home: Path, project: str = PROJECT) -> Path:
     """A session with a subagent, a patch, an image, failed and cancelled turns, and a summary."""
-    return write_database(home / ".local/share/opencode/opencode.db", opencode_rows()) / MAIN
+    return write_database(home / ".local/share/opencode/opencode.db", opencode_rows(project)) / MAIN
 
 
-def opencode_storage(home: Path) -> Path:
+def opencode_storage(home: Path, project: str = PROJECT) -> Path:
     """A session of the versions that kept JSON files."""
     storage = home / ".local/share/opencode/storage"
-    files = json.loads((RECORDED / "opencode_storage.json").read_bytes())
+    files = json.loads(_text("opencode_storage.json", project))
     for name, content in files.items():
-        path = storage / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(content, indent=2), encoding="utf-8")
+        put(storage / name, json.dumps(content, indent=2))
     sessions = (name for name, content in files.items() if "directory" in content)
     return storage / next(name for name in sessions if "parentID" not in files[name])
 
 
-def opencode_export(home: Path) -> Path:
+def opencode_export(home: Path, project: str = PROJECT) -> Path:
     """What ``opencode export`` writes of the session in the database."""
-    rows = opencode_rows()
+    rows = opencode_rows(project)
     messages = [
         {
             "info": {**message["data"], "id": message["id"]},
@@ -107,26 +121,27 @@ def opencode_export(home: Path) -> Path:
     ]
     (row,) = [row for row in rows["session"] if row["id"] == MAIN]
     info = {"id": MAIN, "directory": row["directory"], "title": row["title"]}
-    path = home / "export.json"
     whole = {"info": {**info, "revert": json.loads(row["revert"])}, "messages": messages}
-    path.write_text(json.dumps(whole), encoding="utf-8")
-    return path
+    return put(home / "export.json", json.dumps(whole))
 
 
-def kimi_code(home: Path) -> Path:
+def kimi_code(home: Path, project: str = PROJECT) -> Path:
     """A session with a subagent, a cancelled turn, a summary, and a turn that was taken back."""
     folder = home / ".kimi-code/sessions/wd_project/session_1"
-    shutil.copytree(RECORDED / "kimi_code", folder)
+    _copy("kimi_code", folder, project)
     return folder / "agents/main/wire.jsonl"
 
 
-def kimi_cli(home: Path) -> Path:
+def kimi_cli(home: Path, project: str = PROJECT) -> Path:
     """A session with a subagent, a cancelled turn, and a summary below which a turn was kept."""
-    shutil.copytree(RECORDED / "kimi_cli", home / ".kimi")
-    return next((home / ".kimi/sessions").glob("*/*/wire.jsonl"))
+    digest = hashlib.md5(project.encode(), usedforsecurity=False).hexdigest()
+    folder = home / ".kimi/sessions" / digest / "00000000-0000-4000-8000-000000000001"
+    _copy("kimi_cli", folder, project)
+    put(home / ".kimi/kimi.json", json.dumps({"work_dirs": [{"path": project, "kaos": "local"}]}))
+    return folder / "wire.jsonl"
 
 
-LAID_OUT: dict[str, Callable[[Path], Path]] = {
+LAID_OUT: dict[str, Callable[..., Path]] = {
     laid_out.__name__: laid_out
     for laid_out in (
         gemini,
