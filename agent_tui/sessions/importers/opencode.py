@@ -1,4 +1,4 @@
-"""Sessions of opencode (``~/.local/share/opencode/opencode.db``; before 1.2: ``storage/``)."""
+"""Sessions of opencode (``~/.local/share/opencode/opencode.db``; earlier: ``storage/``)."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
