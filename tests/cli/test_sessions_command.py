@@ -395,5 +395,5 @@ def test_one_session_of_a_database_is_listed_imported_and_compacted(
     assert (imported["entries"], imported["warnings"]) == (47, [])
     with pytest.raises(SessionError, match="has no session ses_0404"):
         run_command(["import", f"{Path(place).parent}/ses_0404"])
-    with pytest.raises(SessionError, match=r"opencode\.db/ses_0002/x does not exist"):
+    with pytest.raises(SessionError, match=r"opencode\.db/ses_0002/x: could not be read"):
         run_command(["import", f"{place}/x"])
