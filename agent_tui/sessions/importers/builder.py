@@ -383,7 +383,6 @@ class SessionHead:
         name: Its name; empty without one.
         prompt: The first one; searched for last.
         modified: When it last changed; None: when its file did.
-        size_bytes: Its size; None: that of its file.
     """
 
     is_session: bool = False
@@ -391,7 +390,6 @@ class SessionHead:
     name: str = ""
     prompt: str = ""
     modified: datetime | None = None
-    size_bytes: int | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -439,17 +437,17 @@ class ImportFormat:
         read: Reads a whole file; raises `SessionError` if it has another format.
         is_record: Whether only this format has a line with this number and value.
         is_document: The same for a file that is one JSON value.
-        is_place: The same for a path of a session that is neither: one of a database, as
-            ``DATABASE/ID``.
         finder: Finds those on this machine; None if the agent stores none.
+        is_place: Whether only this format has a session at a path that is no such file: one of a
+            database, as ``DATABASE/ID``.
     """
 
     name: str
     read: Callable[[Path], ForeignSession]
     is_record: Callable[[int, JsonObject], bool]
     is_document: Callable[[JsonValue], bool] = _is_never
-    is_place: Callable[[Path], bool] = _is_never
     finder: SessionFinder | None = None
+    is_place: Callable[[Path], bool] = _is_never
 
 
 def sessions_folder(named: str, usual: str, home: Path) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from agent_tui.messages import JsonObject
 from agent_tui.regular_files import open_regular_file
+from agent_tui.safe_paths import is_file
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.importers.builder import ImportFormat, SessionFinder, SessionHead
 from agent_tui.sessions.importers.fields import read_json
@@ -22,8 +23,8 @@ class ForeignFile:
     """A session of another agent, as the beginning of its file describes it.
 
     `agent` is the name of its format, `agent_label` the agent's usual name. `cwd` is the empty path
-    if the file names none. `title` is its name, else the first prompt, one line of
-    at most 200 characters.
+    if the file names none. `title` is its name, else the first prompt, one line of at most 200
+    characters. `size_bytes` is None for a session in a database.
     """
 
     path: Path
@@ -32,7 +33,7 @@ class ForeignFile:
     cwd: Path
     title: str
     modified: datetime
-    size_bytes: int
+    size_bytes: int | None
 
 
 def foreign_sessions(
@@ -74,21 +75,20 @@ def _foreign_file(path: Path, agent: str, finder: SessionFinder) -> ForeignFile 
             _read_lines(head, path, finder)
         if not head.is_session:
             return None
-        modified, size_bytes = head.modified, head.size_bytes
-        if modified is None or size_bytes is None:
-            status = path.stat()
-            modified = modified or datetime.fromtimestamp(status.st_mtime, UTC)
-            size_bytes = status.st_size if size_bytes is None else size_bytes
+        status = path.stat() if is_file(path) else None
     except OSError:
         return None
+    modified = head.modified
+    if modified is None and status is not None:
+        modified = datetime.fromtimestamp(status.st_mtime, UTC)
     return ForeignFile(
         path=path,
         agent=agent,
         agent_label=finder.agent,
         cwd=Path(head.cwd),
         title=printable_line(head.name or head.prompt),
-        modified=modified,
-        size_bytes=size_bytes,
+        modified=modified or datetime.fromtimestamp(0, UTC),
+        size_bytes=status.st_size if status is not None else None,
     )
 
 

@@ -338,7 +338,7 @@ def _read_place(head: SessionHead, path: Path) -> None:
     if facts is None:
         return
     head.is_session = True
-    head.cwd, head.prompt, head.size_bytes = facts.folder, facts.prompt, facts.size_bytes
+    head.cwd, head.prompt = facts.folder, facts.prompt
     head.name = "" if facts.title.startswith(_UNNAMED) else facts.title
     head.modified = _moment(facts.updated_ms)
 
@@ -372,6 +372,6 @@ OPENCODE: Final = ImportFormat(
     read_opencode,
     _is_record,
     _is_document,
-    _is_place,
     SessionFinder("opencode", _files, read_place=_read_place),
+    _is_place,
 )

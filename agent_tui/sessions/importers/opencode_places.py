@@ -136,7 +136,6 @@ class OpencodeFacts:
     folder: str
     title: str
     updated_ms: int
-    size_bytes: int
     prompt: str
 
 
@@ -145,15 +144,13 @@ def facts_in(path: Path) -> OpencodeFacts | None:
     if not is_plain_id(path.name) or not is_database(path.parent):
         return None
     session = "SELECT directory, title, time_updated FROM session WHERE id = ?"
-    size = "SELECT sum(length(CAST(data AS BLOB))) FROM part WHERE session_id = ?"
     first = (
         "SELECT part.data FROM message JOIN part ON part.message_id = message.id"
-        " WHERE message.session_id = ? ORDER BY message.time_created, part.id LIMIT 20"
+        " WHERE message.session_id = ? ORDER BY message.time_created, part.id LIMIT 5"
     )
     try:
         with closing(_connect(path.parent)) as database:
             row = database.execute(session, (path.name,)).fetchone()
-            sizes = database.execute(size, (path.name,)).fetchone()
             parts = database.execute(first, (path.name,)).fetchall()
     except sqlite3.Error:
         return None
@@ -161,7 +158,7 @@ def facts_in(path: Path) -> OpencodeFacts | None:
         return None
     texts = (typed_text(_object(part[0])) for part in parts)
     prompt = next(filter(None, texts), "")
-    return OpencodeFacts(_text(row[0]), _text(row[1]), _count(row[2]), _count(sizes[0]), prompt)
+    return OpencodeFacts(_text(row[0]), _text(row[1]), _count(row[2]), prompt)
 
 
 def typed_text(part: JsonObject) -> str:
