@@ -46,6 +46,13 @@ def test_a_database_with_one_session_is_that_session(tmp_path: Path) -> None:
     assert read_foreign(path.parent) == read_foreign(path)
 
 
+@pytest.mark.parametrize("name", ["a?b", "a#b", "a%20b", "a b", "ä&mode=rw"])
+def test_a_path_is_never_read_as_options(tmp_path: Path, name: str) -> None:
+    path = write_database(tmp_path / name / "o.db", opencode_rows()) / MAIN
+    assert len(read_foreign(path).entries) == 47
+    assert [file.name for file in path.parent.parent.iterdir()] == ["o.db"]
+
+
 def test_a_session_being_written_is_read_and_nothing_is_put_beside_a_closed_one(
     tmp_path: Path,
 ) -> None:
