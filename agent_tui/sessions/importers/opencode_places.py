@@ -41,6 +41,24 @@ _BUSY_SECONDS = 2.0
 _DATABASE_HINT = "Is it a database of opencode, and readable?"
 
 
+class _Room:
+    """How much of a session is read into memory: as much as of a session in one file."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._left = MAX_DOCUMENT_BYTES
+
+    def take(self, size_bytes: int) -> None:
+        """Count what was read.
+
+        Raises:
+            SessionError: It is too much.
+        """
+        self._left -= size_bytes
+        if self._left < 0:
+            raise SessionError(f"{self._place} is larger than {MAX_DOCUMENT_BYTES:,} bytes.")
+
+
 @dataclass(frozen=True, slots=True)
 class OpencodeMessage:
     """A message with its parts, in their order; `place` says where it is, for warnings."""
@@ -230,10 +248,12 @@ def _read_rows(
         "revert": _object(row[5]),
         "time": {"created": _count(row[6]), "updated": _count(row[7])},
     }
+    room = _Room(database_file / session_id)
     parts: dict[str, list[JsonObject]] = {}
     query = "SELECT id, message_id, data FROM part WHERE session_id = ? ORDER BY id"
     for part_id, message_id, data in database.execute(query, (session_id,)):
         part = _object(data)
+        room.take(len(_text(data)))
         if not part:
             warnings.add(f"part {_text(part_id)}: not a JSON object; left out")
             continue
@@ -260,13 +280,14 @@ def _from_folders(path: Path, info: JsonObject, warnings: Warnings) -> OpencodeS
     session_id, storage = text_at(info, "id"), path.parent.parent.parent
     if not is_plain_id(session_id):
         raise SessionError(f"{path} is no opencode session.", "Name a session file.")
+    room = _Room(path)
     messages: list[OpencodeMessage] = []
-    for told in _json_files(storage / "message" / session_id, warnings):
+    for told in _json_files(storage / "message" / session_id, room, warnings):
         message_id = text_at(told, "id")
         if not is_plain_id(message_id):
             warnings.add(f"message {message_id[:40]!r}: not an id; left out")
             continue
-        parts = tuple(_json_files(storage / "part" / message_id, warnings))
+        parts = tuple(_json_files(storage / "part" / message_id, room, warnings))
         messages.append(OpencodeMessage(f"message {message_id}", told, parts))
     messages.sort(key=lambda message: (_created(message.info), text_at(message.info, "id")))
 
@@ -279,8 +300,12 @@ def _from_folders(path: Path, info: JsonObject, warnings: Warnings) -> OpencodeS
     return OpencodeSession(info, tuple(messages), other)
 
 
-def _json_files(folder: Path, warnings: Warnings) -> list[JsonObject]:
-    """The JSON objects in a folder, by name: the names are ids, which rise with time."""
+def _json_files(folder: Path, room: _Room, warnings: Warnings) -> list[JsonObject]:
+    """The JSON objects in a folder, by name: the names are ids, which rise with time.
+
+    Raises:
+        SessionError: `room` is used up.
+    """
     found: list[JsonObject] = []
     try:
         files = sorted(folder.glob("*.json"))
@@ -288,10 +313,11 @@ def _json_files(folder: Path, warnings: Warnings) -> list[JsonObject]:
         files = []
     for file in files:
         try:
-            value = json_document(file)
-        except SessionError as error:
+            value, size_bytes = json_document(file), file.stat().st_size
+        except (SessionError, OSError) as error:
             warnings.add(f"{error}; left out")
             continue
+        room.take(size_bytes)
         if isinstance(value, dict):
             found.append(value)
         else:

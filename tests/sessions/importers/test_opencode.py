@@ -1,6 +1,7 @@
 import json
 import os
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,16 @@ def test_a_query_that_takes_too_long_is_given_up(
     path = write_database(tmp_path / "o.db", rows) / MAIN
     monkeypatch.setattr(opencode_places, "_MOST_STEPS", 100_000)
     with pytest.raises(SessionError, match=r"o\.db: interrupted"):
+        read_foreign(path)
+
+
+@pytest.mark.parametrize("lay_out", [opencode, opencode_storage])
+def test_a_session_that_is_too_large_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lay_out: Callable[[Path], Path]
+) -> None:
+    path = lay_out(tmp_path)
+    monkeypatch.setattr(opencode_places, "MAX_DOCUMENT_BYTES", 9_000)
+    with pytest.raises(SessionError, match=f"{MAIN}.* is larger than 9,000 bytes"):
         read_foreign(path)
 
 
