@@ -45,8 +45,12 @@ from agent_tui.providers.catalog import UNKNOWN_WINDOW, ModelCatalog
 from agent_tui.safe_paths import path_exists
 from agent_tui.safe_text import strip_control_characters
 from agent_tui.sessions.format.parse import ParsedSession
-from agent_tui.sessions.importers.builder import ForeignSession
-from agent_tui.sessions.importers.formats import detect_format, read_foreign
+from agent_tui.sessions.importers.builder import ForeignSession, ImportFormat
+from agent_tui.sessions.importers.formats import (
+    detect_format,
+    is_session_place,
+    read_foreign,
+)
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import describe_statistics
 from agent_tui.sessions.store import SessionStore
@@ -306,10 +310,10 @@ def _open_input(ref: str, written_by: str | None, store: SessionStore, cwd: Path
     Raises:
         SessionError: It does not exist, cannot be read, or has no known format.
     """
-    path = _path_if_exists(ref, cwd)
+    path = _path_if_exists(ref, cwd, store.formats)
     if path is None:
         return store.open(ref, cwd, read_only=True)
-    if not path.is_file():
+    if not is_session_place(path, store.formats):
         what = "a folder" if path.is_dir() else "not a file"
         raise SessionError(f"{path} is {what}.", "Name a session file or the id of a session.")
     found = written_by or detect_format(path, store.formats)
@@ -318,13 +322,14 @@ def _open_input(ref: str, written_by: str | None, store: SessionStore, cwd: Path
     return _as_log(path, read_foreign(path, found, store.formats))
 
 
-def _path_if_exists(ref: str, cwd: Path) -> Path | None:
+def _path_if_exists(ref: str, cwd: Path, formats: Sequence[ImportFormat]) -> Path | None:
     """The path that `ref` names; None if nothing exists there: it may be an id or a name."""
     try:
         path = cwd / Path(ref).expanduser()
     except RuntimeError:  # unknown user after ~
         return None
-    return Path(os.path.normpath(path)) if path_exists(path) else None
+    is_there = path_exists(path) or is_session_place(path, formats)
+    return Path(os.path.normpath(path)) if is_there else None
 
 
 def _as_log(path: Path, session: ForeignSession) -> SessionLog:

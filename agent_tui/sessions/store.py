@@ -14,6 +14,7 @@ from agent_tui.errors import SessionError
 from agent_tui.messages import UserMessage
 from agent_tui.paths import cwd_slug, make_private_dir
 from agent_tui.regular_files import kind_of_file, open_regular_file, read_regular_file
+from agent_tui.safe_paths import is_file
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
 from agent_tui.sessions.entries import (
@@ -168,7 +169,7 @@ class SessionStore:
 
     def find(self, ref: str, cwd: Path) -> Path:
         """The file of the session that `ref` names; see `open`."""
-        file = _existing_file(ref, cwd)
+        file = _existing_file(ref, cwd) or self._place_of_another(ref, cwd)
         if file is not None:
             return file
         if os.sep in ref or ref.endswith(".jsonl"):
@@ -198,6 +199,12 @@ class SessionStore:
         near = _near(ref, sessions)
         hint = f"Similar: {_name_sessions(near)}." if near else "{sessions}"
         raise SessionError(f'There is no session "{ref}".', hint)
+
+    def _place_of_another(self, ref: str, cwd: Path) -> Path | None:
+        """The session of another agent that `ref` names in a file with several of them."""
+        path = _named_path(ref, cwd) if os.sep in ref else None
+        is_place = path is not None and any(known.is_place(path) for known in self.formats)
+        return path if is_place else None
 
     def _helper_named(self, start: str) -> Path | None:
         """The session of the only helper whose id begins with `start`."""
@@ -433,10 +440,14 @@ def _why_unreadable(path: Path) -> str:
 
 
 def _existing_file(ref: str, cwd: Path) -> Path | None:
+    file = _named_path(ref, cwd)
+    return file if file is not None and is_file(file) else None
+
+
+def _named_path(ref: str, cwd: Path) -> Path | None:
     try:
-        file = cwd / Path(ref).expanduser()
-        return file if file.is_file() else None
-    except (OSError, RuntimeError, ValueError):  # name too long, ~ of nobody known, NUL
+        return cwd / Path(ref).expanduser()
+    except RuntimeError:  # ~ of nobody known
         return None
 
 

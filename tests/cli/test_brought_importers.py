@@ -63,12 +63,18 @@ UNTYPABLE = ImportFormat("my diary", read, has_diarist)
 def fail(*_):
     raise KeyError("lighthouse")
 
+def half_look(head, path):
+    head.is_session = True
+    raise KeyError("lighthouse")
+
 def half_read(head, number, record):
     head.is_session = True
     fail()
 
 NOWHERE = SessionFinder("Nowhere", fail, read_head)
-FAULTY = ImportFormat("faulty", fail, fail, fail, SessionFinder("Faulty", files, half_read))
+FAULTY = ImportFormat(
+    "faulty", fail, fail, fail, SessionFinder("Faulty", files, half_read, half_look), fail
+)
 NOTHING = ImportFormat("nothing", lambda path: None, lambda *_: False, finder=NOWHERE)
 
 @tool

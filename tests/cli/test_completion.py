@@ -77,7 +77,7 @@ STATIC = {
     "agent-tui se": "sessions",
     "agent-tui sessions ": "list show export import rename delete share push pull",
     "agent-tui sessions list --a": "--all",
-    "agent-tui sessions list --from ": "pi claude codex",
+    "agent-tui sessions list --from ": "pi claude codex gemini opencode kimi",
     "agent-tui sessions --help exp": "export",
     "agent-tui --permission-mode ": "ask accept-edits plan full",
     "agent-tui --output-format=s": "--output-format=stream-json",

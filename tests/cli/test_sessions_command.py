@@ -13,7 +13,7 @@ from agent_tui.sessions.entries import ContextEditEntry, CustomEntry, Header, Se
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import EditReport, report_entry, undo_mark
 from agent_tui.sessions.store import SessionStore
-from tests.sessions.importers import codex_lines
+from tests.sessions.importers import codex_lines, recordings
 from tests.support.session_values import conversation, entry, reply, user
 
 FOLDER = Path(__file__).parents[2] / "sessions.example"
@@ -381,3 +381,19 @@ def test_a_terminal_marks_what_is_searched(
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     found = printed(capsys, "list", "--search", "BOTH files")
     assert found.splitlines()[-1] == f"          look at {start}both{end} {start}files{end}"
+
+
+def test_one_session_of_a_database_is_listed_imported_and_compacted(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    place = str(recordings.opencode(tmp_path))
+    (found,) = json.loads(printed(capsys, "list", "--from", "opencode", "--all", "--json"))
+    assert (found["path"], found["agent"]) == (place, "opencode")
+    imported = json.loads(printed(capsys, "import", place, "--json"))
+    assert (imported["entries"], imported["warnings"]) == (47, [])
+    with pytest.raises(SessionError, match="has no session ses_0404"):
+        run_command(["import", f"{Path(place).parent}/ses_0404"])
+    with pytest.raises(SessionError, match=r"opencode\.db/ses_0002/x: could not be read"):
+        run_command(["import", f"{place}/x"])

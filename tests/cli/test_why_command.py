@@ -18,6 +18,7 @@ from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.sessions.importers import claude_lines
+from tests.sessions.importers.recordings import LAID_OUT
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect
 
 FILE = "mean.py"
@@ -318,3 +319,32 @@ def test_a_change_without_its_contents_is_not_said_to_come_from_outside(
     outside = asked(capsys, f"{FILE}:6")
     assert outside["status"] == "unrecorded"
     assert str(outside["message"]).endswith(", or by a command without a record.")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["gemini", "gemini_document", "opencode", "opencode_storage", "kimi_code", "kimi_cli"],
+)
+def test_lines_that_an_imported_session_of_another_agent_wrote_are_explained(
+    stage: Stage, capsys: pytest.CaptureFixture[str], name: str
+):
+    whom = {"opencode": "all", "opencode_storage": "you"}.get(name, "world")
+    stage.workspace.joinpath("greet.py").write_text(
+        f'def greet(name):\n    return "good day " + name\n\n\nprint(greet("{whom}"))\n'
+    )
+    stage.workspace.joinpath("notes.txt").write_text("one\ntwo\nthree\n")
+    theirs = LAID_OUT[name](stage.folder / "home", str(stage.workspace))
+    import_session(SessionStore(stage.sessions, "none"), theirs, cwd=stage.workspace)
+    edited = the_change(asked(capsys, "greet.py:2"))
+    assert str(edited["asked"]).strip('"\n') == "Please follow plan alpha"
+    assert edited["reason"] == "Now the change."
+    assert edited["replaced"] == ['    return "hello " + name']
+    assert edited["wrote"] == ['    return "good day " + name']
+    written = the_change(asked(capsys, "notes.txt:2"))
+    assert (written["replaced"], written["wrote"]) == ([], ["one", "two", "three"])
+    untouched = asked(capsys, "greet.py:1")
+    is_kept = name in ("gemini", "opencode_storage", "kimi_code")
+    assert (untouched["status"], untouched["changes"]) == (
+        "earlier" if is_kept else "ambiguous",
+        [],
+    )

@@ -104,7 +104,7 @@ def test_a_damaged_file_is_read_by_the_name_of_the_format(copy, diary):
     diary.write_text("{}\n" * 300 + diary.read_text("utf-8"), encoding="utf-8")
     refused = copy.run("sessions", "import", str(diary))
     assert refused.returncode == 1
-    assert "pi, claude, codex, diary" in refused.stderr
+    assert "opencode, kimi, diary" in refused.stderr
     assert copy.run("sessions", "import", "--from", "diary", str(diary)).returncode == 0
 
 

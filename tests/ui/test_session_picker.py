@@ -29,6 +29,7 @@ from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
 from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.screens.session_picker import SessionPicker
 from agent_tui.ui.transcript.blocks import UserBlock
+from tests.sessions.importers import recordings
 from tests.support.models import MODEL
 from tests.support.other_program import opened_elsewhere
 from tests.support.runtime import Stage
@@ -338,6 +339,22 @@ async def test_another_agents_session_is_gone_on_with_in_a_copy(
         await ui.until(lambda: UserBlock("asked of another agent") in ui.blocks)
         await ui.until(lambda: any("Imported from another agent" in text for text in ui.notices))
     assert theirs.read_bytes() == before
+    assert ui.path.is_relative_to(tmp_path / "sessions")
+
+
+async def test_a_session_in_a_database_of_another_agent_is_shown_and_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    recordings.opencode(tmp_path / "home", str(tmp_path / "workspace"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home/.local/share"))
+    async with running_app(tmp_path) as ui:
+        await ui.send("/resume --from opencode")
+        await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
+        await ui.until(lambda: ui.app.screen.query_one(RowList).count == 1)
+        assert "Greeting of the program" in listed(ui.app.screen)[0]
+        await ui.pilot.press("enter")
+        await ui.until(lambda: UserBlock("Please follow plan gamma") in ui.blocks)
+        await ui.until(lambda: any("Imported from another agent" in text for text in ui.notices))
     assert ui.path.is_relative_to(tmp_path / "sessions")
 
 

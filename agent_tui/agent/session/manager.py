@@ -487,7 +487,8 @@ class SessionManager:
         present = self.conversation.log.path
         if present is None or not present.exists():
             return False
-        return self._services.store.find(ref, self.conversation.cwd).samefile(present)
+        found = self._services.store.find(ref, self.conversation.cwd)
+        return found.exists() and found.samefile(present)
 
     def _open(self, ref: str, mode: OpenMode, here: bool) -> _Opened:
         """Open or copy the session that `ref` names. Blocking."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -35,6 +37,8 @@ from agent_tui.sessions.entries import (
 from agent_tui.sessions.file.kept_files import digest_of
 
 SplitText: TypeAlias = Callable[[str], tuple[str, str]]
+WarnOf: TypeAlias = Callable[[str], None]
+"""Warns of a problem whose place is known."""
 
 _MOST_WARNINGS = 200
 MOST_CONTENTS_BYTES = 64_000_000
@@ -121,10 +125,19 @@ class SessionBuilder:
         """Warn that something on line `line_number` cannot be imported."""
         self.warnings.add(f"line {line_number}: {problem}")
 
+    def warn_at(self, line_number: int) -> WarnOf:
+        """`warn` for the parts of one line."""
+        return partial(self.warn, line_number)
+
     @property
     def last_id(self) -> str:
         """Id of the entry that the next one follows; empty before the first."""
         return self._leaf_id
+
+    @property
+    def next_id(self) -> str:
+        """Id that the next entry will get."""
+        return f"{len(self._entries) + 1:08x}"
 
     def at(self, timestamp: str) -> None:
         """Set the time of the entries that follow; an empty one changes nothing."""
@@ -332,7 +345,7 @@ class SessionBuilder:
         self._append(MessageEntry(message=message))
 
     def _append(self, entry: Entry) -> None:
-        own_id = f"{len(self._entries) + 1:08x}"
+        own_id = self.next_id
         changes: dict[str, object] = {
             "id": own_id,
             "parent_id": self.last_id or None,
@@ -345,6 +358,14 @@ class SessionBuilder:
         self._model_at[own_id] = self._model
 
 
+def summary_with_requests(summary: str, requests: Sequence[str]) -> str:
+    """A summary with the user's messages that the model saw beside it, oldest first."""
+    if not requests:
+        return summary
+    said = "\n\n".join(requests)
+    return f"{summary}\n\n## What the user said, word for word\n\n{said}"
+
+
 def _simplify(content: Sequence[UserContent]) -> str | tuple[UserContent, ...]:
     """A single text part as a plain string, as in our own user messages."""
     if len(content) == 1 and isinstance(content[0], TextContent):
@@ -354,17 +375,38 @@ def _simplify(content: Sequence[UserContent]) -> str | tuple[UserContent, ...]:
 
 @dataclass(slots=True)
 class SessionHead:
-    """What is known of a file so far; `prompt` is the first one, and is searched for last."""
+    """What is known of a session so far.
+
+    Attributes:
+        is_session: Whether it is one of the format.
+        cwd: Its working folder; empty if unknown.
+        name: Its name; empty without one.
+        prompt: The first one; searched for last.
+        modified: When it last changed; None: when its file did.
+    """
 
     is_session: bool = False
     cwd: str = ""
     name: str = ""
     prompt: str = ""
+    modified: datetime | None = None
 
     @property
     def is_whole(self) -> bool:
         """Whether everything has been found."""
         return bool(self.is_session and self.cwd and self.prompt)
+
+
+def _ignore_record(_head: SessionHead, _number: int, _record: JsonObject) -> None:
+    pass
+
+
+def _ignore_place(_head: SessionHead, _path: Path) -> None:
+    pass
+
+
+def _is_never(_value: JsonValue | Path) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,15 +417,15 @@ class SessionFinder:
         agent: The agent's usual name: ``Claude Code``.
         files: Finds files that may be sessions, from the user's home folder and environment.
         read_head: Adds a record, with its line number, to what is known of the file.
+        read_place: Adds what is known without the lines of the file: from other files beside it, or
+            all of a session that is no file of lines. The lines are read unless it says that this
+            is a session.
     """
 
     agent: str
     files: Callable[[Path, Mapping[str, str]], Iterator[Path]]
-    read_head: Callable[[SessionHead, int, JsonObject], None]
-
-
-def _is_never(_value: JsonValue) -> bool:
-    return False
+    read_head: Callable[[SessionHead, int, JsonObject], None] = _ignore_record
+    read_place: Callable[[SessionHead, Path], None] = _ignore_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,6 +438,8 @@ class ImportFormat:
         is_record: Whether only this format has a line with this number and value.
         is_document: The same for a file that is one JSON value.
         finder: Finds those on this machine; None if the agent stores none.
+        is_place: Whether only this format has a session at a path that is no such file: one of a
+            database, as ``DATABASE/ID``.
     """
 
     name: str
@@ -403,6 +447,7 @@ class ImportFormat:
     is_record: Callable[[int, JsonObject], bool]
     is_document: Callable[[JsonValue], bool] = _is_never
     finder: SessionFinder | None = None
+    is_place: Callable[[Path], bool] = _is_never
 
 
 def sessions_folder(named: str, usual: str, home: Path) -> Path:

@@ -24,6 +24,7 @@ from agent_tui.sessions.importers.builder import (
     SessionFinder,
     SessionHead,
     sessions_folder,
+    summary_with_requests,
 )
 from agent_tui.sessions.importers.codex_items import (
     CodexItem,
@@ -244,10 +245,7 @@ class _Reader:
             return
         if summary.startswith(_SUMMARY_OPENING):
             summary = summary.partition("\n")[2].strip() or summary
-        requests = self._kept_requests(item)
-        if requests:
-            said = "\n\n".join(requests)
-            summary = f"{summary}\n\n## What the user said, word for word\n\n{said}"
+        summary = summary_with_requests(summary, self._kept_requests(item))
         self.builder.compaction(
             CompactionEntry(summary=summary, first_kept_entry_id="", reason="threshold")
         )

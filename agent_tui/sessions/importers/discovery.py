@@ -7,6 +7,7 @@ from pathlib import Path
 
 from agent_tui.messages import JsonObject
 from agent_tui.regular_files import open_regular_file
+from agent_tui.safe_paths import is_file
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.importers.builder import ImportFormat, SessionFinder, SessionHead
 from agent_tui.sessions.importers.fields import read_json
@@ -22,8 +23,8 @@ class ForeignFile:
     """A session of another agent, as the beginning of its file describes it.
 
     `agent` is the name of its format, `agent_label` the agent's usual name. `cwd` is the empty path
-    if the file names none. `title` is its name, else the first prompt, one line of
-    at most 200 characters.
+    if the file names none. `title` is its name, else the first prompt, one line of at most 200
+    characters. `size_bytes` is None for a session in a database.
     """
 
     path: Path
@@ -32,7 +33,7 @@ class ForeignFile:
     cwd: Path
     title: str
     modified: datetime
-    size_bytes: int
+    size_bytes: int | None
 
 
 def foreign_sessions(
@@ -66,27 +67,36 @@ def foreign_agents(formats: Iterable[ImportFormat]) -> tuple[str, ...]:
 
 
 def _foreign_file(path: Path, agent: str, finder: SessionFinder) -> ForeignFile | None:
-    """The session described by the head of `path`; None if it is no session."""
+    """The session at `path`, as its place and its head describe it; None if it is no session."""
     head = SessionHead()
+    finder.read_place(head, path)
     try:
-        status = path.stat()
-        for number, line in _head_lines(path):
-            finder.read_head(head, number, line)
-            if head.is_whole:
-                break
+        if not head.is_session:
+            _read_lines(head, path, finder)
+        if not head.is_session:
+            return None
+        status = path.stat() if is_file(path) else None
     except OSError:
         return None
-    if not head.is_session:
-        return None
+    modified = head.modified
+    if modified is None and status is not None:
+        modified = datetime.fromtimestamp(status.st_mtime, UTC)
     return ForeignFile(
         path=path,
         agent=agent,
         agent_label=finder.agent,
         cwd=Path(head.cwd),
         title=printable_line(head.name or head.prompt),
-        modified=datetime.fromtimestamp(status.st_mtime, UTC),
-        size_bytes=status.st_size,
+        modified=modified or datetime.fromtimestamp(0, UTC),
+        size_bytes=status.st_size if status is not None else None,
     )
+
+
+def _read_lines(head: SessionHead, path: Path, finder: SessionFinder) -> None:
+    for number, line in _head_lines(path):
+        finder.read_head(head, number, line)
+        if head.is_whole:
+            return
 
 
 def _head_lines(path: Path) -> Iterator[tuple[int, JsonObject]]:

@@ -61,6 +61,18 @@ def joined_text(content: JsonValue) -> str:
     return as_text(content) or " ".join(text for text in texts if text)
 
 
+_LONGEST_CALL_ID = 40
+"""What the strictest provider takes."""
+
+
+def as_call_id(name: str) -> str:
+    """The id of a call, shortened if a provider would refuse it; always the same for the same."""
+    if len(name) <= _LONGEST_CALL_ID:
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{name[: _LONGEST_CALL_ID - 13]}-{digest[:12]}"
+
+
 def todos_in(items: JsonValue, text_key: str) -> tuple[Todo, ...]:
     """A plan: the `items` with a text under `text_key`, and their ``status``."""
     todos: list[Todo] = []
@@ -151,6 +163,19 @@ def json_document(path: Path) -> JsonValue:
         return read_json(data)
     except ValueError as error:
         raise SessionError(f"{path}: {error}.", "Is the file complete?") from error
+
+
+_LONGEST_LINE = 8_192
+
+
+def read_first_line(path: Path) -> str:
+    """The first line of a small file beside a session; empty if it cannot be read."""
+    try:
+        with open_regular_file(path) as file:
+            line = file.readline(_LONGEST_LINE)
+    except (OSError, ValueError):
+        return ""
+    return line.decode("utf-8", "replace").strip("\0\r\n")
 
 
 def id_from_content(path: Path) -> str:

@@ -25,6 +25,9 @@ from agent_tui.sessions.importers.fields import (
     json_lines,
     text_at,
 )
+from agent_tui.sessions.importers.gemini import GEMINI
+from agent_tui.sessions.importers.kimi import KIMI
+from agent_tui.sessions.importers.opencode import OPENCODE
 
 _TYPES = frozenset({"session", "message", "model_change", "compaction"})
 
@@ -77,6 +80,9 @@ FORMATS: Final[tuple[ImportFormat, ...]] = (
     PI,
     CLAUDE_CODE,
     CODEX,
+    GEMINI,
+    OPENCODE,
+    KIMI,
 )
 """Every format that the program imports."""
 
@@ -96,7 +102,7 @@ def read_foreign(
     Raises:
         SessionError: It cannot be read, is of no known format, or has no message.
     """
-    if not is_file(path):
+    if not is_session_place(path, formats):
         what = "is a folder" if is_folder(path) else "does not exist"
         raise SessionError(f"{path} {what}.", "Name a session file.")
     name = format_name or detect_format(path, formats)
@@ -106,13 +112,19 @@ def read_foreign(
     return found.read(path)
 
 
+def is_session_place(path: Path, formats: Sequence[ImportFormat]) -> bool:
+    """Whether `path` is a file, or the path of a session that one of `formats` has elsewhere."""
+    return is_file(path) or any(known.is_place(path) for known in formats)
+
+
 def detect_format(path: Path, formats: Sequence[ImportFormat] = FORMATS) -> str:
     """Detect the format of `path` from its contents; returns the format's name.
 
     Raises:
         SessionError: The file cannot be read, or is of no known format.
     """
-    found = _format_of_records(path, formats) or _format_of_document(path, formats)
+    found = next((known for known in formats if known.is_place(path)), None)
+    found = found or _format_of_records(path, formats) or _format_of_document(path, formats)
     if found is None and not path.stat().st_size:
         raise SessionError(f"{path} is empty.", "Name a session file.")
     if found is None:

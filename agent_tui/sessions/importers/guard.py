@@ -45,6 +45,7 @@ def guarded_import(known: ImportFormat) -> ImportFormat:
         read=read,
         is_record=_false_if_it_fails(known.is_record),
         is_document=_false_if_it_fails(known.is_document),
+        is_place=_false_if_it_fails(known.is_place),
         finder=finder and _guarded_finder(finder),
     )
 
@@ -70,4 +71,11 @@ def _guarded_finder(finder: SessionFinder) -> SessionFinder:
             is_read = True
         head.is_session = head.is_session and is_read
 
-    return replace(finder, files=files, read_head=read_head)
+    def read_place(head: SessionHead, path: Path) -> None:
+        is_read = False
+        with suppress(Exception):
+            finder.read_place(head, path)
+            is_read = True
+        head.is_session = head.is_session and is_read
+
+    return replace(finder, files=files, read_head=read_head, read_place=read_place)

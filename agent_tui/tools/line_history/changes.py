@@ -171,7 +171,8 @@ class _Changes:
             if self._recorded or not result.is_error:
                 edits = self._reader.edits_of(call.name, call.arguments, self._cwd)
                 named = {self._path(edit.path): edit for edit in edits}
-        diffs = {self._path(part.name): part.text for part in diffs_by_file(_diff_in(details))}
+        rounds = _rounds((self._path(d.name), d.text) for d in diffs_by_file(_diff_in(details)))
+        diffs = rounds[0] if rounds else {}
         if not diffs and len(named) == 1 and (unified := unified_from_numbered(details.diff)):
             diffs = dict.fromkeys(named, unified)
         base = replace(
@@ -191,6 +192,8 @@ class _Changes:
             digest = details.digest_before if len({*named, *diffs}) == 1 else ""
             before = FileVersion(digest=digest, is_kept=True) if digest else None
             yield from self._by_words(replace(base, before=before), named, diffs)
+            for later in rounds[1:]:
+                yield from self._by_words(base, {}, later)
             yield from _touched(base, details.files, {*named, *diffs})
 
     def _seen(self, call: ToolCall, result: ToolResultMessage) -> tuple[str, str] | None:
@@ -265,6 +268,19 @@ class _Changes:
 
     def _path(self, name: str) -> str:
         return os.path.normpath(self._cwd / name)
+
+
+def _rounds(diffs: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    """The diffs by path; a further one of the same file, as of a subagent's calls, comes later."""
+    rounds: list[dict[str, str]] = []
+    for path, text in diffs:
+        for diffs_of_round in rounds:
+            if path not in diffs_of_round:
+                diffs_of_round[path] = text
+                break
+        else:
+            rounds.append({path: text})
+    return rounds
 
 
 def _diff_in(details: ToolDetails) -> str:

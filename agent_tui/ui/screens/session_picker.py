@@ -106,8 +106,10 @@ def _foreign_title(file: ForeignFile) -> str:
 def foreign_facts(file: ForeignFile, now: datetime) -> Content:
     """The facts about another agent's session that need no complete reading."""
     where = short_path(file.cwd, Path.home()) if file.cwd != Path() else "folder unknown"
-    size = f"{file.agent_label} · {_kilobytes(file)}"
-    return _with_title(_foreign_title(file), [where, size, age(file.modified, now)])
+    size = "" if file.size_bytes is None else f" · {_kilobytes(file)}"
+    return _with_title(
+        _foreign_title(file), [where, f"{file.agent_label}{size}", age(file.modified, now)]
+    )
 
 
 def _row(
@@ -145,7 +147,7 @@ def _foreign_row(file: ForeignFile, now: datetime, *, is_here: bool) -> PickerRo
 
 
 def _kilobytes(file: ForeignFile) -> str:
-    return f"{file.size_bytes / 1_000:,.0f} kB"
+    return "–" if file.size_bytes is None else f"{file.size_bytes / 1_000:,.0f} kB"
 
 
 def _with_title(title: str, facts: Iterable[str]) -> Content:

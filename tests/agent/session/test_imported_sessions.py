@@ -10,6 +10,7 @@ from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from tests.sessions.importers import claude_lines, codex_lines
+from tests.sessions.importers.recordings import LAID_OUT
 from tests.support.context_checks import assert_sendable
 from tests.support.importers.formats import ALL_FORMATS
 from tests.support.runtime import Stage, collect, of_kind, summary_or
@@ -60,6 +61,15 @@ async def turn_after_import(stage: Stage, path: Path, until: int | None = None) 
 @pytest.mark.parametrize("name", _quick_or_slow(trajectories()))
 async def test_an_imported_session_goes_on_with_a_turn(stage: Stage, name: str) -> None:
     log = await turn_after_import(stage, trajectory(name))
+    said = [e.message.text for e in log.path_entries() if isinstance(e, MessageEntry)]
+    assert said[-2:] == ["Go on.", "Going on."]
+
+
+@pytest.mark.parametrize("name", LAID_OUT)
+async def test_a_session_of_each_agent_goes_on_with_a_turn(
+    stage: Stage, tmp_path: Path, name: str
+) -> None:
+    log = await turn_after_import(stage, LAID_OUT[name](tmp_path / "home"))
     said = [e.message.text for e in log.path_entries() if isinstance(e, MessageEntry)]
     assert said[-2:] == ["Go on.", "Going on."]
 

@@ -2,6 +2,7 @@ import contextlib
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -35,6 +36,10 @@ FOLDER_OF: dict[str, str] = {
     "swe-agent": "swe-agent",
     "openhands": "openhands",
 }
+NAMES = "pi, claude, codex, gemini, opencode, kimi"
+LINES = ("pi", "claude", "codex", "gemini", "kimi")
+"""The formats whose files are lines."""
+
 RECORDED = trajectories()
 ALL_NAMES = [known.name for known in ALL_FORMATS]
 
@@ -113,9 +118,9 @@ def test_the_content_tells_the_format(tmp_path: Path, content: str, written_by: 
 def test_other_files_are_refused_with_the_formats_there_are(tmp_path: Path, content: str) -> None:
     file = tmp_path / "notes.jsonl"
     file.write_text(content)
-    with pytest.raises(SessionError, match=r"notes\.jsonl is not a session.*pi, claude, codex\."):
+    with pytest.raises(SessionError, match=rf"notes\.jsonl is not a session.*{NAMES}\."):
         read_foreign(file)
-    with pytest.raises(SessionError, match=r"Unknown format openhands.*pi, claude, codex\."):
+    with pytest.raises(SessionError, match=rf"Unknown format openhands.*{NAMES}\."):
         read_foreign(file, "openhands")
 
 
@@ -180,8 +185,14 @@ def test_any_json_gives_a_sound_session_or_one_error(
     pieces = data.draw(st.lists(odd_objects, min_size=1, max_size=8))
     file = tmp_path_factory.getbasetemp() / f"{written_by}.any"
     match written_by:
-        case "pi" | "claude" | "codex":
-            text = "".join(f"{json.dumps(piece)}\n" for piece in pieces)
+        case _ if written_by in LINES:
+            heads = [{"sessionId": "s", "projectHash": "h"}] if written_by == "gemini" else []
+            lines = [*heads, *_in_envelopes(data, pieces)]
+            text = "".join(f"{json.dumps(line)}\n" for line in lines)
+        case "opencode":
+            items = [{"info": piece, "parts": pieces} for piece in pieces]
+            info = {"id": "ses_1", "directory": "/w", "revert": pieces[0]}
+            text = json.dumps({"info": info, "messages": items})
         case "mini-swe-agent":
             text = json.dumps({"messages": pieces, "info": pieces[0]})
         case "swe-agent":
@@ -197,8 +208,26 @@ def test_any_json_gives_a_sound_session_or_one_error(
         return
     assert read_recorded(file, written_by) == session
     assert_branches_sound(session)
-    if written_by not in ("pi", "claude", "codex"):
+    if written_by not in (*LINES, "opencode"):
         assert_sound(session)
+
+
+_ENVELOPES = (
+    lambda piece: piece,
+    lambda piece: {"$set": {"messages": [piece, {**piece, "id": "b"}]}},
+    lambda piece: {**piece, "id": "a", "type": "gemini", "toolCalls": [piece]},
+    lambda piece: {"type": "context.append_loop_event", "agentId": "main", "event": piece},
+    lambda piece: {"type": "context.append_message", "message": piece},
+    lambda piece: {**piece, "type": "context.apply_compaction", "agentId": "main"},
+    lambda piece: {"timestamp": 1.5, "message": {"type": "ToolResult", "payload": piece}},
+    lambda piece: {"timestamp": 1.5, "message": {"type": "ToolCall", "payload": piece}},
+    lambda piece: {"timestamp": 1.5, "message": {"type": "TurnBegin", "payload": piece}},
+)
+"""The forms of lines that have the content of a message inside."""
+
+
+def _in_envelopes(data: st.DataObject, pieces: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [data.draw(st.sampled_from(_ENVELOPES))(piece) for piece in pieces]
 
 
 @settings(max_examples=100)

@@ -15,6 +15,7 @@ from agent_tui.messages import (
 from agent_tui.sessions.entries import Entry, Header, MessageEntry
 from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.sessions.importers.claude_tree import claude_details
+from agent_tui.sessions.importers.diffs import creation, replacement
 from agent_tui.sessions.lineage.chain import KnownSession
 from agent_tui.tools.line_history.changes import changes_of_file, in_order_of_time
 from agent_tui.tools.line_history.facts import facts_of
@@ -197,3 +198,12 @@ def test_the_line_numbers_in_a_diff_of_pi_tell_equal_lines_apart():
     details = ToolDetails(diff=" 1 x\n 2 x\n-3 x\n+3 y")
     session.call("edit", {"path": "a.py", "oldText": "x", "newText": "y"}, details)
     assert session.lines("x\nx\ny\n")[2:] == made((1, 2))
+
+
+def test_changes_of_one_file_by_a_subagent_are_one_after_the_other():
+    session = Session()
+    made_it = creation(FILE, "one\ntwo\n")
+    changed_it = replacement(FILE, "one\ntwo\n", "one\nTWO\n")
+    session.call("task", {"prompt": "Do it."}, ToolDetails(diff=made_it + changed_it))
+    assert session.lines("one\nTWO\n") == made((0, 0), (1, 1))
+    assert session.lines("one\ntwo\n")[0] == made((0, 0))[0]
