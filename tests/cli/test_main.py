@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -105,7 +106,7 @@ def refusal_of(tmp_path, environ, monkeypatch, capsys):
         assert not printed.out
         return printed.err
 
-    with open(os.devnull) as nothing:
+    with Path(os.devnull).open() as nothing:
         monkeypatch.setattr("sys.stdin", nothing)
         yield run_it
 
