@@ -179,6 +179,8 @@ def text_in(content: "str | Sequence[UserContent | AssistantContent]") -> str:
 
 def images_in(content: str | Sequence[UserContent]) -> tuple[ImageContent, ...]:
     """The images among the parts of `content`."""
+    if isinstance(content, str):
+        return ()
     return tuple([part for part in content if isinstance(part, ImageContent)])
 
 

@@ -57,7 +57,7 @@ def marks_in(text: str) -> tuple[str, ...]:
     return tuple(found[0].strip() for found in _MARK.finditer(text))
 
 
-SENTENCE_END = re.compile(r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\.\.)(?<=[.!?])[\"')\]]*\s+")
+SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\.\.)[\"')\]]*\s+")
 """Between two sentences; three dots do not end one."""
 
 

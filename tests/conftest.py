@@ -2,11 +2,13 @@
 
 import gc
 import os
+import re
 import shutil
 import signal
 import sys
 import tempfile
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,7 @@ settings.load_profile("repeatable")
 # Looked for garbage after so many new objects, instead of 700.
 _GARBAGE_THRESHOLDS = (10_000, 10, 10)
 _MANY_FILES = 400
+_folder_numbers = count()
 _freeze = gc.freeze
 _PROVIDER_FIXTURES = frozenset({"host", "impatient_host"})
 
@@ -108,6 +111,15 @@ def _move_home(config: pytest.Config) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling | None:
     """See `FileScheduling`."""
     return FileScheduling(config, log) if config.option.dist == "loadgroup" else None
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As pytest's own, which reads all the thousands of folders for each new one's number."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    folder = tmp_path_factory.getbasetemp() / f"{name}_{next(_folder_numbers)}"
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 @pytest.fixture

@@ -29,9 +29,9 @@ from agent_tui.cli.settings import (
     config_files_in_effect,
     context_debug_log,
     session_root,
-    settings_editor,
     usable_settings,
 )
+from agent_tui.cli.settings_editor import settings_editor
 from agent_tui.cli.tool_services import (
     command_sandbox,
     hook_sources,

@@ -14,7 +14,7 @@ from agent_tui.cli.command_parser import CommandParser, subcommand_parser
 from agent_tui.cli.folders import load_trust, present_folder_or_none
 from agent_tui.cli.output import ask, complain, write_json, write_text
 from agent_tui.cli.plugins import specs_in_shell
-from agent_tui.cli.settings import settings_editor
+from agent_tui.cli.settings_editor import settings_editor
 from agent_tui.config import LoadedSettings, Origin, Settings
 from agent_tui.config.json_schema import (
     SCHEMA_URL,

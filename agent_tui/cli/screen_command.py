@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.early_settings import first_paint
 from agent_tui.errors import UsageError
-from agent_tui.ui.terminal.run import UiOutcome, run_ui
+from agent_tui.ui.terminal.outcome import UiOutcome
+from agent_tui.ui.terminal.run import run_ui
 
 if TYPE_CHECKING:
     from agent_tui.permissions.trust import FolderTrust

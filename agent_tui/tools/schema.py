@@ -11,6 +11,7 @@ from agent_tui.messages import JsonObject
 _KEPT_KEYS = ("type", "description", "items", "enum", "properties", "required")
 
 
+@cache  # pydantic takes a millisecond to describe a model
 def compact_schema(arguments_type: type[BaseModel]) -> JsonObject:
     """The JSON schema of a model: references resolved; no titles, defaults and limits."""
     schema = cast(JsonObject, arguments_type.model_json_schema())
@@ -38,12 +39,7 @@ def coerce_arguments(arguments: JsonObject, arguments_type: type[BaseModel]) -> 
 
     JSON text instead of an object or list, and null for "not given".
     """
-    return _coerce_object(arguments, _schema_of(arguments_type))
-
-
-@cache  # pydantic takes a millisecond to describe a model; every call is checked against it
-def _schema_of(arguments_type: type[BaseModel]) -> JsonObject:
-    return compact_schema(arguments_type)
+    return _coerce_object(arguments, compact_schema(arguments_type))
 
 
 _OWN_WORDS = {

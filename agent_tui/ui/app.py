@@ -33,7 +33,7 @@ from agent_tui.ui.keys import APP_BINDINGS, NEED_THE_CHAT, NOT_OVER_SCREENS, bin
 from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.status.status_bar import StatusBar
 from agent_tui.ui.terminal.input import ASK_BACKGROUND, BackgroundTold, TerminalDriver
-from agent_tui.ui.terminal.run import UiOutcome
+from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.terminal.state import TerminalState, crash_report, leave_on_signals
 from agent_tui.ui.theme.contrast import WithoutColours, legible_variables
 from agent_tui.ui.theme.themes import (

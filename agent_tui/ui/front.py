@@ -42,7 +42,7 @@ from agent_tui.ui.keys import key_guide
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.screens.modal import LeadingScreen
 from agent_tui.ui.terminal.clipboard import copy_text
-from agent_tui.ui.terminal.run import UiOutcome
+from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.theme.themes import theme_names
 from agent_tui.ui.turns import TurnRunner
 from agent_tui.ui.window import Window

@@ -15,7 +15,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.key_actions import KeyMap
 from agent_tui.text_editor import editor_command, run_editor
 from agent_tui.ui.prompt.prompt import Prompt
-from agent_tui.ui.terminal.run import UiOutcome
+from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.terminal.state import TerminalState
 from agent_tui.ui.theme.themes import size_classes
 

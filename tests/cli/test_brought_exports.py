@@ -13,7 +13,7 @@ from agent_tui.sessions.entries import Header
 from agent_tui.sessions.export.formats import EXPORT_FORMATS, MARKDOWN, export_target, export_text
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
-from tests.support.packages import make_package, run_with_packages
+from tests.support.packages import call_with_packages, make_package, run_with_packages
 from tests.support.session_values import entry, user
 
 CODE = """
@@ -120,7 +120,7 @@ def test_the_shell_exports_in_it(site: Path, tmp_path: Path) -> None:
         file = str(log.path)
 
     def run(*argv: str, plugins: str = '["plain-plugin"]') -> subprocess.CompletedProcess[str]:
-        return run_with_packages(site, tmp_path, "sessions", "export", *argv, plugins=plugins)
+        return call_with_packages(site, tmp_path, "sessions", "export", *argv, plugins=plugins)
 
     assert "plain is 100% plain text" in " ".join(run("--help").stdout.split())
     printed = run(file, "--format", "plain").stdout

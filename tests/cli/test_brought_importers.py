@@ -21,7 +21,7 @@ from agent_tui.sessions.importers.discovery import foreign_sessions
 from agent_tui.sessions.importers.formats import FORMATS, read_foreign
 from agent_tui.sessions.lineage.chain import KnownSession, PastSessions, SessionChain
 from agent_tui.sessions.store import SessionStore
-from tests.support.packages import make_package, run_with_packages
+from tests.support.packages import call_with_packages, make_package, run_with_packages
 from tests.support.runtime import Stage
 from tests.support.session_values import entry, user
 
@@ -189,7 +189,7 @@ def known_session_of(path: Path, formats: Sequence[ImportFormat]) -> KnownSessio
 
 def test_the_shell_lists_imports_and_compacts_it(site: Path, tmp_path: Path, diary: Path) -> None:
     def run(*argv: str, plugins: str = '["diary-plugin"]') -> subprocess.CompletedProcess[str]:
-        return run_with_packages(site, tmp_path, *argv, plugins=plugins)
+        return call_with_packages(site, tmp_path, *argv, plugins=plugins)
 
     listed = run("sessions", "list", "--all", "--from", "diary", "--json")
     assert [one["title"] for one in json.loads(listed.stdout)] == ["Where is the lighthouse?"]
@@ -210,7 +210,7 @@ def test_a_conversation_of_the_program_begins_with_such_a_file(
 ) -> None:
     diary.write_text(diary.read_text().replace('"type": "note", ', line))
     argv = ("-p", "/export md lamp.md", "-r", str(diary))
-    done = run_with_packages(site, tmp_path, *argv)
+    done = call_with_packages(site, tmp_path, *argv)
     assert TAKEN_OVER.format(count=2) in done.stderr
     assert "On the northern cape." in (tmp_path / "here" / "lamp.md").read_text()
 

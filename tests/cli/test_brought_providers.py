@@ -31,7 +31,12 @@ from agent_tui.providers.transport import serving
 from agent_tui.sessions.entries import Header, MessageEntry
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.processes.environment import model_environ
-from tests.support.packages import documented_plugin, make_package, run_with_packages
+from tests.support.packages import (
+    call_with_packages,
+    documented_plugin,
+    make_package,
+    run_with_packages,
+)
 
 MORE = """
 open("{marker}", "w").close()
@@ -89,11 +94,15 @@ def test_one_where_commands_may_write_or_that_nobody_named_is_not_imported(
 
 def test_a_script_asks_it_and_the_lists_know_it(site: Path, tmp_path: Path) -> None:
     def run(*argv: str, plugins: str = '["echo-plugin"]', settings: str = ""):
-        return run_with_packages(site, tmp_path, *argv, plugins=plugins, settings=settings)
+        return call_with_packages(site, tmp_path, *argv, plugins=plugins, settings=settings)
 
-    done = run("-m", "echo/once", "-p", "hello there", "--output-format", "json")
+    def printed(*argv: str, settings: str = ""):
+        echo = '["echo-plugin"]'
+        return run_with_packages(site, tmp_path, *argv, plugins=echo, settings=settings)
+
+    done = printed("-m", "echo/once", "-p", "hello there", "--output-format", "json")
     assert json.loads(done.stdout)["result"].strip() == "hello there", done.stderr
-    chosen = run("-p", "good morning", settings='model = "echo/once"\n')
+    chosen = printed("-p", "good morning", settings='model = "echo/once"\n')
     assert chosen.stdout.strip() == "good morning", chosen.stderr
     assert "echo/once" in run("models", "echo").stdout
     assert run("config", "set", "model", "echo/once").returncode == 0
@@ -102,7 +111,7 @@ def test_a_script_asks_it_and_the_lists_know_it(site: Path, tmp_path: Path) -> N
     tab = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line))}
     completed = run_with_packages(site, tmp_path, plugins='["echo-plugin"]', environ=tab)
     assert completed.stdout.strip() == "echo/once"
-    failed = run("-m", "failing/one", "-p", "hello")
+    failed = printed("-m", "failing/one", "-p", "hello")
     assert failed.returncode == 1
     assert "The provider failing failed: KeyError: 'reply'" in failed.stderr
     without = run("-m", "echo/once", "-p", "hello", plugins="[]")
@@ -116,9 +125,9 @@ def test_the_context_of_a_session_knows_its_window(site: Path, tmp_path: Path) -
     with SessionStore(tmp_path / "sessions", "none").create(header) as log:
         log.append(MessageEntry(message=UserMessage(content="hi")))
         argv = ("context", str(log.path))
-    known = run_with_packages(site, tmp_path, *argv, "--json", plugins='["echo-plugin"]')
+    known = call_with_packages(site, tmp_path, *argv, "--json", plugins='["echo-plugin"]')
     assert json.loads(known.stdout)["window"] == 32_000
-    gone = run_with_packages(site, tmp_path, *argv, plugins='["gone-plugin"]')
+    gone = call_with_packages(site, tmp_path, *argv, plugins='["gone-plugin"]')
     assert " of 32,000 tokens" not in gone.stdout
     assert "warning: No plugin gone-plugin is installed" in gone.stderr
 

@@ -21,7 +21,12 @@ from agent_tui.tokens import TokenCounter
 from tests.compaction.strategies.hybrid.scene import questions, with_reads
 from tests.compaction.writer import Models, Writer, client_of
 from tests.support.context_checks import assert_sendable
-from tests.support.packages import documented_plugin, make_package, run_with_packages
+from tests.support.packages import (
+    call_with_packages,
+    documented_plugin,
+    make_package,
+    run_with_packages,
+)
 
 MORE = """
 open("{marker}", "w").close()
@@ -201,7 +206,7 @@ def test_the_shell_and_a_conversation_compact_by_its_name(site: Path, tmp_path: 
     file = kept_session(tmp_path)
 
     def run(*argv: str, plugins: str = '["abridge-plugin"]', settings: str = ""):
-        return run_with_packages(site, tmp_path, *argv, plugins=plugins, settings=settings)
+        return call_with_packages(site, tmp_path, *argv, plugins=plugins, settings=settings)
 
     argv = ("compact", file, "--model", "none", "--json", "--target", "0.07")
     named = run(*argv, "--strategy", "abridge")
@@ -218,7 +223,8 @@ def test_the_shell_and_a_conversation_compact_by_its_name(site: Path, tmp_path: 
     assert "no compaction strategy 'abridge'" in without.stderr
     refused = run(*argv, "--strategy", "abrigde")
     assert (refused.returncode, "Did you mean abridge?" in refused.stderr) == (2, True)
-    talked = run("-m", "scripted/tour", "-r", file, "-p", "/compact --strategy abridge")
+    argv = ("-m", "scripted/tour", "-r", file, "-p", "/compact --strategy abridge")
+    talked = run_with_packages(site, tmp_path, *argv, plugins='["abridge-plugin"]')
     assert "abridge: " in talked.stdout + talked.stderr
     told = run("-m", "scripted/tour", "-p", "help", settings='[compaction]\nstrategy = "agnet"\n')
     assert "Did you mean agent?" in told.stderr

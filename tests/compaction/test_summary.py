@@ -400,8 +400,15 @@ async def test_when_nothing_stays_the_compaction_names_itself(counter: TokenCoun
     assert re.search(r"<said-by-the-person>\n.*^\(\d+\) see this:", result.summary, re.S | re.M)
 
 
-@pytest.mark.parametrize("has_model", [True, False])
-@pytest.mark.parametrize("in_child", [True, False])
+@pytest.mark.parametrize(
+    ("has_model", "in_child"),
+    [
+        (True, True),
+        (False, False),
+        pytest.param(True, False, marks=pytest.mark.thorough),
+        pytest.param(False, True, marks=pytest.mark.thorough),
+    ],
+)
 async def test_twenty_rounds_keep_rules_word_for_word_and_lists_complete(
     counter: TokenCounter, has_model: bool, in_child: bool
 ):

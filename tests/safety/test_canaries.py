@@ -23,7 +23,7 @@ from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.modal import PageScreen
-from agent_tui.ui.terminal.run import UiOutcome
+from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.transcript.blocks import NoticeBlock
 from tests.support.canary_folder import TOLD, CanaryFolder
 from tests.support.openai_server import Call, OpenAiServer, Reply

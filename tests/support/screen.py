@@ -12,7 +12,7 @@ from agent_tui.messages import AssistantMessage
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.terminal.run import UiOutcome
+from agent_tui.ui.terminal.outcome import UiOutcome
 
 
 class Screen:

@@ -40,6 +40,7 @@ def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("template")
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    environ["GIT_TEMPLATE_DIR"] = ""  # no examples of hooks
     subprocess.run(["/bin/bash", "-ec", _SET_UP], cwd=folder, env=environ, check=True)
     return folder
 

@@ -45,7 +45,7 @@ from agent_tui.ui.chat.lines_above_prompt import ActivityLine, PlanView, QueueVi
 from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, UiOptions
 from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.status.status_line import StatusFields
-from agent_tui.ui.terminal.run import UiOutcome
+from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.transcript.blocks import Block, NoticeBlock
 from agent_tui.ui.transcript.view import Transcript
 from tests.support.models import MODEL, ListedModels

@@ -15,7 +15,7 @@ from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.log import SessionLog
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.terminal.run import UiOutcome
+from agent_tui.ui.terminal.outcome import UiOutcome
 from tests.support.models import listed_services
 from tests.support.runtime import GOOD_SUMMARY, Stage
 from tests.support.terminal_attacks import ATTACKS, MARKUP

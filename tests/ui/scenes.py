@@ -34,7 +34,7 @@ from agent_tui.ui.screens.context import KeepingScreen
 from agent_tui.ui.screens.diff import DiffScreen
 from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.screens.pull import PullBar
-from agent_tui.ui.terminal.run import UiOutcome
+from agent_tui.ui.terminal.outcome import UiOutcome
 from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.long_work import PLAN, long_work
 from tests.support.long_work import SUMMARY as SUMMARY_OF_WORK

@@ -11,7 +11,7 @@ from agent_tui.providers.base import ModelRequest
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.terminal.run import UiOutcome
+from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.transcript.blocks import NoticeBlock, SummaryBlock
 from tests.support.models import listed_services
 from tests.support.runtime import GOOD_SUMMARY, Stage

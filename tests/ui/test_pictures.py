@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from agent_tui.ui.terminal.run import UiOutcome
+from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.theme.themes import DARK, LIGHT
 from tests.ui.scenes import SCENES, scene_app
 

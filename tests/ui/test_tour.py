@@ -14,7 +14,7 @@ from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.first_run.chooser import FirstRunScreen
 from agent_tui.ui.options import KeyChoice
 from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.terminal.run import UiOutcome
+from agent_tui.ui.terminal.outcome import UiOutcome
 from tests.support.models import OTHER, ListedModels
 from tests.ui.app_support import Ui, held, running_app, ways_to_a_model
 

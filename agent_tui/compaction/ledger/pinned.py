@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from agent_tui.omissions import SENTENCE_END
 
@@ -47,13 +48,14 @@ _WRAPPED_CHARS = 50
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 
 
+@lru_cache(maxsize=1_024)
 def find_rules(text: str) -> tuple[str, ...]:
     """The sentences of a user's message that state a rule, in order, exactly as written.
 
     Fenced code, quoted lines, tagged blocks and lines that look like code or logs are not the
     user's own words. A sentence that runs over several lines keeps its line breaks.
     """
-    return tuple(dict.fromkeys(filter(_is_rule, own_sentences(text))))
+    return tuple(filter(_is_rule, dict.fromkeys(own_sentences(text))))
 
 
 def own_sentences(text: str) -> Iterator[str]:

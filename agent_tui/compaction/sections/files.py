@@ -635,7 +635,10 @@ def file_in_command(command: str) -> tuple[str, str] | None:
 
 def plain_lines(text: str) -> list[tuple[str, str]]:
     """The lines of `text`, each as it is and without its line number."""
-    return [(line, _NUMBERED.sub("", line, count=1)) for line in text.split("\n")]
+    return [
+        (line, line[number.end() :] if (number := _NUMBERED.match(line)) else line)
+        for line in text.split("\n")
+    ]
 
 
 def _first_text(arguments: JsonObject, names: Sequence[str]) -> str | None:

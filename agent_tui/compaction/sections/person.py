@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from agent_tui.compaction.ledger.pinned import find_rules, sentences_of
@@ -135,8 +136,7 @@ def _read(
         rules = find_rules(text)
         sentences: list[_Sentence] = []
         for sentence in sentences_of(text):
-            words = frozenset(word.casefold() for word in _WORD.findall(sentence))
-            longest = max(words, key=lambda word: (len(word), word), default="")
+            words, longest = _words_of(sentence)
             is_said = any(_is_said(words, other) for other in later[longest])
             worth = 0 if is_said or not words else _worth(sentence, words, rules)
             share = (tokens - _NUMBER_TOKENS) * len(sentence) / max(len(text), 1)
@@ -150,6 +150,13 @@ def _read(
                 part.worth = _BESIDE if part.worth == _PLAIN else part.worth
         found.append(message)
     return found[::-1]
+
+
+@lru_cache(maxsize=4_096)
+def _words_of(sentence: str) -> tuple[frozenset[str], str]:
+    """The words of `sentence`, and the longest of them."""
+    words = frozenset(word.casefold() for word in _WORD.findall(sentence))
+    return words, max(words, key=lambda word: (len(word), word), default="")
 
 
 def _is_said(words: frozenset[str], other: frozenset[str]) -> bool:

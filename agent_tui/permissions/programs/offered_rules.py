@@ -119,11 +119,13 @@ def _text(word: Word) -> str:
 def _is_told(words: Sequence[str]) -> bool:
     """Whether the words of a program that could read its instructions already give them."""
     name = _base(words[0])
+    runs_scripts = _runs_scripts(name)
+    if not runs_scripts and (name in _WITH_VERBS or not _INTERPRETER.fullmatch(name)):
+        return True
     told = [word for word in words[1:] if not word.startswith("-")]
-    if _runs_scripts(name):
+    if runs_scripts:
         return bool(told) and not any(map(_GOES_ON_READING.fullmatch, words[1:]))
-    reads = _INTERPRETER.fullmatch(name) is not None and name not in _WITH_VERBS
-    return len(told) > 1 if reads else True
+    return len(told) > 1
 
 
 def _count_fixed_words(words: Sequence[str]) -> int:

@@ -6,7 +6,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.providers.base import ModelRef
 from agent_tui.ui.event_view import EventView
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.terminal.run import UiOutcome
+from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.window import Window
 
 

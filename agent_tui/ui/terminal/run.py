@@ -8,28 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.terminal.outcome import UiOutcome
 
 if TYPE_CHECKING:
     from agent_tui.ui.options import UiOptions
     from agent_tui.ui.window import Window
-
-from dataclasses import dataclass
-from typing import Literal
-
-
-@dataclass(frozen=True, slots=True)
-class UiOutcome:
-    """How the screen was left.
-
-    Args:
-        exit_code: For the shell.
-        wants: ``demo`` if the user chose the scripted tour.
-        error: Why the program could not start; for whoever ran it.
-    """
-
-    exit_code: int = 0
-    wants: Literal["", "demo"] = ""
-    error: Exception | None = None
 
 
 def run_ui(

@@ -17,7 +17,7 @@ from rich.text import Text
 from textual.app import App
 
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.terminal.run import UiOutcome
+from agent_tui.ui.terminal.outcome import UiOutcome
 
 MAX_TITLE_CHARS = 80
 

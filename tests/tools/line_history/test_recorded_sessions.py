@@ -54,8 +54,9 @@ def check_lines(changes: Sequence[RecordedChange], replay: Replay, text: str) ->
     """Check every answer; returns how many lines only one call names as new, and are answered."""
     one_maker = answered = 0
     lines = lines_of(text)
+    named = [added(change) for change in changes]
     for line, origins in zip(lines, replay.lines, strict=True):
-        makers = [at for at, change in enumerate(changes) if line in added(change)]
+        makers = [at for at, new in enumerate(named) if line in new]
         (origin, *others) = origins
         is_answered = isinstance(origin, Made) and not others
         if is_answered:

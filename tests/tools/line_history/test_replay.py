@@ -1,6 +1,7 @@
 """Which change made each line: the true one, or not known, and never another."""
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
@@ -16,6 +17,7 @@ from agent_tui.tools.line_history.replay import (
     replay_changes,
 )
 from tests.support.edited_file import EARLIER, OUTSIDE, EditedFile, Line, Record
+from tests.support.histories import for_every
 
 RECORDS: tuple[Record, ...] = ("contents", "digests", "diff", "words", "excerpt", "patch")
 COMMON = ["", "}", "pass"]
@@ -38,9 +40,17 @@ def maker_of(origin: Origin, changes: list[RecordedChange]) -> str:
             return "unknown"
 
 
-@settings(max_examples=400, deadline=None)
-@given(st.data())
-def test_the_answer_is_the_true_change_or_not_known(data: DataObject):
+SOME_OR_MORE = pytest.mark.parametrize(
+    "examples", [80, pytest.param(400, marks=pytest.mark.thorough)]
+)
+
+
+@SOME_OR_MORE
+def test_the_answer_is_the_true_change_or_not_known(examples: int):
+    for_every(st.data(), examples, expect_the_true_change_or_unknown)
+
+
+def expect_the_true_change_or_unknown(data: DataObject) -> None:
     file = EditedFile([Line(text, EARLIER) for text in data.draw(texts("first"), "first")])
     for step in range(data.draw(st.integers(1, 9), "steps")):
         change_somehow(file, step, data)
@@ -51,9 +61,12 @@ def test_the_answer_is_the_true_change_or_not_known(data: DataObject):
         assert line.maker in makers or "unknown" in makers
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.data())
-def test_where_contents_are_kept_and_lines_differ_each_is_answered(data: DataObject):
+@SOME_OR_MORE
+def test_where_contents_are_kept_and_lines_differ_each_is_answered(examples: int):
+    for_every(st.data(), examples, expect_the_change_of_each_line)
+
+
+def expect_the_change_of_each_line(data: DataObject) -> None:
     file = EditedFile([Line(f"first {n}", EARLIER) for n in range(data.draw(st.integers(0, 5)))])
     for step in range(data.draw(st.integers(1, 9), "steps")):
         change_somehow(file, step, data, common=[], records=("contents",))

@@ -26,7 +26,7 @@ def travel(folder: Path, seed: int, *, sessions: int, rounds: int, has_eve: bool
         return history
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.thorough)])
 def test_both_clones_have_the_same_entries_whatever_ended_the_program(
     tmp_path: Path, seed: int
 ) -> None:

@@ -1,0 +1,3 @@
+from tests.ui.conftest import styles_are_parsed_once
+
+__all__ = ["styles_are_parsed_once"]
