@@ -127,6 +127,21 @@ class NothingToCompactError(CompactionError):
     """A compaction would free nothing; found before any work was done."""
 
 
+class TargetTooSmallError(CompactionError):
+    """A list of messages cannot be made as small as was asked.
+
+    Attributes:
+        least_tokens: The least target that works.
+    """
+
+    def __init__(self, target_tokens: int, least_tokens: int) -> None:
+        super().__init__(
+            f"The messages do not fit in {target_tokens:,} tokens.",
+            f"The least target that works is {least_tokens:,}.",
+        )
+        self.least_tokens = least_tokens
+
+
 class ToolError(AgentTuiError):
     """A tool call failed in a way that the model can fix; the text goes back to the model."""
 

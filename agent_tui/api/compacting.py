@@ -228,9 +228,6 @@ def _text(part: Mapping[str, Any]) -> str:
 
 _MORE_IMAGES = re.compile(r"\[(\d+) more images? left out\]")
 
-_TARGET_SHARE = 0.4
-"""For an unknown window: the rest is for further work."""
-
 _ID = "[0-9a-f]{13,}x[0-9a-f]+"
 _MARKS = re.compile(
     rf" ?\[(?:recall )?{_ID}\]|; recall finds them(?: by their words|: {_ID}(?: {_ID})*)?"
@@ -316,7 +313,7 @@ async def acompact(
             path=path,
             previous=previous,
             model=ref,
-            window=max(known_window, int(target_tokens / _TARGET_SHARE)),
+            window=known_window or used,
             cwd=Path.cwd(),
             settings=Settings().compaction,
             tokens_before=used,
@@ -324,6 +321,7 @@ async def acompact(
             focus=focus,
             wants_summary=True,
             is_asked=True,
+            is_limit=True,
         )
         try:
             outcome = await planner.outcome(request, "tiered", lambda _phase, _chars: None)

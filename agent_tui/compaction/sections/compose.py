@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent_tui.compaction.ledger.files import FileOperations, cap_lists, normalise_path
+from agent_tui.compaction.ledger.pinned import fit_pins
 from agent_tui.compaction.sections.commands import commands_run, open_errors
 from agent_tui.compaction.sections.files import (
     FileReader,
@@ -44,6 +45,9 @@ from agent_tui.tokens import TokenCounter
 PERSON_SHARE = 0.15
 TASK_SHARE = 0.15
 """What the task's text does not use goes to the user's messages, which often state the task."""
+
+PINS_SHARE = 0.35
+"""A maximum, for rules that are not among the user's messages; it only matters in a small window."""
 
 STATE_SHARE = 0.05
 FINDINGS_SHARE = 0.05
@@ -173,6 +177,7 @@ def _unite(earlier: Sequence[str], later: Sequence[str]) -> tuple[str, ...]:
     return (*(text for text in earlier if text not in set(later)), *later)
 
 
+_RULES_LEFT_OUT = "[{count} more rule{s} left out; recall finds them by their words]"
 _ORDER = "(Oldest first. Where two of these disagree, the later one holds.)"
 
 
@@ -267,11 +272,10 @@ def make_sections(
     chars = max(int(room_tokens * share * 4), min(_LEAST_LIST_CHARS, room_tokens))
     lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
     read, modified = cap_lists(lists, chars)
-    person_text = "\n".join(spoken.lines)
-    pins = [pin for pin in reversed(record.ledger.pinned) if pin not in person_text]
+    pins = _rules_beside(spoken.lines, record, int(room_tokens * PINS_SHARE), counter)
     before = tag_blocks(
         ("said-by-the-person", _number_messages(lines)),
-        ("pinned-constraints", [f"- {pin}" for pin in pins]),
+        ("pinned-constraints", pins),
         ("task-text", task),
     )
     after = tag_blocks(
@@ -355,6 +359,18 @@ def _state_lines(record: WorkRecord, room: int, counter: TokenCounter) -> list[s
     uncommitted = {item for task in closed for item in items_of(task)}
     done = _newest_that_fit(lines_of_done(state, uncommitted), max(room, 0), counter)
     return [*done, *open_lines, *checks]
+
+
+def _rules_beside(
+    spoken: Sequence[str], record: WorkRecord, room: int, counter: TokenCounter
+) -> list[str]:
+    """The rules that no line in `spoken` has, oldest first, and how many of them do not fit."""
+    text = "\n".join(spoken)
+    pins = [pin for pin in record.ledger.pinned if pin not in text]
+    fitting = fit_pins(pins, room, counter.count_text)
+    missing = len(pins) - len(fitting)
+    mark = _RULES_LEFT_OUT.format(count=missing, s="s" if missing > 1 else "")
+    return [*([mark] if missing else ()), *(f"- {pin}" for pin in reversed(fitting))]
 
 
 def _uncommitted_line(record: WorkRecord) -> list[str]:
