@@ -142,6 +142,10 @@ class TargetTooSmallError(CompactionError):
         self.least_tokens = least_tokens
 
 
+class CompactionWarning(UserWarning):
+    """A model that was to help with a compaction could not; code did it alone, or in part."""
+
+
 class ToolError(AgentTuiError):
     """A tool call failed in a way that the model can fix; the text goes back to the model."""
 

@@ -13,7 +13,13 @@ from agent_tui import paths
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices, conversation_services
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.api.session import Session, errors_for_programs, library_settings, session_or_folder
+from agent_tui.api.session import (
+    Session,
+    errors_for_programs,
+    library_settings,
+    named_model,
+    session_or_folder,
+)
 from agent_tui.api.tools import FunctionTool
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import IN_PROGRAM, AgentTuiError, CompactionError, SessionError, UsageError
@@ -23,6 +29,8 @@ from agent_tui.events import (
     ApprovalRequested,
     CompactionFailed,
     CompactionFinished,
+    CompactionProgress,
+    CompactionStarted,
     LimitWaitEnded,
     LimitWaitStarted,
     Notice,
@@ -37,7 +45,7 @@ from agent_tui.events import (
 )
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust, TrustFile
-from agent_tui.providers.access import first_model, open_models
+from agent_tui.providers.access import open_models
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import OfferedTool, default_toolbox
@@ -49,7 +57,10 @@ Event: TypeAlias = (
     | ToolOutputDelta
     | ToolFinished
     | ReplyFinished
+    | CompactionStarted
+    | CompactionProgress
     | CompactionFinished
+    | CompactionFailed
     | RetryScheduled
     | LimitWaitStarted
     | LimitWaitEnded
@@ -125,8 +136,7 @@ class Agent:
             hint_earlier_work=False,
         )
         self._models = open_models(settings, os.environ, ways=IN_PROGRAM)
-        with errors_for_programs():
-            ref, _ = first_model(self._models.catalog, is_named=True)
+        ref = named_model(self._models.catalog, settings.model)
         self._scratch = TemporaryDirectory(prefix="agent-tui-", ignore_cleanup_errors=True)
         try:
             services = self._services([one.offer() for one in tools], session)

@@ -12,8 +12,10 @@ from pydantic import ValidationError
 
 from agent_tui import paths
 from agent_tui.config import Settings
-from agent_tui.errors import IN_PROGRAM, AgentTuiError, SessionError, UsageError
+from agent_tui.errors import IN_PROGRAM, AgentTuiError, ConfigError, SessionError, UsageError
 from agent_tui.messages import JsonObject
+from agent_tui.providers.base import ModelRef
+from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.context import build_context, messages_to_send
 from agent_tui.sessions.listing import SessionSummary, read_summary
@@ -59,6 +61,18 @@ def library_settings(
         first = error.errors()[0]
         where = "window" if "window" in first["loc"] else ".".join(map(str, first["loc"]))
         raise UsageError(f"{where}: {first['msg'].removeprefix('Value error, ')}.") from error
+
+
+def named_model(catalog: ModelCatalog, name: str) -> ModelRef:
+    """The model of exactly this name.
+
+    Raises:
+        UsageError: There is none; the text has the nearest names.
+    """
+    try:
+        return catalog.resolve_exact(name)
+    except ConfigError as error:
+        raise UsageError(error.message, error.hint) from error
 
 
 _ID = re.compile(r"[0-9a-f]{8}[0-9a-f-]*")

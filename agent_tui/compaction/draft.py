@@ -25,9 +25,11 @@ from agent_tui.compaction.sections.compose import (
     KEPT_SHARE,
     LEAST_KEPT,
     NOTES_SHARE,
+    RULES_SHARE,
     TAIL_SHARE,
     TASK_SHARE,
     WAY_SHARE,
+    SectionRooms,
     Sections,
     WorkRecord,
     handover_of,
@@ -480,7 +482,8 @@ class _Planner:
             has_notes=self._has_notes,
             elsewhere="\n".join((way, *message_texts(said, UNLIMITED))),
         )
-        sections = make(tasks_room=0 if picks else None)
+        rules_room = _rules_room(request, self._live.pinned_tokens, self._room)
+        sections = make(rooms=SectionRooms(0 if picks else None, rules_room))
         self.kept = Kept()
         left = int(room * (1 - TAIL_SHARE)) - self._size(sections, way)
         needed = tail.files_to_show(entries)
@@ -500,7 +503,8 @@ class _Planner:
             tasks_room = max(min(left, int(room * TASK_SHARE)), 0)
             named = {name for pick in chosen for name in (pick.piece.entry_id, pick.piece.path)}
             is_told = any({task.entry_id, task.item} & named for task in self._record.tasks)
-            sections = make(chosen=ids, tasks_room=0 if is_told else tasks_room)
+            rooms = SectionRooms(0 if is_told else tasks_room, rules_room)
+            sections = make(chosen=ids, rooms=rooms)
             left -= self._counter.count_text(sections.before_prose) - before
         if files is None:
             known = [file for file in self._record.files if file.path not in self.kept.paths]
@@ -538,7 +542,7 @@ def _room(request: CompactionRequest, conversation: int, pinned: int) -> int:
     share to it; if system prompt and tools leave nearly nothing, to what they leave.
     """
     settings, overhead = request.settings, request.overhead_tokens + pinned
-    target = request.target_tokens or int(request.window * settings.target_share(request.window))
+    target = _target(request)
     room = target - overhead
     if request.is_limit:
         return max(room, 0)
@@ -546,6 +550,17 @@ def _room(request: CompactionRequest, conversation: int, pinned: int) -> int:
         room = int(conversation * settings.target_share(conversation))
     least = int(max(request.window - overhead, 0) * target / max(request.window, 1) / 2)
     return max(room, min(least, conversation // 2), _LEAST_ROOM_TOKENS)
+
+
+def _target(request: CompactionRequest) -> int:
+    window = request.window
+    return request.target_tokens or int(window * request.settings.target_share(window))
+
+
+def _rules_room(request: CompactionRequest, pinned: int, room: int) -> int:
+    """Tokens for rules: their share of the target, however small the conversation itself is."""
+    left = 0 if request.is_limit else _target(request) - request.overhead_tokens - pinned
+    return int(max(room, left) * RULES_SHARE)
 
 
 def _last_exchange(live: LiveConversation) -> int:

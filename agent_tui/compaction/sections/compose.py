@@ -46,8 +46,8 @@ PERSON_SHARE = 0.15
 TASK_SHARE = 0.15
 """What the task's text does not use goes to the user's messages, which often state the task."""
 
-PINS_SHARE = 0.35
-"""A maximum, for rules that are not among the user's messages; it only matters in a small window."""
+RULES_SHARE = 0.5
+"""A maximum, for rules that are not in the messages above; it only matters in a small window."""
 
 STATE_SHARE = 0.05
 FINDINGS_SHARE = 0.05
@@ -207,12 +207,28 @@ class Sections:
         return replace(self, after_prose=after, shown=shown)
 
 
+@dataclass(frozen=True, slots=True)
+class SectionRooms:
+    """Tokens for single sections; None for their share of the space.
+
+    Args:
+        tasks: For the texts of tasks.
+        rules: For rules that are not in the messages above them.
+    """
+
+    tasks: int | None = None
+    rules: int | None = None
+
+
+BY_SHARE = SectionRooms()
+
+
 def make_sections(
     record: WorkRecord,
     room_tokens: int,
     counter: TokenCounter,
     *,
-    tasks_room: int | None = None,
+    rooms: SectionRooms = BY_SHARE,
     kept: frozenset[str] = frozenset(),
     chosen: frozenset[str] = frozenset(),
     has_notes: bool = False,
@@ -224,7 +240,7 @@ def make_sections(
         record: What the log says about the work.
         room_tokens: Space for sections, prose and newest messages together.
         counter: Counts their tokens.
-        tasks_room: Tokens for the texts of tasks; None for their share of the space.
+        rooms: Tokens for single sections.
         kept: Entries that stay in the context and are not repeated.
         chosen: Entries kept in part by choice; they do not count as task texts.
         has_notes: Whether the model's notes cover findings, decisions and commands.
@@ -238,8 +254,7 @@ def make_sections(
         if task.entry_id not in kept | chosen
         and not (task.is_closed and (has_notes or not record.uncommitted))
     ]
-    if tasks_room is None:
-        tasks_room = int(room_tokens * TASK_SHARE)
+    tasks_room = int(room_tokens * TASK_SHARE) if rooms.tasks is None else rooms.tasks
     task = task_blocks(tasks, tasks_room, counter)
     unused = tasks_room - counter.count_text("\n".join(task))
     spoken_room = int(room_tokens * PERSON_SHARE) + max(unused, 0)
@@ -272,7 +287,8 @@ def make_sections(
     chars = max(int(room_tokens * share * 4), min(_LEAST_LIST_CHARS, room_tokens))
     lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
     read, modified = cap_lists(lists, chars)
-    pins = _rules_beside(spoken.lines, record, int(room_tokens * PINS_SHARE), counter)
+    rules_room = int(room_tokens * RULES_SHARE) if rooms.rules is None else rooms.rules
+    pins = _rules_beside(spoken.lines, record, rules_room, counter)
     before = tag_blocks(
         ("said-by-the-person", _number_messages(lines)),
         ("pinned-constraints", pins),

@@ -78,7 +78,7 @@ def choose_messages(
     repeats or that say nothing ("go on"), the middle of long messages, plain sentences from the
     oldest on, those beside a statement, and finally whole messages with a rule, number, name or
     value. Such a message leaves its beginning and the id to recall it, or the id alone if space is
-    short. The first message and the newest ones stay; only if nothing else is left, their ends do.
+    short. The first message and the newest ones stay.
 
     Args:
         messages: Entry id and text of each, oldest first.
@@ -94,8 +94,7 @@ def choose_messages(
     over = _shorten_long(kept, over, counter)
     for worth in (_PLAIN, _BESIDE):
         over -= _leave_out(kept, worth, over)
-    over = _leave_out_statements(kept, over, counter)
-    _shorten_long(kept, over, counter, longer_than=_LEAST_TOKENS)
+    _leave_out_statements(kept, over, counter)
     return _within(list(_lines(kept)), room_tokens, counter)
 
 
@@ -194,10 +193,8 @@ def _leave_out(messages: Sequence[_Message], worth: int, over: float) -> float:
     return gained
 
 
-def _leave_out_statements(
-    messages: Sequence[_Message], over: float, counter: TokenCounter
-) -> float:
-    """Leave out messages with statements, longest first; returns the tokens still too many.
+def _leave_out_statements(messages: Sequence[_Message], over: float, counter: TokenCounter) -> None:
+    """Leave out messages with statements, longest first, until `over` tokens are saved.
 
     Each is left out whole: a rule without the value beside it would mean something else.
     """
@@ -212,21 +209,14 @@ def _leave_out_statements(
         for part in message.sentences:
             part.is_there = False
         over -= max(tokens - counter.count_text(_rest(message)), 0)
-    return over
 
 
-def _shorten_long(
-    messages: Sequence[_Message],
-    over: float,
-    counter: TokenCounter,
-    *,
-    longer_than: int = _LONG_TOKENS,
-) -> float:
+def _shorten_long(messages: Sequence[_Message], over: float, counter: TokenCounter) -> float:
     """Cut the middle of long messages, all to the same size; returns the tokens still too many."""
     long = [
         message
         for message in messages
-        if message.tokens > longer_than and all(part.is_there for part in message.sentences)
+        if message.tokens > _LONG_TOKENS and all(part.is_there for part in message.sentences)
     ]
     if over <= 0 or not long:
         return over
