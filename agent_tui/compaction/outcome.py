@@ -42,7 +42,7 @@ class CompactionResult:
         note: One line for the user if something did not go as planned; else empty.
         focus: What the user wanted the summary to focus on.
         summarised: Number of messages that the summary replaces.
-        problem: What went wrong with the models that were asked, in a sentence; else empty.
+        problem: Why no model that was asked chose, in a sentence; else empty.
     """
 
     summary: str

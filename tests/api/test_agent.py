@@ -219,10 +219,15 @@ async def test_a_message_that_is_too_long_advises_what_a_program_can_do(tmp_path
     assert not COMMANDS.search(str(caught.value))
 
 
-def test_a_model_that_is_not_known_is_an_error_for_programs(tmp_path: Path):
-    with pytest.raises(UsageError) as caught:
-        Agent("", base_url="http://127.0.0.1:1/v1", cwd=tmp_path)
-    assert caught.value.hint == "Choose one with the argument model."
+@pytest.mark.parametrize(
+    ("model", "base_url"), [("", None), ("", "http://127.0.0.1:1/v1"), ("qwen3", None)]
+)
+def test_a_model_that_is_not_known_is_an_error_for_programs(
+    tmp_path: Path, model: str, base_url: str | None, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("GROQ_API_KEY", "key")
+    with pytest.raises(UsageError, match=f"exactly '{model}'.*base_url"):
+        Agent(model, base_url=base_url, window=32_000, cwd=tmp_path)
 
 
 async def test_a_tool_that_would_end_the_program_does_not(tmp_path: Path):

@@ -162,15 +162,17 @@ class TieredStrategy:
                 found = NoChoice((f"{choice.model.name}: its notes do not fit in the target",))
                 choice = None
         notes = [f"{proof.sentence[0].upper()}{proof.sentence[1:]}."] if proof.sentence else []
-        problem = _who_chose(found)
-        notes.append(problem)
+        who_chose = _who_chose(found)
+        notes.append(who_chose)
         notes += [_UNUSED_FOCUS] if request.focus and choice is None else []
         notes.append(_omission_notice(draft.left_out))
         usage = tracker.total or (choice.usage if choice is not None else None)
         result = await asyncio.to_thread(
             result_of, request, draft, choice, usage, counter=self.counter
         )
-        return replace(result, note=" ".join(filter(None, notes)), problem=problem)
+        return replace(
+            result, note=" ".join(filter(None, notes)), problem="" if choice else who_chose
+        )
 
     async def _answer(self, request: CompactionRequest, tracker: RequestTracker) -> Answered | None:
         """A model's answer, given now or in advance; None without a model."""
