@@ -170,9 +170,8 @@ class TieredStrategy:
         result = await asyncio.to_thread(
             result_of, request, draft, choice, usage, counter=self.counter
         )
-        return replace(
-            result, note=" ".join(filter(None, notes)), problem="" if choice else who_chose
-        )
+        problem = who_chose if choice is None else ""
+        return replace(result, note=" ".join(filter(None, notes)), problem=problem)
 
     async def _answer(self, request: CompactionRequest, tracker: RequestTracker) -> Answered | None:
         """A model's answer, given now or in advance; None without a model."""
