@@ -1,5 +1,6 @@
 """Conversations that are kept in files, and the settings of programs that use the library."""
 
+import os
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -50,8 +51,13 @@ def library_settings(
         more: Settings by name.
 
     Raises:
-        UsageError: The address or the window cannot be used.
+        UsageError: The address or the window cannot be used, or the variable is not set.
     """
+    if api_key_env and not os.environ.get(api_key_env):
+        raise UsageError(
+            f"The environment variable {api_key_env}, which api_key_env names, is not set.",
+            "Set it, or leave out api_key_env if the server needs no key.",
+        )
     given: dict[str, object] = {"model": model, "base_url": base_url, "api_key_env": api_key_env}
     if window is not None:
         given["models"] = {model: {"window": window}}
@@ -133,6 +139,8 @@ class Session:
             SessionError: There is none, or there are several; the text names the nearest ones.
         """
         store = _store(folder)
+        if not str(ref).strip():
+            raise SessionError("An empty text names no session. Give a file, an id or a name.")
         with errors_for_programs():
             return cls._at(store.find(str(ref), Path.cwd()), store)
 
@@ -149,7 +157,7 @@ class Session:
         newest = store.newest(here)
         path = store.find_left_last(here) or (newest.path if newest is not None else None)
         if path is None:
-            raise SessionError(f"There is no session in {here}.")
+            raise SessionError(f"No session in {store.root} works in {here}.")
         return cls._at(path, store)
 
     def messages(self) -> tuple[JsonObject, ...]:
