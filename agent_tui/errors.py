@@ -23,6 +23,8 @@ class Ways:
     or_keep_key: str
     or_setting: str
     setting_changes: str
+    stop: str
+    allowing: str
 
     def fill(self, text: str) -> str:
         """`text` with the reader's ways in place of their names."""
@@ -44,6 +46,8 @@ IN_CHAT = Ways(
     or_keep_key=" or with agent-tui login %",
     or_setting=", or % in the settings",
     setting_changes="% in /settings changes that.",
+    stop="Stop it first with Esc or /abort.",
+    allowing="which permission rule or mode would allow it",
 )
 """For a conversation on a screen, line by line or in an editor."""
 IN_SHELL = replace(
@@ -64,6 +68,8 @@ IN_PROGRAM = Ways(
     or_keep_key="",
     or_setting="",
     setting_changes="",
+    stop="Await it first; to leave the loop over run() early, use contextlib.aclosing.",
+    allowing="what the argument permissions would have to allow",
 )
 """For a program that uses the library, which reads no settings."""
 
@@ -125,6 +131,25 @@ class CompactionError(AgentTuiError):
 
 class NothingToCompactError(CompactionError):
     """A compaction would free nothing; found before any work was done."""
+
+
+class TargetTooSmallError(CompactionError):
+    """A list of messages cannot be made as small as was asked.
+
+    Attributes:
+        least_tokens: The least target that works.
+    """
+
+    def __init__(self, target_tokens: int, least_tokens: int) -> None:
+        super().__init__(
+            f"The messages do not fit in {target_tokens:,} tokens.",
+            f"The least target that works is {least_tokens:,}.",
+        )
+        self.least_tokens = least_tokens
+
+
+class CompactionWarning(UserWarning):
+    """A model that was to help with a compaction could not; code did it alone, or in part."""
 
 
 class ToolError(AgentTuiError):

@@ -50,6 +50,8 @@ class LockOwner:
     def __str__(self) -> str:
         if not self.pid:
             return "another agent-tui"
+        if self.pid == os.getpid() and not self.host:
+            return "another part of this program"
         where = f" on {self.host}" if self.host else ""
         return f"another agent-tui (pid {self.pid}{where})"
 

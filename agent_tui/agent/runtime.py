@@ -335,9 +335,7 @@ class AgentRuntime:
         self, work: Callable[[Emit], Awaitable[object]]
     ) -> AsyncGenerator[AgentEvent, None]:
         if self._activity is not None:
-            raise AgentTuiError(
-                "Something is already running.", "Stop it first with Esc or /abort."
-            )
+            raise AgentTuiError("Something is already running.", "{stop}")
 
         async def ask_meanwhile(emit: Emit) -> None:
             async with self._network.activity(emit):

@@ -13,7 +13,13 @@ from agent_tui import paths
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices, conversation_services
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.api.session import Session, errors_for_programs, library_settings, session_or_folder
+from agent_tui.api.session import (
+    Session,
+    errors_for_programs,
+    library_settings,
+    named_model,
+    session_or_folder,
+)
 from agent_tui.api.tools import FunctionTool
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import IN_PROGRAM, AgentTuiError, CompactionError, SessionError, UsageError
@@ -23,6 +29,8 @@ from agent_tui.events import (
     ApprovalRequested,
     CompactionFailed,
     CompactionFinished,
+    CompactionProgress,
+    CompactionStarted,
     LimitWaitEnded,
     LimitWaitStarted,
     Notice,
@@ -37,7 +45,7 @@ from agent_tui.events import (
 )
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust, TrustFile
-from agent_tui.providers.access import first_model, open_models
+from agent_tui.providers.access import open_models
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import OfferedTool, default_toolbox
@@ -49,7 +57,10 @@ Event: TypeAlias = (
     | ToolOutputDelta
     | ToolFinished
     | ReplyFinished
+    | CompactionStarted
+    | CompactionProgress
     | CompactionFinished
+    | CompactionFailed
     | RetryScheduled
     | LimitWaitStarted
     | LimitWaitEnded
@@ -60,6 +71,16 @@ Event: TypeAlias = (
 
 Permissions: TypeAlias = Callable[[ApprovalRequest], bool | Awaitable[bool]]
 """Asked before a call that changes something; says whether it may be made."""
+
+
+_NOT_ENDED = "The run has not ended. To leave its loop early, use contextlib.aclosing."
+_LEFT = "The run was left before its end, so there are no last words."
+
+
+def _write_instructions(config_dir: Path, text: str) -> None:
+    """Write what a conversation reads as its user's own instructions."""
+    config_dir.mkdir(parents=True, exist_ok=True)
+    (config_dir / "AGENTS.md").write_text(text, "utf-8", errors="replace")
 
 
 class Agent:
@@ -79,6 +100,10 @@ class Agent:
         cwd: The folder it works in; by default that of `session`, or the present one.
         permissions: Asked before each call that changes something or goes to the network. Without
             it the agent only reads.
+        instructions: What the model is told beside the built-in system prompt, such as its role;
+            at most 40,000 characters are used.
+        max_turns: Most replies of the model in a run, which then ends with the outcome ``limit``;
+            by default any number.
         session: A `Session`, its file or its id, to continue it; or a folder in which a new one is
             kept. Ids are searched where the program keeps its sessions. Without `session` the
             conversation is in memory alone.
@@ -90,10 +115,10 @@ class Agent:
         UsageError: There is no model of that name, or the folder does not exist.
         SessionError: There is no session with that id or in that file.
         TypeError: A tool is no function under `agent_tui.tool`, or `permissions` is no function.
-        ValueError: Two tools have the same name.
+        ValueError: Two tools have the same name, or `max_turns` is no whole number from 1 on.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but the first are named where it is called
         self,
         model: str,
         *,
@@ -103,6 +128,8 @@ class Agent:
         tools: Sequence[FunctionTool[..., object]] = (),
         cwd: str | Path | None = None,
         permissions: Permissions | None = None,
+        instructions: str = "",
+        max_turns: int | None = None,
         session: Session | str | Path | None = None,
     ) -> None:
         session = session_or_folder(session)
@@ -110,6 +137,10 @@ class Agent:
         folder = Path(cwd or (self._unopened.cwd if self._unopened else ".")).expanduser().resolve()
         if not folder.is_dir():
             raise UsageError(f"There is no folder {folder}.")
+        if isinstance(cast("object", tools), FunctionTool):
+            raise TypeError("tools is a list of functions: put brackets around the one you have.")
+        if max_turns is not None and (type(max_turns) is not int or max_turns < 1):
+            raise ValueError(f"max_turns must be a whole number of at least 1, not {max_turns!r}")
         for one in cast("Sequence[object]", tools):
             if not isinstance(one, FunctionTool):
                 raise TypeError(f"{one!r} is no tool: put @agent_tui.tool above it.")
@@ -125,14 +156,16 @@ class Agent:
             hint_earlier_work=False,
         )
         self._models = open_models(settings, os.environ, ways=IN_PROGRAM)
-        with errors_for_programs():
-            ref, _ = first_model(self._models.catalog, is_named=True)
+        ref = named_model(self._models.catalog, settings.model)
         self._scratch = TemporaryDirectory(prefix="agent-tui-", ignore_cleanup_errors=True)
         try:
             services = self._services([one.offer() for one in tools], session)
+            if instructions:
+                _write_instructions(services.user_config_dir, instructions)
         except ValueError:
             self._scratch.cleanup()
             raise
+        services = replace(services, most_replies=max_turns or 0)
         self._runtime = AgentRuntime(services, ref, folder, "ask")
         self._result = ""
         self._problem = "Nothing was asked yet."
@@ -176,19 +209,21 @@ class Agent:
             SessionError: The session cannot be continued, as another program has it open, say.
         """
         await self._open()
-        self._result, self._problem = "", "The run has not ended."
-        async with aclosing(self._runtime.submit(prompt)) as events:
-            async for event in events:
-                if isinstance(event, ApprovalRequested):
-                    await self._answer(event.request)
-                    continue
-                if isinstance(event, ReplyFinished):
-                    self._result = event.message.text
-                if isinstance(event, TurnFinished):
-                    is_done = event.outcome == "done"
-                    self._problem = "" if is_done else event.error or f"Ended: {event.outcome}."
-                if isinstance(event, Event):
-                    yield event
+        if is_first := not self._runtime.is_busy:
+            self._result, self._problem = "", _NOT_ENDED
+        try:
+            with errors_for_programs():
+                async with aclosing(self._runtime.submit(prompt)) as events:
+                    async for event in events:
+                        if isinstance(event, ApprovalRequested):
+                            await self._answer(event.request)
+                            continue
+                        self._note(event)
+                        if isinstance(event, Event):
+                            yield event
+        finally:
+            if is_first and self._problem == _NOT_ENDED:
+                self._problem = _LEFT
 
     async def ask(self, prompt: str) -> str:
         """Send `prompt` and return the model's last words.
@@ -213,9 +248,10 @@ class Agent:
         """
         await self._open()
         failure: AgentEvent | None = None
-        async with aclosing(self._runtime.compact_here("tiered", focus)) as events:
-            async for event in events:
-                failure = event if isinstance(event, CompactionFailed) else failure
+        with errors_for_programs():
+            async with aclosing(self._runtime.compact_here("tiered", focus)) as events:
+                async for event in events:
+                    failure = event if isinstance(event, CompactionFailed) else failure
         if isinstance(failure, CompactionFailed):
             raise CompactionError(failure.message)
 
@@ -236,13 +272,21 @@ class Agent:
             raise SessionError(f"The session {path} cannot be written.")
         self._unopened = None
 
+    def _note(self, event: AgentEvent) -> None:
+        """Take the result from the events of a run."""
+        if isinstance(event, ReplyFinished):
+            self._result = event.message.text
+        if isinstance(event, TurnFinished):
+            is_done = event.outcome == "done"
+            self._problem = "" if is_done else event.error or f"Ended: {event.outcome}."
+
     async def _answer(self, request: ApprovalRequest) -> None:
         may = self._permissions(request) if self._permissions is not None else False
         if inspect.isawaitable(may):
             may = await may
-        answer = (
-            ApprovalAnswer("once") if may is True else ApprovalAnswer("no", "This was not allowed.")
-        )
+        if not isinstance(cast("object", may), bool):
+            raise TypeError(f"permissions returned {may!r}; return True or False")
+        answer = ApprovalAnswer("once") if may else ApprovalAnswer("no", "This was not allowed.")
         self._runtime.pending_approvals.answer(request.id, answer)
 
     def _services(
@@ -256,7 +300,7 @@ class Agent:
         trust = FolderTrust(TrustFile(folder / "trust.json"))
 
         def make_permissions(workspace: Path, mode: PermissionMode) -> PermissionEngine:
-            return PermissionEngine(
+            engine = PermissionEngine(
                 mode=mode,
                 rules=PermissionSettings(),
                 workspace=workspace,
@@ -265,6 +309,8 @@ class Agent:
                 is_interactive=self._permissions is not None,
                 git_risk=trust.git_risk,
             )
+            engine.ways = IN_PROGRAM
+            return engine
 
         services = conversation_services(
             self._models,

@@ -5,8 +5,9 @@ import hashlib
 import json
 import os
 import re
+import warnings
 from collections import Counter, OrderedDict
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,12 +16,18 @@ from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import JsonValue
 
-from agent_tui.api.session import errors_for_programs, library_settings
+from agent_tui.api.session import library_settings, named_model
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.model_client import ModelClient
+from agent_tui.compaction.model_client import ModelClient, ModelReply, RequestTracker, unseen
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import Settings
-from agent_tui.errors import CompactionError
+from agent_tui.errors import (
+    IN_PROGRAM,
+    CompactionWarning,
+    NothingToCompactError,
+    TargetTooSmallError,
+    UsageError,
+)
 from agent_tui.messages import (
     AssistantContent,
     AssistantMessage,
@@ -36,8 +43,8 @@ from agent_tui.messages import (
     images_in,
 )
 from agent_tui.omissions import IMAGE_MARK
-from agent_tui.providers.access import NO_MODEL, first_model, open_models
-from agent_tui.providers.base import ModelRef
+from agent_tui.providers.access import NO_MODEL, open_models
+from agent_tui.providers.base import FaultKind, ModelInfo, ModelRef, ModelRequest, ProviderError
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.wires.anthropic import anthropic_payload
 from agent_tui.providers.wires.chat import openai_messages
@@ -57,6 +64,13 @@ ChatMessage: TypeAlias = Mapping[str, Any]
 """One message: ``{"role": "user", "content": "..."}`` and so on."""
 
 _INSTRUCTIONS = ("system", "developer")
+_CONVERTERS = {
+    "langchain_core": "langchain_core.messages.convert_to_openai_messages",
+    "openai": "the model_dump() of each message",
+    "anthropic": "the model_dump() of each message",
+}
+"""What makes chat messages of other packages' objects, by the name of the package."""
+
 _ANTHROPIC_BLOCKS = frozenset(
     {"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"}
 )
@@ -122,12 +136,17 @@ def to_dicts(messages: Sequence[Message], shape: Shape) -> list[JsonObject]:
 
 def _read(given: object, names: dict[str, str]) -> Iterator[Message]:
     if not isinstance(given, Mapping):
-        hint = "; use its model_dump()" if hasattr(given, "model_dump") else ""
-        raise TypeError(f"it is no dict{hint}")
+        kind = type(given)
+        how = _CONVERTERS.get(kind.__module__.partition(".")[0], "its framework's converter")
+        raise TypeError(f"it is a {kind.__name__}, not a dict; convert the list first, with {how}")
     yield from _read_dict(cast("ChatMessage", given), names)
 
 
 def _read_dict(given: ChatMessage, names: dict[str, str]) -> Iterator[Message]:
+    if "role" not in given and isinstance(kind := given.get("type"), str):
+        raise ValueError(
+            f"no 'role', and the type {kind!r}; convert the list to chat messages first"
+        )
     role, content = given["role"], given.get("content")
     parts = _parts(content)
     match role:
@@ -150,7 +169,9 @@ def _read_dict(given: ChatMessage, names: dict[str, str]) -> Iterator[Message]:
             if said:
                 yield UserMessage(content=tuple(map(_user_part, said)))
         case _:
-            raise ValueError(f"the role {role!r} is none of user, assistant, tool and system")
+            raise ValueError(
+                f"the role {role!r} is none of user, assistant, tool, system and developer"
+            )
 
 
 def _parts(content: object) -> list[Mapping[str, Any]]:
@@ -228,8 +249,8 @@ def _text(part: Mapping[str, Any]) -> str:
 
 _MORE_IMAGES = re.compile(r"\[(\d+) more images? left out\]")
 
-_TARGET_SHARE = 0.4
-"""For an unknown window: the rest is for further work."""
+_IMAGES_LINE_TOKENS = 15
+"""For the line that counts images: newline, brackets, number and words."""
 
 _ID = "[0-9a-f]{13,}x[0-9a-f]+"
 _MARKS = re.compile(
@@ -241,8 +262,8 @@ _SUMMARIES: OrderedDict[str, Carryover] = OrderedDict()
 """State beside the text of the newest summaries, so that the next one continues them."""
 
 
-def compact(messages: Sequence[ChatMessage], target_tokens: int) -> list[dict[str, object]]:
-    """`messages` in about `target_tokens`, made by code: no model is asked, nothing is written.
+def compact(messages: Iterable[ChatMessage], target_tokens: int) -> list[dict[str, object]]:
+    """`messages` in at most `target_tokens`, made by code: no model is asked, nothing is written.
 
     System messages at the beginning and messages that stay are returned as they were given. The
     others are replaced by one message of the user's role: what the user said, the task, files as
@@ -251,14 +272,15 @@ def compact(messages: Sequence[ChatMessage], target_tokens: int) -> list[dict[st
 
     Args:
         messages: Dicts as for OpenAI's chat completions or Anthropic's messages.
-        target_tokens: Size to come down to, in tokens as the o200k vocabulary counts them, without
+        target_tokens: Limit of the result, in tokens as the o200k vocabulary counts them, without
             the system messages.
 
     Returns:
-        A new list; the same messages where they are small enough or nothing would be gained.
+        A new list; the same messages if they are small enough.
 
     Raises:
-        ValueError: A message cannot be read, or `target_tokens` is less than 1.
+        ValueError: A message cannot be read, or `target_tokens` is no whole number from 1 on.
+        TargetTooSmallError: The target is less than what always stays; `least_tokens` works.
     """
     work = acompact(messages, target_tokens)
     try:
@@ -270,7 +292,7 @@ def compact(messages: Sequence[ChatMessage], target_tokens: int) -> list[dict[st
 
 
 async def acompact(
-    messages: Sequence[ChatMessage],
+    messages: Iterable[ChatMessage],
     target_tokens: int,
     *,
     model: str = "",
@@ -293,42 +315,52 @@ async def acompact(
         focus: What the summary should pay attention to.
 
     Returns:
-        As `compact`. Where the model cannot be asked, what code alone makes.
+        As `compact`. If the model's answer fails, code alone makes it, and a `CompactionWarning`
+        says why.
 
     Raises:
         ValueError: As in `compact`.
-        UsageError: There is no model of that name.
+        TargetTooSmallError: As in `compact`.
+        UsageError: There is no model of that name, or its server refuses the key.
     """
-    if not isinstance(cast("object", target_tokens), int) or target_tokens < 1:
-        raise ValueError(f"target_tokens must be a number of at least 1, not {target_tokens!r}")
+    if type(cast("object", target_tokens)) is not int or target_tokens < 1:
+        raise ValueError(
+            f"target_tokens must be a whole number of at least 1, not {target_tokens!r}"
+        )
+    messages = list(messages)
     read = read_messages(messages)
     first, shape = leading_instructions(messages), shape_of(messages)
     given = _to_given(read[first:])
-    path, previous = _path_of(given)
     counter = TokenCounter()
-    used = counter.count_messages(entry.message for one in given for entry in one.entries)
-    unchanged = [dict(message) for message in messages]
+    said = [entry.message for one in given for entry in one.entries]
+    used = counter.count_messages(said)
     if used <= target_tokens:
-        return unchanged
+        return [dict(message) for message in messages]
+    spare = _IMAGES_LINE_TOKENS if _images_and_marks(said) else 0
+    path, previous = _path_of(given)
     settings = library_settings(model, base_url, window, api_key_env)
     async with _planner(settings, counter) as (planner, ref, known_window):
         request = CompactionRequest(
             path=path,
             previous=previous,
             model=ref,
-            window=max(known_window, int(target_tokens / _TARGET_SHARE)),
+            window=known_window or used,
             cwd=Path.cwd(),
-            settings=Settings().compaction,
+            settings=settings.compaction,
             tokens_before=used,
-            target_tokens=target_tokens,
+            target_tokens=max(target_tokens - spare, 1),
             focus=focus,
             wants_summary=True,
             is_asked=True,
+            is_limit=True,
         )
         try:
-            outcome = await planner.outcome(request, "tiered", lambda _phase, _chars: None)
-        except CompactionError:
-            return unchanged
+            outcome = await planner.outcome(request, "tiered", unseen)
+        except TargetTooSmallError as error:
+            least = min(error.least_tokens + spare, used)
+            raise TargetTooSmallError(target_tokens, least) from error
+        except NothingToCompactError as error:
+            raise TargetTooSmallError(target_tokens, used) from error
     entries = [
         entry.model_copy(update={"id": f"made{number}"})
         for number, entry in enumerate(outcome.entries("library", used))
@@ -336,10 +368,12 @@ async def acompact(
     if isinstance(last := entries[-1], CompactionEntry) and not last.first_kept_entry_id:
         entries[-1] = last.model_copy(update={"first_kept_entry_id": last.id})
     made = _to_dicts_again((*path, *entries), given, shape)
-    if outcome.summary is not None:
+    if (result := outcome.summary) is not None:
         _count_images(made, given)
-        _remember(made[0], outcome.summary.carryover)
-    return [*unchanged[:first], *made]
+        _remember(made[0], result.carryover)
+        if result.problem:
+            warnings.warn(result.problem, CompactionWarning, stacklevel=2)
+    return [*map(dict, messages[:first]), *made]
 
 
 @asynccontextmanager
@@ -351,15 +385,46 @@ async def _planner(
         catalog = ModelCatalog(settings, os.environ)
         yield CompactionPlanner(None, counter, catalog), NO_MODEL, 0
         return
-    models = open_models(settings, os.environ)
+    models = open_models(settings, os.environ, ways=IN_PROGRAM)
     try:
-        with errors_for_programs():
-            ref, _ = first_model(models.catalog, is_named=True)
+        ref = named_model(models.catalog, settings.model)
         info = await models.catalog.learn(ref)
-        planner = CompactionPlanner(ModelClient(models.provider), counter, models.catalog)
+        lookup = _OneModel(models.catalog)
+        planner = CompactionPlanner(_StrictClient(models.provider), counter, lookup)
         yield planner, ref, info.window
     finally:
         await models.provider.aclose()
+
+
+_WRONG_MODEL: frozenset[FaultKind] = frozenset({"auth", "not_found", "address"})
+
+
+class _StrictClient(ModelClient):
+    """A client for which a model that can never answer is an error, not a reason to do without."""
+
+    async def ask(self, request: ModelRequest, phase: str, tracker: RequestTracker) -> ModelReply:
+        try:
+            return await super().ask(request, phase, tracker)
+        except ProviderError as error:
+            if error.kind in _WRONG_MODEL:
+                raise UsageError(error.message, error.hint) from error
+            raise
+
+
+@dataclass(frozen=True, slots=True)
+class _OneModel:
+    """Looks up the model that was named, and no other of its provider."""
+
+    catalog: ModelCatalog
+
+    def info(self, ref: ModelRef) -> ModelInfo:
+        return self.catalog.info(ref)
+
+    def resolve(self, name: str) -> ModelRef:
+        return self.catalog.resolve_exact(name)
+
+    def cheap_model(self, ref: ModelRef) -> ModelRef | None:
+        return None
 
 
 @dataclass(frozen=True, slots=True)

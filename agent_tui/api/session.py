@@ -1,5 +1,6 @@
 """Conversations that are kept in files, and the settings of programs that use the library."""
 
+import os
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -12,8 +13,10 @@ from pydantic import ValidationError
 
 from agent_tui import paths
 from agent_tui.config import Settings
-from agent_tui.errors import IN_PROGRAM, AgentTuiError, SessionError, UsageError
+from agent_tui.errors import IN_PROGRAM, AgentTuiError, ConfigError, SessionError, UsageError
 from agent_tui.messages import JsonObject
+from agent_tui.providers.base import ModelRef
+from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.context import build_context, messages_to_send
 from agent_tui.sessions.listing import SessionSummary, read_summary
@@ -48,8 +51,13 @@ def library_settings(
         more: Settings by name.
 
     Raises:
-        UsageError: The address or the window cannot be used.
+        UsageError: The address or the window cannot be used, or the variable is not set.
     """
+    if api_key_env and not os.environ.get(api_key_env):
+        raise UsageError(
+            f"The environment variable {api_key_env}, which api_key_env names, is not set.",
+            "Set it, or leave out api_key_env if the server needs no key.",
+        )
     given: dict[str, object] = {"model": model, "base_url": base_url, "api_key_env": api_key_env}
     if window is not None:
         given["models"] = {model: {"window": window}}
@@ -59,6 +67,18 @@ def library_settings(
         first = error.errors()[0]
         where = "window" if "window" in first["loc"] else ".".join(map(str, first["loc"]))
         raise UsageError(f"{where}: {first['msg'].removeprefix('Value error, ')}.") from error
+
+
+def named_model(catalog: ModelCatalog, name: str) -> ModelRef:
+    """The model of exactly this name.
+
+    Raises:
+        UsageError: There is none; the text has the nearest names.
+    """
+    try:
+        return catalog.resolve_exact(name)
+    except ConfigError as error:
+        raise UsageError(error.message, error.hint) from error
 
 
 _ID = re.compile(r"[0-9a-f]{8}[0-9a-f-]*")
@@ -119,6 +139,8 @@ class Session:
             SessionError: There is none, or there are several; the text names the nearest ones.
         """
         store = _store(folder)
+        if not str(ref).strip():
+            raise SessionError("An empty text names no session. Give a file, an id or a name.")
         with errors_for_programs():
             return cls._at(store.find(str(ref), Path.cwd()), store)
 
@@ -135,7 +157,7 @@ class Session:
         newest = store.newest(here)
         path = store.find_left_last(here) or (newest.path if newest is not None else None)
         if path is None:
-            raise SessionError(f"There is no session in {here}.")
+            raise SessionError(f"No session in {store.root} works in {here}.")
         return cls._at(path, store)
 
     def messages(self) -> tuple[JsonObject, ...]:

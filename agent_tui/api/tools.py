@@ -6,9 +6,10 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import update_wrapper
-from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints
+from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
 
-from pydantic import create_model
+from pydantic import TypeAdapter, create_model
+from pydantic.errors import PydanticUserError
 
 from agent_tui.errors import ToolError
 from agent_tui.tools.base import Access, Intent, ToolArguments, ToolContext, ToolOutput
@@ -17,11 +18,12 @@ from agent_tui.tools.shorten import keep_ends
 
 ParametersT = ParamSpec("ParametersT")
 ResultT = TypeVar("ResultT")
+ResultT_co = TypeVar("ResultT_co", covariant=True)
 
 _MOST_TITLE_CHARS = 100
 
 
-class FunctionTool(Generic[ParametersT, ResultT]):
+class FunctionTool(Generic[ParametersT, ResultT_co]):
     """A function as a tool; it can still be called as what it is.
 
     Args:
@@ -29,10 +31,11 @@ class FunctionTool(Generic[ParametersT, ResultT]):
             ``async``.
 
     Raises:
-        TypeError: It has no docstring, a parameter has no type, or it takes ``*args``.
+        TypeError: It has no docstring, it takes ``*args``, or a parameter has no type or one that
+            JSON cannot represent.
     """
 
-    def __init__(self, function: Callable[ParametersT, ResultT]) -> None:
+    def __init__(self, function: Callable[ParametersT, ResultT_co]) -> None:
         self._function = function
         self.name = function.__name__
         self.description = inspect.getdoc(function) or ""
@@ -42,7 +45,7 @@ class FunctionTool(Generic[ParametersT, ResultT]):
         self.is_async = inspect.iscoroutinefunction(function)
         update_wrapper(self, function)
 
-    def __call__(self, *args: ParametersT.args, **kwargs: ParametersT.kwargs) -> ResultT:
+    def __call__(self, *args: ParametersT.args, **kwargs: ParametersT.kwargs) -> ResultT_co:
         """Call the function."""
         return self._function(*args, **kwargs)
 
@@ -55,7 +58,15 @@ class FunctionTool(Generic[ParametersT, ResultT]):
         return offer_tool(_Run(self, access))
 
 
-def tool(function: Callable[ParametersT, ResultT]) -> FunctionTool[ParametersT, ResultT]:
+@overload
+def tool(function: Callable[ParametersT, ResultT]) -> FunctionTool[ParametersT, ResultT]: ...
+
+
+@overload
+def tool() -> Callable[[Callable[ParametersT, ResultT]], FunctionTool[ParametersT, ResultT]]: ...
+
+
+def tool(function: Callable[..., object] | None = None) -> object:
     """Make `function` a tool: its schema is its signature, its text the docstring.
 
         @tool
@@ -66,7 +77,7 @@ def tool(function: Callable[ParametersT, ResultT]) -> FunctionTool[ParametersT, 
     the beginning and the end. An exception becomes an error that the model can react to. A
     function that is not ``async`` runs in a thread.
     """
-    return FunctionTool(function)
+    return FunctionTool if function is None else FunctionTool(function)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +136,18 @@ def _arguments_of(function: Callable[..., object]) -> type[ToolArguments]:
             raise TypeError(f"{function.__name__}({parameter}): a model gives arguments by name.")
         if name not in types:
             raise TypeError(f"{function.__name__}({name}) needs a type.")
+        _check_type(types[name], f"{function.__name__}({name})")
         is_needed = parameter.default is parameter.empty
         fields[name] = (types[name], ... if is_needed else parameter.default)
     return create_model(function.__name__, __base__=ToolArguments, **fields)
+
+
+def _check_type(given: type[object], where: str) -> None:
+    try:
+        TypeAdapter(given).json_schema()
+    except PydanticUserError as error:
+        name = getattr(given, "__name__", repr(given))
+        raise TypeError(
+            f"{where} has the type {name}, which a model cannot write as JSON. Use a type such as "
+            "str, int, list[str], Literal, a dataclass or a pydantic model."
+        ) from error

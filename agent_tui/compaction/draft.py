@@ -25,9 +25,11 @@ from agent_tui.compaction.sections.compose import (
     KEPT_SHARE,
     LEAST_KEPT,
     NOTES_SHARE,
+    RULES_SHARE,
     TAIL_SHARE,
     TASK_SHARE,
     WAY_SHARE,
+    SectionRooms,
     Sections,
     WorkRecord,
     handover_of,
@@ -42,7 +44,7 @@ from agent_tui.compaction.summary.templates import earlier_notes, template_named
 from agent_tui.compaction.tiers.units import batch_id, read_units
 from agent_tui.compaction.transcript import UNLIMITED, message_texts
 from agent_tui.config import CompactionSettings
-from agent_tui.errors import NothingToCompactError
+from agent_tui.errors import NothingToCompactError, TargetTooSmallError
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.sessions.context import without_dropped, wrap_summary
@@ -58,6 +60,7 @@ _LEAST_GAIN_TOKENS = 150
 """Least saving beside a model's notes; asking one for less is not worth it."""
 
 _LEAST_ROOM_TOKENS = 300
+_LEAST_STEP_TOKENS = 50
 _LEAST_SECTIONS_SHARE = 0.4
 _FIRST_GUESS_SHARE = 0.6
 """Share of the space assumed for the newest messages before the sections are known."""
@@ -88,6 +91,8 @@ class CompactionRequest:
         on_disk: Reads a file of the working folder; None if files are unavailable.
         wants_summary: Whether to make a summary even if shorter messages would suffice.
         is_asked: Whether the user asked, so that the target does not matter.
+        is_limit: Whether the result may not exceed the target: everything is shortened to fit,
+            the newest messages too.
         is_refused: Whether the provider refused the context as too large.
         least_gain_tokens: Least estimated saving for which shortening messages is worth it.
         ratio: Tokens that the model counts per estimated token.
@@ -112,6 +117,7 @@ class CompactionRequest:
     on_disk: ReadFile | None = None
     wants_summary: bool = False
     is_asked: bool = False
+    is_limit: bool = False
     is_refused: bool = False
     least_gain_tokens: int = 1
     ratio: float = 1.0
@@ -178,17 +184,19 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
     """Make the draft of the compaction for `request`.
 
     Code first writes the sections, each within its share of the target; the newest messages get the
-    rest, at least `TAIL_SHARE` of the target.
+    rest, at least `TAIL_SHARE` of the target. If the target is a limit, the draft is made again in
+    less space until it fits.
 
     Raises:
         NothingToCompactError: A summary would gain nothing.
+        TargetTooSmallError: The target is a limit, and less than the smallest draft.
     """
     path = in_force(request.path)
     live = read_live(path, counter)
     summary = previous_summary(path, request.previous)
     replaced_before = live.leaving_tokens + (summary_tokens(summary, counter) if summary else 0)
     is_exchange = live.is_exchange or (summary and "assistant" in live.roles)
-    if not is_exchange and sum(live.tokens) <= request.window // 2:
+    if not is_exchange and not request.is_limit and sum(live.tokens) <= request.window // 2:
         raise NothingToCompactError(
             "Nothing to compact: less than one exchange since the start or the last compaction."
         )
@@ -197,31 +205,58 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
     seen = without_dropped(path, read_marks(path))
     handover = _handover(request)
     record = read_work(seen, ledger, handover, _folders(request), request.on_disk)
-    notes = _notes(request, summary, room, counter)
-    planner = _Planner(request, path, live, record, room, notes, counter)
-    plan, sections, way = planner.plan(summary)
-    replaced = plan.summarised_tokens + replaced_before
-    after = "\n\n".join(part for part in (sections.after_prose, way[0], sections.lists) if part)
-    draft = CompactionDraft(
-        plan=plan,
-        ledger=ledger,
-        before_notes=sections.before_prose,
-        notes=notes,
-        after_notes=after,
-        handover=handover_of(
-            record, sections, way[1], path[-1].id if path else "", planner.kept.paths
-        ),
-        replaced_tokens=replaced,
-        kept=planner.kept,
-        left_out=sections.left_out,
-    )
+
+    def draft_within(room: int) -> CompactionDraft:
+        notes = _notes(request, summary, room, counter)
+        planner = _Planner(request, path, live, record, room, notes, counter)
+        plan, sections, (way, way_lines) = planner.plan(summary)
+        after = (sections.after_prose, way, sections.lists)
+        through = path[-1].id if path else ""
+        return CompactionDraft(
+            plan=plan,
+            ledger=ledger,
+            before_notes=sections.before_prose,
+            notes=notes,
+            after_notes="\n\n".join(filter(None, after)),
+            handover=handover_of(record, sections, way_lines, through, planner.kept.paths),
+            replaced_tokens=plan.summarised_tokens + replaced_before,
+            kept=planner.kept,
+            left_out=sections.left_out,
+        )
+
+    if request.is_limit:
+        return _fit_limit(request, draft_within, room, counter)
+    draft = draft_within(room)
     gained = draft.tokens_before(request) - draft.tokens_after(request, counter)
-    beside_notes = gained + counter.count_text(notes)
+    beside_notes = gained + counter.count_text(draft.notes)
     if gained <= 0 or beside_notes < _LEAST_GAIN_TOKENS:
         raise NothingToCompactError(
             "Nothing to compact: the conversation is already smaller than a summary of it."
         )
     return draft
+
+
+def _fit_limit(
+    request: CompactionRequest,
+    draft_within: Callable[[int], CompactionDraft],
+    room: int,
+    counter: TokenCounter,
+) -> CompactionDraft:
+    """The first draft that is within the target, made in less space each time.
+
+    Raises:
+        TargetTooSmallError: Not even the draft without any space is.
+    """
+    while True:
+        draft = draft_within(room)
+        size = draft.tokens_after(request, counter)
+        if size <= request.target_tokens:
+            return draft
+        if not room:
+            least = min(size, request.estimated_before)
+            raise TargetTooSmallError(request.target_tokens, least)
+        step = max(size - request.target_tokens, room // 4)
+        room = room - step if room - step >= _LEAST_STEP_TOKENS else 0
 
 
 def draft_choice(
@@ -407,7 +442,8 @@ class _Planner:
     def _choose_cut(self, files: Sequence[ShownFile], room: int) -> tuple[int, Tail]:
         shown = {file.path: file for file in files}
         tail = self._editor.lines_for_what_stands_elsewhere(self._live, shown, self._folders, room)
-        return choose_cut(self._live, tail.tokens, room, self._request.window), tail
+        window = 0 if self._request.is_limit else self._request.window
+        return choose_cut(self._live, tail.tokens, room, window), tail
 
     def _fill(self, cut: int, tail: Tail, left: int) -> tuple[int, Tail]:
         """Move the cut back to earlier steps, shortened if they are long, while they fit."""
@@ -447,7 +483,8 @@ class _Planner:
             has_notes=self._has_notes,
             elsewhere="\n".join((way, *message_texts(said, UNLIMITED))),
         )
-        sections = make(tasks_room=0 if picks else None)
+        rules_room = _rules_room(request, self._live.pinned_tokens, self._room)
+        sections = make(rooms=SectionRooms(0 if picks else None, rules_room))
         self.kept = Kept()
         left = int(room * (1 - TAIL_SHARE)) - self._size(sections, way)
         needed = tail.files_to_show(entries)
@@ -467,7 +504,8 @@ class _Planner:
             tasks_room = max(min(left, int(room * TASK_SHARE)), 0)
             named = {name for pick in chosen for name in (pick.piece.entry_id, pick.piece.path)}
             is_told = any({task.entry_id, task.item} & named for task in self._record.tasks)
-            sections = make(chosen=ids, tasks_room=0 if is_told else tasks_room)
+            rooms = SectionRooms(0 if is_told else tasks_room, rules_room)
+            sections = make(chosen=ids, rooms=rooms)
             left -= self._counter.count_text(sections.before_prose) - before
         if files is None:
             elsewhere = self.kept.paths | self._record.documents_in(sections.before_prose)
@@ -506,12 +544,25 @@ def _room(request: CompactionRequest, conversation: int, pinned: int) -> int:
     share to it; if system prompt and tools leave nearly nothing, to what they leave.
     """
     settings, overhead = request.settings, request.overhead_tokens + pinned
-    target = request.target_tokens or int(request.window * settings.target_share(request.window))
+    target = _target(request)
     room = target - overhead
+    if request.is_limit:
+        return max(room, 0)
     if room >= conversation:
         room = int(conversation * settings.target_share(conversation))
     least = int(max(request.window - overhead, 0) * target / max(request.window, 1) / 2)
     return max(room, min(least, conversation // 2), _LEAST_ROOM_TOKENS)
+
+
+def _target(request: CompactionRequest) -> int:
+    window = request.window
+    return request.target_tokens or int(window * request.settings.target_share(window))
+
+
+def _rules_room(request: CompactionRequest, pinned: int, room: int) -> int:
+    """Tokens for rules: their share of the target, however small the conversation itself is."""
+    left = 0 if request.is_limit else _target(request) - request.overhead_tokens - pinned
+    return int(max(room, left) * RULES_SHARE)
 
 
 def _last_exchange(live: LiveConversation) -> int:

@@ -42,6 +42,7 @@ class CompactionResult:
         note: One line for the user if something did not go as planned; else empty.
         focus: What the user wanted the summary to focus on.
         summarised: Number of messages that the summary replaces.
+        problem: Why no model that was asked chose, in a sentence; else empty.
     """
 
     summary: str
@@ -58,6 +59,7 @@ class CompactionResult:
     note: str = ""
     focus: str = ""
     summarised: int = 0
+    problem: str = ""
 
     def entry(self, reason: str) -> CompactionEntry:
         """The compaction as one entry, to be appended to the session it was made from.

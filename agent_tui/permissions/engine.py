@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import assert_never
 
 from agent_tui.config import PermissionMode, PermissionSettings
+from agent_tui.errors import IN_CHAT, IN_PROGRAM, Ways
 from agent_tui.permissions.command_judge import (
     CommandFacts,
     CommandJudge,
@@ -48,7 +49,7 @@ _READING_HELPER = (
 )
 _NOBODY_TO_ASK = (
     "This needs the user's approval ({why}), and this run cannot ask. Continue without it, or "
-    "say which permission rule or mode would allow it."
+    "say {allowing}."
 )
 _LOSS = "{what}, which cannot be undone"
 _LOSS_OF_FILES = "{what}, which undo may not restore"
@@ -125,6 +126,7 @@ class PermissionEngine:
 
     Attributes:
         mode: The permission mode; it may be changed at any time.
+        ways: Those of whoever starts the program, if nobody can be asked.
         log: What was decided in this session.
         book: The rules in force.
     """
@@ -142,6 +144,7 @@ class PermissionEngine:
         git_risk: Callable[[Path], str] = git_risk,
     ) -> None:
         self.mode: PermissionMode = mode
+        self.ways: Ways = IN_CHAT
         self.log = DecisionLog()
         self.book = RuleBook(rules, project_rules_file)
         self._is_interactive = is_interactive
@@ -214,8 +217,9 @@ class PermissionEngine:
 
     def _if_there_is_somebody(self, verdict: Verdict) -> Verdict:
         if verdict.decision == "ask" and not self._is_interactive:
-            hint = _rule_hint(verdict.wanted_rules) + verdict.network_hint
-            why = _NOBODY_TO_ASK.format(why=verdict.why) + hint
+            has_rules = self.ways is not IN_PROGRAM
+            hint = _rule_hint(verdict.wanted_rules) + verdict.network_hint if has_rules else ""
+            why = _NOBODY_TO_ASK.format(why=verdict.why, allowing=self.ways.allowing) + hint
             return replace(verdict, decision="deny", why=why, unapproved=verdict.why)
         return verdict
 

@@ -191,6 +191,22 @@ class ModelCatalog:
             return self._ref(best)
         raise ConfigError(f"No model named {name!r}.", self._nearest(name))
 
+    def resolve_exact(self, name: str) -> ModelRef:
+        """The model whose name is exactly `name`, or the one that ``base_url`` has by that name.
+
+        Nothing is guessed, so that a conversation goes nowhere else.
+
+        Raises:
+            ConfigError: There is none; the hint has the nearest names.
+        """
+        if name and (self._settings.base_url or self._is_listed(name)):
+            return self.resolve(name)
+        raise ConfigError(
+            f"No model is named exactly {name!r}.",
+            "A name begins with its provider; for a server of your own, give its base_url. "
+            f"{self._nearest(name)}".strip(),
+        )
+
     def default_model(self) -> ModelRef | None:
         """The model to begin with.
 
@@ -301,9 +317,12 @@ class ModelCatalog:
 
     def _is_exact(self, name: str) -> bool:
         """Whether `name` identifies one model without a search."""
+        return name in self._settings.models or self._is_listed(name)
+
+    def _is_listed(self, name: str) -> bool:
+        """Whether `name` is a full name, without a look at the settings."""
         return (
-            name in self._settings.models
-            or name in self._loaded
+            name in self._loaded
             or name in self._own_models
             or self.local.has(name)
             or self._is_known(name)

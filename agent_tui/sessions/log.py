@@ -191,7 +191,7 @@ class SessionLog:
         """
         if self._is_read_only or self._is_closed:
             state = "closed" if self._is_closed else "open read-only"
-            raise SessionError(f"Session {self.header.id} is {state}.", "Start a new one.")
+            raise SessionError(f"Session {self.header.id} is {state}.", "Continue with {new}.")
         placed, lines = self._place(entries)
         if self._writer is not None and placed:
             self._writer.write(self.header, self._by_id.values(), lines)

@@ -57,10 +57,13 @@ def default_toolbox(
         sandbox: Where the model's commands run; None for no sandbox.
         is_trusted: Whether git may run in a folder.
         may_fetch_private: Whether pages of this machine and private networks may be read.
-        more: Additional tools, offer_tool last.
+        more: Additional tools, offered last.
+
+    Raises:
+        ValueError: Two tools have the same name.
     """
     keeper = keeper or ProcessKeeper()
-    return ToolRegistry(
+    own = (
         offer_tool(ReadTool()),
         offer_tool(BashTool(keeper, GitChanges(keeper, is_trusted), sandbox)),
         offer_tool(EditTool()),
@@ -80,6 +83,12 @@ def default_toolbox(
         offer_tool(DelegateTool()),
         offer_tool(FetchTool(keeper, sandbox, may_be_private=may_fetch_private)),
         offer_tool(WhyTool(keeper, is_trusted)),
+    )
+    names = {tool.name for tool in own}
+    if (taken := next((tool.name for tool in more if tool.name in names), None)) is not None:
+        raise ValueError(f"{taken} is the name of a built-in tool. Rename yours.")
+    return ToolRegistry(
+        *own,
         *more,
         scratch=sandbox.scratch if sandbox is not None else _has_no_scratch,
     )
@@ -164,7 +173,7 @@ class ToolRegistry:
         if len(self._tools) < len(tools):
             names = [tool.name for tool in tools]
             twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"Two tools are called {twice}.")
+            raise ValueError(f"Two tools are called {twice}. Rename one.")
         self._specs: tuple[ToolSpec, ...] | None = None
         self._short_specs: tuple[ToolSpec, ...] | None = None
 

@@ -44,6 +44,9 @@ def coerce_arguments(arguments: JsonObject, arguments_type: type[BaseModel]) -> 
 
 _OWN_WORDS = {
     "extra_forbidden": "no such argument",
+    "missing": "missing",
+    "literal_error": "is none of its values",
+    "enum": "is none of its values",
     "string_unicode": "contains half of a surrogate pair, which is not a character",
 }
 """Our words for some mistakes, in place of pydantic's."""
@@ -128,6 +131,14 @@ def _signature(schema: JsonObject) -> str:
     needed = required if isinstance(required, list) else []
     parts: list[str] = []
     for name, expected in properties.items():
-        kind = expected.get("type") if isinstance(expected, dict) else None
-        parts.append(f"{name}{'' if name in needed else '?'}: {kind or 'any'}")
+        parts.append(f"{name}{'' if name in needed else '?'}: {_kind_of(expected)}")
     return ", ".join(parts)
+
+
+def _kind_of(expected: JsonValue) -> str:
+    """The values or the type that a schema allows."""
+    if not isinstance(expected, dict):
+        return "any"
+    if isinstance(values := expected.get("enum"), list):
+        return " | ".join(json.dumps(value, ensure_ascii=False) for value in values)
+    return str(expected.get("type") or "any")

@@ -11,10 +11,11 @@ from pydantic import Field
 import agent_tui
 from agent_tui import Agent, tool
 from agent_tui.api.tools import FunctionTool
-from agent_tui.errors import IN_PROGRAM, AgentTuiError, CompactionError, UsageError
+from agent_tui.errors import IN_PROGRAM, AgentTuiError, CompactionError, ToolError, UsageError
 from agent_tui.events import ApprovalRequest, TextDelta, ToolFinished, ToolStarted, TurnFinished
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.faults.classify import Fault, provider_error
+from agent_tui.tools.registry import ToolRegistry
 from tests.support.openai_server import Call, OpenAiServer, Reply, bad_key
 
 
@@ -125,7 +126,7 @@ async def test_permissions_may_be_a_plain_function_and_a_run_can_be_left(tmp_pat
                     break
             await events.aclose()
             assert (tmp_path / "made.txt").exists()
-            with pytest.raises(AgentTuiError, match="has not ended"):
+            with pytest.raises(AgentTuiError, match="left before its end"):
                 _ = one.result
             assert await one.ask("And now?") in ("Made.", "Again.")
 
@@ -136,7 +137,12 @@ async def test_two_tools_of_one_name_are_refused(tmp_path: Path):
         """Read otherwise."""
         return path
 
-    with OpenAiServer() as server, pytest.raises(ValueError, match="Two tools are called read"):
+    with pytest.raises(ValueError, match=r"Two tools are called weather\. Rename one"):
+        Agent("openai/gpt-4o", tools=[weather, weather], cwd=tmp_path)
+    with (
+        OpenAiServer() as server,
+        pytest.raises(ValueError, match="read is the name of a built-in"),
+    ):
         agent(server, tmp_path, tools=[read])
 
 
@@ -219,10 +225,15 @@ async def test_a_message_that_is_too_long_advises_what_a_program_can_do(tmp_path
     assert not COMMANDS.search(str(caught.value))
 
 
-def test_a_model_that_is_not_known_is_an_error_for_programs(tmp_path: Path):
-    with pytest.raises(UsageError) as caught:
-        Agent("", base_url="http://127.0.0.1:1/v1", cwd=tmp_path)
-    assert caught.value.hint == "Choose one with the argument model."
+@pytest.mark.parametrize(
+    ("model", "base_url"), [("", None), ("", "http://127.0.0.1:1/v1"), ("qwen3", None)]
+)
+def test_a_model_that_is_not_known_is_an_error_for_programs(
+    tmp_path: Path, model: str, base_url: str | None, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("GROQ_API_KEY", "key")
+    with pytest.raises(UsageError, match=f"exactly '{model}'.*base_url"):
+        Agent(model, base_url=base_url, window=32_000, cwd=tmp_path)
 
 
 async def test_a_tool_that_would_end_the_program_does_not(tmp_path: Path):
@@ -296,12 +307,89 @@ def test_what_cannot_be_a_tool_is_refused():
         """Something."""
         return str(x)
 
+    class Odd:
+        pass
+
+    def takes_a_class(path: Odd) -> str:
+        """Something."""
+        return str(path)
+
+    takes_a_class.__annotations__["path"] = Odd
     with pytest.raises(TypeError, match="docstring"):
         tool(silent)
     with pytest.raises(TypeError, match="needs a type"):
         tool(untyped)
     with pytest.raises(TypeError, match="by name"):
         tool(many)
+    with pytest.raises(TypeError, match=r"takes_a_class\(path\) has the type Odd"):
+        tool(takes_a_class)
+
+
+def test_the_decorator_may_have_empty_parentheses():
+    @tool()
+    def double(number: int) -> int:
+        """Double it."""
+        return 2 * number
+
+    assert (double(2), double.name) == (4, "double")
+
+
+def test_wrong_arguments_are_explained_once_with_the_values():
+    offered = ToolRegistry(tickets.offer())
+    with pytest.raises(ToolError) as caught:
+        offered.check("tickets", {"status": "lost", "limit": 1})
+    assert str(caught.value) == (
+        "tickets was not run. status: is none of its values\n"
+        'Expected: status: "open" | "closed", limit?: integer'
+    )
+
+
+async def test_instructions_reach_the_model_and_turns_are_limited(tmp_path: Path):
+    calls = (Call("ls", {"path": "."}),)
+    with OpenAiServer() as server:
+        server.play(Reply(tool_calls=calls), Reply(tool_calls=calls))
+        options = {"instructions": "You are a release bot.", "max_turns": 2}
+        async with agent(server, tmp_path, **options) as one:
+            with pytest.raises(AgentTuiError, match="2"):
+                await one.ask("Look.")
+    assert "You are a release bot." in str(server.chats[0].body["messages"])
+    assert len(server.chats) == 2
+
+
+@pytest.mark.parametrize("answer", [None, "yes", 1])
+async def test_permissions_say_true_or_false(tmp_path: Path, answer: object):
+    with OpenAiServer() as server:
+        server.play(Reply(tool_calls=(Call("write", {"path": "a.txt", "content": "x"}),)))
+        async with agent(server, tmp_path, permissions=lambda _: answer) as one:
+            with pytest.raises(TypeError, match=f"permissions returned {answer!r}; return True or"):
+                await one.ask("Write a.txt")
+    assert not (tmp_path / "a.txt").exists()
+
+
+async def test_a_refusal_names_nothing_of_the_terminal(tmp_path: Path):
+    calls = (Call("write", {"path": "a.txt", "content": "x"}),)
+    with OpenAiServer() as server:
+        server.play(Reply(tool_calls=calls), Reply(text="No."))
+        async with agent(server, tmp_path) as one:
+            await one.ask("Write a.txt")
+    refusal = server.chats[-1].body["messages"][-1]["content"]
+    assert "what the argument permissions would have to allow" in refusal
+    assert "rule" not in refusal
+
+
+async def test_a_second_run_at_once_says_how_to_end_the_first(tmp_path: Path):
+    with OpenAiServer() as server:
+        server.play(Reply(text="Hello " * 50), Reply(text="Again."))
+        async with agent(server, tmp_path) as one:
+            events = one.run("hi")
+            async for _ in events:
+                break
+            with pytest.raises(AgentTuiError, match=r"already running.*contextlib\.aclosing"):
+                await one.ask("And now?")
+            with pytest.raises(AgentTuiError, match=r"not ended.*contextlib\.aclosing"):
+                _ = one.result
+            await events.aclose()
+            assert await one.ask("And now?") == "Again."
 
 
 def test_what_is_given_wrongly_is_named(tmp_path: Path):
@@ -311,6 +399,12 @@ def test_what_is_given_wrongly_is_named(tmp_path: Path):
 
     with pytest.raises(TypeError, match=r"plain.* is no tool: put @agent_tui.tool above it"):
         Agent(model="openai/gpt-4o", tools=[plain], cwd=tmp_path)  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="tools is a list of functions"):
+        Agent(model="openai/gpt-4o", tools=weather, cwd=tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="max_turns must be a whole number"):
+        Agent(model="openai/gpt-4o", max_turns=0, cwd=tmp_path)
+    with pytest.raises(UsageError, match="variable NOPE_KEY, which api_key_env names, is not set"):
+        Agent(model="openai/gpt-4o", api_key_env="NOPE_KEY", cwd=tmp_path)
     with pytest.raises(TypeError, match="permissions is a function"):
         Agent(model="openai/gpt-4o", permissions=True, cwd=tmp_path)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="base_url"):

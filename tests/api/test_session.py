@@ -52,7 +52,7 @@ async def test_the_one_written_last_is_resumed(tmp_path: Path, work: Path) -> No
     assert newer.id != older.id
     assert [one.id for one in Session.list(folder=tmp_path / "kept")] == [older.id, newer.id]
     assert Session.resume(work, folder=tmp_path / "kept").id == older.id
-    with pytest.raises(SessionError, match="no session in"):
+    with pytest.raises(SessionError, match="No session in .* works in"):
         Session.resume(tmp_path, folder=tmp_path / "kept")
 
 
@@ -134,3 +134,5 @@ def test_the_name_of_a_session_that_is_gone_makes_no_folder(
 def test_what_there_is_not_is_said(tmp_path: Path) -> None:
     with pytest.raises(SessionError, match="nowhere"):
         Session.open("nowhere", folder=tmp_path)
+    with pytest.raises(SessionError, match="empty text names no session"):
+        Session.open("", folder=tmp_path)

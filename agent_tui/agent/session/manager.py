@@ -411,7 +411,7 @@ class SessionManager:
             AgentTuiError: Something runs.
         """
         if self._is_busy():
-            raise AgentTuiError("Something is running.", "Stop it first with Esc or /abort.")
+            raise AgentTuiError("Something is running.", "{stop}")
 
     def require_still_idle(self, log: SessionLog) -> None:
         """Close `log`, read or written in a thread, if work began here in the meantime.

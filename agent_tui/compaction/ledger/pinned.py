@@ -1,7 +1,7 @@
 """Rules that the user stated, found in the user's own sentences and kept word for word."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from agent_tui.omissions import SENTENCE_END
@@ -10,6 +10,9 @@ MAX_SENTENCE_CHARS = 500
 """A longer sentence is pasted text rather than a rule."""
 
 MAX_PINNED_CHARS = 8_000
+
+_ITEM_SIZE = 3
+"""Of the list mark and the line break, in characters or, at most, in tokens."""
 
 _OWN_WORDS_CHARS = 4_000
 """Of a longer message, only the beginning and the end are the user's own; the middle is pasted."""
@@ -87,16 +90,26 @@ def is_strong(sentence: str) -> bool:
     return bool(_STRONG.search(sentence))
 
 
-def fit_pins(newest_first: Iterable[str], max_chars: int = MAX_PINNED_CHARS) -> tuple[str, ...]:
-    """As many pins as fit: preferences are dropped before orders, and old ones before new ones."""
+def fit_pins(
+    newest_first: Iterable[str],
+    room: int = MAX_PINNED_CHARS,
+    size_of: Callable[[str], int] = len,
+) -> tuple[str, ...]:
+    """As many pins as fit: preferences are dropped before orders, and old ones before new ones.
+
+    Args:
+        newest_first: The pins.
+        room: Limit of all together, in the unit of `size_of`.
+        size_of: Measures a pin; by default in characters.
+    """
     pins = tuple(dict.fromkeys(newest_first))
-    room = max_chars
     taken: set[str] = set()
     for wants_strong in (True, False):
         for pin in pins:
-            if is_strong(pin) is wants_strong and len(pin) + 3 <= room:
+            size = size_of(pin) + _ITEM_SIZE
+            if is_strong(pin) is wants_strong and size <= room:
                 taken.add(pin)
-                room -= len(pin) + 3
+                room -= size
     return tuple(pin for pin in pins if pin in taken)
 
 

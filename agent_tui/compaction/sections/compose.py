@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent_tui.compaction.ledger.files import FileOperations, cap_lists, normalise_path
+from agent_tui.compaction.ledger.pinned import fit_pins
 from agent_tui.compaction.sections.commands import commands_run, open_errors
 from agent_tui.compaction.sections.files import (
     FileReader,
@@ -46,6 +47,9 @@ from agent_tui.tokens import TokenCounter
 PERSON_SHARE = 0.15
 TASK_SHARE = 0.15
 """What the task's text does not use goes to the user's messages, which often state the task."""
+
+RULES_SHARE = 0.5
+"""A maximum, for rules that are not in the messages above; it only matters in a small window."""
 
 STATE_SHARE = 0.05
 FINDINGS_SHARE = 0.05
@@ -190,6 +194,7 @@ def _unite(earlier: Sequence[str], later: Sequence[str]) -> tuple[str, ...]:
     return (*(text for text in earlier if text not in set(later)), *later)
 
 
+_RULES_LEFT_OUT = "[{count} more rule{s} left out; recall finds them by their words]"
 _ORDER = "(Oldest first. Where two of these disagree, the later one holds.)"
 
 
@@ -219,12 +224,28 @@ class Sections:
         return replace(self, after_prose=after, shown=shown)
 
 
+@dataclass(frozen=True, slots=True)
+class SectionRooms:
+    """Tokens for single sections; None for their share of the space.
+
+    Args:
+        tasks: For the texts of tasks.
+        rules: For rules that are not in the messages above them.
+    """
+
+    tasks: int | None = None
+    rules: int | None = None
+
+
+BY_SHARE = SectionRooms()
+
+
 def make_sections(
     record: WorkRecord,
     room_tokens: int,
     counter: TokenCounter,
     *,
-    tasks_room: int | None = None,
+    rooms: SectionRooms = BY_SHARE,
     kept: frozenset[str] = frozenset(),
     chosen: frozenset[str] = frozenset(),
     has_notes: bool = False,
@@ -236,7 +257,7 @@ def make_sections(
         record: What the log says about the work.
         room_tokens: Space for sections, prose and newest messages together.
         counter: Counts their tokens.
-        tasks_room: Tokens for the texts of tasks; None for their share of the space.
+        rooms: Tokens for single sections.
         kept: Entries that stay in the context and are not repeated.
         chosen: Entries kept in part by choice; they do not count as task texts.
         has_notes: Whether the model's notes cover findings, decisions and commands.
@@ -250,8 +271,7 @@ def make_sections(
         if task.entry_id not in kept | chosen
         and not (task.is_closed and (has_notes or not record.uncommitted))
     ]
-    if tasks_room is None:
-        tasks_room = int(room_tokens * TASK_SHARE)
+    tasks_room = int(room_tokens * TASK_SHARE) if rooms.tasks is None else rooms.tasks
     task = task_blocks(tasks, tasks_room, counter)
     unused = tasks_room - counter.count_text("\n".join(task))
     spoken_room = int(room_tokens * PERSON_SHARE) + max(unused, 0)
@@ -284,11 +304,11 @@ def make_sections(
     chars = max(int(room_tokens * share * 4), min(_LEAST_LIST_CHARS, room_tokens))
     lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
     read, modified = cap_lists(lists, chars)
-    person_text = "\n".join(spoken.lines)
-    pins = [pin for pin in reversed(record.ledger.pinned) if pin not in person_text]
+    rules_room = int(room_tokens * RULES_SHARE) if rooms.rules is None else rooms.rules
+    pins = _rules_beside(spoken.lines, record, rules_room, counter)
     before = tag_blocks(
         ("said-by-the-person", _number_messages(lines)),
-        ("pinned-constraints", [f"- {pin}" for pin in pins]),
+        ("pinned-constraints", pins),
         ("task-text", task),
     )
     after = tag_blocks(
@@ -372,6 +392,18 @@ def _state_lines(record: WorkRecord, room: int, counter: TokenCounter) -> list[s
     uncommitted = {item for task in closed for item in items_of(task)}
     done = _newest_that_fit(lines_of_done(state, uncommitted), max(room, 0), counter)
     return [*done, *open_lines, *checks]
+
+
+def _rules_beside(
+    spoken: Sequence[str], record: WorkRecord, room: int, counter: TokenCounter
+) -> list[str]:
+    """The rules that no line in `spoken` has, oldest first, and how many of them do not fit."""
+    text = "\n".join(spoken)
+    pins = [pin for pin in record.ledger.pinned if pin not in text]
+    fitting = fit_pins(pins, room, counter.count_text)
+    missing = len(pins) - len(fitting)
+    mark = _RULES_LEFT_OUT.format(count=missing, s="s" if missing > 1 else "")
+    return [*([mark] if missing else ()), *(f"- {pin}" for pin in reversed(fitting))]
 
 
 def _uncommitted_line(record: WorkRecord) -> list[str]:

@@ -24,7 +24,7 @@ from agent_tui.compaction.strategies.message_plan import (
     OneLine,
 )
 from agent_tui.compaction.summary.writer import note_on_writing
-from agent_tui.errors import CompactionError, NothingToCompactError
+from agent_tui.errors import CompactionError, NothingToCompactError, TargetTooSmallError
 from agent_tui.tokens import TokenCounter
 
 _SMALL_SHARE = 0.25
@@ -154,18 +154,24 @@ class TieredStrategy:
         found = await self._answer(request, tracker)
         proof, choice = Proof(), found if isinstance(found, KeepChoice) else None
         if choice is not None:
-            draft, proof = await asyncio.to_thread(
-                draft_choice, request, choice, counter=self.counter
-            )
+            try:
+                draft, proof = await asyncio.to_thread(
+                    draft_choice, request, choice, counter=self.counter
+                )
+            except TargetTooSmallError:
+                found = NoChoice((f"{choice.model.name}: its notes do not fit in the target",))
+                choice = None
         notes = [f"{proof.sentence[0].upper()}{proof.sentence[1:]}."] if proof.sentence else []
-        notes.append(_who_chose(found))
+        who_chose = _who_chose(found)
+        notes.append(who_chose)
         notes += [_UNUSED_FOCUS] if request.focus and choice is None else []
         notes.append(_omission_notice(draft.left_out))
         usage = tracker.total or (choice.usage if choice is not None else None)
         result = await asyncio.to_thread(
             result_of, request, draft, choice, usage, counter=self.counter
         )
-        return replace(result, note=" ".join(filter(None, notes)))
+        problem = who_chose if choice is None else ""
+        return replace(result, note=" ".join(filter(None, notes)), problem=problem)
 
     async def _answer(self, request: CompactionRequest, tracker: RequestTracker) -> Answered | None:
         """A model's answer, given now or in advance; None without a model."""
