@@ -19,6 +19,7 @@ from agent_tui.compaction.sections.compose import (
     STATE_SHARE,
     TASK_SHARE,
     WAY_SHARE,
+    SectionRooms,
     Sections,
     WorkRecord,
     handover_of,
@@ -270,7 +271,7 @@ def test_a_document_of_the_task_that_stands_whole_is_named(counter: TokenCounter
     talk.tool("read", {"path": "plan.md"}, numbered(lines))
     record = record_of(talk.path)
     for room, whole in ((4_000, {"plan.md"}), (200, set())):
-        sections = make_sections(record, 4_000, counter, tasks_room=room)
+        sections = make_sections(record, 4_000, counter, rooms=SectionRooms(room))
         assert "# Plan" in sections.before_prose
         assert record.documents_in(sections.before_prose) == whole
 
