@@ -345,7 +345,7 @@ async def test_another_agents_session_is_gone_on_with_in_a_copy(
 async def test_a_session_in_a_database_of_another_agent_is_shown_and_continued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    recordings.opencode(tmp_path / "home", str(tmp_path / "workspace"))
+    place = recordings.opencode(tmp_path / "home", str(tmp_path / "workspace"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home/.local/share"))
     async with running_app(tmp_path) as ui:
         await ui.send("/resume --from opencode")
@@ -355,6 +355,9 @@ async def test_a_session_in_a_database_of_another_agent_is_shown_and_continued(
         await ui.pilot.press("enter")
         await ui.until(lambda: UserBlock("Please follow plan gamma") in ui.blocks)
         await ui.until(lambda: any("Imported from another agent" in text for text in ui.notices))
+        first = ui.path
+        await ui.send(f"/resume {place}")
+        await ui.until(lambda: ui.path != first)
     assert ui.path.is_relative_to(tmp_path / "sessions")
 
 

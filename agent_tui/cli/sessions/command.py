@@ -129,11 +129,13 @@ def _add_listing(listing: argparse.ArgumentParser, formats: Sequence[ImportForma
     either.add_argument(
         "--search", metavar="TEXT", help="list sessions that contain all words of TEXT"
     )
+    agents = foreign_agents(formats)
     either.add_argument(
         "--from",
-        choices=foreign_agents(formats),
+        choices=agents,
+        metavar="AGENT",
         dest="agent",
-        help="list the sessions of another agent on this machine",
+        help=f"list the sessions of another agent on this machine: {', '.join(agents)}",
     )
 
 

@@ -1,6 +1,7 @@
 import contextlib
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -226,7 +227,7 @@ _ENVELOPES = (
 """The forms of lines that have the content of a message inside."""
 
 
-def _in_envelopes(data: st.DataObject, pieces: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _in_envelopes(data: st.DataObject, pieces: Sequence[Any]) -> list[dict[str, Any]]:
     return [data.draw(st.sampled_from(_ENVELOPES))(piece) for piece in pieces]
 
 

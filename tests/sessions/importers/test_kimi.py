@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent_tui.sessions.entries import CompactionEntry, CustomEntry
+from agent_tui.sessions.entries import CompactionEntry, CustomEntry, MessageEntry
 from agent_tui.sessions.importers.builder import ForeignSession
 from agent_tui.sessions.importers.diffs import replacement
 from agent_tui.sessions.importers.discovery import foreign_sessions
@@ -57,7 +57,7 @@ def test_a_failed_turn_has_its_error(tmp_path: Path) -> None:
 def test_a_cleared_conversation_begins_anew(tmp_path: Path) -> None:
     session = read(tmp_path, said_line("One."), {"type": "context.clear"}, said_line("Two."))
     assert said(session) == ["One.", "Two."]
-    now = [e.message.text for e in present_path(session) if e.type == "message"]
+    now = [e.message.text for e in present_path(session) if isinstance(e, MessageEntry)]
     assert now == ["Two."]
 
 
