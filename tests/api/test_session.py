@@ -52,7 +52,7 @@ async def test_the_one_written_last_is_resumed(tmp_path: Path, work: Path) -> No
     assert newer.id != older.id
     assert [one.id for one in Session.list(folder=tmp_path / "kept")] == [older.id, newer.id]
     assert Session.resume(work, folder=tmp_path / "kept").id == older.id
-    with pytest.raises(SessionError, match="No session in .* works in"):
+    with pytest.raises(SessionError, match=r"No session in .* works in"):
         Session.resume(tmp_path, folder=tmp_path / "kept")
 
 
