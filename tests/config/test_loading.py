@@ -88,7 +88,7 @@ def test_a_key_unlike_any_other_is_answered_with_the_allowed_ones(tmp_path: Path
     ("written", "key", "meant"),
     [
         ('allow = ["tool(weather)"]', "allow", "permissions.allow"),
-        ("[permissions]\nmodel = 'x'", "permissions.model", "model or compaction.model"),
+        ("[permissions]\ntheme = 'x'", "permissions.theme", "theme"),
     ],
 )
 def test_a_key_of_another_section_is_named_with_it(

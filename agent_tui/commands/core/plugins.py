@@ -66,11 +66,11 @@ def find_installed(kinds: Iterable[AnyKind]) -> Mapping[str, Sequence["EntryPoin
     """The installed packages with entry points of `kinds`, by name; imports none of them."""
     from importlib.metadata import entry_points  # slow to load
 
-    groups = {kind.group for kind in kinds}
     found: dict[str, list[EntryPoint]] = {}
-    for entry in entry_points():
-        if entry.group in groups and entry.dist is not None:
-            found.setdefault(entry.dist.name, []).append(entry)
+    for kind in kinds:
+        for entry in entry_points(group=kind.group):
+            if entry.dist is not None:
+                found.setdefault(entry.dist.name, []).append(entry)
     return found
 
 
