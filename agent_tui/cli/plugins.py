@@ -1,5 +1,6 @@
 """Loads what other packages bring: those that the user's settings name, and no others."""
 
+import difflib
 import importlib.util
 import re
 import sys
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from agent_tui.cli.folders import present_folder_or_none
 from agent_tui.cli.settings import read_settings
 from agent_tui.commands.core.plugin_kinds import KINDS, kinds_named_by, spec_with_plugins
-from agent_tui.commands.core.plugins import AnyKind, Named, Plugins
+from agent_tui.commands.core.plugins import AnyKind, Named, Plugins, find_installed
 from agent_tui.config import PLUGIN_NAME
 from agent_tui.config.specs import SettingSpec
 from agent_tui.safe_text import printable_line
@@ -57,8 +58,10 @@ def load_plugins(
             found = distribution(package)
             entries = found.entry_points
         except PackageNotFoundError:
+            near = difflib.get_close_matches(package, find_installed(KINDS), n=1)
+            meant = f"Did you mean {near[0]}? Otherwise install" if near else "Install"
             problems.append(
-                f"No plugin {shown} is installed beside agent-tui. Install it with `uv tool "
+                f"No plugin {shown} is installed beside agent-tui. {meant} it with `uv tool "
                 f"install agent-tui-cli --with {shown}` or `pipx inject agent-tui-cli {shown}`."
             )
             continue
@@ -66,6 +69,11 @@ def load_plugins(
             problems.append(f"The metadata of the plugin {shown} cannot be read: {error}.")
             continue
         parts[shown] = []
+        if not any(entry.group == kind.group for entry in entries for kind in KINDS):
+            problems.append(
+                f"The package {shown} brings nothing: it has no entry point for agent-tui. Remove "
+                "it from `plugins`, or check its name."
+            )
         for kind in kinds:
             for entry in entries.select(group=kind.group):
                 try:

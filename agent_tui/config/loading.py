@@ -69,6 +69,9 @@ def without(values: JsonObject, key: SettingKey) -> JsonObject:
 
 def unknown_setting(key: SettingKey) -> str:
     """The message about an unknown key: the likely setting, or all that exist."""
+    elsewhere = [spec.name for spec in setting_specs(Settings()) if spec.key[-1] == key[-1]]
+    if elsewhere:
+        return f"no such setting; did you mean {' or '.join(elsewhere)}?"
     allowed = list(section_of(key).model_fields)
     near = difflib.get_close_matches(key[-1], allowed, n=1)
     if near:

@@ -212,8 +212,8 @@ async def print_command(
         watcher.finished = TurnFinished("error", front.problem)
     if not terms.goes_on:
         watcher.stopped = await runtime.end_jobs()
-    code = watcher.close()
-    return ExitCode.USAGE if why else code
+    watcher.is_misused = bool(why)
+    return watcher.close()
 
 
 def event_json(event: AgentEvent) -> JsonObject:
@@ -273,6 +273,7 @@ class _Watcher:
         self._quiet_since = monotonic()
         self.finished = TurnFinished("error", "The turn ended without a result.")
         self.text = ""
+        self.is_misused = False
         self.stopped: Sequence[Job] = ()
         self.structured: JsonValue = None
         self._parts: list[tuple[str, str]] = []
@@ -354,6 +355,8 @@ class _Watcher:
         """Print the end; returns the exit code."""
         if self.refused:
             self.say(_describe_refusals(self.refused))
+        if self.is_misused:
+            return ExitCode.USAGE
         match self.outcome:
             case "done" if self.refused and self.terms.fails_on_refusal:
                 return ExitCode.REFUSED

@@ -7,7 +7,7 @@ import pytest
 
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.commands.core.plugin_kinds import COMMANDS, TOOLS
-from agent_tui.commands.core.registry import CalledCommand
+from agent_tui.commands.core.registry import CalledCommand, load_commands
 from agent_tui.errors import AgentTuiError
 
 CODE = """
@@ -67,7 +67,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def test_a_command_of_a_plugin_that_fails_says_so(site: Path, tmp_path: Path) -> None:
     (command,) = load_plugins(["weather-plugin"], [tmp_path / "work"]).of(COMMANDS)
-    with pytest.raises(AgentTuiError, match=r"/forecast failed: AttributeError: .*say"):
+    with pytest.raises(AgentTuiError, match=r"/forecast failed: AttributeError: .*say'\. The"):
         await CalledCommand(command, "Oslo").run(SimpleNamespace(is_working=False))  # type: ignore[arg-type]
 
 
@@ -101,8 +101,19 @@ def test_one_that_cannot_be_read_stops_nothing(site: Path) -> None:
 def test_what_is_not_named_is_not_imported(tmp_path: Path) -> None:
     assert load_plugins([], []).problems == ()
     (problem,) = load_plugins(["weather"], []).problems
-    assert "No plugin weather is installed beside agent-tui" in problem
+    assert (
+        "No plugin weather is installed beside agent-tui. Did you mean weather_plugin?" in problem
+    )
+    why = load_commands().refusal("/forecast Oslo")
+    assert why.startswith("Unknown command /forecast. The package weather_plugin has it; ")
     assert not (tmp_path / "imported").exists()
+
+
+def test_a_package_that_brings_nothing_is_said() -> None:
+    assert load_plugins(["pytest"], []).problems == (
+        "The package pytest brings nothing: it has no entry point for agent-tui. Remove it from "
+        "`plugins`, or check its name.",
+    )
 
 
 def test_code_where_commands_may_write_is_not_imported(site: Path, tmp_path: Path) -> None:

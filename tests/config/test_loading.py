@@ -84,6 +84,20 @@ def test_a_key_unlike_any_other_is_answered_with_the_allowed_ones(tmp_path: Path
     assert problem == f":2: permissions.xyzzy: no such setting; allowed: {allowed}"
 
 
+@pytest.mark.parametrize(
+    ("written", "key", "meant"),
+    [
+        ('allow = ["tool(weather)"]', "allow", "permissions.allow"),
+        ("[permissions]\ntheme = 'x'", "permissions.theme", "theme"),
+    ],
+)
+def test_a_key_of_another_section_is_named_with_it(
+    tmp_path: Path, written: str, key: str, meant: str
+):
+    (problem,) = problems(load(tmp_path, written))
+    assert problem.endswith(f" {key}: no such setting; did you mean {meant}?")
+
+
 def test_everything_wrong_is_reported_and_everything_right_is_kept(tmp_path: Path):
     loaded = load(
         tmp_path,

@@ -127,6 +127,7 @@ async def test_a_slash_calls_a_command_and_an_unknown_one_is_an_error(stage: Sta
     code = await talking.run(said("/name the task"), said("/nonsense"), said("hi"))
     assert code == ExitCode.DONE
     assert [outcome for outcome, _ in talking.results] == ["done", "error", "done"]
+    assert [line["exit_code"] for line in talking.of_type("result")] == [0, ExitCode.USAGE, 0]
     assert talking.runtime.conversation.log.name == "the task"
 
 

@@ -5,9 +5,12 @@ It is one of the pages that `python -m tests.support.reference_pages` writes.
 
 import dataclasses
 import re
-from typing import get_args, get_type_hints
+from typing import TypeGuard, get_args, get_type_hints
+
+from pydantic import BaseModel
 
 from agent_tui import events
+from agent_tui.messages import AssistantMessage, ToolResultMessage
 
 _HEAD = """\
 # Events of `--output-format stream-json`
@@ -45,6 +48,12 @@ JSON Schema of a line.
 ## Order
 
 """
+_VALUES = """
+## Values of fields
+
+In JSON, the fields of messages are in camel case, such as `toolCallId`. In Python, a message also has
+the properties listed last.
+"""
 _MODULE = re.compile(r"\b(?:[a-z_]+\.)+(?=[A-Z])")
 
 
@@ -52,17 +61,32 @@ def event_reference() -> str:
     """The whole page."""
     rules = (events.__doc__ or "").partition("Ordering rules: ")[2].partition("No event")[0]
     parts = [_HEAD, f"{_one_line(rules[:1].upper() + rules[1:])}\n"]
-    for event in get_args(events.AgentEvent):
-        parts.append(f"\n## {event.__name__}\n\n{_one_line(event.__doc__ or '')}\n")
-        hints = get_type_hints(event)
-        fields = [f"- `{field.name}`: `{_type(hints[field.name])}`" for field in _fields(event)]
-        if fields:
-            parts.append("\n" + "\n".join(fields) + "\n")
+    parts += [_describe(event, "##") for event in get_args(events.AgentEvent)]
+    parts.append(_VALUES)
+    parts.append(_describe(events.ApprovalRequest, "###"))
+    parts += [_describe(message, "###") for message in (AssistantMessage, ToolResultMessage)]
     return "".join(parts)
 
 
-def _fields(event: type) -> tuple[dataclasses.Field[object], ...]:
-    return dataclasses.fields(event)
+def _describe(kind: type, heading: str) -> str:
+    """The heading, the text and the fields of a class, and the properties of a message."""
+    hints = get_type_hints(kind)
+    names = [*kind.model_fields] if issubclass(kind, BaseModel) else _fields(kind)
+    if issubclass(kind, BaseModel):
+        own = ((name, value.fget) for name, value in vars(kind).items() if _is_property(value))
+        hints |= {name: get_type_hints(getter)["return"] for name, getter in own}
+        names += [name for name, value in vars(kind).items() if _is_property(value)]
+    fields = "".join(f"\n- `{name}`: `{_type(hints[name])}`" for name in names)
+    listed = f"{fields}\n" if fields else ""
+    return f"\n{heading} {kind.__name__}\n\n{_one_line(kind.__doc__ or '')}\n{listed}"
+
+
+def _is_property(value: object) -> TypeGuard[property]:
+    return isinstance(value, property)
+
+
+def _fields(event: type) -> list[str]:
+    return [field.name for field in dataclasses.fields(event)]
 
 
 def _one_line(text: str) -> str:

@@ -9,7 +9,8 @@ from agent_tui.cli.doctor.check import Check, Environment, ask_program, path_tex
 from agent_tui.cli.folders import load_trust, project_store
 from agent_tui.cli.settings import is_unusable_address, user_config_path
 from agent_tui.cli.tool_services import hook_sources
-from agent_tui.commands.core.plugin_kinds import HOOKS
+from agent_tui.commands.core.plugin_kinds import HOOKS, KINDS
+from agent_tui.commands.core.plugins import find_installed
 from agent_tui.commands.core.short_words import count_text
 from agent_tui.config import SettingProblem, setting_variables
 from agent_tui.local_models.addresses import is_loopback
@@ -173,8 +174,17 @@ def check_plugins(env: Environment) -> Iterator[Check]:
     """Report what each plugin in the settings brings, and what of it was not loaded and why."""
     for package, parts in env.plugins.parts.items():
         yield Check(package, "ok" if parts else "info", ", ".join(parts) or "brings nothing")
+    named = {_plain_name(package) for package in env.plugins.parts}
+    for package in find_installed(KINDS):
+        if _plain_name(package) not in named:
+            yield Check(package, "info", "installed but not named in `plugins`: not loaded")
     for problem in env.plugins.problems:
         yield Check("not loaded", "warning", problem, _FIX)
+
+
+def _plain_name(package: str) -> str:
+    """The name of a package in the form in which two names are the same package."""
+    return re.sub(r"[-_.]+", "-", package).lower()
 
 
 def _is_missing(env: Environment, program: str) -> bool:

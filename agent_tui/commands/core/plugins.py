@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 from agent_tui.config.keys import SettingKey
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 class Named(Protocol):
@@ -57,6 +60,24 @@ class Kind(Generic[ValueT]):
 
 
 AnyKind: TypeAlias = Kind[Any]
+
+
+def find_installed(kinds: Iterable[AnyKind]) -> Mapping[str, Sequence["EntryPoint"]]:
+    """The installed packages with entry points of `kinds`, by name; imports none of them."""
+    from importlib.metadata import entry_points  # slow to load
+
+    found: dict[str, list[EntryPoint]] = {}
+    for kind in kinds:
+        for entry in entry_points(group=kind.group):
+            if entry.dist is not None:
+                found.setdefault(entry.dist.name, []).append(entry)
+    return found
+
+
+def package_with(kind: AnyKind, name: str) -> str:
+    """The installed package with an entry point of `kind` called `name`; empty without one."""
+    found = find_installed([kind])
+    return next((one for one in found if any(e.name == name for e in found[one])), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import agent_tui.commands
 from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.plugin_kinds import COMMANDS
-from agent_tui.commands.core.plugins import Plugins
+from agent_tui.commands.core.plugins import Plugins, package_with
 from agent_tui.errors import AgentTuiError
 
 
@@ -44,7 +44,7 @@ class CalledCommand:
             if not self.command.is_plugins:
                 raise
             raise AgentTuiError(
-                f"/{self.command.name} failed: {type(error).__name__}: {error}",
+                f"/{self.command.name} failed: {type(error).__name__}: {str(error).rstrip('.')}.",
                 "The command comes from a plugin; tell its author.",
             ) from error
 
@@ -120,6 +120,9 @@ class CommandRegistry:
                 return f"{file.shown} {file.why}."
         begun = sorted((known for known in self._by_name if known.startswith(name)), key=len)
         close = begun or difflib.get_close_matches(name, self._by_name, n=1, cutoff=0.6)
+        if package := package_with(COMMANDS, name):
+            ask = f"The package {package} has it; `agent-tui doctor` says why it is not loaded."
+            return f"Unknown command /{name}. {ask}"
         ask = f"Did you mean /{close[0]}?" if close else "/help lists all commands."
         return f"Unknown command /{name}. {ask}"
 

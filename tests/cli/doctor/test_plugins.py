@@ -56,5 +56,14 @@ def test_a_plugin_in_the_working_folder_is_refused(site, config, environment, mo
     assert all("where the model's commands can write" in one.found for one in refused)
 
 
+@pytest.mark.usefixtures("site")
+def test_a_plugin_that_is_installed_but_not_named_is_listed(config, environment):
+    (found,) = check_plugins(environment())
+    assert (found.name, found.state) == ("weather-plugin", "info")
+    assert found.found == "installed but not named in `plugins`: not loaded"
+    config.write_text('plugins = ["Weather_Plugin"]')
+    assert not any("not named" in one.found for one in check_plugins(environment()))
+
+
 def test_without_plugins_nothing_is_said(environment):
     assert not list(check_plugins(environment()))
