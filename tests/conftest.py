@@ -1,5 +1,6 @@
 """Which tests run when nothing is chosen, and what holds for all of them."""
 
+import contextlib
 import gc
 import os
 import re
@@ -7,7 +8,8 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 
@@ -51,7 +53,7 @@ settings.load_profile("repeatable")
 # Looked for garbage after so many new objects, instead of 700.
 _GARBAGE_THRESHOLDS = (10_000, 10, 10)
 _MANY_FILES = 400
-_folder_numbers = count()
+_folder_numbers: defaultdict[str, Iterator[int]] = defaultdict(count)
 _freeze = gc.freeze
 _PROVIDER_FIXTURES = frozenset({"host", "impatient_host"})
 
@@ -117,9 +119,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileSch
 def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As pytest's own, which reads all the thousands of folders for each new one's number."""
     name = re.sub(r"\W", "_", request.node.name)[:30]
-    folder = tmp_path_factory.getbasetemp() / f"{name}_{next(_folder_numbers)}"
-    folder.mkdir(mode=0o700)
-    return folder
+    for number in _folder_numbers[name]:
+        with contextlib.suppress(FileExistsError):
+            folder = tmp_path_factory.getbasetemp() / f"{name}{number}"
+            folder.mkdir(mode=0o700)
+            return folder
+    raise AssertionError("numbers do not end")
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ IN_MEDIUM = (
     *("returning", "preview", "keeping", "plan_panel", "compactions_unfolded", "tree", "changes"),
 )
 IN_LARGE = ("chat", "approval_armed", "session_picker", "help_page")
+_HOME_CHARS = 73
 PICTURES = [
     *((name, theme, SMALL) for name in SCENES for theme in (DARK, LIGHT)),
     *((name, theme, MEDIUM) for name in IN_MEDIUM for theme in (DARK, LIGHT)),
@@ -35,6 +36,16 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         time.tzset()
         yield
     time.tzset()
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home whose path is as long everywhere: requests name it, and their sizes are shown."""
+    folder = tmp_path.parent
+    home = folder / tmp_path.name[-8:].rjust(_HOME_CHARS - len(f"{folder}/"), "h")
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    return home
 
 
 def _marks(theme: str, size: tuple[int, int]) -> tuple[pytest.MarkDecorator, ...]:
@@ -54,13 +65,12 @@ def test_the_screen_looks_as_it_did(
     name: str,
     theme: str,
     size: tuple[int, int],
-    tmp_path: Path,
+    home: Path,
     monkeypatch: pytest.MonkeyPatch,
     snap_compare,
 ):
-    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr("agent_tui.ui.chat.welcome.__version__", "1.0")
-    app, driven_by = scene_app(name, theme, tmp_path)
+    app, driven_by = scene_app(name, theme, home)
 
     async def lead_there(pilot: Pilot[UiOutcome]) -> None:
         ui = driven_by(pilot)

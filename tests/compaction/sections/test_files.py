@@ -12,6 +12,7 @@ from agent_tui.compaction.sections.files import (
     FileState,
     choose_files,
     files_for_later,
+    plain_lines,
 )
 from agent_tui.compaction.sections.history import read_history
 from agent_tui.messages import JsonObject
@@ -528,3 +529,8 @@ def test_a_later_session_knows_the_files_that_were_shown_and_goes_on_from_them(
     )
     (later,) = FileReader(FOLDERS, known).read(called(edit("seven", "VII")))
     assert later.text == WHOLE.replace("line 7", "VII")
+
+
+def test_only_a_number_before_a_line_is_no_part_of_it() -> None:
+    numbered, plain = "7\tx = 1", "retry 3: later"
+    assert plain_lines(f"{numbered}\n{plain}") == [(numbered, "x = 1"), (plain, plain)]
