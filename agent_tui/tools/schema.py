@@ -45,11 +45,11 @@ def coerce_arguments(arguments: JsonObject, arguments_type: type[BaseModel]) -> 
 _OWN_WORDS = {
     "extra_forbidden": "no such argument",
     "missing": "missing",
-    "literal_error": "is none of its values",
-    "enum": "is none of its values",
     "string_unicode": "contains half of a surrogate pair, which is not a character",
 }
 """Our words for some mistakes, in place of pydantic's."""
+
+_WRONG_VALUES = ("literal_error", "enum")
 
 
 def explain_invalid(error: ValidationError, arguments_type: type[BaseModel]) -> str:
@@ -58,6 +58,8 @@ def explain_invalid(error: ValidationError, arguments_type: type[BaseModel]) -> 
     for detail in error.errors(include_url=False, include_context=False):
         where = ".".join(str(part) for part in detail["loc"]) or "arguments"
         message = _OWN_WORDS.get(detail["type"]) or detail["msg"]
+        if detail["type"] in _WRONG_VALUES and len(detail["loc"]) == 1:
+            message = "is none of its values"  # which the signature lists
         lines.append(f"{where}: {message}")
     return "\n".join([*lines, f"Expected: {_signature(compact_schema(arguments_type))}"])
 

@@ -1,6 +1,7 @@
 """Where a conversation is cut, and what stays."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -340,3 +341,17 @@ def test_the_compactions_of_another_program_are_continued(counter: TokenCounter)
     assert cut.previous_summary.startswith("# Context Checkpoint")
     assert cut.summarised_ids[0] == live_entries(path)[0].id
     _check(cut, path)
+
+
+@pytest.mark.parametrize("window", [8_000, 16_000])
+def test_many_rules_do_not_fill_a_small_window(window: int, counter: TokenCounter):
+    talk = Talk()
+    for rule in range(60):
+        told = " ".join(f"word{rule}x{at}" for at in range(30))
+        talk.user(f"Rule {rule}: never {told}")
+        talk.reply(f"Done {rule}. " + "text " * 100)
+    talk.user("Go on.")
+    request = request_for(talk.path, settings=CompactionSettings(), window=window)
+    request = replace(request, overhead_tokens=1_500)
+    after = make_draft(request, counter=counter).tokens_after(request, counter)
+    assert after <= 1.15 * window * request.settings.target_share(window)

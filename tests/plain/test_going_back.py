@@ -71,6 +71,6 @@ def test_an_earlier_session_that_is_open_elsewhere_keeps_the_files_too(
     with SessionLog.open(chain[1]):
         text = went_on(stage, chain[2], "/tree", "4", "b", "b")
     assert "4. Write 2." in text
-    assert "is open in another agent-tui" in text
+    assert "is open in another part of this program" in text
     assert "put back" not in text
     assert file_of(stage) == "3"

@@ -51,8 +51,8 @@ JSON Schema of a line.
 _VALUES = """
 ## Values of fields
 
-In JSON, the fields of messages are in camel case, such as `toolCallId`. In Python, a message also has
-the properties listed last.
+In JSON, the fields of messages are in camel case, such as `toolCallId`. In Python, a message
+also has the properties listed last.
 """
 _MODULE = re.compile(r"\b(?:[a-z_]+\.)+(?=[A-Z])")
 

@@ -101,7 +101,7 @@ async def test_a_worktree_in_use_is_refused_and_a_left_one_is_opened_again(
 ):
     worktree, lock = await trees.create(repository, "fix")
     commit(worktree)
-    with pytest.raises(WorktreeError, match="in use: another agent-tui"):
+    with pytest.raises(WorktreeError, match="in use: another part of this program"):
         await trees.create(repository, "fix")
     lock.release()
     assert (await trees.take_away(worktree)).commits == 1

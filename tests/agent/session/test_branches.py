@@ -413,7 +413,7 @@ async def test_a_read_only_session_shows_its_history_and_takes_nothing(stage: St
     await owner.branches.label(id_of(owner, "one"), "start")
     reader = stage.runtime(speaking)
     ref = str(owner.conversation.log.path)
-    with pytest.raises(SessionError, match="is open in another agent-tui"):
+    with pytest.raises(SessionError, match="is open in another part of this program"):
         await reader.sessions.open(ref)
     before = lines_of(owner)
     events = list(await reader.sessions.open(ref, mode="read-only"))
