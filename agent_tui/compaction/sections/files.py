@@ -438,8 +438,8 @@ def choose_files(
         files: The files in the log, the most recently touched first.
         room_tokens: Limit of all together.
         counter: Counts their tokens.
-        on_disk: Reads files that the log knows only in part. The text on disk is shown if it has
-            every line in the log: then nobody else changed it.
+        on_disk: Reads a file of the working folder, which is shown as it is there; None if files
+            are unavailable.
         verbatim: Entries that stay unchanged; a file that one of them wrote is visible there.
     """
     at_work = [
@@ -453,10 +453,10 @@ def choose_files(
     for file in at_work:
         if room_tokens < _LEAST_TOKENS:
             break
-        if file.written_at and file.written_at in verbatim:
+        complete_file(file, on_disk)
+        if file.written_at in verbatim and not file.is_changed_outside:
             shown.append(ShownFile(file.path, f"### {file.path} ({_WRITTEN_BELOW})", is_whole=True))
             continue
-        complete_file(file, on_disk)
         for text, is_whole in _forms(file, min(room_tokens, whole), counter):
             tokens = counter.count_text(text) + 4
             if tokens <= room_tokens:
@@ -497,7 +497,8 @@ def complete_file(file: FileState, on_disk: ReadFile | None) -> None:
         return
     lines = text.removesuffix("\n").split("\n")
     known = {line for _, run in file.runs for line in run if line.strip()}
-    file.is_changed_outside = not file.unseen and not known <= set(lines)
+    is_same = file.runs == [(1, lines)] if file.written_at else known <= set(lines)
+    file.is_changed_outside |= not file.unseen and not is_same
     file.runs, file.is_whole, file.unseen = [(1, lines)], True, []
 
 

@@ -194,15 +194,29 @@ def _copy(source: Path, target: Path, names: Sequence[str]) -> None:
     there = [name for name in names if os.path.lexists(source / name)]
     copied = [name for name in there if _is_copied(source / name)]
     for name in {*names} - {*there} | {*copied}:
+        if not _is_reached(target / name, target):
+            continue
         with suppress(FileNotFoundError, IsADirectoryError, NotADirectoryError):
             (target / name).unlink()
     for name in copied:
         kind = (source / name).lstat()
         place = target / name
-        if not place.parent.resolve().is_relative_to(target):
+        if not _is_reached(place, target):
             continue
         place.parent.mkdir(parents=True, exist_ok=True)
         if stat.S_ISLNK(kind.st_mode):
             place.symlink_to((source / name).readlink())
         else:
             shutil.copy2(source / name, place, follow_symlinks=False)
+
+
+def _is_reached(file: Path, folder: Path) -> bool:
+    """Whether `file` is in `folder` and no link leads to it; one that leads there is removed.
+
+    A link is where `file` needs a folder if a link of the repository was replaced by a folder.
+    """
+    for parent in reversed(file.relative_to(folder).parents):
+        if (folder / parent).is_symlink():
+            (folder / parent).unlink()
+            break
+    return file.parent.resolve().is_relative_to(folder)

@@ -144,6 +144,21 @@ async def test_large_files_stay_as_committed_and_keys_are_not_copied(scene: Scen
     assert "config/id_rsa" not in there
 
 
+async def test_a_link_that_became_a_folder_leads_out_of_no_worktree(scene: Scene):
+    outside = scene.top.parent / "shared" / "file.txt"
+    outside.parent.mkdir()
+    outside.write_text("precious")
+    (scene.top / "folder").symlink_to(outside.parent)
+    git(scene.top, "add", "folder")
+    git(scene.top, "commit", "-qm", "two")
+    (scene.top / "folder").unlink()
+    (scene.top / "folder").mkdir()
+    (scene.top / "folder" / "file.txt").write_text("mine")
+    await scene.play(*LOUDER, bring=False)
+    assert outside.read_text() == "precious"
+    assert git(scene.top, "show", f"{scene.branch()}:folder/file.txt") == "mine"
+
+
 async def test_changes_on_both_sides_are_merged(scene: Scene):
     def change() -> None:
         (scene.top / "greet.py").write_text("one\ntwo\nthree\nfour\n5\n")

@@ -490,6 +490,22 @@ def test_a_file_that_differs_on_the_disk_is_shown_as_it_is_there(
     assert changed.is_whole
 
 
+def test_a_written_file_that_differs_on_the_disk_is_shown_as_it_is_there(
+    counter: TokenCounter,
+) -> None:
+    wrote: Call = ("write", {"path": "a.py", "content": "x = 1\n"}, "ok")
+    file = file_after(wrote)
+    staying = frozenset({file.written_at})
+    (same,) = choose_files([file], 1_000, counter, lambda _: "x = 1\n", verbatim=staying)
+    assert same.text == "### a.py (changed; whole in the newest messages)"
+    for _ in range(2):  # asked again, the answer is the same
+        (other,) = choose_files(
+            [file], 1_000, counter, lambda _: "x = 1\ny = 2\n", verbatim=staying
+        )
+        note = "(changed outside since you last saw it)"
+        assert other.text == f"### a.py (changed; whole)\n{note}\nx = 1\ny = 2"
+
+
 def test_a_command_that_changes_most_lines_leaves_the_text_on_the_disk(
     counter: TokenCounter,
 ) -> None:
