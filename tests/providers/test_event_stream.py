@@ -183,3 +183,38 @@ async def test_a_stream_may_be_longer_than_an_event(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(http_client, "MAX_EVENT_BYTES", 100)
     pieces = [f"data: {FIRST}\n\n".encode(), b": still here\n\n"] * 100
     assert await read(*pieces) == [EVENTS[0]] * 100
+
+
+async def test_a_connection_that_the_server_closed_meanwhile_costs_no_request() -> None:
+    answered: list[int] = []  # connections, in the order of their answers
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer once; close the connection when the next request has come."""
+        number = served.pop(0)
+        for is_answered in (number < 3, False):
+            head = await reader.readuntil(b"\r\n\r\n")
+            await reader.readexactly(int(head.lower().partition(b"content-length: ")[2].split()[0]))
+            if not is_answered:
+                break
+            answered.append(number)
+            body = f"data: {SECOND}\n\n".encode()
+            kind = b"content-type: text/event-stream\r\ncontent-length: %d" % len(body)
+            writer.write(b"HTTP/1.1 200 OK\r\n" + kind + b"\r\n\r\n" + body)
+        writer.close()
+        await writer.wait_closed()
+
+    served = [1, 2, 3]
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    address = Address(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", {})
+    client = HttpClient({})
+
+    async def ask() -> list[JsonObject]:
+        return [event async for event in client.events(address, b"{}", _patiently)]
+
+    assert [await ask(), await ask()] == [[EVENTS[1]]] * 2
+    assert answered == [1, 2]
+    with pytest.raises(LostConnectionError):  # a new connection is not tried twice
+        await ask()
+    assert served == []
+    await client.aclose()
+    server.close()

@@ -40,6 +40,11 @@ _END_WITHIN_S = 0.02
 _MOST_END_BYTES = 4_096
 """More than this after the last event is no end."""
 
+_CONNECTED = "connection.connect_tcp.started"
+_SENT = "http11.send_request_headers.started"
+_ANSWERED = "http11.receive_response_headers.complete"
+"""Steps of a request, as httpcore names them."""
+
 MAX_EVENT_BYTES = 32_000_000
 """Bytes; a longer event or response is not a reply: no model comes near this."""
 
@@ -142,7 +147,7 @@ class HttpClient:
         """
         for _ in range(_MAX_REDIRECTS):
             try:
-                response = await in_time(self._http.send(request, stream=True))
+                response = await in_time(self._send(request))
             except httpx.RemoteProtocolError as error:
                 if "location header" in str(error):
                     raise RedirectError("no address") from error
@@ -165,6 +170,23 @@ class HttpClient:
                 "POST", url, content=request.content, headers=headers
             )
         raise RedirectError(str(request.url))
+
+    async def _send(self, request: httpx.Request) -> httpx.Response:
+        """Send `request`, again if it went over an open connection that the server just closed."""
+        steps: set[str] = set()
+
+        async def note(step: str, _info: object) -> None:
+            steps.add(step)
+
+        while True:
+            steps.clear()
+            request.extensions = {**request.extensions, "trace": note}
+            try:
+                return await self._http.send(request, stream=True)
+            except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
+                was_open = _SENT in steps and _CONNECTED not in steps
+                if not was_open or _ANSWERED in steps:
+                    raise
 
     def _account_headers(self, address: Address, content: bytes) -> dict[str, str]:
         """The headers that authorise the request with an account; blocks."""
