@@ -93,15 +93,22 @@ def changes_of_file(changes: Sequence[RecordedChange], path: str) -> list[Record
 def in_order_of_time(sessions: Iterable[KnownSession]) -> list[RecordedChange]:
     """All changes in `sessions` in order of time, each once.
 
-    A session that continues another may begin with copies of its entries.
+    A session that continues another may begin with copies of its entries. Neither the time nor the
+    id that a pulled entry states displaces one of this clone.
     """
+    reader = CallReader()
+    by_session = [
+        list(_Changes(session, reader).read())
+        for session in sorted(sessions, key=lambda session: session.header.timestamp)
+    ]
     changes: list[RecordedChange] = []
     seen: set[tuple[str, str]] = set()
-    reader = CallReader()
-    for session in sorted(sessions, key=lambda session: session.header.timestamp):
-        own = [c for c in _Changes(session, reader).read() if _key(c.entry) not in seen]
-        seen |= {_key(change.entry) for change in own if change.entry.timestamp}
-        changes += own
+    for is_pulled in (False, True):
+        for read in by_session:
+            of_kind = (c for c in read if (c.entry.pulled_from is not None) == is_pulled)
+            fresh = [change for change in of_kind if _key(change.entry) not in seen]
+            seen |= {_key(change.entry) for change in fresh if change.entry.timestamp}
+            changes += fresh
     return sorted(changes, key=lambda change: change.made_ms)
 
 
