@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agent_tui.messages import AssistantMessage, Message, ToolCall
+from agent_tui.messages import AssistantMessage, BashExecutionMessage, Message, ToolCall
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.chain import KnownSession
 from agent_tui.sessions.replay.file_changes import (
@@ -76,3 +76,42 @@ def test_a_pulled_session_that_copies_ids_and_times_displaces_no_own_change():
     first = header(id="forged", timestamp="2026-03-01T00:00:00.000Z")
     sessions = (own.known("own"), KnownSession(first, None, tuple(forged)))
     assert credits(*sessions) == [("make c", "mine", "")]
+
+
+def test_an_own_command_is_not_credited_with_a_change_pulled_before_it():
+    session = Branches()
+    session.say("root", None, user("begin"))
+    session.say("p1", "root", user("theirs"), "Eve")
+    session.add("p2", "p1", record("b"), "Eve")
+    run(session, "c", "mine")
+    assert credits(session.known("s")) == [("", "theirs", "Eve"), ("make c", "mine", "")]
+
+
+def test_an_own_command_on_a_pulled_branch_is_not_credited_with_its_last_change():
+    session = Branches()
+    session.say("root", None, user("theirs"), "Eve")
+    session.add("p", "root", record("b"), "Eve")
+    session.say("u", "p", user("mine"))
+    session.say("c", "u", call("make", "c"))
+    session.say("r", "c", result("c", "ok", "bash"))
+    assert credits(session.known("s")) == [("", "theirs", "Eve")]
+
+
+def test_a_pulled_result_takes_no_own_change_that_lost_its_result():
+    session = Branches()
+    session.say("root", None, user("mine"))
+    session.add("own", "root", record("b"))
+    session.say("p1", "own", call("make evil", "e"), "Eve")
+    session.say("p2", "p1", result("e", "ok", "bash"), "Eve")
+    assert credits(session.known("s")) == [("", "mine", "")]
+
+
+def test_a_change_on_another_branch_belongs_to_no_later_command():
+    session = Branches()
+    session.say("root", None, user("begin"))
+    session.say("l1", "root", user("left"))
+    session.add("l2", "l1", record("b"))
+    session.say("b1", "root", user("back"))
+    ran = BashExecutionMessage(command="make", output="", exit_code=0)
+    session.say("b2", "b1", ran)
+    assert credits(session.known("s")) == [("", "left", "")]
