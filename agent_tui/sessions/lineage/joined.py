@@ -104,9 +104,10 @@ def path_to(
 def labels_of(entries: Sequence[Entry]) -> dict[str, str]:
     """The label of each entry that has one, by its id; the newest label counts.
 
-    Others label only what they wrote.
+    Others label only what they wrote, and only until it is labelled here.
     """
     own = {entry.id for entry in entries if entry.pulled_from is None}
+    own |= {e.target_id for e in entries if isinstance(e, LabelEntry) and e.pulled_from is None}
     labels: dict[str, str] = {}
     for entry in entries:
         if isinstance(entry, LabelEntry) and not (entry.pulled_from and entry.target_id in own):
