@@ -164,7 +164,7 @@ class _Changes:
         Yields the other recorded changes: what would have followed them was lost, or is elsewhere.
         """
         pending, self._pending = self._pending, []
-        above = self._ids_above(entry, pending[0][0]) if pending else frozenset()
+        above = self._ids_above(entry, pending[0][0]) if pending else set[str]()
         taken: list[RecordedFileChange] = []
         for record, changes in pending:
             if record.id in above and record.pulled_from == entry.pulled_from:
