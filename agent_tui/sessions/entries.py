@@ -46,6 +46,15 @@ def timestamp_after(times_ms: Iterable[int]) -> str:
         return timestamp_now()
 
 
+def timestamp_behind(timestamps: Iterable[str]) -> str:
+    """A millisecond after the newest of `timestamps`; empty if none can be parsed."""
+    newest_ms = max(map(milliseconds, timestamps), default=0)
+    try:
+        return _iso(_EPOCH + (newest_ms + 1) * _MILLISECOND) if newest_ms > 0 else ""
+    except OverflowError:
+        return ""
+
+
 def milliseconds(timestamp: str) -> int:
     """An ISO 8601 timestamp as milliseconds since 1970; 0 if it cannot be parsed."""
     try:

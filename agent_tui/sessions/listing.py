@@ -50,7 +50,8 @@ class SessionSummary:
     started in. `context_tokens` is the last known size of the context: the provider's count after
     the newest reply, or the size after the newest compaction; 0 if unknown. `origin` is from the
     header; empty for a session that a user made. `pulled_from` says who pushed it, or else from
-    which remote; empty for a session that began here.
+    which remote; empty for a session that began here. `is_named_here`: an entry of this clone
+    names it, or takes its name away, so that names of others don't count.
     """
 
     id: str
@@ -67,6 +68,7 @@ class SessionSummary:
     context_tokens: int
     origin: str = ""
     pulled_from: str = ""
+    is_named_here: bool = False
 
 
 def read_summary(path: Path) -> SessionSummary | None:
@@ -123,8 +125,9 @@ def _blank(path: Path, header: Header) -> SessionSummary:
 def _with_lines(before: SessionSummary, chunk: LineChunk) -> SessionSummary:
     """`before` updated with the lines of `chunk`, which follow it."""
     data = chunk.data
-    others = b"" if before.pulled_from else _PULLED_MARK
-    name = _newest(data, (b'"session_info"',), _name, without=others)
+    own_name = name = _newest(data, (b'"session_info"',), _name, without=_PULLED_MARK)
+    if own_name is None and before.pulled_from and not before.is_named_here:
+        name = _newest(data, (b'"session_info"',), _name)
     model = _newest(data, (b'"model_change"',), _model_after)
     tokens = _newest(data, (b'"usage"', b'"tokensAfter"'), _tokens)
     return replace(
@@ -135,6 +138,7 @@ def _with_lines(before: SessionSummary, chunk: LineChunk) -> SessionSummary:
         model=before.model if model is None else model,
         size_bytes=before.size_bytes + chunk.size_bytes,
         context_tokens=before.context_tokens if tokens is None else tokens,
+        is_named_here=before.is_named_here or own_name is not None,
     )
 
 
@@ -260,7 +264,7 @@ def discard_if_broken(path: Path, error: OSError | sqlite3.Error) -> None:
             path.with_name(path.name + suffix).unlink()
 
 
-_SCHEMA_VERSION = 7
+_SCHEMA_VERSION = 8
 _BUSY_TIMEOUT_S = 0.5
 
 _Row: TypeAlias = tuple[int, int, int, str]

@@ -326,12 +326,12 @@ class SessionLog:
 def name_of(header: Header, entries: Sequence[Entry]) -> str:
     """The newest name of the session with this header, or empty.
 
-    Others name only the sessions that they began.
+    Others name only the sessions that they began, and only until they are named here.
     """
-    for entry in reversed(entries):
-        if isinstance(entry, SessionInfoEntry) and (header.pulled_from or not entry.pulled_from):
-            return entry.name or ""
-    return ""
+    named = [entry for entry in entries if isinstance(entry, SessionInfoEntry)]
+    own = [entry for entry in named if entry.pulled_from is None]
+    counted = own or (named if header.pulled_from else [])
+    return counted[-1].name or "" if counted else ""
 
 
 def _refuse_newer(path: Path, header: Header) -> None:

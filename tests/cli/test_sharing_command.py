@@ -436,6 +436,17 @@ def test_what_is_pulled_changes_no_result_label_or_spending_of_an_own_session(
     assert [spent.input_tokens for spent in spending_of(log).replies] == [7]
 
 
+def test_a_pulled_entry_is_never_older_than_the_session_it_joins(both: Both, run: Run) -> None:
+    one = both.ada.begin("start")
+    run(both.ada, "push", "--public", one)
+    before = both.ada.open(one)
+    forge(both, one, part(one, said("old", "e1", before.entries[0].id), number=9))
+    run(both.ada, "pull")
+    log = both.ada.open(one)
+    (added,) = (item for item in log.entries if item.id == "e1")
+    assert added.timestamp > max(log.header.timestamp, log.entries[0].timestamp)
+
+
 def test_a_pull_changes_nothing_about_which_session_was_left_last(both: Both, run: Run) -> None:
     old = both.ada.begin("old")
     run(both.ada, "push", "--public", old)

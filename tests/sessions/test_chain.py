@@ -79,6 +79,17 @@ def test_an_entry_that_has_the_id_of_another_by_chance_is_not_lost(store, past) 
         assert said(SessionChain(second, past)) == ["two", "one"]
 
 
+def test_a_pulled_entry_takes_the_place_of_no_own_one(store, past) -> None:
+    with begin(store, "one") as first, go_on(store, first, 0, "two") as second:
+        forged = first.entries[0].model_copy(update={"message": user("theirs")})
+        copied = second.entries[-1].model_copy(update={"message": user("theirs, too")})
+        places = {"parent_id": second.leaf_id, "pulled_from": "Eve"}
+        second.append_placed([forged.model_copy(update=places)])
+        assert said(SessionChain(second, past)) == ["theirs", "two", "one"]
+        first.append_placed([copied.model_copy(update={**places, "parent_id": first.leaf_id})])
+        assert said(SessionChain(second, past)) == ["theirs", "two", "one"]
+
+
 def test_branches_that_were_left_are_walked_too(store, past) -> None:
     with begin(store, "one", "wrong way") as log:
         log.branch_to(log.entries[0].id)

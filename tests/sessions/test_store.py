@@ -12,11 +12,14 @@ from agent_tui.sessions.entries import (
     Carryover,
     CompactionEntry,
     Header,
+    LabelEntry,
     ModelChangeEntry,
     PulledFrom,
     SessionInfoEntry,
     ThinkingLevelChangeEntry,
 )
+from agent_tui.sessions.lineage.joined import labels_of
+from agent_tui.sessions.listing import read_summary
 from agent_tui.sessions.log import SessionInUseError, SessionLog
 from agent_tui.sessions.store import SessionStore
 from tests.support.session_values import entry, reply, user
@@ -247,6 +250,35 @@ def test_what_others_name_an_own_session_is_not_its_name(store: SessionStore) ->
         assert log.leaf_id == leaf
     (found,) = store.list()
     assert found.name == "mine"
+
+
+def test_a_pulled_session_keeps_the_name_and_labels_given_here(store: SessionStore) -> None:
+    path = add(store, "x", id="1111aaaa-1", pulled_from=PulledFrom(by="Eve <e@x>"))
+    with SessionLog.open(path, "none") as log:
+
+        def add_theirs(number: int, name: str, label: str) -> None:
+            place = {"parent_id": target, "pulled_from": "Eve"}
+            named, labelled = SessionInfoEntry(name=name), LabelEntry(target_id=target, label=label)
+            entries = ((f"n{number}", named), (f"l{number}", labelled))
+            log.append_placed([e.model_copy(update={"id": one, **place}) for one, e in entries])
+
+        said = entry(user("theirs")).model_copy(update={"id": "e1", "pulled_from": "Eve"})
+        log.append_placed([said.model_copy(update={"parent_id": log.leaf_id})])
+        target = "e1"
+        for number, name in enumerate(("first", "second")):
+            add_theirs(number, name, name)
+            assert (log.name, labels_of(log.entries)) == (name, {target: name})
+            assert [found.name for found in store.list()] == [name]
+        log.append(SessionInfoEntry(name="mine"))
+        log.append(LabelEntry(target_id=target, label="mine"))
+        add_theirs(5, "third", "third")
+        assert (log.name, labels_of(log.entries)) == ("mine", {target: "mine"})
+        assert [found.name for found in store.list()] == ["mine"]
+        add_theirs(6, "fourth", "fourth")
+        assert [found.name for found in store.list()] == ["mine"]
+        read = read_summary(path)
+        assert read is not None
+        assert read.name == "mine"
 
 
 def test_a_copy_of_what_was_pulled_continues_after_it(store: SessionStore, tmp_path: Path) -> None:

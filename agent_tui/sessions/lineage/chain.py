@@ -206,15 +206,20 @@ class SessionChain:
         """The entries of all `sessions`, newest first.
 
         A session may begin with copies that have the ids and times of the earlier session. Such a
-        copy, equal except for its place in the tree, is yielded instead of the original.
+        copy, equal except for its place in the tree, is yielded instead of the original. A pulled
+        entry never stands for one of this clone, whatever id and time it states.
         """
         seen: set[tuple[str, str]] = set()
+        seen_own: set[tuple[str, str]] = set()
         for session in self.sessions():
             for entry in reversed(session.entries):
                 key = (entry.id, entry.timestamp)
-                if key not in seen:
-                    seen.add(key)
-                    yield entry
+                if key in (seen_own if entry.pulled_from is None else seen):
+                    continue
+                seen.add(key)
+                if entry.pulled_from is None:
+                    seen_own.add(key)
+                yield entry
 
     def others_with(self, query: str) -> tuple[Sequence[KnownSession], int]:
         """Other sessions of the project that match `query`, and how many could not be searched.

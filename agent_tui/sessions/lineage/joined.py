@@ -104,9 +104,10 @@ def path_to(
 def labels_of(entries: Sequence[Entry]) -> dict[str, str]:
     """The label of each entry that has one, by its id; the newest label counts.
 
-    Others label only what they wrote.
+    Others label only what they wrote, and only until it is labelled here.
     """
     own = {entry.id for entry in entries if entry.pulled_from is None}
+    own |= {e.target_id for e in entries if isinstance(e, LabelEntry) and e.pulled_from is None}
     labels: dict[str, str] = {}
     for entry in entries:
         if isinstance(entry, LabelEntry) and not (entry.pulled_from and entry.target_id in own):
@@ -229,7 +230,8 @@ class JoinedTree:
                 copied = copies(session, self._sessions[number - 1])
                 above = names[leaf_when_continued(self._sessions[number - 1], session)]
             else:
-                copied = frozenset[str]() if is_whole else _older_than_compaction(session)
+                kept = () if is_whole else entries_kept_behind(session.entries)
+                copied = frozenset(entry.id for entry in kept)
             names = self._add(number, session, copied, above)
         self.leaf_id = names[leaf_id]
 
@@ -323,8 +325,8 @@ def unread_line(session: KnownSession) -> str:
 def copies(session: KnownSession, earlier: KnownSession) -> frozenset[str]:
     """Ids of entries that `session` copied from `earlier`, which it was compacted from."""
     there = {entry.id for entry in earlier.entries}
-    begun = session.entries[0].timestamp
-    return frozenset(e.id for e in session.entries if e.timestamp <= begun and e.id in there)
+    kept = entries_kept_behind(session.entries)
+    return frozenset(entry.id for entry in kept if entry.id in there)
 
 
 def leaf_when_continued(earlier: KnownSession, session: KnownSession) -> str | None:
@@ -339,11 +341,9 @@ def leaf_when_continued(earlier: KnownSession, session: KnownSession) -> str | N
 
 
 def entries_kept_behind(entries: Sequence[Entry]) -> Sequence[Entry]:
-    """The earlier entries kept by a session that begins with the compaction `entries[0]`."""
+    """The earlier entries kept by a session that begins with the compaction `entries[0]`.
+
+    They follow it at once: the time that a later entry states makes no copy of it.
+    """
     begun = entries[0].timestamp
     return tuple(takewhile(lambda entry: entry.timestamp < begun, entries[1:]))
-
-
-def _older_than_compaction(session: KnownSession) -> frozenset[str]:
-    first, *others = session.entries
-    return frozenset(entry.id for entry in others if entry.timestamp <= first.timestamp)

@@ -110,10 +110,17 @@ def count_masks(line: bytes) -> int:
     return line.count(REMOVED.encode())
 
 
-def local_entry(entry: Entry, root: Path) -> Entry:
-    """`entry`, which travelled, with `root` as the project's folder and no time in the future."""
-    if (now := timestamp_now()) < entry.timestamp:
-        entry = entry.model_copy(update={"timestamp": now})
+def local_entry(entry: Entry, root: Path, earliest: str = "") -> Entry:
+    """`entry`, which travelled, as an entry of this clone.
+
+    Args:
+        entry: The entry; a time in the future becomes the present one.
+        root: The project's folder here.
+        earliest: The earliest time that it may have, as ISO 8601; an earlier one becomes this.
+    """
+    time = max(min(entry.timestamp, timestamp_now()), earliest)
+    if time != entry.timestamp:
+        entry = entry.model_copy(update={"timestamp": time})
     line = encode_repaired(entry)[1]
     if PROJECT.encode() not in line:
         return entry

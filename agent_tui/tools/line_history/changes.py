@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -93,15 +93,22 @@ def changes_of_file(changes: Sequence[RecordedChange], path: str) -> list[Record
 def in_order_of_time(sessions: Iterable[KnownSession]) -> list[RecordedChange]:
     """All changes in `sessions` in order of time, each once.
 
-    A session that continues another may begin with copies of its entries.
+    A session that continues another may begin with copies of its entries. Neither the time nor the
+    id that a pulled entry states displaces one of this clone.
     """
+    reader = CallReader()
+    by_session = [
+        list(_Changes(session, reader).read())
+        for session in sorted(sessions, key=lambda session: session.header.timestamp)
+    ]
     changes: list[RecordedChange] = []
     seen: set[tuple[str, str]] = set()
-    reader = CallReader()
-    for session in sorted(sessions, key=lambda session: session.header.timestamp):
-        own = [c for c in _Changes(session, reader).read() if _key(c.entry) not in seen]
-        seen |= {_key(change.entry) for change in own if change.entry.timestamp}
-        changes += own
+    for is_pulled in (False, True):
+        for read in by_session:
+            of_kind = (c for c in read if (c.entry.pulled_from is not None) == is_pulled)
+            fresh = [change for change in of_kind if _key(change.entry) not in seen]
+            seen |= {_key(change.entry) for change in fresh if change.entry.timestamp}
+            changes += fresh
     return sorted(changes, key=lambda change: change.made_ms)
 
 
@@ -117,7 +124,9 @@ class _Changes:
         self._reader = reader
         self._cwd = Path(follow_links(session.cwd or "/"))
         self._calls: dict[str, tuple[ToolCall, MessageEntry]] = {}
-        self._recorded: list[RecordedFileChange] = []
+        self._pending: list[tuple[Entry, Sequence[RecordedFileChange]]] = []
+        self._recorded: Sequence[RecordedFileChange] = ()
+        self._places = {entry.id: place for place, entry in enumerate(session.entries)}
         self._made_ms = milliseconds(session.header.timestamp)
 
     def read(self) -> Iterator[RecordedChange]:
@@ -136,17 +145,54 @@ class _Changes:
                 case MessageEntry(message=AssistantMessage() as reply):
                     self._calls.update((call.id, (call, entry)) for call in reply.tool_calls)
                 case MessageEntry(message=ToolResultMessage() as result):
+                    yield from self._take_recorded(entry)
                     yield from self._of_result(entry, result)
                 case MessageEntry(message=BashExecutionMessage() as ran):
+                    yield from self._take_recorded(entry)
                     base = replace(self._base(entry), maker="user command", command=ran.command)
                     yield from self._with_versions(base, {}, {})
                     known = {change.path for change in self._recorded}
                     yield from _touched(base, ran.files or FileTouches(), known)
-                    self._recorded = []
                 case _:
                     yield from self._of_record(entry)
-        if self._recorded:
-            yield from self._with_versions(self._base(entries[-1]), {}, {})
+        for record, changes in self._pending:
+            yield from self._unclaimed(record, changes)
+
+    def _take_recorded(self, entry: Entry) -> Iterator[RecordedChange]:
+        """Take what was recorded for `entry`, a result or a command: above it, by the same person.
+
+        Yields the other recorded changes: what would have followed them was lost, or is elsewhere.
+        """
+        pending, self._pending = self._pending, []
+        above = self._ids_above(entry, pending[0][0]) if pending else set[str]()
+        taken: list[RecordedFileChange] = []
+        for record, changes in pending:
+            if record.id in above and record.pulled_from == entry.pulled_from:
+                taken += changes
+            else:
+                yield from self._unclaimed(record, changes)
+        self._recorded = taken
+
+    def _ids_above(self, entry: Entry, first: Entry) -> Set[str]:
+        """The ids on the path above `entry`, back to the place of `first` in the file.
+
+        Parents come before children, so that the records of one result take one short walk.
+        """
+        ids: set[str] = set()
+        least, entries = self._places[first.id], self._session.entries
+        place = self._places.get(entry.parent_id or "", -1)
+        while place >= least and entries[place].id not in ids:
+            ids.add(entries[place].id)
+            place = self._places.get(entries[place].parent_id or "", -1)
+        return ids
+
+    def _unclaimed(
+        self, record: Entry, changes: Sequence[RecordedFileChange]
+    ) -> Iterator[RecordedChange]:
+        """The `changes` of a record that no result followed."""
+        self._recorded = changes
+        made_ms = milliseconds(record.timestamp) or self._made_ms
+        yield from self._with_versions(replace(self._base(record), made_ms=made_ms), {}, {})
 
     def _of_record(self, entry: Entry) -> Iterator[RecordedChange]:
         """A restore. Other recorded changes belong to the result or the command that follows."""
@@ -154,7 +200,7 @@ class _Changes:
         if recorded is None:
             return
         if not recorded.is_restore:
-            self._recorded += recorded.changes
+            self._pending.append((entry, recorded.changes))
             return
         base = replace(self._base(entry), maker="restore")
         for change in recorded.changes:
@@ -184,7 +230,6 @@ class _Changes:
         )
         if self._recorded:
             yield from self._with_versions(base, named, diffs)
-            self._recorded = []
         elif call is not None and (seen := self._seen(call, result)):
             path, text = seen
             yield replace(base, path=path, maker="read", edit=SeenText(text))

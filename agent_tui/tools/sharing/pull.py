@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from agent_tui.errors import SessionError
 from agent_tui.safe_text import printable_line
 from agent_tui.secret_text import REMOVED, without_user
-from agent_tui.sessions.entries import Entry, Header, PulledFrom
+from agent_tui.sessions.entries import Entry, Header, PulledFrom, timestamp_behind
 from agent_tui.sessions.file.kept_files import (
     MOST_FILE_BYTES,
     MOST_STORED_BYTES,
@@ -381,7 +381,10 @@ def _join(
         copies = _Copies(form_for(log.header.cwd, project.roots, order.secrets))
         merge = merge_entries(parsed.entries, read.entries, copies.is_copy)
         root = root_around(log.header.cwd, project.roots) or project.root
-        added = [local_entry(entry, root) for entry in merge.added]
+        # Whatever time is stated, it was not here yet when the session began: it is no copy.
+        begun = (log.header.timestamp, *(entry.timestamp for entry in parsed.entries[:1]))
+        earliest = timestamp_behind(begun)
+        added = [local_entry(entry, root, earliest) for entry in merge.added]
         log.append_placed(added)
     if added:
         # One that was written here stays as old as it is: `-c` opens the one that was left last.
