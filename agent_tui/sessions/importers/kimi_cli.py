@@ -50,6 +50,9 @@ from agent_tui.sessions.importers.kimi_parts import (
     user_parts,
 )
 
+_COMMAND = re.compile(r"/[\w-]+(?::[\w-]+)*(?:\s|$)", re.ASCII)
+"""What Kimi CLI takes for a command; a path at the beginning of a prompt is none."""
+
 _COMPACTED = "<system>Previous context has been compacted."
 _SILENT = frozenset(
     {
@@ -156,7 +159,7 @@ class _Reader:
         self._step += 1
         content = user_parts(payload.get("user_input"), self.builder.warn_at(number))
         text = text_in(content)
-        self._is_command = text.startswith("/")
+        self._is_command = _COMMAND.match(text.strip()) is not None
         if self._is_command:
             self.builder.keep_aside("command", {"text": text})
         elif content:

@@ -128,6 +128,33 @@ def test_what_a_subagent_of_kimi_cli_changed_is_in_the_result_of_its_call(tmp_pa
     assert "+++ /home/someone/project/notes.txt" in (result.tool_details.diff or "")
 
 
+@pytest.mark.parametrize(
+    ("text", "is_command"),
+    [
+        ("/home/me/app.py crashes, why?", False),
+        ("/tmp", True),
+        (" /model fast", True),
+        ("/skill:review-code now", True),
+        ("//help", False),
+        ("/größe", False),
+        ("/ is full", False),
+    ],
+)
+def test_a_prompt_that_begins_with_a_path_is_no_command(
+    tmp_path: Path, text: str, is_command: bool
+) -> None:
+    told = (
+        ("TurnBegin", {"user_input": text}),
+        ("StepBegin", {"n": 1}),
+        ("ContentPart", {"type": "text", "text": "Because."}),
+        ("TurnEnd", {}),
+    )
+    lines = [{"timestamp": 1.0, "message": {"type": k, "payload": given}} for k, given in told]
+    head = {"type": "metadata", "protocol_version": "1"}
+    session = read_foreign(write_lines(tmp_path / "s/wire.jsonl", [head, *lines]))
+    assert said(session) == ([] if is_command else [text])
+
+
 def test_a_summary_that_is_not_beside_the_session_is_said_to_be_missing(tmp_path: Path) -> None:
     path = kimi_cli(tmp_path)
     path.with_name("context.jsonl").unlink()
