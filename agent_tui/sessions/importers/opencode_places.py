@@ -186,11 +186,15 @@ def typed_text(part: JsonObject) -> str:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """Open a database for reading. One without changes in a log needs no file beside it."""
+    """Open a database for reading. One without changes in a log needs no file beside it.
+
+    SQLite keeps the log beside the file itself, not beside a link to it.
+    """
+    path = path.resolve()
     log = path.with_name(f"{path.name}-wal")
     is_settled = not is_file(log) or not log.stat().st_size
     settled = "&immutable=1" if is_settled else ""
-    address = f"file:{quote(str(path.absolute()))}?mode=ro{settled}"
+    address = f"file:{quote(str(path))}?mode=ro{settled}"
     database = sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS)
     database.text_factory = _decode
     database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_DOCUMENT_BYTES)

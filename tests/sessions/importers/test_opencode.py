@@ -71,6 +71,18 @@ def test_a_session_being_written_is_read_and_nothing_is_put_beside_a_closed_one(
         assert "Just now." in said(read_foreign(path))
 
 
+def test_a_link_to_a_database_has_its_newest_messages(tmp_path: Path) -> None:
+    path = opencode(tmp_path)
+    link = tmp_path / "link.db"
+    link.symlink_to(path.parent)
+    with closing(sqlite3.connect(path.parent)) as running:
+        running.execute("PRAGMA journal_mode = WAL")
+        running.execute("UPDATE session SET title = 'Renamed' WHERE id = ?", (MAIN,))
+        running.commit()
+        assert read_foreign(link / MAIN) == read_foreign(path)
+        assert "Renamed" in [getattr(e, "name", "") for e in read_foreign(link / MAIN).entries]
+
+
 def test_unknown_parts_and_roles_are_kept_and_said(tmp_path: Path) -> None:
     rows = opencode_rows()
     row_of(rows["part"], type="text")["data"].update(type="hologram", weight=3)
