@@ -24,6 +24,12 @@ from agent_tui.sessions.file.disk import describe_fault
 from agent_tui.sessions.importers.builder import Warnings
 from agent_tui.text import repair_json
 
+_MOST_COUNT = 2**53
+"""Above it, JSON numbers are not exact: no program counts so far."""
+
+_MOST_DEPTH = 200
+"""Lists and objects within each other; pydantic, which checks them, gives up at 255."""
+
 
 def as_object(value: JsonValue) -> JsonObject:
     """`value` if it is an object, else an empty one."""
@@ -41,13 +47,14 @@ def as_text(value: JsonValue) -> str:
 
 
 def as_count(value: JsonValue) -> int:
-    """`value` if it is a whole number of at least 0, else 0."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    """`value` if it is a whole number from 0 to 2**53, else 0."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and 0 < value <= _MOST_COUNT else 0
 
 
 def as_exit_code(value: JsonValue) -> int | None:
     """`value` if it is a whole number of at least 0; None for -1 too, "not known" in places."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return 0 if value == 0 and not isinstance(value, bool) else as_count(value) or None
 
 
 def text_at(data: JsonObject, *keys: str) -> str:
@@ -200,11 +207,28 @@ def read_json(data: bytes) -> JsonValue:
     """
     text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").strip("\x00 \t\r\n")
     try:
-        return repair_json(cast(JsonValue, json.loads(text, strict=False)))
+        value = cast(JsonValue, json.loads(text, strict=False))
+        if text.count("[") + text.count("{") > _MOST_DEPTH and _is_too_deep(value):
+            raise RecursionError
+        return repair_json(value)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     except ValueError as error:
         raise ValueError(f"not valid JSON ({error})") from error
+
+
+def _is_too_deep(value: JsonValue) -> bool:
+    """Whether more than `_MOST_DEPTH` lists and objects are within each other."""
+    level = [value]
+    for _ in range(_MOST_DEPTH + 1):
+        inner: list[JsonValue] = []
+        for one in level:
+            if isinstance(one, dict):
+                inner.extend(one.values())
+            elif isinstance(one, list):
+                inner.extend(one)
+        level = inner
+    return bool(level)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes | LongLine]]:

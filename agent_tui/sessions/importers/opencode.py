@@ -126,7 +126,7 @@ class _Reader:
         said: list[UserContent] = []
         told: list[UserContent] = []
         for part in message.parts:
-            match part.get("type"):
+            match text_at(part, "type"):
                 case "text":
                     target = said if typed_text(part) else told
                     if text := text_at(part, "text"):
@@ -182,7 +182,7 @@ class _Reader:
         tools: list[JsonObject] = []
         usage: Usage | None = None
         for part in step:
-            kind, text = part.get("type"), text_at(part, "text")
+            kind, text = text_at(part, "type"), text_at(part, "text")
             if kind == "reasoning":
                 parts += [ThinkingContent(thinking=text)] if text else []
             elif kind == "text":
