@@ -310,11 +310,16 @@ class _Copies:
 
     def note(self, call: ToolCall) -> None:
         """Connect a call with the copy that was made for it, if there is one."""
-        named = Path(text_at(call.arguments, "path"))
-        for path in list(self._tracked) if call.name in ("Write", "Edit") else ():
-            relative = Path(path)
-            if named.parts[-len(relative.parts) :] == relative.parts or named == relative:
-                self._before[call.id] = self._tracked.pop(path)
+        if call.name not in ("Write", "Edit"):
+            return
+        named, longest = Path(text_at(call.arguments, "path")).parts, 0
+        found: str | None = None
+        for path in self._tracked:
+            parts = Path(path).parts
+            if len(parts) > longest and named[-len(parts) :] == parts:
+                found, longest = path, len(parts)
+        if found is not None:
+            self._before[call.id] = self._tracked.pop(found)
 
     def is_new(self, call_id: str) -> bool:
         """Whether there was no file before the call."""

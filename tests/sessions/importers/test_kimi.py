@@ -21,6 +21,7 @@ from tests.sessions.importers.recordings import (
     kimi_cli,
     kimi_code,
     lines_of,
+    put,
     write_lines,
 )
 
@@ -126,6 +127,29 @@ def test_what_a_subagent_of_kimi_cli_changed_is_in_the_result_of_its_call(tmp_pa
     session = read_foreign(write_lines(path, [*lines[: at + 1], wrapped, *lines[at + 1 :]]))
     (result,) = [r for r in results(session) if r.tool_name == "Agent"]
     assert "+++ /home/someone/project/notes.txt" in (result.tool_details.diff or "")
+
+
+def test_a_copy_is_of_the_file_whose_path_is_the_longest_that_fits(tmp_path: Path) -> None:
+    path = tmp_path / "agents/main/wire.jsonl"
+    keys = {name: f"file-history/{digit * 64}@v1" for name, digit in (("a.py", "a"), ("sub", "b"))}
+    put(path.parent / keys["a.py"], "of the folder\n")
+    put(path.parent / keys["sub"], "of sub\n")
+    copies = [("sub/a.py", keys["sub"]), ("a.py", keys["a.py"])]
+    tracked = [
+        {"type": "file_history.tracked", "path": name, "entry": {"key": key}}
+        for name, key in copies
+    ]
+    calls = [
+        line
+        for number, name in enumerate(("sub/a.py", "a.py"))
+        for line in (
+            event("tool.call", toolCallId=f"c{number}", name="Write", args={"path": f"/p/{name}"}),
+            event("tool.result", toolCallId=f"c{number}", result={"output": "done"}),
+        )
+    ]
+    session = read_foreign(write_lines(path, [said_line("Hi."), *tracked, *calls]))
+    before = [session.contents[r.tool_details.digest_before] for r in results(session)]
+    assert before == [b"of sub\n", b"of the folder\n"]
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,34 @@ def test_what_a_subagent_changed_is_in_the_result_of_its_call(tmp_path: Path) ->
     assert "+++ /home/someone/project/notes.txt" in (task.tool_details.diff or "")
 
 
+def test_what_a_resumed_subagent_changed_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = opencode_rows()
+    task, done = row_of(rows["part"], tool="task"), row_of(rows["part"], tool="write")
+    helper = next(r for r in rows["session"] if r["parent_id"] == MAIN)["id"]
+    message = next(r for r in rows["message"] if r["session_id"] == helper)
+    inside = {"message_id": message["id"], "session_id": helper}
+    rows["part"].append({**done, "id": "prt_9999", **inside})
+    for number in range(5):
+        again = {**task, "data": {**task["data"], "callID": f"again{number}"}}
+        rows["part"].append({**again, "id": f"{task['id']}_{number}"})
+        rows["part"].append({**again, "id": f"prt_9998_{number}", **inside})
+    path = write_database(tmp_path / "o.db", rows) / MAIN
+    read: list[str] = []
+    read_rows = opencode_places._read_rows
+
+    def note_read(database: Any, file: Path, session_id: str, warnings: Any) -> Any:
+        read.append(session_id)
+        return read_rows(database, file, session_id, warnings)
+
+    monkeypatch.setattr(opencode_places, "_read_rows", note_read)
+    told = [r for r in results(read_foreign(path)) if r.tool_name == "task"]
+    assert len(told) == 6
+    assert [(one.tool_details.diff or "").count("+++ ") for one in told] == [1, 0, 0, 0, 0, 0]
+    assert read == [MAIN, helper]
+
+
 def test_subagents_that_call_each_other_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
     rows = opencode_rows()
     task = row_of(rows["part"], tool="task")
