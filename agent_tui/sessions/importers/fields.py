@@ -19,6 +19,7 @@ from agent_tui.messages import (
     UserContent,
 )
 from agent_tui.regular_files import open_regular_file, read_regular_file
+from agent_tui.safe_paths import is_link
 from agent_tui.sessions.file.chunks import CHUNK_BYTES, LongLine, read_lines
 from agent_tui.sessions.file.disk import describe_fault
 from agent_tui.sessions.importers.builder import Warnings
@@ -172,13 +173,28 @@ def json_document(path: Path) -> JsonValue:
         raise SessionError(f"{path}: {error}.", "Is the file complete?") from error
 
 
+def refuse_links(file: Path, root: Path) -> Path:
+    """`file` if it is not reached over a link below the folder `root`.
+
+    The files beside a session may come from someone else: a link would bring files of the user
+    into the session.
+
+    Raises:
+        SessionError: It or a folder between is a link.
+    """
+    below = (folder for folder in file.parents if folder.is_relative_to(root) and folder != root)
+    if is_link(file) or any(map(is_link, below)):
+        raise SessionError(f"{file} is reached over a link.", "Replace the link with the file.")
+    return file
+
+
 _LONGEST_LINE = 8_192
 
 
 def read_first_line(path: Path) -> str:
-    """The first line of a small file beside a session; empty if it cannot be read."""
+    """The first line of a small file beside a session; empty if it cannot be read, or is a link."""
     try:
-        with open_regular_file(path) as file:
+        with open_regular_file(path, follow_links=False) as file:
             line = file.readline(_LONGEST_LINE)
     except (OSError, ValueError):
         return ""

@@ -47,6 +47,7 @@ from agent_tui.sessions.importers.fields import (
     json_document,
     json_lines,
     read_first_line,
+    refuse_links,
     text_at,
 )
 from agent_tui.sessions.importers.gemini_calls import call_details, result_of, said_parts
@@ -265,7 +266,7 @@ class _Reader:
         diffs: list[str] = []
         file = self._path.parent / self._session_id / f"{agent_id}.jsonl"
         try:
-            records = list(_records(file, Warnings()))
+            records = list(_records(refuse_links(file, self._path.parent), Warnings()))
         except SessionError:
             return ""
         whole = {text_at(record, "id"): record for _, record in records}

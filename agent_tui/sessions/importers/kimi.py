@@ -41,6 +41,7 @@ from agent_tui.sessions.importers.fields import (
     id_from_content,
     joined_text,
     json_lines,
+    refuse_links,
     text_at,
 )
 from agent_tui.sessions.importers.kimi_cli import (
@@ -249,7 +250,8 @@ class _Reader:
         calls: dict[str, ToolCall] = {}
         diffs: list[str] = []
         try:
-            lines = json_lines(self._path.parent.parent / agent / "wire.jsonl", Warnings())
+            agents = self._path.parent.parent
+            lines = json_lines(refuse_links(agents / agent / "wire.jsonl", agents), Warnings())
             for _, value in lines:
                 event = as_object(as_object(value).get("event"))
                 call_id = text_at(event, "toolCallId")
@@ -331,10 +333,11 @@ class _Copies:
         if key is None or not _KEPT_COPY.fullmatch(key):
             return None
         try:
-            with open_regular_file(self._folder / key) as file:
+            copy = refuse_links(self._folder / key, self._folder)
+            with open_regular_file(copy, follow_links=False) as file:
                 content = file.read(MOST_CONTENTS_BYTES + 1)
             return content.decode("utf-8") if len(content) <= MOST_CONTENTS_BYTES else None
-        except (OSError, ValueError):
+        except (OSError, ValueError, SessionError):
             return None
 
     def change_by(self, call: ToolCall) -> str:

@@ -38,6 +38,7 @@ from agent_tui.sessions.importers.fields import (
     joined_text,
     json_lines,
     read_json,
+    refuse_links,
     text_at,
 )
 from agent_tui.sessions.importers.kimi_parts import (
@@ -302,7 +303,7 @@ def _summaries_beside(path: Path) -> Iterator[tuple[str, list[str]]]:
 def _summary_in(file: Path) -> tuple[str, list[str]] | None:
     summary = ""
     try:
-        for _, value in json_lines(file, Warnings()):
+        for _, value in json_lines(refuse_links(file, file.parent), Warnings()):
             line = as_object(value)
             if text_at(line, "role").startswith("_"):
                 continue

@@ -27,6 +27,7 @@ from agent_tui.sessions.importers.fields import (
     as_object,
     json_document,
     read_json,
+    refuse_links,
     text_at,
 )
 
@@ -286,12 +287,12 @@ def _from_folders(path: Path, info: JsonObject, warnings: Warnings) -> OpencodeS
         raise SessionError(f"{path} is no opencode session.", "Name a session file.")
     room = _Room(path)
     messages: list[OpencodeMessage] = []
-    for told in _json_files(storage / "message" / session_id, room, warnings):
+    for told in _json_files(storage, f"message/{session_id}", room, warnings):
         message_id = text_at(told, "id")
         if not is_plain_id(message_id):
             warnings.add(f"message {message_id[:40]!r}: not an id; left out")
             continue
-        parts = tuple(_json_files(storage / "part" / message_id, room, warnings))
+        parts = tuple(_json_files(storage, f"part/{message_id}", room, warnings))
         messages.append(OpencodeMessage(f"message {message_id}", told, parts))
     messages.sort(key=lambda message: (_created(message.info), text_at(message.info, "id")))
 
@@ -299,12 +300,16 @@ def _from_folders(path: Path, info: JsonObject, warnings: Warnings) -> OpencodeS
         beside = path.with_name(f"{other_id}.json")
         if not is_plain_id(other_id):
             return None
-        return _or_none(lambda: _from_folders(beside, as_object(json_document(beside)), Warnings()))
+        return _or_none(lambda: _from_folders(beside, _info_at(beside), Warnings()))
 
     return OpencodeSession(info, tuple(messages), other)
 
 
-def _json_files(folder: Path, room: _Room, warnings: Warnings) -> list[JsonObject]:
+def _info_at(file: Path) -> JsonObject:
+    return as_object(json_document(refuse_links(file, file.parent)))
+
+
+def _json_files(storage: Path, folder: str, room: _Room, warnings: Warnings) -> list[JsonObject]:
     """The JSON objects in a folder, by name: the names are ids, which rise with time.
 
     Raises:
@@ -312,12 +317,13 @@ def _json_files(folder: Path, room: _Room, warnings: Warnings) -> list[JsonObjec
     """
     found: list[JsonObject] = []
     try:
-        files = sorted(folder.glob("*.json"))
+        files = sorted((storage / folder).glob("*.json"))
     except OSError:
         files = []
     for file in files:
         try:
-            value, size_bytes = json_document(file), file.stat().st_size
+            value = json_document(refuse_links(file, storage))
+            size_bytes = file.stat().st_size
         except (SessionError, OSError) as error:
             warnings.add(f"{error}; left out")
             continue
