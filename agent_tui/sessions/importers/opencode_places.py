@@ -217,9 +217,15 @@ def _decode(data: bytes) -> str:
 
 
 def _has_tables(database: sqlite3.Connection) -> bool:
-    """Whether the tables are there, and stored: a view of the same name could compute anything."""
+    """Whether the tables are there, and stored: a view of the same name could compute anything.
+
+    So could a generated column, and in one step, which no limit ends.
+    """
     query = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
-    return {_text(row[0]) for row in database.execute(query)} >= _TABLES
+    if not {_text(row[0]) for row in database.execute(query)} >= _TABLES:
+        return False
+    query = "SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden IN (2, 3)"
+    return not any(database.execute(query, (table,)).fetchone() for table in _TABLES)
 
 
 def _only_session(database_file: Path, warnings: Warnings) -> OpencodeSession:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from agent_tui.messages import AssistantMessage
 from agent_tui.sessions.entries import CompactionEntry, CustomEntry, MessageEntry
 from agent_tui.sessions.importers.builder import ForeignSession
 from agent_tui.sessions.importers.diffs import replacement
@@ -53,6 +54,24 @@ def test_a_failed_turn_has_its_error(tmp_path: Path) -> None:
     )
     (failed,) = replies(session)
     assert (failed.stop_reason, failed.error_message) == ("error", "400 no model")
+
+
+def test_a_reply_of_many_parts_is_put_together_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied: list[int] = []
+    copy = AssistantMessage.model_copy
+
+    def note_copy(message: AssistantMessage, *, update: dict[str, Any]) -> AssistantMessage:
+        copied.append(len(update.get("content", ())))
+        return copy(message, update=update)
+
+    monkeypatch.setattr(AssistantMessage, "model_copy", note_copy)
+    part = event("content.part", part={"type": "text", "text": "x"})
+    session = read(tmp_path, said_line("Hi."), *[part] * 2_000)
+    (reply,) = replies(session)
+    assert len(reply.content) == 2_000
+    assert sum(copied) == 2_000
 
 
 def test_a_cleared_conversation_begins_anew(tmp_path: Path) -> None:

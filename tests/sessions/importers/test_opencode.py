@@ -164,7 +164,9 @@ def test_ids_that_are_paths_read_no_other_file(tmp_path: Path, wanted: str) -> N
     assert f"message {wanted[:40]!r}: not an id; left out" in session.warnings
 
 
-@pytest.mark.parametrize("kind", ["view", "virtual", "text", "pipe", "folder", "loop"])
+@pytest.mark.parametrize(
+    "kind", ["view", "virtual", "generated", "stored", "text", "pipe", "folder", "loop"]
+)
 def test_what_only_looks_like_a_database_is_refused(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "opencode.db"
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
@@ -176,6 +178,13 @@ def test_what_only_looks_like_a_database_is_refused(tmp_path: Path, kind: str) -
         path.mkdir()
     elif kind == "loop":
         path.symlink_to(path)
+    elif kind in ("generated", "stored"):
+        rows = opencode_rows()
+        session = rows.pop("session")
+        write_database(path, rows)
+        computed = f"x GENERATED ALWAYS AS (1) {'STORED' if kind == 'stored' else 'VIRTUAL'}"
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute(f"CREATE TABLE session ({', '.join(session[0])}, {computed})")
     else:
         rows = opencode_rows()
         session = rows.pop("session")
