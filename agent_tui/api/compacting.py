@@ -94,8 +94,8 @@ def shape_of(messages: Sequence[ChatMessage]) -> Shape:
     for message in messages:
         if isinstance(content := message.get("content"), list):
             parts = cast("list[object]", content)
-            found = (part.get("type") for part in parts if isinstance(part, dict))
-            kinds |= {kind for kind in found if isinstance(kind, str)}
+            dicts = (cast("ChatMessage", part) for part in parts if isinstance(part, dict))
+            kinds |= {kind for part in dicts if isinstance(kind := part.get("type"), str)}
     return "anthropic" if kinds & _ANTHROPIC_BLOCKS else "openai"
 
 

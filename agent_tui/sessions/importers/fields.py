@@ -49,8 +49,9 @@ def as_text(value: JsonValue) -> str:
 
 def as_count(value: JsonValue) -> int:
     """`value` if it is a whole number from 0 to 2**53, else 0."""
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and 0 < value <= _MOST_COUNT else 0
+    if isinstance(value, bool) or not isinstance(value, int):
+        return 0
+    return value if 0 < value <= _MOST_COUNT else 0
 
 
 def as_exit_code(value: JsonValue) -> int | None:
