@@ -78,10 +78,14 @@ _ANTHROPIC_BLOCKS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ReadMessage:
-    """The contents of one dict: several messages if Anthropic's form combines results."""
+    """The contents of one dict: several messages if Anthropic's form combines results.
+
+    `digest` is the same for the same dict.
+    """
 
     given: ChatMessage
     messages: tuple[Message, ...]
+    digest: str
 
 
 def shape_of(messages: Sequence[ChatMessage]) -> Shape:
@@ -90,7 +94,8 @@ def shape_of(messages: Sequence[ChatMessage]) -> Shape:
     for message in messages:
         if isinstance(content := message.get("content"), list):
             parts = cast("list[object]", content)
-            kinds |= {part["type"] for part in parts if isinstance(part, dict) and "type" in part}
+            dicts = (cast("ChatMessage", part) for part in parts if isinstance(part, dict))
+            kinds |= {kind for part in dicts if isinstance(kind := part.get("type"), str)}
     return "anthropic" if kinds & _ANTHROPIC_BLOCKS else "openai"
 
 
@@ -112,7 +117,12 @@ def read_messages(messages: Sequence[ChatMessage]) -> list[ReadMessage]:
     found: list[ReadMessage] = []
     for number, given in enumerate(messages):
         try:
-            found.append(ReadMessage(given, tuple(_read(given, names))))
+            digest = hashlib.sha256(repr(given).encode()).hexdigest()[:12]
+            found.append(ReadMessage(given, tuple(_read(given, names)), digest))
+        except RecursionError as error:
+            raise ValueError(
+                f"messages[{number}] cannot be read: it is nested too deeply"
+            ) from error
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             why = f"no {error}" if isinstance(error, KeyError) else str(error)
             raise ValueError(f"messages[{number}] cannot be read: {why}") from error
@@ -440,9 +450,8 @@ def _to_given(read: Sequence[ReadMessage]) -> tuple[_Given, ...]:
     seen: Counter[str] = Counter()
     found: list[_Given] = []
     for one in read:
-        key = hashlib.sha256(repr(one.given).encode()).hexdigest()[:12]
-        seen[key] += 1
-        ids = (f"{key}{seen[key]:x}x{at:x}" for at in range(len(one.messages)))
+        seen[one.digest] += 1
+        ids = (f"{one.digest}{seen[one.digest]:x}x{at:x}" for at in range(len(one.messages)))
         entries = [MessageEntry(id=i, message=m) for i, m in zip(ids, one.messages, strict=True)]
         found.append(_Given(one.given, tuple(entries)))
     return tuple(found)

@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
@@ -111,13 +111,25 @@ class _Run:
             if self.of.is_async:
                 result = await cast("Awaitable[object]", self.of(**values))
             else:
-                result = await asyncio.to_thread(self.of, **values)
+                result = await asyncio.to_thread(_call_in_thread, self.of, values)
         except (Exception, SystemExit) as error:  # whatever it is, the model can react to it
-            raise ToolError(f"{self.name} failed: {type(error).__name__}: {error}") from error
+            cause = error.__cause__ if isinstance(error, _EndOfIterationError) else error
+            raise ToolError(f"{self.name} failed: {type(cause).__name__}: {cause}") from error
         text = result if isinstance(result, str) else _as_json(result)
         limits = context.limits
         kept = keep_ends(text, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
         return ToolOutput(kept.text)
+
+
+class _EndOfIterationError(Exception):
+    """A `StopIteration`, which no future can hold: whoever waits for it would wait forever."""
+
+
+def _call_in_thread(function: Callable[..., object], values: Mapping[str, object]) -> object:
+    try:
+        return function(**values)
+    except StopIteration as error:
+        raise _EndOfIterationError from error
 
 
 def _as_json(value: object) -> str:

@@ -248,6 +248,20 @@ async def test_a_tool_that_would_end_the_program_does_not(tmp_path: Path):
             assert await one.ask("go") == "Still here."
 
 
+async def test_a_tool_that_finds_nothing_to_iterate_over_fails_as_others_do(tmp_path: Path):
+    @tool
+    def first(names: list[str]) -> str:
+        """Find the first name."""
+        return next(iter(names))
+
+    with OpenAiServer() as server:
+        server.play(Reply(tool_calls=(Call("first", {"names": []}),)), Reply(text="There is none."))
+        async with agent(server, tmp_path, tools=[first]) as one:
+            assert await asyncio.wait_for(one.ask("go"), 30) == "There is none."
+        (result,) = [m["content"] for m in server.chats[1].body["messages"] if m["role"] == "tool"]
+    assert "first failed: StopIteration" in result
+
+
 async def test_of_a_very_long_result_the_model_gets_both_ends(tmp_path: Path):
     @tool
     def lines(count: int) -> str:

@@ -261,9 +261,24 @@ def test_the_newest_messages_are_shortened_where_they_alone_exceed_the_target():
     assert "line of output" in str(made[-1]["content"])
 
 
+def nested(depth: int) -> dict[str, Any]:
+    inner: dict[str, Any] = {}
+    for _ in range(depth):
+        inner = {"a": inner}
+    return inner
+
+
+@pytest.mark.parametrize("part", [{"type": [], "text": "x"}, {"type": {}, "text": "x"}])
+def test_a_part_whose_type_is_no_text_is_a_text(part: dict[str, Any]):
+    talk = [{"role": "user", "content": [part]}]
+    assert agent_tui.compact(talk, 1_000) == talk
+
+
 @pytest.mark.parametrize(
     ("message", "why"),
     [
+        ({"role": "user", "content": [{"type": "x", "d": nested(3_000)}]}, "nested too deeply"),
+        ({"role": "user", "content": "x", "extra": nested(3_000)}, "nested too deeply"),
         ({"content": "x"}, "no 'role'"),
         ({"role": "robot", "content": "x"}, "the role 'robot'"),
         ({"role": "tool", "content": "x"}, "no 'tool_call_id'"),

@@ -99,6 +99,9 @@ class SessionBuilder:
         self._calls: dict[str, ToolCall] = {}
         self._open_calls: dict[str, None] = {}
         self._replies: dict[Hashable, int] = {}
+        self._parts: dict[int, list[AssistantContent]] = {}
+        self._grown: set[int] = set()
+        self._with_calls: set[int] = set()
         self._results: dict[str, int] = {}
         self._model = ("", "")
         self._leaf_id = ""
@@ -230,29 +233,38 @@ class SessionBuilder:
         """
         index = self._replies.get(key) if key is not None else None
         if index is None:
-            message = AssistantMessage(provider=self._model[0], model=self._model[1])
-        else:
-            started = self._entries[index]
-            assert isinstance(started, MessageEntry)
-            assert isinstance(started.message, AssistantMessage)
-            message = started.message
-        content = (*message.content, *parts)
-        told: StopReason = "toolUse" if any(isinstance(p, ToolCall) for p in content) else "stop"
-        changes: dict[str, object] = {"content": content, "stop_reason": stop_reason or told}
+            index = len(self._entries)
+            begun = AssistantMessage(provider=self._model[0], model=self._model[1])
+            self._message(begun.model_copy(update={"timestamp": self._sent_at}))
+            self._parts[index] = []
+            if key is not None:
+                self._replies[key] = index
+        calls = [part for part in parts if isinstance(part, ToolCall)]
+        if calls:
+            self._with_calls.add(index)
+        told: StopReason = "toolUse" if index in self._with_calls else "stop"
+        changes: dict[str, object] = {"stop_reason": stop_reason or told}
         if usage is not None:
             changes["usage"] = usage
         if error is not None:
             changes["error_message"] = error
-        if index is None:
-            self._message(message.model_copy(update={**changes, "timestamp": self._sent_at}))
-            if key is not None:
-                self._replies[key] = len(self._entries) - 1
-        else:
-            grown = message.model_copy(update=changes)
-            self._entries[index] = self._entries[index].model_copy(update={"message": grown})
-        calls = [part for part in parts if isinstance(part, ToolCall)]
+        self._change_reply(index, changes)
+        self._parts[index] += parts
+        self._grown.add(index)
         self._calls.update((call.id, call) for call in calls)
         self._open_calls.update((call.id, None) for call in calls)
+
+    def _change_reply(self, index: int, changes: Mapping[str, object]) -> None:
+        entry = self._entries[index]
+        assert isinstance(entry, MessageEntry)
+        message = entry.message.model_copy(update=changes)
+        self._entries[index] = entry.model_copy(update={"message": message})
+
+    def _join_parts(self) -> None:
+        """Give the replies that have grown their parts: all at once, as there may be many."""
+        for index in self._grown:
+            self._change_reply(index, {"content": tuple(self._parts[index])})
+        self._grown.clear()
 
     def result(
         self,
@@ -307,6 +319,7 @@ class SessionBuilder:
 
     def finish(self, session_id: str) -> ForeignSession:
         """Returns the complete session."""
+        self._join_parts()
         first_timestamp = self._entries[0].timestamp if self._entries else ""
         replies = (e.message for e in self._entries if isinstance(e, MessageEntry))
         first = next((m for m in replies if isinstance(m, AssistantMessage) and m.model), None)
@@ -322,6 +335,7 @@ class SessionBuilder:
 
     def _open_calls_at(self, entry_id: str) -> list[str]:
         """The calls of the newest reply up to `entry_id` that had no result there."""
+        self._join_parts()
         answered: set[str] = set()
         for _ in range(_MOST_RESULTS):
             if not entry_id:

@@ -19,10 +19,17 @@ from agent_tui.messages import (
     UserContent,
 )
 from agent_tui.regular_files import open_regular_file, read_regular_file
+from agent_tui.safe_paths import is_link
 from agent_tui.sessions.file.chunks import CHUNK_BYTES, LongLine, read_lines
 from agent_tui.sessions.file.disk import describe_fault
 from agent_tui.sessions.importers.builder import Warnings
 from agent_tui.text import repair_json
+
+_MOST_COUNT = 2**53
+"""Above it, JSON numbers are not exact: no program counts so far."""
+
+_MOST_DEPTH = 200
+"""Lists and objects within each other; pydantic, which checks them, gives up at 255."""
 
 
 def as_object(value: JsonValue) -> JsonObject:
@@ -41,13 +48,15 @@ def as_text(value: JsonValue) -> str:
 
 
 def as_count(value: JsonValue) -> int:
-    """`value` if it is a whole number of at least 0, else 0."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    """`value` if it is a whole number from 0 to 2**53, else 0."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return 0
+    return value if 0 < value <= _MOST_COUNT else 0
 
 
 def as_exit_code(value: JsonValue) -> int | None:
     """`value` if it is a whole number of at least 0; None for -1 too, "not known" in places."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return 0 if value == 0 and not isinstance(value, bool) else as_count(value) or None
 
 
 def text_at(data: JsonObject, *keys: str) -> str:
@@ -165,13 +174,28 @@ def json_document(path: Path) -> JsonValue:
         raise SessionError(f"{path}: {error}.", "Is the file complete?") from error
 
 
+def refuse_links(file: Path, root: Path) -> Path:
+    """`file` if it is not reached over a link below the folder `root`.
+
+    The files beside a session may come from someone else: a link would bring files of the user
+    into the session.
+
+    Raises:
+        SessionError: It or a folder between is a link.
+    """
+    below = (folder for folder in file.parents if folder.is_relative_to(root) and folder != root)
+    if is_link(file) or any(map(is_link, below)):
+        raise SessionError(f"{file} is reached over a link.", "Replace the link with the file.")
+    return file
+
+
 _LONGEST_LINE = 8_192
 
 
 def read_first_line(path: Path) -> str:
-    """The first line of a small file beside a session; empty if it cannot be read."""
+    """The first line of a small file beside a session; empty if it cannot be read, or is a link."""
     try:
-        with open_regular_file(path) as file:
+        with open_regular_file(path, follow_links=False) as file:
             line = file.readline(_LONGEST_LINE)
     except (OSError, ValueError):
         return ""
@@ -200,11 +224,28 @@ def read_json(data: bytes) -> JsonValue:
     """
     text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").strip("\x00 \t\r\n")
     try:
-        return repair_json(cast(JsonValue, json.loads(text, strict=False)))
+        value = cast(JsonValue, json.loads(text, strict=False))
+        if text.count("[") + text.count("{") > _MOST_DEPTH and _is_too_deep(value):
+            raise RecursionError
+        return repair_json(value)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     except ValueError as error:
         raise ValueError(f"not valid JSON ({error})") from error
+
+
+def _is_too_deep(value: JsonValue) -> bool:
+    """Whether more than `_MOST_DEPTH` lists and objects are within each other."""
+    level = [value]
+    for _ in range(_MOST_DEPTH + 1):
+        inner: list[JsonValue] = []
+        for one in level:
+            if isinstance(one, dict):
+                inner.extend(one.values())
+            elif isinstance(one, list):
+                inner.extend(one)
+        level = inner
+    return bool(level)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes | LongLine]]:

@@ -26,6 +26,7 @@ from agent_tui.sessions.importers.fields import (
     text_at,
 )
 from agent_tui.sessions.importers.gemini import GEMINI
+from agent_tui.sessions.importers.guard import guarded_import
 from agent_tui.sessions.importers.kimi import KIMI
 from agent_tui.sessions.importers.opencode import OPENCODE
 
@@ -76,13 +77,10 @@ PI: Final = ImportFormat("pi", _read_pi, _is_pi, finder=SessionFinder("pi", _fil
 _SEARCHED_LINES = 200
 """A session of Claude Code may begin with snapshots and hook messages."""
 
-FORMATS: Final[tuple[ImportFormat, ...]] = (
-    PI,
-    CLAUDE_CODE,
-    CODEX,
-    GEMINI,
-    OPENCODE,
-    KIMI,
+_OF_OURS = "Report it as a fault of agent-tui, if you can with the file."
+
+FORMATS: Final[tuple[ImportFormat, ...]] = tuple(
+    guarded_import(known, _OF_OURS) for known in (PI, CLAUDE_CODE, CODEX, GEMINI, OPENCODE, KIMI)
 )
 """Every format that the program imports."""
 

@@ -47,16 +47,21 @@ from agent_tui.sessions.importers.fields import (
     json_document,
     json_lines,
     read_first_line,
+    refuse_links,
     text_at,
 )
 from agent_tui.sessions.importers.gemini_calls import call_details, result_of, said_parts
 
 _PROVIDER = "gemini"
-_SNAPSHOT = re.compile(r"\s*<state_snapshot>\s*(.*?)\s*(?:</state_snapshot>\s*)?", re.DOTALL)
+_SNAPSHOT = "<state_snapshot>"
+_SNAPSHOT_END = "</state_snapshot>"
 _ACKNOWLEDGED = "Got it. Thanks for the additional context!"
 """The reply that Gemini CLI puts below a summary."""
 
 _MOST_FOLDERS = 1_000
+_LONGEST_PATH = 4_096
+"""What Linux opens."""
+
 _OPENING = "<session_context>"
 _OF_HOOK = "<hook_context>"
 _FOLDER = re.compile(r"\*\*Workspace Directories:\*\*\s+- ([^\n]{1,4096})")
@@ -265,7 +270,7 @@ class _Reader:
         diffs: list[str] = []
         file = self._path.parent / self._session_id / f"{agent_id}.jsonl"
         try:
-            records = list(_records(file, Warnings()))
+            records = list(_records(refuse_links(file, self._path.parent), Warnings()))
         except SessionError:
             return ""
         whole = {text_at(record, "id"): record for _, record in records}
@@ -282,8 +287,10 @@ def _is_plain(name: str) -> bool:
 
 def _snapshot_in(message: JsonObject) -> str:
     """The summary in a message; empty if it has none."""
-    found = _SNAPSHOT.fullmatch(joined_text(message.get("content")))
-    return found[1] if found and message.get("type") == "user" else ""
+    text = joined_text(message.get("content")).strip()
+    if message.get("type") != "user" or not text.startswith(_SNAPSHOT):
+        return ""
+    return text.removeprefix(_SNAPSHOT).removesuffix(_SNAPSHOT_END).strip()
 
 
 def _signature(message: JsonObject) -> tuple[str, ...]:
@@ -373,9 +380,12 @@ def _root_by_hash(project: str, messages: Iterable[JsonObject]) -> str:
     for message in messages:
         for call in map(as_object, as_list(message.get("toolCalls"))):
             given = text_at(as_object(call.get("args")), "file_path", "absolute_path", "dir_path")
-            for folder in PurePath(given).parents if project and given.startswith("/") else ():
+            is_path = given.startswith("/") and len(given) <= _LONGEST_PATH
+            for folder in PurePath(given).parents if project and is_path else ():
                 name = str(folder)
-                if name not in tried and len(tried) < _MOST_FOLDERS:
+                if len(tried) >= _MOST_FOLDERS:
+                    return ""
+                if name not in tried:
                     tried.add(name)
                     if hashlib.sha256(name.encode("utf-8", "replace")).hexdigest() == project:
                         return name

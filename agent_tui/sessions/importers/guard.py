@@ -1,4 +1,4 @@
-"""The import formats of other packages: what goes wrong in one is said of the file it reads."""
+"""Guards import formats: what goes wrong in one is said of the file it reads."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -8,6 +8,7 @@ from typing import ParamSpec, cast
 
 from agent_tui.errors import SessionError
 from agent_tui.messages import JsonObject
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.importers.builder import (
     ForeignSession,
     ImportFormat,
@@ -18,11 +19,18 @@ from agent_tui.sessions.importers.builder import (
 ParametersT = ParamSpec("ParametersT")
 
 
-def guarded_import(known: ImportFormat) -> ImportFormat:
+_OF_PLUGIN = "Report it to the author of the plugin."
+
+
+def guarded_import(known: ImportFormat, advice: str = _OF_PLUGIN) -> ImportFormat:
     """`known`, whose functions raise nothing but `SessionError`, and that only where it reads.
 
     A file that it fails to look at is none of its format; a folder that it fails to search holds
     no more sessions. So a faulty format hides no session of another one.
+
+    Args:
+        known: The format.
+        advice: What to do when it fails to read a file.
     """
     finder = known.finder
 
@@ -33,8 +41,9 @@ def guarded_import(known: ImportFormat) -> ImportFormat:
             raise
         except Exception as error:
             raise SessionError(
-                f"{path}: the format {known.name} failed: {type(error).__name__}: {error}.",
-                "Report it to the author of the plugin.",
+                f"{path}: the format {known.name} failed: {type(error).__name__}:"
+                f" {printable_line(str(error))}.",
+                advice,
             ) from error
         if isinstance(session, ForeignSession):
             return session

@@ -41,6 +41,7 @@ from agent_tui.sessions.importers.fields import (
     id_from_content,
     joined_text,
     json_lines,
+    refuse_links,
     text_at,
 )
 from agent_tui.sessions.importers.kimi_cli import (
@@ -249,7 +250,8 @@ class _Reader:
         calls: dict[str, ToolCall] = {}
         diffs: list[str] = []
         try:
-            lines = json_lines(self._path.parent.parent / agent / "wire.jsonl", Warnings())
+            agents = self._path.parent.parent
+            lines = json_lines(refuse_links(agents / agent / "wire.jsonl", agents), Warnings())
             for _, value in lines:
                 event = as_object(as_object(value).get("event"))
                 call_id = text_at(event, "toolCallId")
@@ -310,11 +312,16 @@ class _Copies:
 
     def note(self, call: ToolCall) -> None:
         """Connect a call with the copy that was made for it, if there is one."""
-        named = Path(text_at(call.arguments, "path"))
-        for path in list(self._tracked) if call.name in ("Write", "Edit") else ():
-            relative = Path(path)
-            if named.parts[-len(relative.parts) :] == relative.parts or named == relative:
-                self._before[call.id] = self._tracked.pop(path)
+        if call.name not in ("Write", "Edit"):
+            return
+        named, longest = Path(text_at(call.arguments, "path")).parts, 0
+        found: str | None = None
+        for path in self._tracked:
+            parts = Path(path).parts
+            if len(parts) > longest and named[-len(parts) :] == parts:
+                found, longest = path, len(parts)
+        if found is not None:
+            self._before[call.id] = self._tracked.pop(found)
 
     def is_new(self, call_id: str) -> bool:
         """Whether there was no file before the call."""
@@ -326,10 +333,11 @@ class _Copies:
         if key is None or not _KEPT_COPY.fullmatch(key):
             return None
         try:
-            with open_regular_file(self._folder / key) as file:
+            copy = refuse_links(self._folder / key, self._folder)
+            with open_regular_file(copy, follow_links=False) as file:
                 content = file.read(MOST_CONTENTS_BYTES + 1)
             return content.decode("utf-8") if len(content) <= MOST_CONTENTS_BYTES else None
-        except (OSError, ValueError):
+        except (OSError, ValueError, SessionError):
             return None
 
     def change_by(self, call: ToolCall) -> str:

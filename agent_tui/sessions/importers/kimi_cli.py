@@ -38,6 +38,7 @@ from agent_tui.sessions.importers.fields import (
     joined_text,
     json_lines,
     read_json,
+    refuse_links,
     text_at,
 )
 from agent_tui.sessions.importers.kimi_parts import (
@@ -49,6 +50,9 @@ from agent_tui.sessions.importers.kimi_parts import (
     usage_of,
     user_parts,
 )
+
+_COMMAND = re.compile(r"/[\w-]+(?::[\w-]+)*(?:\s|$)", re.ASCII)
+"""What Kimi CLI takes for a command; a path at the beginning of a prompt is none."""
 
 _COMPACTED = "<system>Previous context has been compacted."
 _SILENT = frozenset(
@@ -156,7 +160,7 @@ class _Reader:
         self._step += 1
         content = user_parts(payload.get("user_input"), self.builder.warn_at(number))
         text = text_in(content)
-        self._is_command = text.startswith("/")
+        self._is_command = _COMMAND.match(text.strip()) is not None
         if self._is_command:
             self.builder.keep_aside("command", {"text": text})
         elif content:
@@ -299,7 +303,7 @@ def _summaries_beside(path: Path) -> Iterator[tuple[str, list[str]]]:
 def _summary_in(file: Path) -> tuple[str, list[str]] | None:
     summary = ""
     try:
-        for _, value in json_lines(file, Warnings()):
+        for _, value in json_lines(refuse_links(file, file.parent), Warnings()):
             line = as_object(value)
             if text_at(line, "role").startswith("_"):
                 continue

@@ -23,6 +23,7 @@ from agent_tui.sessions.importers.fields import (
     as_text,
     image_of,
     json_document,
+    refuse_links,
     text_at,
     todos_in,
 )
@@ -97,9 +98,9 @@ def exit_code_in(text: str, *, is_error: bool) -> int | None:
 
 
 def facts_beside(path: Path) -> JsonObject:
-    """The JSON object in a file beside a session; an empty one if it cannot be read."""
+    """The JSON object in a file beside a session; an empty one if it is a link or unreadable."""
     try:
-        return as_object(json_document(path))
+        return as_object(json_document(refuse_links(path, path.parent)))
     except SessionError:
         return {}
 

@@ -38,7 +38,6 @@ from agent_tui.sessions.importers.fields import (
     text_at,
 )
 from agent_tui.sessions.importers.opencode_calls import (
-    KeepContent,
     call_details,
     changes_of,
 )
@@ -91,6 +90,7 @@ class _Reader:
         self._session = session
         self._first_of: dict[str, str] = {}
         self._compaction: JsonObject = {}
+        self._attributed = {text_at(session.info, "id")}
 
     def read(self) -> None:
         """Add all messages, and go back to where the user took messages back."""
@@ -126,7 +126,7 @@ class _Reader:
         said: list[UserContent] = []
         told: list[UserContent] = []
         for part in message.parts:
-            match part.get("type"):
+            match text_at(part, "type"):
                 case "text":
                     target = said if typed_text(part) else told
                     if text := text_at(part, "text"):
@@ -182,7 +182,7 @@ class _Reader:
         tools: list[JsonObject] = []
         usage: Usage | None = None
         for part in step:
-            kind, text = part.get("type"), text_at(part, "text")
+            kind, text = text_at(part, "type"), text_at(part, "text")
             if kind == "reasoning":
                 parts += [ThinkingContent(thinking=text)] if text else []
             elif kind == "text":
@@ -227,26 +227,31 @@ class _Reader:
         session_id = text_at(as_object(state.get("metadata")), "sessionId")
         if not session_id:
             return ""
-        return _changes_in(self._session, session_id, self._builder.keep_content, 0)
+        return self._changes_in(session_id, 0)
+
+    def _changes_in(self, session_id: str, depth: int) -> str:
+        """The diff of what a subagent, and those that it called, changed.
+
+        The first call of a subagent has all of it; for one that is resumed it is empty.
+        """
+        if session_id in self._attributed or depth >= _DEEPEST_SUBAGENT:
+            return ""
+        self._attributed.add(session_id)
+        other = self._session.other(session_id)
+        diffs: list[str] = []
+        for message in other.messages if other is not None else ():
+            for part in message.parts:
+                metadata = as_object(as_object(part.get("state")).get("metadata"))
+                if deeper := text_at(metadata, "sessionId"):
+                    diffs.append(self._changes_in(deeper, depth + 1))
+                else:
+                    diffs.append(changes_of(part))
+        return "".join(diffs)
 
     def _keep_unknown(self, message: OpencodeMessage, part: JsonObject) -> None:
         kind = str(part.get("type"))[:40]
         self._warn(message, f"a part of unknown kind {kind!r}; kept as a note")
         self._builder.keep_aside("unknown", part)
-
-
-def _changes_in(session: OpencodeSession, other_id: str, keep: KeepContent, depth: int) -> str:
-    """The diff of what a subagent, and those that it called, changed."""
-    other = session.other(other_id) if depth < _DEEPEST_SUBAGENT else None
-    diffs: list[str] = []
-    for message in other.messages if other is not None else ():
-        for part in message.parts:
-            metadata = as_object(as_object(part.get("state")).get("metadata"))
-            if deeper := text_at(metadata, "sessionId"):
-                diffs.append(_changes_in(session, deeper, keep, depth + 1))
-            else:
-                diffs.append(changes_of(part))
-    return "".join(diffs)
 
 
 def _steps(parts: tuple[JsonObject, ...]) -> Iterator[list[JsonObject]]:

@@ -27,6 +27,7 @@ from agent_tui.sessions.importers.fields import (
     as_object,
     json_document,
     read_json,
+    refuse_links,
     text_at,
 )
 
@@ -186,11 +187,15 @@ def typed_text(part: JsonObject) -> str:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """Open a database for reading. One without changes in a log needs no file beside it."""
+    """Open a database for reading. One without changes in a log needs no file beside it.
+
+    SQLite keeps the log beside the file itself, not beside a link to it.
+    """
+    path = path.resolve()
     log = path.with_name(f"{path.name}-wal")
     is_settled = not is_file(log) or not log.stat().st_size
     settled = "&immutable=1" if is_settled else ""
-    address = f"file:{quote(str(path.absolute()))}?mode=ro{settled}"
+    address = f"file:{quote(str(path))}?mode=ro{settled}"
     database = sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS)
     database.text_factory = _decode
     database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_DOCUMENT_BYTES)
@@ -212,9 +217,15 @@ def _decode(data: bytes) -> str:
 
 
 def _has_tables(database: sqlite3.Connection) -> bool:
-    """Whether the tables are there, and stored: a view of the same name could compute anything."""
+    """Whether the tables are there, and stored: a view of the same name could compute anything.
+
+    So could a generated column, and in one step, which no limit ends.
+    """
     query = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
-    return {_text(row[0]) for row in database.execute(query)} >= _TABLES
+    if not {_text(row[0]) for row in database.execute(query)} >= _TABLES:
+        return False
+    query = "SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden IN (2, 3)"
+    return not any(database.execute(query, (table,)).fetchone() for table in _TABLES)
 
 
 def _only_session(database_file: Path, warnings: Warnings) -> OpencodeSession:
@@ -282,12 +293,12 @@ def _from_folders(path: Path, info: JsonObject, warnings: Warnings) -> OpencodeS
         raise SessionError(f"{path} is no opencode session.", "Name a session file.")
     room = _Room(path)
     messages: list[OpencodeMessage] = []
-    for told in _json_files(storage / "message" / session_id, room, warnings):
+    for told in _json_files(storage, f"message/{session_id}", room, warnings):
         message_id = text_at(told, "id")
         if not is_plain_id(message_id):
             warnings.add(f"message {message_id[:40]!r}: not an id; left out")
             continue
-        parts = tuple(_json_files(storage / "part" / message_id, room, warnings))
+        parts = tuple(_json_files(storage, f"part/{message_id}", room, warnings))
         messages.append(OpencodeMessage(f"message {message_id}", told, parts))
     messages.sort(key=lambda message: (_created(message.info), text_at(message.info, "id")))
 
@@ -295,12 +306,16 @@ def _from_folders(path: Path, info: JsonObject, warnings: Warnings) -> OpencodeS
         beside = path.with_name(f"{other_id}.json")
         if not is_plain_id(other_id):
             return None
-        return _or_none(lambda: _from_folders(beside, as_object(json_document(beside)), Warnings()))
+        return _or_none(lambda: _from_folders(beside, _info_at(beside), Warnings()))
 
     return OpencodeSession(info, tuple(messages), other)
 
 
-def _json_files(folder: Path, room: _Room, warnings: Warnings) -> list[JsonObject]:
+def _info_at(file: Path) -> JsonObject:
+    return as_object(json_document(refuse_links(file, file.parent)))
+
+
+def _json_files(storage: Path, folder: str, room: _Room, warnings: Warnings) -> list[JsonObject]:
     """The JSON objects in a folder, by name: the names are ids, which rise with time.
 
     Raises:
@@ -308,12 +323,13 @@ def _json_files(folder: Path, room: _Room, warnings: Warnings) -> list[JsonObjec
     """
     found: list[JsonObject] = []
     try:
-        files = sorted(folder.glob("*.json"))
+        files = sorted((storage / folder).glob("*.json"))
     except OSError:
         files = []
     for file in files:
         try:
-            value, size_bytes = json_document(file), file.stat().st_size
+            value = json_document(refuse_links(file, storage))
+            size_bytes = file.stat().st_size
         except (SessionError, OSError) as error:
             warnings.add(f"{error}; left out")
             continue

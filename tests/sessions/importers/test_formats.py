@@ -1,6 +1,7 @@
 import contextlib
 import json
 import random
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, MessageEntry
 from agent_tui.sessions.file import chunks
 from agent_tui.sessions.importers import fields as foreign_input
+from agent_tui.sessions.importers import kimi
 from agent_tui.sessions.importers.builder import ForeignSession
-from agent_tui.sessions.importers.formats import detect_format, read_foreign
+from agent_tui.sessions.importers.discovery import foreign_sessions
+from agent_tui.sessions.importers.formats import FORMATS, detect_format, read_foreign
 from agent_tui.sessions.log import SessionLog
 from tests.sessions.importers import claude_lines
 from tests.sessions.importers.entry_checks import (
@@ -27,6 +30,12 @@ from tests.sessions.importers.entry_checks import (
 )
 from tests.sessions.importers.odd_json import odd_objects
 from tests.sessions.importers.raw_counts import COUNTED, Counts
+from tests.sessions.importers.recordings import (
+    LAID_OUT,
+    kimi_code,
+    opencode_export,
+    opencode_storage,
+)
 from tests.support.importers.formats import ALL_FORMATS, read_recorded
 from tests.support.trajectories import trajectories, trajectory
 
@@ -40,6 +49,9 @@ FOLDER_OF: dict[str, str] = {
 NAMES = "pi, claude, codex, gemini, opencode, kimi"
 LINES = ("pi", "claude", "codex", "gemini", "kimi")
 """The formats whose files are lines."""
+
+HUGE = 10**400
+"""More than a float, or a time, can be."""
 
 RECORDED = trajectories()
 ALL_NAMES = [known.name for known in ALL_FORMATS]
@@ -176,6 +188,57 @@ def test_warnings_do_not_fill_the_memory(tmp_path: Path) -> None:
     assert warnings[-1] == "4,800 more problems"
 
 
+@pytest.mark.parametrize("name", [name for name in LAID_OUT if name != "opencode"])
+def test_values_that_no_program_writes_are_read_as_nothing(name: str, tmp_path: Path) -> None:
+    path = LAID_OUT[name](tmp_path)
+    number = r'("(?:time|created|updated|start|end|input|timestamp)": ?)[\d.]+'
+    for file in filter(Path.is_file, tmp_path.rglob("*")):
+        text = re.sub(number, rf"\g<1>{HUGE}", file.read_text("utf-8"))
+        file.write_text(text, encoding="utf-8")
+    assert replies(read_foreign(path))
+    assert name == "opencode_export" or len(foreign_sessions(tmp_path, {}, FORMATS)) == 1
+
+
+def test_kinds_that_are_no_texts_are_kept_as_notes(tmp_path: Path) -> None:
+    path = opencode_export(tmp_path)
+    whole = json.loads(path.read_bytes())
+    for message in whole["messages"][:2]:
+        message["parts"].append({"type": ["x"]})
+    path.write_text(json.dumps(whole))
+    session = read_foreign(path)
+    assert len([one for one in session.warnings if "unknown kind" in one]) == 2
+
+
+@pytest.mark.parametrize("depth", [300, 900, 100_000])
+def test_values_that_are_nested_too_deeply_are_said(tmp_path: Path, depth: int) -> None:
+    deep = '{"a":' * depth + "1" + "}" * depth
+    path = kimi_code(tmp_path)
+    call = f'"event": {{"type": "tool.call", "args": {deep}}}'
+    path.write_text(f'{path.read_text()}{{"type": "context.append_loop_event", {call}}}\n')
+    (warning,) = read_foreign(path).warnings
+    assert "nested too deeply; left out" in warning
+    path = opencode_export(tmp_path)
+    part = f'{{"type": "tool", "state": {{"input": {deep}}}}}, '
+    path.write_text(path.read_text().replace('"parts": [', f'"parts": [{part}', 1))
+    with pytest.raises(SessionError, match="nested too deeply"):
+        read_foreign(path, "opencode")
+
+
+def test_a_fault_in_a_reader_is_said_of_the_file_and_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: object) -> None:
+        raise KeyError("lighthouse\nkeeper")
+
+    path = kimi_code(tmp_path)
+    opencode_storage(tmp_path)
+    monkeypatch.setattr(kimi, "facts_beside", fail)
+    with pytest.raises(SessionError, match="the format kimi failed: KeyError: ") as caught:
+        read_foreign(path)
+    assert "agent-tui" in caught.value.hint
+    assert "opencode" in [file.agent for file in foreign_sessions(tmp_path, {}, FORMATS)]
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("written_by", ALL_NAMES)
 @settings(max_examples=20)
@@ -205,7 +268,9 @@ def test_any_json_gives_a_sound_session_or_one_error(
         detect_format(file, ALL_FORMATS)
     try:
         session = read_recorded(file, written_by)
-    except SessionError:
+    except SessionError as error:
+        if error.__cause__ is not None and "the format" in error.message:  # a fault in a reader
+            raise
         return
     assert read_recorded(file, written_by) == session
     assert_branches_sound(session)

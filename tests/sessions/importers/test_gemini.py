@@ -1,3 +1,4 @@
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,8 @@ import pytest
 from agent_tui.errors import SessionError
 from agent_tui.sessions.entries import CompactionEntry, CustomEntry
 from agent_tui.sessions.importers.builder import ForeignSession
-from agent_tui.sessions.importers.formats import read_foreign
+from agent_tui.sessions.importers.discovery import foreign_sessions
+from agent_tui.sessions.importers.formats import FORMATS, read_foreign
 from tests.sessions.importers.entry_checks import (
     assert_branches_sound,
     messages,
@@ -16,7 +18,7 @@ from tests.sessions.importers.entry_checks import (
     results,
     said,
 )
-from tests.sessions.importers.recordings import gemini, lines_of, write_lines
+from tests.sessions.importers.recordings import gemini, lines_of, put, write_lines
 
 HEAD = {"sessionId": "s", "projectHash": "h", "kind": "main"}
 
@@ -91,6 +93,39 @@ def test_a_summary_whose_kept_messages_are_unknown_keeps_their_copies(tmp_path: 
     assert compaction.summary == "All of it."
     assert compaction.first_kept_entry_id == compaction.id
     assert said_now(session)[-2:] == ["Other.", "B."]
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        ("<state_snapshot>y</state_snapshot>", "y"),
+        (" \n<state_snapshot>\n y z\n</state_snapshot>\n", "y z"),
+        ("<state_snapshot>never closed ", "never closed"),
+        ("<state_snapshot>y" + " " * 300_000 + "x", "y" + " " * 300_000 + "x"),
+        ("<state_snapshot> </state_snapshot>", None),
+        ("see <state_snapshot>y</state_snapshot>", None),
+    ],
+    ids=["short", "spaced", "open", "long", "empty", "quoted"],
+)
+def test_a_summary_is_what_is_between_the_tags(
+    tmp_path: Path, text: str, summary: str | None
+) -> None:
+    session = read(tmp_path, user("1", "One."), replaced(user("s", text)))
+    found = [e.summary for e in session.entries if isinstance(e, CompactionEntry)]
+    assert found == ([] if summary is None else [summary])
+
+
+@pytest.mark.parametrize(("depth", "is_found"), [(900, True), (2_100, False)])
+def test_paths_that_no_system_has_are_not_searched_for_the_project(
+    tmp_path: Path, depth: int, is_found: bool
+) -> None:
+    folder = "/a" * depth
+    call = {"id": "c", "name": "read_file", "args": {"file_path": f"{folder}/b.py"}}
+    project = hashlib.sha256(folder.encode()).hexdigest()
+    told = {**HEAD, "projectHash": project, "messages": [model("1", "Hi.", toolCalls=[call])]}
+    put(tmp_path / ".gemini/tmp/p/chats/session-1.json", json.dumps(told))
+    (found,) = foreign_sessions(tmp_path, {}, FORMATS)
+    assert str(found.cwd) == (folder if is_found else ".")
 
 
 def test_unknown_parts_and_lines_are_said(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from agent_tui.messages import AssistantMessage
 from agent_tui.sessions.entries import CompactionEntry, CustomEntry, MessageEntry
 from agent_tui.sessions.importers.builder import ForeignSession
 from agent_tui.sessions.importers.diffs import replacement
@@ -21,6 +22,7 @@ from tests.sessions.importers.recordings import (
     kimi_cli,
     kimi_code,
     lines_of,
+    put,
     write_lines,
 )
 
@@ -52,6 +54,24 @@ def test_a_failed_turn_has_its_error(tmp_path: Path) -> None:
     )
     (failed,) = replies(session)
     assert (failed.stop_reason, failed.error_message) == ("error", "400 no model")
+
+
+def test_a_reply_of_many_parts_is_put_together_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied: list[int] = []
+    copy = AssistantMessage.model_copy
+
+    def note_copy(message: AssistantMessage, *, update: dict[str, Any]) -> AssistantMessage:
+        copied.append(len(update.get("content", ())))
+        return copy(message, update=update)
+
+    monkeypatch.setattr(AssistantMessage, "model_copy", note_copy)
+    part = event("content.part", part={"type": "text", "text": "x"})
+    session = read(tmp_path, said_line("Hi."), *[part] * 2_000)
+    (reply,) = replies(session)
+    assert len(reply.content) == 2_000
+    assert sum(copied) == 2_000
 
 
 def test_a_cleared_conversation_begins_anew(tmp_path: Path) -> None:
@@ -126,6 +146,56 @@ def test_what_a_subagent_of_kimi_cli_changed_is_in_the_result_of_its_call(tmp_pa
     session = read_foreign(write_lines(path, [*lines[: at + 1], wrapped, *lines[at + 1 :]]))
     (result,) = [r for r in results(session) if r.tool_name == "Agent"]
     assert "+++ /home/someone/project/notes.txt" in (result.tool_details.diff or "")
+
+
+def test_a_copy_is_of_the_file_whose_path_is_the_longest_that_fits(tmp_path: Path) -> None:
+    path = tmp_path / "agents/main/wire.jsonl"
+    keys = {name: f"file-history/{digit * 64}@v1" for name, digit in (("a.py", "a"), ("sub", "b"))}
+    put(path.parent / keys["a.py"], "of the folder\n")
+    put(path.parent / keys["sub"], "of sub\n")
+    copies = [("sub/a.py", keys["sub"]), ("a.py", keys["a.py"])]
+    tracked = [
+        {"type": "file_history.tracked", "path": name, "entry": {"key": key}}
+        for name, key in copies
+    ]
+    calls = [
+        line
+        for number, name in enumerate(("sub/a.py", "a.py"))
+        for line in (
+            event("tool.call", toolCallId=f"c{number}", name="Write", args={"path": f"/p/{name}"}),
+            event("tool.result", toolCallId=f"c{number}", result={"output": "done"}),
+        )
+    ]
+    session = read_foreign(write_lines(path, [said_line("Hi."), *tracked, *calls]))
+    before = [session.contents[r.tool_details.digest_before] for r in results(session)]
+    assert before == [b"of sub\n", b"of the folder\n"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_command"),
+    [
+        ("/home/me/app.py crashes, why?", False),
+        ("/tmp", True),
+        (" /model fast", True),
+        ("/skill:review-code now", True),
+        ("//help", False),
+        ("/größe", False),
+        ("/ is full", False),
+    ],
+)
+def test_a_prompt_that_begins_with_a_path_is_no_command(
+    tmp_path: Path, text: str, is_command: bool
+) -> None:
+    told = (
+        ("TurnBegin", {"user_input": text}),
+        ("StepBegin", {"n": 1}),
+        ("ContentPart", {"type": "text", "text": "Because."}),
+        ("TurnEnd", {}),
+    )
+    lines = [{"timestamp": 1.0, "message": {"type": k, "payload": given}} for k, given in told]
+    head = {"type": "metadata", "protocol_version": "1"}
+    session = read_foreign(write_lines(tmp_path / "s/wire.jsonl", [head, *lines]))
+    assert said(session) == ([] if is_command else [text])
 
 
 def test_a_summary_that_is_not_beside_the_session_is_said_to_be_missing(tmp_path: Path) -> None:

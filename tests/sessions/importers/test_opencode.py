@@ -71,6 +71,18 @@ def test_a_session_being_written_is_read_and_nothing_is_put_beside_a_closed_one(
         assert "Just now." in said(read_foreign(path))
 
 
+def test_a_link_to_a_database_has_its_newest_messages(tmp_path: Path) -> None:
+    path = opencode(tmp_path)
+    link = tmp_path / "link.db"
+    link.symlink_to(path.parent)
+    with closing(sqlite3.connect(path.parent)) as running:
+        running.execute("PRAGMA journal_mode = WAL")
+        running.execute("UPDATE session SET title = 'Renamed' WHERE id = ?", (MAIN,))
+        running.commit()
+        assert read_foreign(link / MAIN) == read_foreign(path)
+        assert "Renamed" in [getattr(e, "name", "") for e in read_foreign(link / MAIN).entries]
+
+
 def test_unknown_parts_and_roles_are_kept_and_said(tmp_path: Path) -> None:
     rows = opencode_rows()
     row_of(rows["part"], type="text")["data"].update(type="hologram", weight=3)
@@ -95,6 +107,34 @@ def test_what_a_subagent_changed_is_in_the_result_of_its_call(tmp_path: Path) ->
     path = write_database(tmp_path / "o.db", rows) / MAIN
     (task,) = [r for r in results(read_foreign(path)) if r.tool_name == "task"]
     assert "+++ /home/someone/project/notes.txt" in (task.tool_details.diff or "")
+
+
+def test_what_a_resumed_subagent_changed_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = opencode_rows()
+    task, done = row_of(rows["part"], tool="task"), row_of(rows["part"], tool="write")
+    helper = next(r for r in rows["session"] if r["parent_id"] == MAIN)["id"]
+    message = next(r for r in rows["message"] if r["session_id"] == helper)
+    inside = {"message_id": message["id"], "session_id": helper}
+    rows["part"].append({**done, "id": "prt_9999", **inside})
+    for number in range(5):
+        again = {**task, "data": {**task["data"], "callID": f"again{number}"}}
+        rows["part"].append({**again, "id": f"{task['id']}_{number}"})
+        rows["part"].append({**again, "id": f"prt_9998_{number}", **inside})
+    path = write_database(tmp_path / "o.db", rows) / MAIN
+    read: list[str] = []
+    read_rows = opencode_places._read_rows
+
+    def note_read(database: Any, file: Path, session_id: str, warnings: Any) -> Any:
+        read.append(session_id)
+        return read_rows(database, file, session_id, warnings)
+
+    monkeypatch.setattr(opencode_places, "_read_rows", note_read)
+    told = [r for r in results(read_foreign(path)) if r.tool_name == "task"]
+    assert len(told) == 6
+    assert [(one.tool_details.diff or "").count("+++ ") for one in told] == [1, 0, 0, 0, 0, 0]
+    assert read == [MAIN, helper]
 
 
 def test_subagents_that_call_each_other_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
@@ -124,7 +164,9 @@ def test_ids_that_are_paths_read_no_other_file(tmp_path: Path, wanted: str) -> N
     assert f"message {wanted[:40]!r}: not an id; left out" in session.warnings
 
 
-@pytest.mark.parametrize("kind", ["view", "virtual", "text", "pipe", "folder", "loop"])
+@pytest.mark.parametrize(
+    "kind", ["view", "virtual", "generated", "stored", "text", "pipe", "folder", "loop"]
+)
 def test_what_only_looks_like_a_database_is_refused(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "opencode.db"
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
@@ -136,6 +178,13 @@ def test_what_only_looks_like_a_database_is_refused(tmp_path: Path, kind: str) -
         path.mkdir()
     elif kind == "loop":
         path.symlink_to(path)
+    elif kind in ("generated", "stored"):
+        rows = opencode_rows()
+        session = rows.pop("session")
+        write_database(path, rows)
+        computed = f"x GENERATED ALWAYS AS (1) {'STORED' if kind == 'stored' else 'VIRTUAL'}"
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute(f"CREATE TABLE session ({', '.join(session[0])}, {computed})")
     else:
         rows = opencode_rows()
         session = rows.pop("session")

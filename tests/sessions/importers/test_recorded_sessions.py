@@ -1,10 +1,13 @@
 """What is read from the sessions recorded from Gemini CLI, opencode and Kimi."""
 
+import contextlib
 import hashlib
 from pathlib import Path
 
 import pytest
 
+from agent_tui import regular_files
+from agent_tui.errors import SessionError
 from agent_tui.messages import AssistantMessage, ImageContent, UserMessage
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, CustomEntry, MessageEntry
@@ -176,6 +179,46 @@ def test_a_summary_replaces_what_it_says_and_keeps_the_rest(
     told = build_context(present_path(session)).messages
     assert "It greets the world." in [one.message.text for one in told]
     assert "plan long" not in [one.message.text for one in told]
+
+
+LINKED = {
+    "gemini": (".gemini/tmp/project/.project_root", ".gemini/tmp/project/chats/*/*.jsonl"),
+    "opencode_storage": ("message/*/*.json", "part/*/*.json", "session/*/*.json"),
+    "kimi_code": ("state.json", "agents/agent-*/wire.jsonl", "file-history/*"),
+    "kimi_cli": ("state.json", "context*.jsonl"),
+}
+"""The files beside a session that are read with it, as patterns below the home folder."""
+
+
+@pytest.mark.parametrize("links_folders", [False, True], ids=["files", "folders"])
+@pytest.mark.parametrize(
+    ("name", "pattern"), [(name, one) for name, of in LINKED.items() for one in of]
+)
+def test_links_beside_a_session_bring_no_other_file_into_it(
+    tmp_path: Path, name: str, pattern: str, links_folders: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, private, opened = tmp_path / "home", tmp_path / "private", set[Path]()
+    path = LAID_OUT[name](home)
+    files = {file for file in home.rglob(pattern) if file.is_file() and file != path}
+    folders = {file.parent for file in files} - set(path.parents)
+    open_file = regular_files._open
+
+    def note_opened(file: Path, *args: int) -> int:
+        descriptor = open_file(file, *args)
+        opened.add(file.resolve())
+        return descriptor
+
+    monkeypatch.setattr(regular_files, "_open", note_opened)
+    read_foreign(path)
+    assert opened & files
+    private.mkdir()
+    for number, linked in enumerate((links_folders and folders) or files):
+        linked.symlink_to(linked.rename(private / str(number)))
+    opened.clear()
+    with contextlib.suppress(SessionError):  # all of its messages are in such files
+        read_foreign(path)
+    assert path in opened
+    assert not [file for file in opened if private in file.parents]
 
 
 def test_requests_that_kimi_code_keeps_beside_a_summary_are_in_it(tmp_path: Path) -> None:
