@@ -77,12 +77,20 @@ PI: Final = ImportFormat("pi", _read_pi, _is_pi, finder=SessionFinder("pi", _fil
 _SEARCHED_LINES = 200
 """A session of Claude Code may begin with snapshots and hook messages."""
 
-_OF_OURS = "Report it as a fault of agent-tui, if you can with the file."
-
-FORMATS: Final[tuple[ImportFormat, ...]] = tuple(
-    guarded_import(known, _OF_OURS) for known in (PI, CLAUDE_CODE, CODEX, GEMINI, OPENCODE, KIMI)
+_ALL: Final = (
+    PI,
+    CLAUDE_CODE,
+    CODEX,
+    GEMINI,
+    OPENCODE,
+    KIMI,
 )
 """Every format that the program imports."""
+
+_OF_OURS = "Report it as a fault of agent-tui, if you can with the file."
+
+FORMATS: Final = tuple(guarded_import(known, _OF_OURS) for known in _ALL)
+"""The same, each guarded against faults in its reader."""
 
 
 def read_foreign(
