@@ -35,7 +35,7 @@ def test_both_clones_have_the_same_entries_whatever_ended_the_program(
     assert own == [True, True], "the originals keep what was removed on the way"
 
 
-@pytest.mark.parametrize("seed", [0, 11])
+@pytest.mark.parametrize("seed", [0, pytest.param(11, marks=pytest.mark.thorough)])
 def test_somebody_who_pushes_anything_changes_nothing_that_was_written_here(
     tmp_path: Path, seed: int
 ) -> None:
