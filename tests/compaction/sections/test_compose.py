@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from pydantic import JsonValue
 
+from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.ledger.build import build_ledger
 from agent_tui.compaction.sections.compose import (
     COMMANDS_SHARE,
@@ -29,9 +30,11 @@ from agent_tui.compaction.sections.compose import (
     way_block,
 )
 from agent_tui.compaction.sections.files import ReadFile, choose_files
+from agent_tui.config import CompactionSettings
 from agent_tui.messages import FileTouches, JsonObject
 from agent_tui.sessions.entries import Entry, Handover, Ledger
 from agent_tui.tokens import TokenCounter
+from tests.compaction.compacting import request_for
 from tests.compaction.sections.scene import FOLDERS, begun, numbered, run
 from tests.support.talk import Talk
 
@@ -291,6 +294,23 @@ def test_a_document_of_the_task_that_stands_whole_is_named(counter: TokenCounter
         sections = make_sections(record, 4_000, counter, rooms=SectionRooms(room))
         assert "# Plan" in sections.before_prose
         assert record.documents_in(sections.before_prose) == whole
+
+
+def test_a_plan_that_commands_ticked_stands_once_as_it_is_on_the_disk(counter: TokenCounter):
+    talk = begun("Please work through plan.md.")
+    lines = ["# Plan", "- [ ] parser", "- [ ] printer", *(f"Note {n}." for n in range(20))]
+    talk.tool("read", {"path": "plan.md"}, numbered(lines))
+    run(talk, "sed -i 's/\\[ \\]/[x]/' plan.md", "")
+    for number in range(40):
+        talk.user(f"Question {number}?")
+        talk.reply(f"Answer {number}: " + "words of no weight " * 100)
+    now = "\n".join(lines).replace("[ ]", "[x]")
+    settings = CompactionSettings()
+    request = request_for(talk.path, settings=settings, window=64_000, target_tokens=10_000)
+    draft = make_draft(replace(request, on_disk={"plan.md": now}.get), counter=counter)
+    text = f"{draft.before_notes}\n{draft.after_notes}"
+    assert text.count("- [x] parser\n- [x] printer") == 1
+    assert "- [ ]" not in text
 
 
 def test_a_command_of_which_the_way_tells_is_not_listed_again(counter: TokenCounter) -> None:
