@@ -81,19 +81,23 @@ def close_ways(plan: SandboxPlan) -> None:
     """Write-protect stand-in folders that exist only as the way to something.
 
     What a command put there would silently disappear with the wall. Not in hidden folders, where
-    programs keep unimportant files.
+    programs keep unimportant files. What a link in the stand-in leads to is the user's and stays.
     """
+    laid = {mount.path for mount in mounts_of(plan) if plan.home in mount.path.parents}
     ways = {
-        folder.relative_to(plan.home)
-        for mount in mounts_of(plan)
-        for folder in mount.path.parents
-        if plan.home in folder.parents
+        folder
+        for path in laid
+        for folder in path.parents
+        if plan.home in folder.parents and laid.isdisjoint((folder, *folder.parents))
     }
+    made: list[Path] = []
     for way in sorted(ways):
-        if not any(part.startswith(".") for part in way.parts):
-            folder = plan.home_stand_in / way
+        folder = plan.home_stand_in / (below := way.relative_to(plan.home))
+        if folder.resolve() == folder and not any(part.startswith(".") for part in below.parts):
             folder.mkdir(exist_ok=True)
-            folder.chmod(0o500)
+            made.append(folder)
+    for folder in reversed(made):  # none can be created in one that is protected
+        folder.chmod(0o500)
 
 
 def read_mount_points(pid: int) -> frozenset[Path]:

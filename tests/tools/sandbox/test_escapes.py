@@ -8,23 +8,17 @@ import asyncio
 import json
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from agent_tui.tools.sandbox.backends import landlock_abi
 from agent_tui.tools.sandbox.plan import Backend
-from tests.support.escapes import probes, promises
+from tests.support.escapes import probes, promises, world
 from tests.support.sandbox import make_sandbox, needs_bwrap, needs_landlock, run_inside
+from tests.support.users import User, can_run, run_module, system_folders, users
 
-_ROOT = Path(__file__).parents[3]
-_NOBODY = 65534
 BACKENDS = pytest.mark.parametrize(
     "backend",
     [
@@ -36,72 +30,12 @@ _ROOT_IS_SAFE_FROM = {"slow_process"}
 """What the kernel itself keeps a command without capabilities from doing to root's programs."""
 
 
-@dataclass(frozen=True)
-class User:
-    """Who runs the program and its commands."""
-
-    name: str
-    uid: int
-    argv: tuple[str, ...]
-
-
-def _users() -> Iterator[User]:
-    """Whoever runs the tests, and, where that is root, another."""
-    yield User("self", os.getuid(), (sys.executable,))
-    setpriv, python = shutil.which("setpriv"), shutil.which("python3", path="/usr/bin:/bin")
-    if os.geteuid() == 0 and setpriv and python:
-        words = [setpriv, f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"]
-        yield User("nobody", _NOBODY, (*words, "--bounding-set=-all", "--", python))
-
-
-@cache
-def _can_run(user: User) -> bool:
-    """Whether the user's interpreter runs the program from where the tests run it."""
-    tried = subprocess.run(
-        [*user.argv, "-c", "import tests.support.escapes.world"],
-        env=_environ(),
-        cwd="/",
-        capture_output=True,
-    )
-    return tried.returncode == 0
-
-
-def _environ() -> dict[str, str]:
-    paths = [str(_ROOT), *(path for path in sys.path if path.endswith("site-packages"))]
-    return {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": os.pathsep.join(paths),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """Where the decoys are: outside of ``/tmp``, which a wall replaces, if that is possible."""
-    for parent in ("/opt", "/srv"):
-        if os.access(parent, os.W_OK):
-            made = Path(tempfile.mkdtemp(prefix="agent-tui-escapes-", dir=parent))
-            yield made
-            shutil.rmtree(made)
-            return
-    yield tmp_path
-
-
 def run_probes(backend: Backend, user: User, folder: Path) -> dict[str, dict[str, str | bool]]:
     """What each probe got, and whether it left a trace."""
     if os.geteuid() == 0:
         shutil.copyfile("/usr/bin/python3", folder / "setuid-python")
         (folder / "setuid-python").chmod(0o4755)
-    os.chown(folder, user.uid, -1)
-    done = subprocess.run(
-        [*user.argv, "-m", "tests.support.escapes.world", backend, str(folder)],
-        env=_environ(),
-        cwd="/",
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout)["probes"]
+    return json.loads(run_module(user, world.__name__, backend, str(folder)))["probes"]
 
 
 def expected_traces(backend: Backend, user: User) -> dict[str, bool]:
@@ -122,15 +56,18 @@ def expected_traces(backend: Backend, user: User) -> dict[str, bool]:
         pytest.param(
             user, id=user.name, marks=pytest.mark.thorough if user.name == "nobody" else ()
         )
-        for user in _users()
+        for user in users()
     ],
 )
 @BACKENDS
-def test_a_way_out_is_open_only_where_the_table_says_so(backend: Backend, user: User, folder: Path):
-    if not _can_run(user):
+def test_a_way_out_is_open_only_where_the_table_says_so(
+    backend: Backend, user: User, tmp_path: Path
+):
+    if not can_run(user, world.__name__):
         pytest.skip(f"{user.name} cannot run the program from here")
     expected = expected_traces(backend, user)
-    found = run_probes(backend, user, folder)
+    with system_folders(user) as roots:  # a wall replaces /tmp
+        found = run_probes(backend, user, (*roots, tmp_path)[0])
     unlike = {
         name: got["said"] or "(a trace)"
         for name, got in found.items()
