@@ -24,6 +24,7 @@ from agent_tui.cli.folders import (
     worktree_records,
 )
 from agent_tui.cli.key_store import use_stored_keys
+from agent_tui.cli.own_files import separate_own_files
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.cli.settings import (
     config_files_in_effect,
@@ -294,6 +295,7 @@ def compose(
                 None,
                 (
                     *arguments.notices,
+                    separate_own_files(),
                     model_problem,
                     unkept,
                     sandbox.notice(cwd),

@@ -1,6 +1,6 @@
 """Builds the sandbox of the model's commands, and the MCP servers whose tools it may call."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agent_tui import paths
@@ -47,7 +47,7 @@ def command_sandbox(
         scratch_parent=paths.user_cache_dir() / "sandbox",
         environ=environ,
         added=tuple(added),
-        caches=settings.sandbox_caches,
+        caches=tuple(_caches(settings, Path.home())),
     )
 
     def watch(folders: Sequence[Path], has_mounts: bool) -> ObeyedWatch:
@@ -58,6 +58,22 @@ def command_sandbox(
     gate = NetworkGate(may_be_private=settings.fetch_private)
     parts = WallParts(watch=watch, gate=gate, gate_program=Path(gate_process.__file__))
     return Sandbox(settings.sandbox, around, parts, most_processes=settings.max_processes)
+
+
+def _caches(settings: Settings, home: Path) -> Iterator[tuple[Path, Path]]:
+    """The caches of package managers, and the folder that commands have for each.
+
+    Programs that run outside are hard-linked to the user's own caches. So commands have separate
+    ones, but for those that the user names.
+    """
+    are_users = "sandbox_caches" in settings.model_fields_set
+    for name in settings.sandbox_caches:
+        yield home / name, home / name if are_users else caches_folder() / name
+
+
+def caches_folder() -> Path:
+    """The folder of the caches that commands in the sandbox have."""
+    return paths.user_cache_dir() / "packages"
 
 
 def was_killed_in(cwd: Path) -> bool:

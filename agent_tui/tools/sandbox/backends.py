@@ -108,6 +108,30 @@ def link_home(plan: SandboxPlan) -> None:
                 if not place.exists():
                     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                     place.symlink_to(path)
+    for path, folder in plan.caches:
+        if plan.home in path.parents:
+            _link_within(plan.home_stand_in, path.relative_to(plan.home), folder)
+
+
+def _link_within(stand_in: Path, name: Path, target: Path) -> None:
+    """Link `name` in `stand_in` to `target`, where a folder on the way may be a link itself.
+
+    Such a link becomes a folder with a link to each entry.
+    """
+    for part in reversed(name.parents):
+        folder = stand_in / part
+        if folder.is_symlink():
+            entries = list(folder.iterdir())
+            real = folder.readlink()
+            folder.unlink()
+            folder.mkdir(mode=0o700)
+            for entry in entries:
+                (folder / entry.name).symlink_to(real / entry.name)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    place = stand_in / name
+    if place.is_symlink():
+        place.unlink()
+    place.symlink_to(target)
 
 
 def list_grants(plan: SandboxPlan) -> list[tuple[Path, Access]]:
@@ -121,6 +145,7 @@ def list_grants(plan: SandboxPlan) -> list[tuple[Path, Access]]:
         (_SHARED, "write"),
         *((folder, working) for folder in plan.writable),
         *((folder, "write") for folder in (plan.home_stand_in, plan.scratch, plan.gate)),
+        *((folder, "write") for _, folder in plan.caches),
     ]
 
 

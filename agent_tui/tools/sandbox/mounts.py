@@ -52,6 +52,7 @@ def mounts_of(plan: SandboxPlan) -> tuple[Mount, ...]:
     found = [
         *(Mount("stand-in", path, plan.scratch) for path in temporary if path.is_dir()),
         *(Mount("stand-in", home, plan.home_stand_in) for home in (plan.home,) if home.name),
+        *(Mount("stand-in", path, folder) for path, folder in plan.caches),
         *(Mount("hidden", path) for path in plan.hidden),
         *(Mount("readable", path) for path in plan.readable),
         *(Mount("writable", path) for path in (*plan.writable, plan.gate)),
@@ -81,9 +82,11 @@ def close_ways(plan: SandboxPlan) -> None:
     """Write-protect stand-in folders that exist only as the way to something.
 
     What a command put there would silently disappear with the wall. Not in hidden folders, where
-    programs keep unimportant files. What a link in the stand-in leads to is the user's and stays.
+    programs keep unimportant files, and not around caches. What a link in the stand-in leads to is
+    the user's and stays.
     """
     laid = {mount.path for mount in mounts_of(plan) if plan.home in mount.path.parents}
+    laid -= {path for path, _ in plan.caches}
     ways = {
         folder
         for path in laid

@@ -20,7 +20,7 @@ class SandboxPlan:
 
     Args:
         workspace: Where commands start.
-        writable: The working folders (the workspace first), their git folders, caches.
+        writable: The working folders (the workspace first), their git folders, the user's caches.
         readable: What exists of the home folder: toolchains, this program.
         hidden: Files and folders that cannot be read.
         read_only: Files and folders in writable ones that cannot be changed.
@@ -32,6 +32,7 @@ class SandboxPlan:
         gate: Folder of the network gate's sockets, at the same path inside, writable.
         is_read_only: Nothing in `writable` can be written (plan mode).
         copies: Folders in writable ones, and the copy that replaces each.
+        caches: Folders of package managers in `home`, and our own folder that replaces each.
     """
 
     workspace: Path
@@ -45,6 +46,7 @@ class SandboxPlan:
     gate: Path
     is_read_only: bool = False
     copies: tuple[tuple[Path, Path], ...] = ()
+    caches: tuple[tuple[Path, Path], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +64,13 @@ class Border:
 
     Args:
         home: The user's home folder.
-        caches: Names of folders below it that commands may write.
+        caches: Folders in it that commands may write, and what they write there: the same folder,
+            or one of this program's own.
         hidden: What no command may read: this program's folders, secrets of the machine.
     """
 
     home: Path
-    caches: tuple[str, ...] = ()
+    caches: tuple[tuple[Path, Path], ...] = ()
     hidden: tuple[Path, ...] = ()
 
 
@@ -99,13 +102,15 @@ def plan_for(
     roots = tuple(dict.fromkeys(folder.resolve() for folder in folders))
     home = border.home.resolve() if border.home.is_dir() else Path(border.home.anchor)
     gits = [git for root in roots if (git := git_place(root)) and not home.is_relative_to(git.top)]
-    caches = _present(home / name for name in border.caches)
-    seen = (*readable, *(place for git in gits for place in (git.top, *git.seen)))
+    caches = _present(place for place, folder in border.caches if folder == place)
+    seen = _present((*readable, *(place for git in gits for place in (git.top, *git.seen))))
     written = (*roots, *(git.folder for git in gits), *caches)
+    replaced = [(place.resolve(), own) for place, own in border.caches if own != place]
+    found = frozenset((*seen, *written))
     return SandboxPlan(
         workspace=roots[0],
         writable=tuple(dict.fromkeys(path for path in written if not home.is_relative_to(path))),
-        readable=tuple(path for path in _present(seen) if not home.is_relative_to(path)),
+        readable=tuple(path for path in seen if not home.is_relative_to(path)),
         hidden=tuple(
             path for path in _present((*border.hidden, *hidden)) if path not in {*written, home}
         ),
@@ -116,6 +121,11 @@ def plan_for(
         gate=own.gate.resolve(),
         is_read_only=is_read_only,
         copies=() if is_read_only else tuple(copies),
+        caches=tuple(
+            (place, own)
+            for place, own in replaced
+            if place.is_dir() or (home in place.parents and found.isdisjoint(place.parents))
+        ),
     )
 
 

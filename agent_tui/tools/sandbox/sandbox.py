@@ -19,6 +19,7 @@ from typing import Final
 
 from agent_tui.config import SandboxMode, Settings
 from agent_tui.errors import ToolError
+from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import distrust_programs_in, find_program
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.processes.environment import with_git_settings
@@ -109,7 +110,7 @@ class Surroundings:
         scratch_parent: Where the stand-ins for ``/tmp`` and `home` are created.
         environ: Where programs and toolchains are searched for.
         added: Other working folders.
-        caches: Folders below `home` that may be written.
+        caches: See `Border`.
     """
 
     home: Path
@@ -117,7 +118,7 @@ class Surroundings:
     scratch_parent: Path
     environ: Mapping[str, str]
     added: tuple[Path, ...] = ()
-    caches: tuple[str, ...] = ()
+    caches: tuple[tuple[Path, Path], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +187,13 @@ class Sandbox:
         self._walls: dict[tuple[Path, bool], _Wall] = {}
         self._turn = asyncio.Lock()
         self._trying = threading.Lock()
-        caches = frozenset(Path(name).parts[0] for name in around.caches if Path(name).parts)
+        caches = frozenset(path.relative_to(around.home).parts[0] for path, _ in around.caches)
         self._stand_ins = StandIns(around.scratch_parent, caches)
         self._watches: dict[Path, ObeyedWatch] = {}
         self._shown: dict[Path, tuple[Path, ...]] = {}
         self._looks: set[asyncio.Future[Settled]] = set()
         self._real: dict[Path, tuple[Path, ...]] = {}
-        self.expect(*around.added, *(around.home / name for name in around.caches))
+        self.expect(*around.added, *(folder for _, folder in around.caches))
 
     @property
     def home(self) -> Path:
@@ -565,8 +566,13 @@ class Sandbox:
                 raise _fell(f"{folder} was replaced by a link")
         workspace = folders[0]
         view = what_runs(homes, folders, self._around.environ)
-        for path in (cwd, *self._around.added, *(self.home / name for name in self._around.caches)):
+        for path in (cwd, *self._around.added):
             view.add(path)
+        for path, folder in self._around.caches:
+            if folder == path:
+                view.add(path)
+            else:
+                make_private_dir(folder)
         covers = self._covers(cwd)
         own = self._stand_ins.of_wall()
         home = self.home.resolve()

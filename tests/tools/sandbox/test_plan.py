@@ -124,10 +124,11 @@ def test_a_plan_follows_links_and_leaves_out_what_is_not_there(tmp_path: Path):
     work.mkdir()
     (home / ".npm").mkdir(parents=True)
     (tmp_path / "link").symlink_to(work)
+    caches = tuple((home / name, home / name) for name in (".npm", ".cache/pip"))
     made = made_plan(
         tmp_path,
         tmp_path / "link",
-        border=Border(home, (".npm", ".cache/pip"), (tmp_path / "none", work)),
+        border=Border(home, caches, (tmp_path / "none", work)),
         hidden=(work / ".env",),
     )
     assert (made.workspace, made.writable, made.hidden) == (work, (work, home / ".npm"), ())

@@ -298,7 +298,8 @@ async def test_a_command_is_ended_with_all_it_started(tmp_path: Path, work: Path
 async def test_a_cache_that_is_a_link_is_written_where_it_leads(tmp_path: Path, work: Path):
     (tmp_path / "disk").mkdir()
     (tmp_path / "home/.npm").symlink_to(tmp_path / "disk")
-    sandbox = make_sandbox(tmp_path, caches=(".npm", ".cache/pip"))
+    named = [tmp_path / "home" / name for name in (".npm", ".cache/pip")]
+    sandbox = make_sandbox(tmp_path, caches=tuple((place, place) for place in named))
     code, _ = await run_inside(sandbox, work, "touch ~/.npm/x && mkdir -p ~/.cache/pip")
     assert (code, (tmp_path / "disk/x").exists()) == (0, True)
     assert not (tmp_path / "home/.cache/pip").exists()

@@ -4,6 +4,7 @@ What a command leaves behind decides nothing of the walls and the programs that 
 """
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -92,6 +93,26 @@ async def test_no_program_of_the_workspace_is_run_outside(talk: Conversation):
     await talk.says("/bin/true")
     await talk.says("/bin/true", outside=True, why="to try")
     assert not marker.exists()
+
+
+@pytest.mark.parametrize("cache", [".cache/uv", "go/pkg", ".local/share/pnpm/store"])
+async def test_no_command_writes_a_file_that_a_tool_outside_has_from_a_cache(
+    talk: Conversation, cache: str
+):
+    cached, installed = talk.home / cache / "archive/x.py", talk.home / ".local/share/tool/x.py"
+    for file in (cached, installed):
+        file.parent.mkdir(parents=True)
+    installed.write_text("good")
+    os.link(installed, cached)
+    talk.path = f"{talk.home}/go/bin:{talk.home}/.local/share/pnpm"
+    (talk.home / "go/bin").mkdir(parents=True)
+    await talk.restart()
+    evil = "".join(f"echo evil >> {top}/{cache}/archive/x.py;" for top in ("~", talk.home))
+    await talk.says(f"mkdir -p ~/{cache}/archive; {evil} echo kept > ~/{cache}/archive/y")
+    assert installed.read_text() == "good"
+    assert [path.name for path in cached.parent.iterdir()] == ["x.py"]
+    await talk.restart()
+    assert (await talk.says(f"cat ~/{cache}/archive/y; ls -d ~/go/bin")).startswith("kept\n")
 
 
 async def test_a_file_with_keys_stays_hidden_whatever_the_index_says(talk: Conversation):
