@@ -10,7 +10,7 @@ import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
 from pathlib import Path
 from typing import Final
 
@@ -74,8 +74,10 @@ def find_shared_files() -> list[Path]:
 
 def _distributions() -> Iterator[Distribution]:
     """Our distribution, those of plugins, and what they require as far as it is installed."""
-    brought = (entry.dist for entry in entry_points() if entry.group.startswith(_PLUGINS))
-    pending = [DISTRIBUTION, *(found.name for found in brought if found is not None)]
+    pending = [DISTRIBUTION]
+    for found in distributions():
+        if any(entry.group.startswith(_PLUGINS) for entry in found.entry_points):
+            pending.append(found.name)
     known = set(map(canonicalize_name, pending))
     for name in pending:
         try:

@@ -417,7 +417,8 @@ class Settings(SettingsSection):
     """All settings. Times in seconds, sizes in tokens.
 
     `sandbox`: ``auto`` uses one for the model's commands if that works here, ``on`` runs no command
-    without one. Missing `sandbox_caches` are not created.
+    without one. In the default folders of `sandbox_caches`, commands see separate caches of
+    agent-tui's; one that the user names is the user's own, and not created.
     """
 
     model: str = Field(
@@ -482,7 +483,8 @@ class Settings(SettingsSection):
     )
     sandbox_caches: tuple[FolderBelowHome, ...] = Field(
         default=SANDBOX_CACHES,
-        description="Folders below your home folder that commands in the sandbox may write",
+        description="Package caches below your home folder: commands in the sandbox see separate "
+        "ones, and write your own if you name them here",
     )
     fetch_private: bool = Field(
         default=False,

@@ -64,6 +64,7 @@ def all_probes(env: Environment) -> tuple[Probe, ...]:
     checks = (
         ("versions", "program", machine.check_program),
         ("versions", "packages", machine.check_packages),
+        ("versions", "own files", machine.check_own_files),
         ("settings", "file", settings.check_settings),
         ("settings", "permissions", settings.check_rules),
         ("keys", "variables", settings.check_keys),
@@ -76,6 +77,7 @@ def all_probes(env: Environment) -> tuple[Probe, ...]:
         ("servers", "base_url", models.check_base_urls),
         ("tools", "programs", machine.check_tools),
         ("tools", "sandbox", machine.check_sandbox),
+        ("tools", "caches", machine.check_caches),
         ("hooks", "hooks", settings.check_hooks),
         ("plugins", "plugins", settings.check_plugins),
         ("folders", "folders", machine.check_folders),

@@ -17,8 +17,9 @@ from agent_tui import __version__, paths
 from agent_tui.agent.prompt.context_files import load_context_files
 from agent_tui.cli.doctor.check import Check, Environment, ask_program, path_text
 from agent_tui.cli.folders import load_trust
+from agent_tui.cli.own_files import find_shared_files
 from agent_tui.cli.settings import session_root
-from agent_tui.cli.tool_services import command_sandbox
+from agent_tui.cli.tool_services import caches_folder, command_sandbox
 from agent_tui.commands.core.short_words import count_text
 from agent_tui.installation import COMMAND, DISTRIBUTION, foreign_program, install_command
 from agent_tui.local_models.model import size_text
@@ -190,6 +191,37 @@ def check_sandbox(env: Environment) -> Iterator[Check]:
             then = "the model cannot run commands" if is_on else "commands run unconfined"
             severity = "bad" if is_on else "warning"
             yield Check("sandbox", severity, f"{state.problem}; {then}", advice)
+
+
+def check_caches(env: Environment) -> Iterator[Check]:
+    """Check the package caches that commands write: the user's own, or separate ones."""
+    settings = env.loaded.settings
+    if settings.sandbox == "off":
+        return
+    if "sandbox_caches" in settings.model_fields_set:
+        if names := ", ".join(f"~/{name}" for name in settings.sandbox_caches):
+            found = f"commands in the sandbox write {names}; programs outside use what is there"
+            advice = "To give commands separate caches: agent-tui config unset sandbox_caches"
+            yield Check("caches", "warning", found, advice)
+        return
+    folder = caches_folder()
+    files = (Path(place, name) for place, _, names in os.walk(folder) for name in names)
+    size = size_text(sum(path.lstat().st_size for path in files if os.path.lexists(path)))
+    yield Check("caches", "info", f"{size} in {path_text(folder, env)}; you may delete it")
+
+
+def check_own_files(env: Environment) -> Iterator[Check]:
+    """Report files of this program that commands could change under a second name."""
+    if not (shared := find_shared_files()):
+        return
+    found = f"{count_text(len(shared), 'file')} with a second name, such as {shared[0]}"
+    if not any(os.access(path, os.W_OK) for path in shared):
+        yield Check("own files", "info", f"{found}; they are read-only")
+    elif all(os.access(path.parent, os.W_OK) for path in shared):
+        yield Check("own files", "info", f"{found}; agent-tui replaces them when it starts")
+    else:
+        found += "; agent-tui cannot replace them by copies, and commands may change them there"
+        yield Check("own files", "warning", found, f"UV_LINK_MODE=copy {install_command()}")
 
 
 def check_network(env: Environment) -> Iterator[Check]:

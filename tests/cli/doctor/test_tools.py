@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -92,3 +93,37 @@ def test_it_is_said_which_sandbox_there_is(
         programs("bwrap", script)
     check = find(machine.check_sandbox(environment()))["sandbox"]
     assert (check.state, said in check.found) == (state, True)
+
+
+def test_the_size_of_the_separate_caches_is_shown(environment, find, home: Path):
+    cached = home / "cache/packages/.cache/uv/x"
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(b"x" * 2_000_000)
+    check = find(machine.check_caches(environment()))["caches"]
+    assert (check.state, "2.0 MB in ~/cache/packages" in check.found) == ("info", True)
+
+
+def test_a_cache_of_the_user_that_commands_write_is_a_warning(environment, find, config: Path):
+    config.write_text('sandbox_caches = [".npm"]\n')
+    check = find(machine.check_caches(environment()))["caches"]
+    assert (check.state, "write ~/.npm" in check.found) == ("warning", True)
+    assert "config unset sandbox_caches" in check.advice
+
+
+@pytest.mark.parametrize(
+    ("closed", "state", "says"),
+    [
+        (set(), "info", "replaces them when it starts"),
+        ({"folder"}, "warning", "cannot replace"),
+        ({"folder", "file"}, "info", "read-only"),
+    ],
+)
+def test_files_with_a_second_name_are_reported(
+    environment, find, tmp_path: Path, monkeypatch, closed: set[str], state, says
+):
+    file = tmp_path / "file"
+    places = {tmp_path if name == "folder" else file for name in closed}
+    monkeypatch.setattr(machine, "find_shared_files", lambda: [file])
+    monkeypatch.setattr(machine.os, "access", lambda path, _mode: path not in places)
+    check = find(machine.check_own_files(environment()))["own files"]
+    assert (check.state, says in check.found) == (state, True)

@@ -1,0 +1,96 @@
+import os
+import sys
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from agent_tui.cli import own_files
+
+_METADATA = "Name: {name}\nVersion: 1\nMetadata-Version: 2.1\n{more}"
+
+
+class Environment:
+    """Installed packages whose files an installer linked from `cache`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.packages, self.cache = folder / "site-packages", folder / "cache"
+        self.cache.mkdir(parents=True)
+        self.install("agent_tui_cli", "Requires-Dist: Needed[x]>=1; extra == 'y'\n")
+        self.install("needed")
+        self.install("other")
+        self.install("plugin", "Requires-Dist: agent-tui-cli\n")
+        (self.packages / "plugin-1.dist-info/entry_points.txt").write_text(
+            "[agent_tui.tools]\nx = plugin:x\n"
+        )
+
+    def install(self, name: str, more: str = "") -> None:
+        files = {
+            f"{name}/__init__.py": f"# {name}\n",
+            f"{name}-1.dist-info/METADATA": _METADATA.format(name=name, more=more),
+        }
+        for file, text in files.items():
+            cached, installed = self.cache / file.replace("/", "-"), self.packages / file
+            cached.write_text(text)
+            os.utime(cached, (1_000_000_000, 1_000_000_000))
+            installed.parent.mkdir(parents=True)
+            installed.hardlink_to(cached)
+        record = self.packages / f"{name}-1.dist-info/RECORD"
+        record.write_text("".join(f"{file},,\n" for file in files))
+
+    def shared(self) -> set[str]:
+        """The packages that have a file with a second name."""
+        linked = [path for path in self.packages.rglob("*.py") if path.stat().st_nlink > 1]
+        return {path.parent.name for path in linked}
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
+    made = Environment(tmp_path)
+    (made.packages / "platformdirs").mkdir()
+    monkeypatch.setattr(platformdirs, "__file__", str(made.packages / "platformdirs/__init__.py"))
+    monkeypatch.setattr(sys, "path", [str(made.packages)])
+    monkeypatch.setenv("AGENT_TUI_HOME", str(tmp_path / "own"))
+    return made
+
+
+def test_what_the_program_imports_gets_a_name_of_its_own(environment: Environment):
+    file = environment.packages / "needed/__init__.py"
+    file.chmod(0o640)
+    assert "6 files" in own_files.separate_own_files()
+    assert environment.shared() == {"other"}
+    assert (file.read_text(), oct(file.stat().st_mode)) == ("# needed\n", "0o100640")
+    assert file.stat().st_mtime == 1_000_000_000  # bytecode stays valid
+    assert sorted(path.name for path in file.parent.iterdir()) == ["__init__.py"]
+    (environment.cache / "needed-__init__.py").write_text("evil")
+    assert file.read_text() == "# needed\n"
+
+
+def test_a_link_into_the_cache_becomes_a_file(environment: Environment):
+    file = environment.packages / "needed/__init__.py"
+    file.unlink()
+    file.symlink_to(environment.cache / "needed-__init__.py")
+    own_files.separate_own_files()
+    assert (file.is_symlink(), file.read_text()) == (False, "# needed\n")
+
+
+def test_it_looks_again_only_after_an_installation(environment: Environment):
+    own_files.separate_own_files()
+    assert own_files.separate_own_files() == ""
+    second = environment.cache / "second"
+    second.hardlink_to(environment.packages / "needed/__init__.py")
+    assert own_files.separate_own_files() == ""
+    environment.install("newer")
+    assert "1 file of agent-tui had a second name" in own_files.separate_own_files()
+
+
+def test_where_it_may_not_write_the_program_starts_and_doctor_says_so(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(*_words: object, **_more: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(own_files.shutil, "copy2", refuse)
+    assert own_files.separate_own_files() == ""
+    assert environment.shared() == {"agent_tui_cli", "needed", "other", "plugin"}
+    assert len(own_files.find_shared_files()) == 6
