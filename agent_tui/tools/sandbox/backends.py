@@ -184,22 +184,34 @@ def bwrap_argv(
         words += ["--ro-bind-try", name, name]
     for path in _HIDDEN_OF_PROC:
         words += ["--ro-bind", "/dev/null", str(path)] if path.exists() else []
-    for mount in _at_first(mounts_of(plan)):
+    mounts = {mount.path: mount for mount in _at_first(plan)}
+    for mount in mounts.values():
         words += _words(mount, is_read_only=plan.is_read_only and mount.path != plan.gate)
         if mount.path == _NEEDED_OF_RUN.parent:
             words += ["--ro-bind-try", str(_NEEDED_OF_RUN), str(_NEEDED_OF_RUN)]
+    for link, target in plan.links:
+        around = next((mounts[place] for place in link.parents if place in mounts), None)
+        if around is not None and around.kind == "hidden":
+            words += ["--symlink", target, str(link)]
+    for mount in mounts.values():
+        if mount.kind == "hidden" and mount.path.is_dir():  # what is written there would be lost
+            words += ["--remount-ro", str(mount.path)]
     return (*words, "--chdir", str(plan.workspace), "--")
 
 
-def _at_first(mounts: Iterable[Mount]) -> Iterator[Mount]:
-    """`mounts` without islands beyond the 500th, which are mounted once the wall is up.
+def _at_first(plan: SandboxPlan) -> Iterator[Mount]:
+    """The mounts without islands beyond the 500th, which are mounted once the wall is up.
 
-    bubblewrap takes 9,000 arguments, and a command may create any number of repositories.
+    bubblewrap takes 9,000 arguments, and a command may create any number of repositories. What is
+    not in a writable folder is mounted now: later it would cover what is in it.
     """
     islands = 0
-    for mount in mounts:
-        islands += mount.kind in ISLANDS
-        if islands <= _MOST_ISLANDS or mount.kind not in ISLANDS:
+    for mount in mounts_of(plan):
+        is_island = mount.kind in ISLANDS and any(
+            folder in mount.path.parents for folder in plan.writable
+        )
+        islands += is_island
+        if islands <= _MOST_ISLANDS or not is_island:
             yield mount
 
 

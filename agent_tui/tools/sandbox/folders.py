@@ -12,7 +12,7 @@ from typing import Final
 from agent_tui.file_locks import lock_descriptor
 from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import resolve_path
-from agent_tui.tools.sandbox.plan import WallFolders
+from agent_tui.tools.sandbox.plan import TEMPORARY_PLACES, WallFolders
 
 _SHORT: Final = "/tmp"
 """Where the gate's sockets are; their paths are limited to 107 bytes."""
@@ -20,8 +20,6 @@ _SHORT: Final = "/tmp"
 _GATE: Final = "agent-tui-gate-"
 _GATES: Final = "gates"
 _HOME: Final = "home-"
-
-_TEMPORARY: Final = (Path("/tmp"), Path("/var/tmp"))
 
 
 class StandIns:
@@ -153,7 +151,7 @@ class Scratch:
         Raises:
             OSError: Links form a loop.
         """
-        around = next((folder for folder in _TEMPORARY if path.is_relative_to(folder)), None)
+        around = next((folder for folder in TEMPORARY_PLACES if path.is_relative_to(folder)), None)
         if around is None or any(path.is_relative_to(shared) for shared in self.shared):
             return path
         mine = self.folder / path.relative_to(around)
@@ -167,4 +165,4 @@ class Scratch:
 
     def name_inside(self, path: Path) -> Path:
         """The path under which commands see `path`."""
-        return _TEMPORARY[0] / path.relative_to(self.folder) if self.holds(path) else path
+        return TEMPORARY_PLACES[0] / path.relative_to(self.folder) if self.holds(path) else path

@@ -1,8 +1,9 @@
 """What of the home folder and of the machine exists inside the wall.
 
-Of the home folder, that is programs, and settings without secrets: only what is found here exists.
-A list of files to hide would miss the one created yesterday; a missing toolchain only fails, and
-the user adds a folder. Of the machine, root's files and other programs' sockets are hidden.
+Some places are hidden as a whole: homes, temporary folders, and where machines have data. Of these,
+only what is found here exists: programs, and settings without secrets. A list of files to hide
+would miss the one created yesterday; a missing toolchain only fails, and the user adds a folder.
+Elsewhere, root's files and other programs' sockets are hidden.
 """
 
 import os
@@ -21,6 +22,13 @@ from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_trusted
 from agent_tui.secret_text import has_key, has_password_in_address
 from agent_tui.tools.processes.environment import git_environ
+from agent_tui.tools.sandbox.beneath import folder_of, make_folders
+
+HIDDEN_PLACES: Final = tuple(
+    map(Path, ("/home", "/root", "/mnt", "/media", "/srv", "/data", "/workspaces"))
+)
+"""Where people and machines have files that are no part of the system: homes, other disks (on WSL
+all of Windows), shares, checkouts."""
 
 _TOOLCHAINS: Final = (
     *(".local/bin", ".local/lib", ".rustup", ".nvm", ".pyenv", ".volta/tools", ".asdf", ".sdkman"),
@@ -41,7 +49,7 @@ _INSTALLED: Final = (
 """Parts of a program in a hidden folder, which may also hold credentials."""
 
 _SHALLOW: Final = 2
-"""Depth below home up to which a hidden folder may belong to a program with credentials."""
+"""Depth below a hidden place up to which a hidden folder may belong to a program with credentials."""
 
 _GIT_SETTINGS: Final = (
     r"^(user\.(name|email)|init\.defaultbranch|core\.(autocrlf|eol|safecrlf|quotepath|excludesfile)"
@@ -79,39 +87,46 @@ _MOST_HIDDEN: Final = 200
 
 @dataclass(slots=True)
 class HomeView:
-    """What exists of home folders: whole folders and files, and the links that lead to them."""
+    """What exists of hidden places: whole folders and files, and the links that lead to them.
 
-    homes: tuple[Path, ...]
+    A place itself is never shown, nor what another user may change.
+    """
+
+    places: tuple[Path, ...]
     readable: set[Path] = field(default_factory=set[Path])
     links: dict[Path, str] = field(default_factory=dict[Path, str])
 
     def add(self, path: Path) -> None:
-        """Include `path`, with the links on the way, if it lies in a home folder."""
+        """Include `path`, with the links on the way, if it lies in a hidden place."""
         real, links = _follow(path)
         if real is None:
             return
         self.links |= {link: to for link, to in links.items() if self.holds(link)}
-        if self.holds(real):
+        if self.holds(real) and not _may_others_write(real):
             self.readable.add(real)
 
     def holds(self, path: Path) -> bool:
-        """Whether `path` lies below a home folder and is not one itself."""
-        return any(home in path.parents for home in self.homes)
+        """Whether `path` lies below a hidden place and is not one itself."""
+        return path not in self.places and any(place in path.parents for place in self.places)
 
 
 def what_runs(
-    homes: Sequence[Path], folders: Sequence[Path], environ: Mapping[str, str]
+    homes: Sequence[Path],
+    places: Sequence[Path],
+    folders: Sequence[Path],
+    environ: Mapping[str, str],
 ) -> HomeView:
-    """What programs need from `homes`: toolchains, this program, environments of `folders`.
+    """What programs need from `places`: toolchains, this program, environments of `folders`.
 
     Nothing that commands can write affects this, except the toolchain of an environment.
 
     Args:
-        homes: Without links.
+        homes: Home folders, without links: hidden places that have toolchains of their own.
+        places: The other hidden places, without links.
         folders: The working folders, whose virtual environments have their interpreter elsewhere.
         environ: Names toolchains, in ``PATH`` and otherwise.
     """
-    view = HomeView(tuple(homes))
+    view = HomeView((*homes, *places))
     for home in homes:
         for name in _TOOLCHAINS:
             view.add(home / name)
@@ -143,12 +158,18 @@ def furnish(stand_in: Path, home: Path, view: HomeView, settings: Mapping[str, s
         file = stand_in / name
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8", errors="surrogateescape")
+    make_links(stand_in, home, view)
+
+
+def make_links(stand_in: Path, place: Path, view: HomeView) -> None:
+    """Create the links of `place` in `stand_in`, where commands may have created others."""
     for link, target in view.links.items():
-        if home in link.parents:
-            place = stand_in / link.relative_to(home)
+        if place in link.parents:
+            copy = stand_in / link.relative_to(place)
             with suppress(OSError):
-                place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                place.symlink_to(target)
+                make_folders(copy.parent, [stand_in])
+                with folder_of(copy, [stand_in]) as folder:
+                    os.symlink(target, copy.name, dir_fd=folder)
 
 
 def tool_settings(home: Path, workspace: Path, environ: Mapping[str, str]) -> dict[str, str]:
@@ -195,18 +216,18 @@ def _follow(path: Path) -> tuple[Path | None, dict[Path, str]]:
 
 
 def _installation(programs: Path, view: HomeView) -> Iterator[Path]:
-    """What the programs in a folder need around them, if it lies in a home folder."""
-    if not programs.is_absolute() or not view.holds(programs) or programs in view.homes:
+    """What the programs in a folder need around them, if it lies in a hidden place."""
+    if not programs.is_absolute() or not view.holds(programs):
         return
     modules = [place for place in programs.parents if place.name == "node_modules"]
     if modules:
         yield modules[-1]
     yield programs
     prefix = programs.parent
-    home = next(home for home in view.homes if home in programs.parents)
-    if programs.name not in _PROGRAM_FOLDERS or prefix == home:
+    around = max((place for place in view.places if place in programs.parents), key=_depth)
+    if programs.name not in _PROGRAM_FOLDERS or prefix == around or prefix.is_mount():
         return
-    steps = prefix.relative_to(home).parts
+    steps = prefix.relative_to(around).parts
     is_near = steps[0].startswith(".") and len(steps) <= _SHALLOW
     if is_near and programs.name == "bin" and not (prefix / "conda-meta").is_dir():
         yield from (prefix / name for name in _INSTALLED)
@@ -215,7 +236,7 @@ def _installation(programs: Path, view: HomeView) -> Iterator[Path]:
 
 
 def _find_linked_programs(programs: Path, view: HomeView) -> Iterator[Path]:
-    """The programs in home folders that links in a program folder lead to."""
+    """The programs in hidden places that links in a program folder lead to."""
     with suppress(OSError), os.scandir(programs) as entries:
         for entry in entries:
             if entry.is_symlink():
@@ -242,6 +263,19 @@ def _homes_of(environment: Path) -> Iterator[Path]:
             named = Path(os.path.realpath(value.strip()))
             python = Path(os.path.realpath(environment / "bin/python"))
             yield from filter(_has_interpreter, {named, python.parent})
+
+
+def _depth(path: Path) -> int:
+    return len(path.parts)
+
+
+def _may_others_write(path: Path) -> bool:
+    """Whether a user besides us and root may change what is at `path`."""
+    try:
+        status = path.stat()
+    except OSError:
+        return True
+    return bool(status.st_mode & stat.S_IWOTH) or status.st_uid not in (0, os.geteuid())
 
 
 def _has_interpreter(folder: Path) -> bool:

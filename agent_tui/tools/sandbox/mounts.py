@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from agent_tui.tools.sandbox import mounts_process
-from agent_tui.tools.sandbox.plan import SandboxPlan
+from agent_tui.tools.sandbox.plan import TEMPORARY_PLACES, SandboxPlan
 
 MountKind: TypeAlias = Literal["stand-in", "readable", "writable", "pinned", "read-only", "hidden"]
 _WEIGHTS: Final[dict[MountKind, int]] = {
@@ -48,9 +48,8 @@ def mounts_of(plan: SandboxPlan) -> tuple[Mount, ...]:
 
     A mount that would not change what the one around it shows is left out.
     """
-    temporary = [Path("/tmp"), Path("/var/tmp")]
     found = [
-        *(Mount("stand-in", path, plan.scratch) for path in temporary if path.is_dir()),
+        *(Mount("stand-in", path, plan.scratch) for path in TEMPORARY_PLACES if path.is_dir()),
         *(Mount("stand-in", home, plan.home_stand_in) for home in (plan.home,) if home.name),
         *(Mount("stand-in", path, folder) for path, folder in plan.caches),
         *(Mount("hidden", path) for path in plan.hidden),

@@ -1,14 +1,18 @@
 """What commands inside the wall see and may change: pure data, the same for each backend."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias
 
 from agent_tui.tools.sandbox.git_controls import git_place
 
 Backend: TypeAlias = Literal["bubblewrap", "landlock", "none"]
+
+TEMPORARY_PLACES: Final = (Path("/tmp"), Path("/var/tmp"))
+"""A folder of the conversation replaces them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,7 @@ class SandboxPlan:
     Args:
         workspace: Where commands start.
         writable: The working folders (the workspace first), their git folders, the user's caches.
-        readable: What exists of the home folder: toolchains, this program.
+        readable: What exists of hidden places: toolchains, this program.
         hidden: Files and folders that cannot be read.
         read_only: Files and folders in writable ones that cannot be changed.
         home: The user's home folder, or the system's root if there is none. Paths in it that are
@@ -33,6 +37,7 @@ class SandboxPlan:
         is_read_only: Nothing in `writable` can be written (plan mode).
         copies: Folders in writable ones, and the copy that replaces each.
         caches: Folders of package managers in `home`, and our own folder that replaces each.
+        links: Links in hidden folders, and where each leads.
     """
 
     workspace: Path
@@ -47,6 +52,7 @@ class SandboxPlan:
     is_read_only: bool = False
     copies: tuple[tuple[Path, Path], ...] = ()
     caches: tuple[tuple[Path, Path], ...] = ()
+    links: tuple[tuple[Path, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,8 @@ class Border:
         home: The user's home folder.
         caches: Folders in it that commands may write, and what they write there: the same folder,
             or one of this program's own.
-        hidden: What no command may read: this program's folders, secrets of the machine.
+        hidden: What no command may read: this program's folders, secrets of the machine, and places
+            of which only `readable` folders exist.
     """
 
     home: Path
@@ -83,6 +90,7 @@ def plan_for(
     hidden: Iterable[Path] = (),
     read_only: Iterable[Path] = (),
     copies: Iterable[tuple[Path, Path]] = (),
+    links: Mapping[Path, str] = MappingProxyType({}),
     is_read_only: bool = False,
 ) -> SandboxPlan:
     """The plan for `folders` on this machine as it is now.
@@ -93,10 +101,11 @@ def plan_for(
         folders: The working folders, the workspace first.
         border: What is around them.
         own: The wall's own folders.
-        readable: What exists of the home folder.
+        readable: What exists of hidden places.
         hidden: What in `folders` cannot be read.
         read_only: What in `folders` cannot be changed, besides what git follows.
         copies: See `SandboxPlan`.
+        links: Links in what `border` hides, and where each leads.
         is_read_only: For plan mode.
     """
     roots = tuple(dict.fromkeys(folder.resolve() for folder in folders))
@@ -120,6 +129,7 @@ def plan_for(
         scratch=own.scratch.resolve(),
         gate=own.gate.resolve(),
         is_read_only=is_read_only,
+        links=tuple(links.items()),
         copies=() if is_read_only else tuple(copies),
         caches=tuple(
             (place, own)

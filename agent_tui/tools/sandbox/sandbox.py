@@ -28,10 +28,12 @@ from agent_tui.tools.sandbox.backends import backend_here, bwrap_argv, landlock_
 from agent_tui.tools.sandbox.folders import Scratch, StandIns
 from agent_tui.tools.sandbox.hints import WallView
 from agent_tui.tools.sandbox.home import (
+    HIDDEN_PLACES,
     HomeView,
     find_hidden,
     furnish,
     home_of_account,
+    make_links,
     own_program,
     sockets_of_others,
     tool_settings,
@@ -45,7 +47,14 @@ from agent_tui.tools.sandbox.mounts import (
     read_mount_points,
     relay,
 )
-from agent_tui.tools.sandbox.plan import Backend, Border, SandboxPlan, WallFolders, plan_for
+from agent_tui.tools.sandbox.plan import (
+    TEMPORARY_PLACES,
+    Backend,
+    Border,
+    SandboxPlan,
+    WallFolders,
+    plan_for,
+)
 from agent_tui.tools.sandbox.ports import WallPorts
 from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.seccomp import filter_program
@@ -111,6 +120,7 @@ class Surroundings:
         environ: Where programs and toolchains are searched for.
         added: Other working folders.
         caches: See `Border`.
+        hidden_places: What is hidden as a whole, besides home and temporary folders.
     """
 
     home: Path
@@ -119,6 +129,7 @@ class Surroundings:
     environ: Mapping[str, str]
     added: tuple[Path, ...] = ()
     caches: tuple[tuple[Path, Path], ...] = ()
+    hidden_places: tuple[Path, ...] = HIDDEN_PLACES
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +301,7 @@ class Sandbox:
         if self.state(cwd).backend != "bubblewrap":
             return None
         with suppress(OSError):  # then there is no wall, and its error says why
-            shared = (*self._folders(cwd), *own_program(), self.home.resolve())
+            shared = (*self._find_shown(cwd), self.home.resolve())
             return Scratch(self._stand_ins.scratch().resolve(), shared)
         return None
 
@@ -299,25 +310,32 @@ class Sandbox:
         return self.state(cwd).backend == "landlock"
 
     def shows(self, cwd: Path, path: Path) -> bool:
-        """Whether commands in `cwd` can read `path`, as far as the home folder is concerned.
+        """Whether commands in `cwd` can read `path`, as far as hidden places are concerned.
 
-        Blocking on first use.
+        A file in the machine's ``/tmp`` counts as shown. Blocking on first use.
 
         Args:
             cwd: Where commands start.
             path: Absolute, links followed.
         """
-        homes = self._homes()
-        if not self.state(cwd).is_on or not any(path.is_relative_to(home) for home in homes):
+        hidden = (*self._homes(), *self._places())
+        if not self.state(cwd).is_on or not any(path.is_relative_to(place) for place in hidden):
             return True
+        return any(path.is_relative_to(shown) for shown in self._find_shown(cwd))
+
+    def _find_shown(self, cwd: Path) -> tuple[Path, ...]:
+        """What of hidden places commands in `cwd` see. Blocking on first use."""
         if cwd not in self._shown:
             folders = self._folders(cwd)
-            view = what_runs(homes, folders, self._around.environ)
             nowhere = WallFolders(self.home, self.home, self.home)
-            runs = self._runs(view)
+            runs = self._runs(self._view(folders))
             plan = plan_for(folders, self._border_here(), nowhere, readable=runs)
             self._shown[cwd] = (*plan.writable, *plan.readable)
-        return any(path.is_relative_to(shown) for shown in self._shown[cwd])
+        return self._shown[cwd]
+
+    def _view(self, folders: Sequence[Path]) -> HomeView:
+        places = (*self._places(), *TEMPORARY_PLACES)
+        return what_runs(self._homes(), places, folders, self._around.environ)
 
     async def follow(self, cwd: Path, jobs: JobTable) -> None:
         """Expose servers that `jobs` start, on the same loopback port outside."""
@@ -560,12 +578,12 @@ class Sandbox:
 
     def _prepare_plan(self, cwd: Path, *, is_read_only: bool) -> SandboxPlan:
         """The plan of a new wall, with its home stand-in prepared. Blocking."""
-        folders, homes = self._folders(cwd), self._homes()
+        folders = self._folders(cwd)
         for folder in folders:
             if folder.resolve() != folder:
                 raise _fell(f"{folder} was replaced by a link")
         workspace = folders[0]
-        view = what_runs(homes, folders, self._around.environ)
+        view = self._view(folders)
         for path in (cwd, *self._around.added):
             view.add(path)
         for path, folder in self._around.caches:
@@ -578,6 +596,8 @@ class Sandbox:
         home = self.home.resolve()
         settings = tool_settings(self.home, workspace, self._around.environ)
         furnish(own.home_stand_in, home, view, settings)
+        for place in TEMPORARY_PLACES:
+            make_links(own.scratch, place, view)
         plan = plan_for(
             folders,
             self._border_here(),
@@ -586,6 +606,7 @@ class Sandbox:
             hidden=covers.hidden,
             read_only=covers.read_only,
             copies=covers.copies,
+            links={link: to for link, to in view.links.items() if home not in link.parents},
             is_read_only=is_read_only,
         )
         if self.state(cwd).backend == "landlock":
@@ -626,7 +647,7 @@ class Sandbox:
         return replace(covers, read_only=(*covers.read_only, ours))
 
     def _runs(self, view: HomeView) -> Iterable[Path]:
-        """What exists of the home folder and of ``/tmp``, without this program's own folders."""
+        """What exists of hidden places, without this program's own folders."""
         own = [folder.resolve() for folder in self._around.own_folders]
         runs = (*view.readable, *own_program())
         return (path for path in runs if not any(path.is_relative_to(o) for o in own))
@@ -635,7 +656,8 @@ class Sandbox:
         if self._border is None:
             account = home_of_account()
             others = () if account is None or account == self.home.resolve() else (account,)
-            hidden = (*self._around.own_folders, *find_hidden(self._around.environ), *others)
+            own = self._around.own_folders
+            hidden = (*own, *find_hidden(self._around.environ), *others, *self._places())
             self._border = Border(self.home, self._around.caches, hidden)
         return self._border
 
@@ -644,6 +666,15 @@ class Sandbox:
         if cwd not in self._real:
             self._real[cwd] = tuple(each.resolve() for each in (cwd, *self._around.added))
         return self._real[cwd]
+
+    def _places(self) -> tuple[Path, ...]:
+        """The hidden places besides homes and temporary folders, without links."""
+        places = list(self._around.hidden_places)
+        for place in self._around.hidden_places:
+            if place.name == "home":  # each folder there is one
+                with suppress(OSError):
+                    places += place.iterdir()
+        return tuple(dict.fromkeys(place.resolve() for place in places))
 
     def _homes(self) -> tuple[Path, ...]:
         account = home_of_account()

@@ -24,7 +24,7 @@ def program(path: Path) -> Path:
 def readable(home: Path, *path: Path, work: Path | None = None, **environ: str) -> set[Path]:
     """What exists below `home`, relative to it, with `path` on PATH."""
     found = what_runs(
-        (home,), (work,) if work else (), {"PATH": os.pathsep.join(map(str, path)), **environ}
+        (home,), (), (work,) if work else (), {"PATH": os.pathsep.join(map(str, path)), **environ}
     )
     return {place.relative_to(home) for place in found.readable if home in place.parents}
 
@@ -70,7 +70,7 @@ def test_links_to_programs_are_followed_and_made_again(home: Path):
     (home / ".dotfiles/bin").mkdir(parents=True)
     (home / ".dotfiles/bin/t").symlink_to(tool)
     (home / "bin").symlink_to(home / ".dotfiles/bin")
-    view = what_runs((home,), (), {"PATH": str(home / "bin")})
+    view = what_runs((home,), (), (), {"PATH": str(home / "bin")})
     assert {home / ".local/share/tools/venvs/t", home / ".dotfiles/bin"} <= view.readable
     furnish(home.with_name("stand-in"), home, view, {".npmrc": "fund=false\n"})
     assert (home.with_name("stand-in") / "bin").readlink() == home / ".dotfiles/bin"
