@@ -18,7 +18,7 @@ from agent_tui.tools.job_table import MAX_RUNNING
 from agent_tui.tools.processes.environment import outside_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.shell import ShellCommand, ShellOrder, ShellResult
-from agent_tui.tools.sandbox.hints import outside_hint, stray_hint, wall_hint
+from agent_tui.tools.sandbox.hints import errors_in, outside_hint, stray_hint, wall_hint
 from agent_tui.tools.sandbox.sandbox import Sandbox
 from agent_tui.tools.sandbox.watch import Settled
 
@@ -176,7 +176,8 @@ class BashTool:
         hints: list[str] = []
         if wall is not None:
             is_told = wall.refusals > refusals
-            hints = _hints(wall, keeper, context, result if is_error else None, is_told=is_told)
+            ran = _Ran(arguments.command, result.text, is_error, is_told)
+            hints = await asyncio.to_thread(_hints, wall, keeper, context, ran)
         output = ToolOutput(
             result.for_model(details.summary, hints),
             details,
@@ -204,32 +205,36 @@ def _after(settled: Settled, context: ToolContext) -> Iterator[str]:
         yield f"[{held.describe(context.display_name(held.path))}]"
 
 
-def _hints(
-    wall: Sandbox,
-    keeper: ProcessKeeper,
-    context: ToolContext,
-    failed: ShellResult | None,
-    *,
-    is_told: bool,
-) -> list[str]:
-    """Hints for the model about the sandbox, after a command in it.
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """How a command in the sandbox ran.
 
     Args:
-        wall: The sandbox it ran in.
-        keeper: Started it.
-        context: Context of the call.
-        failed: Its result, if it failed.
-        is_told: Whether a refused connection is reported separately.
+        command: The command.
+        output: What it printed.
+        is_error: Whether it failed.
+        is_network_told: Whether a refused connection is reported separately.
     """
+
+    command: str
+    output: str
+    is_error: bool
+    is_network_told: bool
+
+
+def _hints(wall: Sandbox, keeper: ProcessKeeper, context: ToolContext, ran: _Ran) -> list[str]:
+    """Hints for the model about the sandbox, after a command in it. Blocking."""
     home = os.fspath(wall.home)
     hints = [stray_hint(strays, home)] if (strays := wall.strays()) else []
-    if failed is not None and keeper.is_over:
-        hints.append(_WALL_FELL)
-    elif failed is not None:
+    if ran.is_error and keeper.is_over:
+        return [*hints, _WALL_FELL]
+    errors = ran.output if ran.is_error else errors_in(ran.command, ran.output)
+    hint = wall.hidden_hint(context.cwd, ran.command, errors, is_error=ran.is_error)
+    if errors and not hint:
         view = wall.view(context.cwd)
-        hint = wall_hint(failed.text, view, is_network_told=is_told)
-        hints.append(hint or ("" if view.stand_in else outside_hint(failed.text)))
-    return list(filter(None, hints))
+        hint = wall_hint(errors, view, is_network_told=ran.is_network_told)
+        hint = hint or ("" if view.stand_in else outside_hint(errors))
+    return list(filter(None, (*hints, hint)))
 
 
 async def _wait(

@@ -1,7 +1,8 @@
 """Hints for the model about a failed command if the wall is the likely cause."""
 
 import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -47,8 +48,19 @@ _CAUSES: Final = (
     (_FORBIDDEN, "the sandbox does not let commands do this"),
     (_LOOPBACK, "the sandbox has its own loopback: servers outside do not answer there"),
 )
+_HOME: Final = r"~|\$HOME\b|\$\{HOME\}"
+_PATH: Final = re.compile(rf"(?<![\w.~/$-])(?:{_HOME}|(?=/))(?:/[^\s'\"’`;|&()<>:,]*)?")
+"""A path in a command or a message: absolute, or below the home folder."""
+
+_SEVERAL: Final = re.compile(r"[|;&\n]")
+"""What separates the commands of a line: its exit code is that of the last one."""
+
+_ERROR: Final = re.compile(r"(?:[\w.+-]+(?:\[\d+\])?|npm (?:ERR!|error)):? \S")
+"""How programs begin a line about an error: with their name. No line of grep or a log does."""
+
 _IN_TMP: Final = re.compile(r"/tmp/[^\s'\":,;()]+")
 _MISSING: Final = r"no such file or directory|ENOENT|cannot access|can't open|not found"
+_UNREADABLE: Final = rf"{_MISSING}|permission denied|EACCES|read-only file system|EROFS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +83,7 @@ def wall_hint(output: str, view: WallView, *, is_network_told: bool = False) -> 
     """One line for the model, with the way to ask; empty if the wall is not the likely cause.
 
     Args:
-        output: Output of the failed command.
+        output: Output of a failed command, or its errors.
         view: The wall's view.
         is_network_told: Whether a refused connection is reported separately, with its remedy.
     """
@@ -90,12 +102,43 @@ def _hint_of_line(line: str, view: WallView) -> str:
         return f"the sandbox hides this file, as it may hold keys; {_ASK}"
     homes = (home for home in (view.home, view.stand_in) if home)
     if any(home in line for home in homes) and re.search(_MISSING, line, re.IGNORECASE):
-        return f"of {view.home}, only programs and the working folders exist in the sandbox; {_ASK}"
+        return hidden_place_hint(view.home)
     if view.stand_in and (denied := _DENIED.search(line)):
         if (denied["path"] or denied["named"]).startswith("/tmp/"):
             return "there is no /tmp in the sandbox; write temporary files in $TMPDIR"
         return f"{_WRITES} and $TMPDIR; {_ASK}"
     return ""
+
+
+def errors_in(command: str, output: str) -> str:
+    """The lines of `output` that report errors although `command` succeeded.
+
+    ``make | tail`` succeeds if ``tail`` does. Empty if `command` is a single one.
+    """
+    if _SEVERAL.search(command.strip()) is None:
+        return ""
+    return "\n".join(line for line in output.splitlines() if _ERROR.match(line))
+
+
+def paths_in(command: str, errors: str, view: WallView) -> Iterator[Path]:
+    """The absolute paths that `command` names, and those in `errors` that could not be read."""
+    lines = (line for line in errors.splitlines() if re.search(_UNREADABLE, line, re.IGNORECASE))
+    for text in (command, *lines):
+        for found in _PATH.findall(text):
+            path = re.sub(rf"^(?:{_HOME})", lambda _: view.home, found).rstrip(".!?")
+            if view.stand_in and (path + "/").startswith(view.stand_in + "/"):
+                path = view.home + path.removeprefix(view.stand_in)
+            yield Path(path)
+
+
+def hidden_place_hint(place: str) -> str:
+    """A hint for the model about what exists of a hidden place."""
+    return f"of {place}, only programs and the working folders exist in the sandbox; {_ASK}"
+
+
+def hidden_folder_hint(folder: Path) -> str:
+    """A hint for the model about how the user can show `folder`."""
+    return f"{folder} is not shown. Start with --add-dir {shlex.quote(str(folder))} to show it."
 
 
 def outside_hint(output: str) -> str:

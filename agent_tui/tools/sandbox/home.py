@@ -49,7 +49,7 @@ _INSTALLED: Final = (
 """Parts of a program in a hidden folder, which may also hold credentials."""
 
 _SHALLOW: Final = 2
-"""Depth below a hidden place up to which a hidden folder may belong to a program with credentials."""
+"""Depth below a hidden place up to which a folder ``.x`` may be a program's, with credentials."""
 
 _GIT_SETTINGS: Final = (
     r"^(user\.(name|email)|init\.defaultbranch|core\.(autocrlf|eol|safecrlf|quotepath|excludesfile)"

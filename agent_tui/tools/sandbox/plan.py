@@ -1,10 +1,9 @@
 """What commands inside the wall see and may change: pure data, the same for each backend."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from agent_tui.tools.sandbox.git_controls import git_place
@@ -90,7 +89,6 @@ def plan_for(
     hidden: Iterable[Path] = (),
     read_only: Iterable[Path] = (),
     copies: Iterable[tuple[Path, Path]] = (),
-    links: Mapping[Path, str] = MappingProxyType({}),
     is_read_only: bool = False,
 ) -> SandboxPlan:
     """The plan for `folders` on this machine as it is now.
@@ -105,7 +103,6 @@ def plan_for(
         hidden: What in `folders` cannot be read.
         read_only: What in `folders` cannot be changed, besides what git follows.
         copies: See `SandboxPlan`.
-        links: Links in what `border` hides, and where each leads.
         is_read_only: For plan mode.
     """
     roots = tuple(dict.fromkeys(folder.resolve() for folder in folders))
@@ -129,7 +126,6 @@ def plan_for(
         scratch=own.scratch.resolve(),
         gate=own.gate.resolve(),
         is_read_only=is_read_only,
-        links=tuple(links.items()),
         copies=() if is_read_only else tuple(copies),
         caches=tuple(
             (place, own)

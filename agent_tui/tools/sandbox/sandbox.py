@@ -20,13 +20,23 @@ from typing import Final
 from agent_tui.config import SandboxMode, Settings
 from agent_tui.errors import ToolError
 from agent_tui.paths import make_private_dir
-from agent_tui.safe_paths import distrust_programs_in, find_program
+from agent_tui.safe_paths import (
+    distrust_programs_in,
+    find_program,
+    path_exists,
+    resolve_path,
+)
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.processes.environment import with_git_settings
 from agent_tui.tools.processes.keeper import Child, Confinement, ProcessKeeper
 from agent_tui.tools.sandbox.backends import backend_here, bwrap_argv, landlock_argv, link_home
 from agent_tui.tools.sandbox.folders import Scratch, StandIns
-from agent_tui.tools.sandbox.hints import WallView
+from agent_tui.tools.sandbox.hints import (
+    WallView,
+    hidden_folder_hint,
+    hidden_place_hint,
+    paths_in,
+)
 from agent_tui.tools.sandbox.home import (
     HIDDEN_PLACES,
     HomeView,
@@ -202,6 +212,7 @@ class Sandbox:
         self._stand_ins = StandIns(around.scratch_parent, caches)
         self._watches: dict[Path, ObeyedWatch] = {}
         self._shown: dict[Path, tuple[Path, ...]] = {}
+        self._hinted: set[Path] = set()
         self._looks: set[asyncio.Future[Settled]] = set()
         self._real: dict[Path, tuple[Path, ...]] = {}
         self.expect(*around.added, *(folder for _, folder in around.caches))
@@ -374,6 +385,34 @@ class Sandbox:
     def strays(self) -> list[str]:
         """What commands newly put into the stand-in for the home folder, and the user may miss."""
         return self._stand_ins.strays(self.home)
+
+    def hidden_hint(self, cwd: Path, command: str, errors: str, *, is_error: bool) -> str:
+        """A hint for the model about a path that commands in `cwd` cannot see. Blocking.
+
+        Args:
+            cwd: Where the command ran.
+            command: What ran.
+            errors: What it printed, as far as it reports errors.
+            is_error: Whether it failed; otherwise the hint comes once for each folder.
+        """
+        view = self.view(cwd)
+        for path in paths_in(command, errors, view):
+            with suppress(OSError):
+                real = resolve_path(path, cwd)
+                if path_exists(real) and not self.shows(cwd, real):
+                    folder = real if real.is_dir() else real.parent
+                    if is_error or folder not in self._hinted:
+                        self._hinted.add(folder)
+                        return self._hint_for(folder)
+        return ""
+
+    def _hint_for(self, folder: Path) -> str:
+        places = (*self._homes(), *self._places())
+        place = max(filter(folder.is_relative_to, places), key=lambda place: len(place.parts))
+        below = folder.relative_to(place).parts
+        if not below or any(part.startswith(".") for part in below):
+            return hidden_place_hint(os.fspath(place))
+        return hidden_folder_hint(folder)
 
     @property
     def refusals(self) -> int:
@@ -606,9 +645,9 @@ class Sandbox:
             hidden=covers.hidden,
             read_only=covers.read_only,
             copies=covers.copies,
-            links={link: to for link, to in view.links.items() if home not in link.parents},
             is_read_only=is_read_only,
         )
+        plan = replace(plan, links=tuple(view.links.items()))
         if self.state(cwd).backend == "landlock":
             link_home(plan)
         close_ways(plan)

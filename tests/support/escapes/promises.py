@@ -67,7 +67,7 @@ TOPICS = (
         ("change_mode", "change_times", "change_attribute"),
     ),
     Topic(
-        "read keys, or anything else in your home folder but toolchains",
+        "read keys, or anything else in home folders, shares and other disks but toolchains",
         "held",
         "held",
         (

@@ -1,6 +1,6 @@
 import pytest
 
-from agent_tui.tools.sandbox.hints import WallView, stray_hint, wall_hint
+from agent_tui.tools.sandbox.hints import WallView, errors_in, paths_in, stray_hint, wall_hint
 
 HOME = "/home/ada"
 
@@ -67,3 +67,38 @@ def test_no_way_out_is_offered_where_a_refused_host_is_told_with_what_allows_it(
     assert "outside: true" not in wall_hint(
         "fatal: Branch is renamed, but update of config-file failed", WallView(HOME)
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "found"),
+    [
+        ("make | tail -3", "touch: cannot touch '/x': Read-only file system\nok", ["touch"]),
+        ("npm i; echo", "npm ERR! getaddrinfo EAI_AGAIN", ["npm ERR!"]),
+        ("pip install x 2>&1 | tail -1", "ERROR: No matching distribution found", ["ERROR:"]),
+        ("./x || true", "bash: line 1: /srv/x: No such file or directory", ["bash:"]),
+        ("cat log | tail", "12:00 could not resolve host\na.py:12:EPERM", []),
+        ("grep -rn EPERM src | head", "src/a.py:12: raise OSError(EPERM)", []),
+        ("touch /x", "touch: cannot touch '/x': Read-only file system", []),
+    ],
+)
+def test_a_line_of_commands_that_succeeds_may_report_errors(command, output, found):
+    errors = errors_in(command, output).splitlines()
+    assert [line[: len(start)] for line, start in zip(errors, found, strict=True)] == found
+
+
+@pytest.mark.parametrize(
+    ("command", "errors", "found"),
+    [
+        ("ls ~", "", [HOME]),
+        ("ls $HOME/x; cat ${HOME}/y", "", [f"{HOME}/x", f"{HOME}/y"]),
+        ("grep a -r '/srv/mono/core'>out", "", ["/srv/mono/core"]),
+        ("cd src/x && ./y a/b", "", []),
+        ("make", "x: /srv/a: No such file or directory.", ["/srv/a"]),
+        ("make", "python: can't open file '/srv/a/b.py': [Errno 2]", ["/srv/a/b.py"]),
+        ("make", "cat: /cache/home/notes: Permission denied", [f"{HOME}/notes"]),
+        ("make", "see https://example.org/srv/x or /usr/share/doc", []),
+    ],
+)
+def test_paths_are_found_in_commands_and_errors(command, errors, found):
+    view = WallView(HOME, stand_in="/cache/home")
+    assert [str(path) for path in paths_in(command, errors, view)] == found

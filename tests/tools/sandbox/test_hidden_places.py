@@ -1,0 +1,159 @@
+"""Homes, temporary folders, shares, other disks: hidden as a whole but for what commands need."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent_tui.tools.base import ToolContext
+from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.sandbox.home import HomeView
+from agent_tui.tools.sandbox.plan import Backend
+from agent_tui.tools.sandbox.sandbox import Sandbox
+from tests.support.sandbox import make_sandbox, needs_bwrap, needs_landlock, run_inside
+from tests.support.tool_calls import KEEPER
+from tests.support.users import User, system_folders
+
+pytestmark = pytest.mark.parametrize(
+    "backend",
+    [
+        pytest.param("bubblewrap", marks=needs_bwrap),
+        pytest.param("landlock", marks=needs_landlock),
+    ],
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """A hidden place, which is not in ``/tmp`` if that is possible."""
+    with system_folders(User("self", os.getuid(), ())) as folders:
+        made = (*folders, tmp_path)[0] / "srv"
+        made.mkdir()
+        yield made
+
+
+@pytest.fixture
+async def sandbox(
+    place: Path, tmp_path: Path, backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Sandbox]:
+    """In the working folder ``mono/app`` of the place, which has more."""
+    program(place / "tools/v1/bin/tool", "echo tool")
+    (place / "tools/now").symlink_to("v1")
+    program(place / "venv/bin/python", "echo venv")
+    (place / "mono/app").mkdir(parents=True)
+    for name in ("mono/core", "other"):
+        (place / name).mkdir(parents=True)
+        (place / name / "deploy.key").write_text("decoy")
+    path = f"{place}/tools/now/bin:{place}/venv/bin"
+    programs = os.defpath if backend == "bubblewrap" else str(without_bwrap(tmp_path))
+    environ = {"PATH": f"{path}:{programs}", "VIRTUAL_ENV": str(place / "venv")}
+    made = make_sandbox(tmp_path, environ=environ, hidden_places=(place,))
+    assert made.state(place / "mono/app").backend == backend
+    yield made
+    await made.close_walls()
+
+
+def program(file: Path, script: str) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+    return file
+
+
+def without_bwrap(folder: Path) -> Path:
+    (folder / "bin").mkdir()
+    for name in ("git", "true", "bash"):
+        (folder / "bin" / name).symlink_to(shutil.which(name) or "")
+    return folder / "bin"
+
+
+async def test_only_working_folders_and_programs_exist(sandbox: Sandbox, place: Path):
+    work = place / "mono/app"
+    command = (
+        f"{place}/tools/now/bin/tool; {place}/venv/bin/python; echo x > made; cat made;"
+        f"cat {place}/other/deploy.key {place}/mono/core/deploy.key; ls {place}/other"
+    )
+    code, printed = await run_inside(sandbox, work, command)
+    assert code != 0
+    assert printed.splitlines()[:3] == ["tool", "venv", "x"]
+    assert "decoy" not in printed
+    assert (work / "made").read_text() == "x\n"
+    assert sandbox.shows(work, place / "venv/bin/python")
+    assert not sandbox.shows(work, place / "other/deploy.key")
+    assert not sandbox.shows(work, place)
+
+
+async def test_what_is_written_there_is_not_lost_without_a_word(sandbox: Sandbox, place: Path):
+    code, printed = await run_inside(sandbox, place / "mono/app", f"echo x > {place}/lost")
+    assert code != 0
+    assert "Read-only" in printed or "denied" in printed
+    assert not (place / "lost").exists()
+
+
+async def test_a_place_that_is_worked_in_is_shown(place: Path, tmp_path: Path, backend: Backend):
+    (place / "x").write_text("here")
+    path = os.defpath if backend == "bubblewrap" else str(without_bwrap(tmp_path))
+    sandbox = make_sandbox(tmp_path, environ={"PATH": path}, hidden_places=(place,))
+    assert (await run_inside(sandbox, place, "cat x; echo y > y"))[1] == "here"
+    assert (place / "y").exists()
+    await sandbox.close_walls()
+
+
+async def test_a_command_that_fails_there_is_told_how_to_show_it(
+    sandbox: Sandbox, place: Path, context: ToolContext
+):
+    work = place / "mono/app"
+    context = replace(context, cwd=work, environ={"PATH": os.defpath, "HOME": str(sandbox.home)})
+    (sandbox.home / "notes").mkdir()
+
+    async def says(command: str) -> str:
+        toolbox = default_toolbox(KEEPER, sandbox=sandbox)
+        return (await toolbox.prepare("bash", {"command": command}, context).run()).for_model
+
+    core = place / "mono/core"
+    line = f"[{core} is not shown. Start with --add-dir {core} to show it.]"
+    assert line in await says(f"cat {core}/deploy.key")
+    assert line in await says(f"cat {core}/deploy.key 2>&1")
+    assert f"of {sandbox.home}, only programs" in await says("ls ~")
+    assert "of " not in await says("ls ~")
+    assert "is not shown" in await says("ls ~/notes 2>&1 | tail -1")
+    assert "is not shown" not in await says("cat /nowhere/x; ls .")
+
+
+def test_nothing_that_others_may_change_is_shown(tmp_path: Path, backend: Backend):
+    if backend == "landlock":
+        pytest.skip("it is the same for all")
+    view = HomeView((tmp_path,))
+    for name, mode in (("mine", 0o755), ("group", 0o775), ("everybody", 0o777)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(mode)
+        view.add(tmp_path / name)
+    view.add(tmp_path)
+    assert sorted(path.name for path in view.readable) == ["group", "mine"]
+
+
+@needs_bwrap
+async def test_an_environment_in_tmp_is_the_same_for_commands_and_file_tools(
+    tmp_path: Path, backend: Backend, context: ToolContext
+):
+    if backend == "landlock":
+        pytest.skip("it has no stand-in for /tmp")
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        work, environment = Path(folder, "work"), Path(folder, "env")
+        work.mkdir()
+        program(environment / "bin/python", "echo of the environment")
+        (environment / "bin/link").symlink_to("python")
+        Path(folder, "current").symlink_to("env")
+        path = f"{folder}/current/bin:{os.defpath}"
+        sandbox = make_sandbox(tmp_path, environ={"PATH": path})
+        words = f"{folder}/current/bin/link; {environment}/bin/python; ls {folder}"
+        _, printed = await run_inside(sandbox, work, words)
+        scratch = sandbox.scratch(work)
+        assert scratch is not None
+        assert scratch.real(environment / "bin/python") == environment / "bin/python"
+        assert printed.splitlines() == [*["of the environment"] * 2, "current", "env", "work"]
+        await sandbox.close_walls()
