@@ -34,7 +34,7 @@ time.sleep(float(sys.argv[2]))
 def impostor(answer: str, stays_s: float = 0) -> ProcessKeeper:
     """A keeper whose process answers each order with `answer`."""
     words = (sys.executable, "-I", "-S", "-c", _IMPOSTOR, json.dumps(answer), str(stays_s))
-    return ProcessKeeper(confinement=Confinement(words))
+    return ProcessKeeper(confinement=Confinement(words, ProcessKeeper()))
 
 
 async def exit_code(keeper: ProcessKeeper) -> int | None:
