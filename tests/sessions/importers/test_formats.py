@@ -41,6 +41,7 @@ from tests.support.trajectories import trajectories, trajectory
 
 FOLDER_OF: dict[str, str] = {
     "claude-code": "claude",
+    "entire": "claude",
     "pi": "pi",
     "mini-swe-agent": "mini-swe-agent",
     "swe-agent": "swe-agent",
