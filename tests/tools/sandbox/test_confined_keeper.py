@@ -108,6 +108,16 @@ def test_kill_9_of_the_program_ends_all_that_is_inside(tmp_path: Path):
     assert gone(nap(61_988))
 
 
+async def test_the_limit_on_processes_is_that_of_each_command_not_of_the_wall():
+    words = ["/bin/sh", "-c", "for i in 1 2 3 4 5 6; do sleep 0.5 & done; wait; echo on"]
+    outside = ProcessKeeper(most_processes=2)
+    keeper = ProcessKeeper(confinement=Confinement((), outside))
+    async with keeper.child_group(words, cwd=Path("/"), environ={"PATH": os.defpath}) as child:
+        assert b"".join([chunk async for chunk in child.read_until_gone()]) == b"on\n"
+    keeper.close()
+    assert keeper.is_over
+
+
 async def test_a_cancelled_start_is_a_cancelled_call():
     for _ in range(5):
         keeper = impostor('{"pid": 1}\n', stays_s=0.2)
