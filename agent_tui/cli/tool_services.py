@@ -35,7 +35,7 @@ def command_sandbox(
         settings: Whether it is wanted, and where the sessions are.
         environ: Where bubblewrap is searched for.
         added: Other working folders.
-        keeper: Starts git outside; None if no command will run.
+        keeper: Starts git and the sandbox itself, outside; None for a separate one.
 
     Raises:
         UsageError: The folder of sessions is not possible.
@@ -57,7 +57,9 @@ def command_sandbox(
 
     gate = NetworkGate(may_be_private=settings.fetch_private)
     parts = WallParts(watch=watch, gate=gate, gate_program=Path(gate_process.__file__))
-    return Sandbox(settings.sandbox, around, parts, most_processes=settings.max_processes)
+    return Sandbox(
+        settings.sandbox, around, parts, keeper=keeper, most_processes=settings.max_processes
+    )
 
 
 def _caches(settings: Settings, home: Path) -> Iterator[tuple[Path, Path]]:

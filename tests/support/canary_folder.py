@@ -1,6 +1,7 @@
 """A folder that would do harm if anything of it were obeyed, and signs that it was."""
 
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -49,11 +50,8 @@ class CanaryFolder:
 
     def use_real_git(self) -> None:
         """Let git itself answer, after its call was noted."""
-        real = next(
-            Path(folder, "git")
-            for folder in os.environ["PATH"].split(":")
-            if Path(folder, "git").exists() and Path(folder) != self.programs
-        )
+        others = (f for f in os.environ["PATH"].split(":") if Path(f) != self.programs)
+        real = shutil.which("git", path=":".join(others))
         self._program(self.programs / "git", f'echo "$@" >> {self._git_calls}; exec {real} "$@"')
 
     def _write_instructions(self) -> None:

@@ -65,7 +65,7 @@ def in_wall(gate: NetworkGate, folder: Path, script: str, *shared: Path) -> list
     ready = f"until [ -S {folder}/back ]; do sleep 0.01; done"
     wall = ["bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev"]
     wall += ["--proc", "/proc", "--tmpfs", "/tmp"]
-    for path in own_program():
+    for path in (*own_program(), Path(__file__).parent):
         wall += ["--ro-bind", str(path), str(path)]
     for path in (folder, *shared):
         wall += ["--bind", str(path), str(path)]

@@ -5,8 +5,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -74,6 +76,41 @@ async def test_output_exit_code_and_input_pass_through(keeper: ProcessKeeper):
     content = b"\0line\n" * 100_000
     assert await run(keeper, "cat", stdin=content) == (content, 0)
     assert await run(keeper, "cat; tty") == (b"not a tty\n", 1)
+
+
+def run_to_the_end(
+    keeper: ProcessKeeper, script: str, timeout_s: float = 60.0, **more: Any
+) -> tuple[int, bytes]:
+    argv = ["/bin/bash", "-c", script]
+    return keeper.run(argv, cwd=Path("/"), environ=ENVIRON, timeout_s=timeout_s, **more)
+
+
+def test_a_program_is_run_to_its_end_without_an_event_loop(keeper: ProcessKeeper):
+    assert run_to_the_end(keeper, "echo out; echo err >&2; exit 3") == (3, b"out\nerr\n")
+    assert run_to_the_end(keeper, "kill -TERM $$") == (-signal.SIGTERM, b"")
+    assert run_to_the_end(keeper, "echo out; echo err >&2", keeps_stderr=False) == (0, b"out\n")
+    content = b"\0line\n" * 100_000
+    assert run_to_the_end(keeper, "cat", stdin=content) == (0, content)
+    with pytest.raises(ToolError, match=r"/no/such cannot be started in /: No such file"):
+        keeper.run(["/no/such"], cwd=Path("/"), environ=ENVIRON, timeout_s=60.0)
+
+
+@ON_LINUX
+def test_what_takes_too_long_or_is_left_running_is_ended(keeper: ProcessKeeper):
+    with pytest.raises(ToolError, match=r"did not end within 0\.2 seconds"):
+        run_to_the_end(keeper, f"trap '' TERM; setsid {nap(71_250)} & {nap(71_250)}", 0.2)
+    assert alive(nap(71_250)) == []
+    assert run_to_the_end(keeper, f"setsid {nap(71_251)} & echo on") == (0, b"on\n")
+    assert alive(nap(71_251)) == []
+
+
+def test_threads_may_run_programs_at_once(keeper: ProcessKeeper):
+    others = keeper_pids()
+    with ThreadPoolExecutor(8) as threads:
+        scripts = [f"echo {number}" for number in range(40)]
+        ended = list(threads.map(lambda script: run_to_the_end(keeper, script), scripts))
+    assert ended == [(0, b"%d\n" % number) for number in range(40)]
+    assert len(set(keeper_pids()) - set(others)) == 1
 
 
 async def test_arguments_and_variables_arrive_byte_by_byte(keeper: ProcessKeeper):

@@ -10,10 +10,12 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 import weakref
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
@@ -54,11 +56,14 @@ class Confinement:
 
     Args:
         argv: The words before the keeper's own: a program that sets up the sandbox and starts it.
-        handles: Open file descriptors that this program receives.
+        outside: Starts that program, and ends it with the sandbox even after our own end.
+        handles: Open file descriptors that it receives, by their numbers there. These are 100 or
+            more: the process that starts it uses the lower ones.
     """
 
     argv: tuple[str, ...]
-    handles: tuple[int, ...] = ()
+    outside: "ProcessKeeper"
+    handles: Mapping[int, int] = field(default_factory=dict[int, int])
 
 
 class Child:
@@ -129,6 +134,63 @@ class TalkingChild:
     ending: "asyncio.Future[int]"
 
 
+class _GuardedProcess:
+    """A child of a guardian, for callers without an event loop.
+
+    The guardian ends it and all it started when this object is closed or the program dies.
+    """
+
+    def __init__(self, lifeline: socket.socket) -> None:
+        self._lifeline = lifeline
+        self._unread = b""
+        self._is_gone = False
+        self.exit_code: int | None = None
+        self.error = ""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the child has ended, or could not be started."""
+        return self.wait(0)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until the child has ended; returns whether it has."""
+        until = time.monotonic() + timeout_s
+        while self.exit_code is None and self._read(until):
+            pass
+        return self._is_gone or self.exit_code is not None
+
+    def end(self) -> None:
+        """Have the guardian end what is left, with SIGTERM first. Does not wait."""
+        with suppress(OSError):
+            self._lifeline.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        """End what is left, and wait until it is gone."""
+        self.end()
+        until = time.monotonic() + _GONE_WITHIN_S
+        while self._read(until):
+            pass
+        self._lifeline.close()
+
+    def _read(self, until: float) -> bool:
+        """Read the guardian's next messages; false if none comes in time, or none will."""
+        if self._is_gone:
+            return False
+        try:
+            self._lifeline.settimeout(max(until - time.monotonic(), 0))
+            chunk = self._lifeline.recv(READ_BYTES)
+        except (TimeoutError, BlockingIOError):
+            return False
+        except OSError:
+            chunk = b""
+        self._is_gone = not chunk
+        *lines, self._unread = (self._unread + chunk).split(b"\n")
+        for answer in map(_parse_answer, lines):
+            self.exit_code = answer.get("exit_code", self.exit_code)
+            self.error = answer.get("error", self.error)
+        return not self._is_gone
+
+
 class ProcessKeeper:
     """Starts child processes through a keeper process, which ends them even after our own end.
 
@@ -151,22 +213,22 @@ class ProcessKeeper:
         self._most_processes = most_processes
         self._confinement = confinement
         self._fall = None if confinement is None else self._kill
-        self._process: subprocess.Popen[bytes] | None = None
+        self._wall: _GuardedProcess | None = None
         self._control: socket.socket | None = None
+        self._sending = threading.Lock()
         self._finish: weakref.finalize[..., ProcessKeeper] | None = None
 
     @property
     def is_over(self) -> bool:
-        """Whether the keeper process was started and has ended."""
-        return self._process is not None and self._process.poll() is not None
+        """Whether the sandbox was started and has ended."""
+        return self._wall is not None and self._wall.is_over
 
     def start(self) -> None:
         """Start the keeper process, if it has not been started.
 
-        Call it in the main thread: bubblewrap ends with the thread that started it.
-
         Raises:
             OSError: It cannot be started.
+            ToolError: The keeper outside cannot start it.
         """
         if self._control is None:
             self._start()
@@ -176,6 +238,37 @@ class ProcessKeeper:
         if self._finish is not None:
             self._finish()
         self._control = self._finish = None
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        environ: Mapping[str, str],
+        timeout_s: float,
+        stdin: bytes = b"",
+        keeps_stderr: bool = True,
+    ) -> tuple[int, bytes]:
+        """Run `argv` to its end, as `child_group` does. Blocking, in any thread.
+
+        Returns:
+            Its exit code (negative for a signal) and its output.
+
+        Raises:
+            ToolError: It cannot be started, or has not ended in `timeout_s` seconds.
+        """
+        order = self._order(argv, cwd, environ, keeps_stderr=keeps_stderr)
+        with TemporaryFile() as output, TemporaryFile() as given:
+            process = self._start_guarded(order, [output.fileno(), _fill(given, stdin)])
+            try:
+                if not process.wait(timeout_s):
+                    raise ToolError(f"{argv[0]} did not end within {timeout_s:g} seconds")
+            finally:
+                process.close()
+            if process.exit_code is None:
+                raise _cannot_start(order, process.error or _KEEPER_ENDED)
+            output.seek(0)
+            return process.exit_code, output.read()
 
     @asynccontextmanager
     async def child_group(
@@ -256,8 +349,8 @@ class ProcessKeeper:
 
     def _kill(self) -> None:
         """Kill the sandbox: a command may have stopped the process that starts the others."""
-        if self._process is not None:
-            self._process.kill()
+        if self._wall is not None:
+            self._wall.end()
 
     def _order(
         self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str], *, keeps_stderr: bool
@@ -268,12 +361,13 @@ class ProcessKeeper:
             environ=dict(environ),
             keeps_stderr=keeps_stderr,
             most_processes=self._most_processes,
+            numbers=[],
         )
 
     def _lifeline(self, handles: Sequence[int], order: Order) -> socket.socket:
         """A connection to a new guardian, which receives `handles`."""
         ours, theirs = socket.socketpair()
-        with theirs:
+        with theirs, self._sending:
             try:
                 try:
                     self._send(theirs, handles)
@@ -296,38 +390,78 @@ class ProcessKeeper:
 
     def _start(self) -> socket.socket:
         ours, theirs = socket.socketpair()
-        wall = self._confinement or Confinement(())
+        wall = self._confinement
         with theirs:
             try:
-                process = subprocess.Popen(
-                    (*wall.argv, *_KEEPER_COMMAND),
-                    pass_fds=wall.handles,
-                    stdin=theirs.fileno(),
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    cwd=os.sep,
-                    env={},
-                    start_new_session=True,
-                )
-            except OSError:
+                if wall is None:
+                    process = _start_keeper(theirs)
+                    self._finish = weakref.finalize(self, _close, ours, process)
+                else:
+                    self._wall = wall.outside._start_wall(wall, theirs)
+                    self._finish = weakref.finalize(self, _close_wall, ours, self._wall, wall)
+            except BaseException:
                 ours.close()
                 raise
-        self._control, self._process = ours, process
-        is_confined = self._confinement is not None
-        self._finish = weakref.finalize(self, _close, ours, process, is_confined=is_confined)
+        self._control = ours
         return ours
 
+    def _start_wall(self, wall: Confinement, control: socket.socket) -> _GuardedProcess:
+        """Start a keeper in `wall`, whose orders come from `control`; for as many processes."""
+        order = Order(
+            argv=[*wall.argv, *_KEEPER_COMMAND],
+            cwd=os.sep,
+            environ={},
+            keeps_stderr=True,
+            most_processes=0,  # each command inside has its own limit
+            numbers=list(wall.handles),
+        )
+        with Path(os.devnull).open("wb") as nowhere:
+            return self._start_guarded(
+                order, [nowhere.fileno(), control.fileno(), *wall.handles.values()]
+            )
 
-def _close(
-    control: socket.socket, process: "subprocess.Popen[bytes]", *, is_confined: bool
-) -> None:
+    def _start_guarded(self, order: Order, handles: Sequence[int]) -> _GuardedProcess:
+        """Give `order` to a guardian.
+
+        Raises:
+            ToolError: There is no guardian, or it has just ended.
+        """
+        lifeline = self._lifeline(handles, order)
+        try:
+            lifeline.sendall(json.dumps(order).encode() + b"\n")
+        except OSError as error:
+            lifeline.close()
+            raise _cannot_start(order, _KEEPER_ENDED) from error
+        return _GuardedProcess(lifeline)
+
+
+def _start_keeper(control: socket.socket) -> "subprocess.Popen[bytes]":
+    """Start a keeper process outside, whose orders come from `control`."""
+    return subprocess.Popen(
+        _KEEPER_COMMAND,
+        stdin=control.fileno(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=os.sep,
+        env={},
+        start_new_session=True,
+    )
+
+
+def _close(control: socket.socket, process: "subprocess.Popen[bytes]") -> None:
     control.close()
-    try:
+    with suppress(subprocess.TimeoutExpired):
         process.wait(_GONE_WITHIN_S)
-    except subprocess.TimeoutExpired:
-        if is_confined:  # the kernel then ends everything inside
-            process.kill()
-            process.wait()
+
+
+def _close_wall(control: socket.socket, process: _GuardedProcess, _wall: Confinement) -> None:
+    """Let the keeper inside end its commands, then end the sandbox.
+
+    `_wall` keeps the keeper outside alive for as long.
+    """
+    control.close()
+    process.wait(_GONE_WITHIN_S)
+    process.close()
 
 
 async def _reader(handle: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
@@ -460,8 +594,16 @@ async def _end_of(answers: asyncio.StreamReader) -> None:
 async def _answer(answers: asyncio.StreamReader) -> KeeperReply:
     """The guardian's next message; empty if it has ended or sends something invalid."""
     try:
-        said: object = json.loads(await answers.readline() or b"{}")
-    except (OSError, ValueError, RecursionError):  # a line may also be too long
+        return _parse_answer(await answers.readline())
+    except (OSError, ValueError):  # the line is too long
+        return {}
+
+
+def _parse_answer(line: bytes) -> KeeperReply:
+    """A guardian's message; empty if it is none."""
+    try:
+        said: object = json.loads(line or b"{}")
+    except (ValueError, RecursionError):
         return {}
     match said:
         case {"pid": int(pid)}:

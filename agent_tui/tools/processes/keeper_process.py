@@ -2,10 +2,10 @@
 
 It keeps a guardian ready, a fork of itself, for what the program sends through the socket that is
 their stdin: one byte, with the descriptors of a lifeline, of the command's output and, if used, of
-its input and its stderr. The guardian reads an `Order` from the lifeline, starts the command as
-leader of a new session and reports on the lifeline. When the program closes its end, or dies, the
-guardian ends what is left of the command; its own end closes when everything is gone, and it waits
-again.
+its input, its stderr and others for it. The guardian reads an `Order` from the lifeline, starts the
+command as leader of a new session and reports on the lifeline. When the program closes its end, or
+dies, the guardian ends what is left of the command; its own end closes when everything is gone, and
+it waits again.
 
 On Linux a guardian is the reaper of its command's orphans, so that none escapes by forking twice or
 with a new session; this process is the reaper for a guardian that was killed. Elsewhere only
@@ -49,6 +49,7 @@ _LOOK_AGAIN_S = 0.01
 _NO_MORE_ORDERS = 3
 """The exit code of a guardian whose program ended while it waited."""
 
+_MOST_HANDLES = 8
 _FAILED = 1
 _WORKS, _WAITS = b"works", b"waits"
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
@@ -60,7 +61,8 @@ _UNHEEDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 class Order(TypedDict):
     """What to start: program and arguments, working folder, complete environment.
 
-    With more than `most_processes` at a time, all of them are killed (on Linux).
+    With more than `most_processes` at a time, all of them are killed (on Linux); 0 is no limit.
+    `numbers` are those under which the command gets the last descriptors that were sent.
     """
 
     argv: list[str]
@@ -68,6 +70,7 @@ class Order(TypedDict):
     environ: dict[str, str]
     keeps_stderr: bool
     most_processes: int
+    numbers: list[int]
 
 
 class KeeperReply(TypedDict, total=False):
@@ -158,7 +161,8 @@ class _Guardian:
         try:
             with self._lifeline.makefile("rb") as orders:
                 order: Order = json.loads(orders.readline())
-            census = _Census(order["most_processes"])
+            most = order["most_processes"]
+            census = _Census(most) if most and _IS_LINUX else None
             self._leader = _start(order, self._handles)
         except (OSError, ValueError) as error:
             why = (error.strerror if isinstance(error, OSError) else None) or str(error)
@@ -169,9 +173,9 @@ class _Guardian:
                 os.close(handle)
         self._tell({"pid": self._leader})
         while self._is_any_left():
-            if self._wakeups.wait(self._lifeline, _COUNT_AGAIN_S if _IS_LINUX else None):
+            if self._wakeups.wait(self._lifeline, _COUNT_AGAIN_S if census else None):
                 return self._end_all()
-            if excess := census.excess():
+            if census and (excess := census.excess()):
                 self._tell({"excess": excess})
                 return self._kill_all()
         return True
@@ -270,7 +274,7 @@ def _guard(control: socket.socket, telling: socket.socket) -> int:
     _become_reaper()
     wakeups = _Wakeups()
     while True:
-        asked, handles, _, _ = socket.recv_fds(control, 1, 4)
+        asked, handles, _, _ = socket.recv_fds(control, 1, _MOST_HANDLES)
         if not asked:
             return _NO_MORE_ORDERS
         _note(telling, _WORKS)
@@ -315,17 +319,27 @@ def _start(order: Order, handles: list[int]) -> int:
         OSError: There is no such program or folder, or no room for a process.
         ValueError: An argument cannot be passed to a program.
     """
-    output, *more = handles
+    numbers = order["numbers"]
+    count = len(handles) - len(numbers)
+    output, *more = handles[:count]
     shared = output if order["keeps_stderr"] else subprocess.DEVNULL
-    process = subprocess.Popen(
-        order["argv"],
-        stdin=more[0] if more else subprocess.DEVNULL,
-        stdout=output,
-        stderr=more[1] if len(more) > 1 else shared,
-        cwd=order["cwd"],
-        env=order["environ"],
-        start_new_session=True,
-    )
+    try:
+        for handle, number in zip(handles[count:], numbers, strict=True):
+            os.dup2(handle, number)
+        process = subprocess.Popen(
+            order["argv"],
+            stdin=more[0] if more else subprocess.DEVNULL,
+            stdout=output,
+            stderr=more[1] if len(more) > 1 else shared,
+            cwd=order["cwd"],
+            env=order["environ"],
+            start_new_session=True,
+            pass_fds=numbers,
+        )
+    finally:
+        for number in numbers:
+            with suppress(OSError):
+                os.close(number)
     process.returncode = 0  # it is reaped with the others, not by this object
     return process.pid
 

@@ -2,16 +2,17 @@
 
 import os
 import re
-import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from agent_tui.errors import ToolError
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import git_entry
 from agent_tui.tools.git.command import git_argv, object_id
 from agent_tui.tools.processes.environment import git_environ
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import MOST_BYTES
 from agent_tui.tools.sandbox.git_controls import index_stamp
 
@@ -31,15 +32,19 @@ class HiddenFiles:
     Args:
         may_show: Whether a rule of the user shows a file.
         environ: The environment of commands, for git.
+        keeper: Starts git.
 
     Attributes:
         may_show: The argument, which may be replaced.
         paths: The files hidden now.
     """
 
-    def __init__(self, may_show: Callable[[Path], bool], environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, may_show: Callable[[Path], bool], environ: Mapping[str, str], keeper: ProcessKeeper
+    ) -> None:
         self.may_show = may_show
         self._environ = environ
+        self._keeper = keeper
         self._known: dict[Path, _Stamp] = {}
         self._made: set[Path] = set()
         self._tracked: tuple[object, frozenset[Path]] = (None, frozenset())
@@ -85,8 +90,25 @@ class HiddenFiles:
         indexes = tuple((top, index_stamp(top)) for top in sorted(tops))
         key = tuple((path, stamps[path]) for path in paths), indexes
         if self._tracked[0] != key:
-            self._tracked = key, frozenset(_find_tracked(paths, tops, self._environ))
+            self._tracked = key, frozenset(self._find_tracked(paths, tops))
         return self._tracked[1]
+
+    def _find_tracked(self, paths: Sequence[Path], tops: Iterable[Path]) -> Iterator[Path]:
+        for top in tops:
+            names = [os.fspath(path.relative_to(top)) for path in paths if _top_of(path) == top]
+            with suppress(OSError, ToolError):
+                code, listed = self._keeper.run(
+                    git_argv("--literal-pathspecs", "ls-files", "-s", "-z", "--", *names),
+                    cwd=top,
+                    environ=git_environ(self._environ),
+                    timeout_s=_PATIENCE_S,
+                    keeps_stderr=False,
+                )
+                for entry in filter(None, listed.split(b"\0") if code == 0 else ()):
+                    about, _, name = entry.partition(b"\t")
+                    id = about.split()[1].decode("ascii")
+                    if _has_content(path := top / os.fsdecode(name), id):
+                        yield path
 
 
 def _stamp(path: Path) -> _Stamp | None:
@@ -100,28 +122,6 @@ def _stamp(path: Path) -> _Stamp | None:
 def _top_of(path: Path) -> Path | None:
     entry = git_entry(path.parent)
     return entry.parent if entry is not None else None
-
-
-def _find_tracked(
-    paths: Sequence[Path], tops: Iterable[Path], environ: Mapping[str, str]
-) -> Iterable[Path]:
-    for top in tops:
-        names = [os.fspath(path.relative_to(top)) for path in paths if _top_of(path) == top]
-        with suppress(OSError, subprocess.SubprocessError):
-            listed = subprocess.run(
-                git_argv("--literal-pathspecs", "ls-files", "-s", "-z", "--", *names),
-                cwd=top,
-                env=git_environ(environ),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_PATIENCE_S,
-                check=True,
-            ).stdout
-            for entry in filter(None, listed.split(b"\0")):
-                about, _, name = entry.partition(b"\t")
-                id = about.split()[1].decode("ascii")
-                if _has_content(path := top / os.fsdecode(name), id):
-                    yield path
 
 
 def _has_content(path: Path, id: str) -> bool:

@@ -10,7 +10,6 @@ import os
 import pwd
 import re
 import stat
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,10 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from agent_tui.errors import ToolError
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_trusted
 from agent_tui.secret_text import has_key, has_password_in_address
 from agent_tui.tools.processes.environment import git_environ
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import folder_of, make_folders
 
 HIDDEN_PLACES: Final = tuple(
@@ -172,15 +173,18 @@ def make_links(stand_in: Path, place: Path, view: HomeView) -> None:
                     os.symlink(target, copy.name, dir_fd=folder)
 
 
-def tool_settings(home: Path, workspace: Path, environ: Mapping[str, str]) -> dict[str, str]:
+def tool_settings(
+    home: Path, workspace: Path, environ: Mapping[str, str], keeper: ProcessKeeper
+) -> dict[str, str]:
     """Settings for a stand-in of `home`, by name below it, without tokens and helpers. Blocking.
 
     Args:
         home: The user's home folder.
         workspace: Whose git settings apply, if they depend on the folder.
         environ: Where git is searched for.
+        keeper: Starts git.
     """
-    found = _git_settings(home, workspace, environ)
+    found = _git_settings(home, workspace, environ, keeper)
     pip = environ.get("PIP_CONFIG_FILE") or ""
     for file in (Path(pip), home / ".pip/pip.conf", home / ".config/pip/pip.conf"):
         if text := _pip_settings(_read(file)):
@@ -289,26 +293,27 @@ def _has_interpreter(folder: Path) -> bool:
     return False
 
 
-def _git_settings(home: Path, workspace: Path, environ: Mapping[str, str]) -> dict[str, str]:
+def _git_settings(
+    home: Path, workspace: Path, environ: Mapping[str, str], keeper: ProcessKeeper
+) -> dict[str, str]:
     """The user's git name, mail and preferences, and their ignore rules.
 
     Read by git itself, so that settings that depend on the folder (``includeIf``) are right.
     """
     command = ["git", "-C", os.fspath(workspace), "config", "--global", "--includes", "-z"]
     try:
-        answer = subprocess.run(
+        _, printed = keeper.run(
             [*command, "--get-regexp", _GIT_SETTINGS],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_GIT_PATIENCE_S,
-            env={**git_environ(environ), "HOME": os.fspath(home)},
-            check=False,
+            cwd=Path(os.sep),
+            environ={**git_environ(environ), "HOME": os.fspath(home)},
+            timeout_s=_GIT_PATIENCE_S,
+            keeps_stderr=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, ToolError):
         return {}
     ignored = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "git/ignore"
     lines: list[str] = []
-    for setting in answer.stdout.decode("utf-8", "surrogateescape").split("\0"):
+    for setting in printed.decode("utf-8", "surrogateescape").split("\0"):
         key, _, value = setting.partition("\n")
         if key == "core.excludesfile":
             ignored = Path(value.replace("~", os.fspath(home), 1))

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+from agent_tui.errors import ToolError
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox import mounts_process
 from agent_tui.tools.sandbox.plan import TEMPORARY_PLACES, SandboxPlan
 
@@ -120,8 +121,14 @@ def _mount_points(table: bytes) -> frozenset[Path]:
     )
 
 
-def relay(pid: int, laid: Iterable[Mount], lifted: Iterable[Path]) -> str:
+def relay(keeper: ProcessKeeper, pid: int, laid: Iterable[Mount], lifted: Iterable[Path]) -> str:
     """Add and remove mounts as seen by the process `pid`. Blocking.
+
+    Args:
+        keeper: Starts the process that does it, outside.
+        pid: A process inside, by its id outside.
+        laid: Mounts to add.
+        lifted: Mount points to remove.
 
     Returns:
         Why it failed; empty if it succeeded.
@@ -129,19 +136,18 @@ def relay(pid: int, laid: Iterable[Mount], lifted: Iterable[Path]) -> str:
     words: list[tuple[str, str]] = [("lifted", os.fspath(path)) for path in lifted]
     words += [(mount.kind, os.fspath(mount.path)) for mount in laid]
     try:
-        done = subprocess.run(
+        code, said = keeper.run(
             [sys.executable, "-I", "-S", mounts_process.__file__, str(pid)],
-            input=json.dumps(words).encode(),
-            capture_output=True,
-            timeout=_PATIENCE_S,
-            env={},
-            check=False,
+            cwd=Path(os.sep),
+            environ={},
+            timeout_s=_PATIENCE_S,
+            stdin=json.dumps(words).encode(),
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except (OSError, ToolError) as error:
         return str(error)
-    if done.returncode == 0:
+    if code == 0:
         return ""
-    return done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2] or "it was killed"
+    return said.decode("utf-8", "replace").strip().rpartition("\n")[2] or "it was killed"
 
 
 def _is_shown_by(around: Mount | None, mount: Mount) -> bool:

@@ -7,7 +7,6 @@ import platform
 import select
 import shutil
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -73,6 +72,8 @@ from agent_tui.tools.sandbox.watch import Covers, ObeyedWatch, Settled
 _PROBE_S: Final = 5.0
 _STANDS_WITHIN_S: Final = 10.0
 _GATE_WITHIN_S: Final = 5.0
+_INFO, _FILTER = 100, 101
+"""The numbers of bubblewrap's descriptors; see `Confinement`."""
 _GIT_SETTINGS: Final = (("branch.autoSetupMerge", "false"),)
 """Without it ``git switch -c x origin/x`` and ``git worktree add`` fail: they write git's
 config."""
@@ -189,6 +190,7 @@ class Sandbox:
         around: Surroundings,
         parts: WallParts = WallParts(),
         *,
+        keeper: ProcessKeeper | None = None,
         most_processes: int = Settings().max_processes,
     ) -> None:
         """Create a sandbox that has tried nothing yet.
@@ -197,11 +199,13 @@ class Sandbox:
             mode: The setting.
             around: What is around the working folders.
             parts: What the walls consist of besides mounts.
+            keeper: Starts the walls, outside; None for a separate one.
             most_processes: See `ProcessKeeper`.
         """
         self.mode: SandboxMode = mode
         self.parts = parts
         self._around = around
+        self._outside = keeper or ProcessKeeper()
         self._most_processes = most_processes
         self._states: dict[Path, SandboxState] = {}
         self._border: Border | None = None
@@ -484,18 +488,16 @@ class Sandbox:
     def _run_in(self, argv: Sequence[str]) -> str:
         """Why nothing runs after `argv`; empty if it does."""
         try:
-            tried = subprocess.run(
+            code, printed = self._outside.run(
                 [*argv, "/bin/sh", "-c", ":"],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_PROBE_S,
-                env={"PATH": self._around.environ.get("PATH", os.defpath)},
-                check=False,
+                cwd=Path(os.sep),
+                environ={"PATH": self._around.environ.get("PATH", os.defpath)},
+                timeout_s=_PROBE_S,
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except (OSError, ToolError) as error:
             return str(error)
-        said = tried.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        return "" if tried.returncode == 0 else said or f"exit code {tried.returncode}"
+        said = printed.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        return "" if code == 0 else said or f"exit code {code}"
 
     async def _stand_up(self, cwd: Path, *, is_read_only: bool) -> _Wall:
         """Start a wall, its keeper and the gate's end inside.
@@ -509,15 +511,16 @@ class Sandbox:
         islands = {mount.path: mount for mount in islands_of(plan)}
         inner = {path for path in islands if any(root in path.parents for root in plan.writable)}
         fixed = {path: mount for path, mount in islands.items() if path not in inner}
-        wall = _Wall(ProcessKeeper(), plan, 0, islands, fixed)
+        pid = 0
         if backend == "bubblewrap":
-            wall.keeper, wall.pid = await self._in_bubblewrap(plan)
+            keeper, pid = await self._in_bubblewrap(plan)
         elif backend == "landlock":
-            argv = self.parts.landlock_argv(plan)
-            wall.keeper = ProcessKeeper(self._most_processes, Confinement(argv))
-            wall.keeper.start()
+            confinement = Confinement(self.parts.landlock_argv(plan), self._outside)
+            keeper = ProcessKeeper(self._most_processes, confinement)
+            keeper.start()
         else:
             raise ToolError("there is no sandbox here")
+        wall = _Wall(keeper, plan, pid, islands, fixed)
         try:
             async with wall.keeper.child_group(
                 ["/bin/sh", "-c", ":"], cwd=plan.workspace, environ={}
@@ -539,24 +542,27 @@ class Sandbox:
         """A keeper inside bubblewrap, and the first process there by its id outside."""
         bwrap = find_program("bwrap", self._around.environ.get("PATH")) or "bwrap"
         reading, writing = os.pipe()
-        handles = [writing]
+        handles = {_INFO: writing}
         try:
-            filtering = _in_memory(self.parts.filter_program(platform.machine()))
-            handles.append(filtering)
-            argv = bwrap_argv(bwrap, plan, info=writing, seccomp=filtering)
-            keeper = ProcessKeeper(self._most_processes, Confinement(argv, tuple(handles)))
+            handles[_FILTER] = _in_memory(self.parts.filter_program(platform.machine()))
+            argv = bwrap_argv(bwrap, plan, info=_INFO, seccomp=_FILTER)
+            confinement = Confinement(argv, self._outside, handles)
+            keeper = ProcessKeeper(self._most_processes, confinement)
             keeper.start()
         except BaseException:
             os.close(reading)
             raise
         finally:
-            for handle in handles:
+            for handle in handles.values():
                 os.close(handle)
-        pid = await asyncio.to_thread(_first_process, reading)
-        if not pid:
+        try:
+            pid = await asyncio.to_thread(_first_process, reading)
+            if not pid:
+                said = await asyncio.to_thread(self._run_in, bwrap_argv(bwrap, plan))
+                raise _fell(said or "it ended at once")
+        except BaseException:
             keeper.close()
-            said = await asyncio.to_thread(self._run_in, bwrap_argv(bwrap, plan))
-            raise _fell(said or "it ended at once")
+            raise
         return keeper, pid
 
     async def _open_gate(self, wall: _Wall) -> None:
@@ -566,8 +572,7 @@ class Sandbox:
             return
         folder, keeper, port = wall.plan.gate, wall.keeper, gate.port
         if not wall.pid:  # its loopback is the machine's, and it cannot open our sockets
-            keeper, port = ProcessKeeper(), _free_port()
-            wall.ways.callback(keeper.close)
+            keeper, port = self._outside, _free_port()
         await gate.serve(folder, is_read_only=wall.plan.is_read_only)
         wall.ways.callback(gate.stop, folder)
         words = [sys.executable, "-I", "-S", os.fspath(program), os.fspath(folder), str(port)]
@@ -607,7 +612,7 @@ class Sandbox:
             if (path not in mounted or path in stale or path not in wall.islands) and path.exists()
         ]
         if stale or missing:
-            said = relay(wall.pid, missing, reversed(stale))
+            said = relay(self._outside, wall.pid, missing, reversed(stale))
             mounted = read_mount_points(wall.pid)
             unlaid = (path for path in wanted if path not in mounted and path.exists())
             bare = [path for path in unlaid if not path.is_socket()]  # one may be new by now
@@ -633,7 +638,7 @@ class Sandbox:
         covers = self._covers(cwd)
         own = self._stand_ins.of_wall()
         home = self.home.resolve()
-        settings = tool_settings(self.home, workspace, self._around.environ)
+        settings = tool_settings(self.home, workspace, self._around.environ, self._outside)
         furnish(own.home_stand_in, home, view, settings)
         for place in TEMPORARY_PLACES:
             make_links(own.scratch, place, view)

@@ -187,7 +187,7 @@ class ObeyedWatch:
         self._state_stamp: tuple[int, int] = (0, 0)
         self._pending: list[HeldFile] = []
         self._turn = asyncio.Lock()
-        self.hidden = HiddenFiles(may_show, environ)
+        self.hidden = HiddenFiles(may_show, environ, keeper)
         self.found = WalkFindings()
         self.covers = Covers()
         self._synced: dict[Path, dict[str, str]] = {}

@@ -53,7 +53,8 @@ LINES = ("pi", "claude", "codex", "gemini", "kimi")
 HUGE = 10**400
 """More than a float, or a time, can be."""
 
-RECORDED = trajectories()
+RECORDED = [name for name in trajectories() if name.partition("/")[0] in FOLDER_OF]
+"""Not those of other folders, which may have branches and mixed messages: `raw_counts` has none."""
 ALL_NAMES = [known.name for known in ALL_FORMATS]
 
 

@@ -106,6 +106,7 @@ class Decoys:
             _write(self.outside / name, "as it was\n")
         for name in ("times", "attribute"):
             _write(self.outside / name, "as it was\n")
+        _write(self.home / ".local/bin/locked", "programs can be read, whatever is around them\n")
         (self.outside / "run").mkdir()
         (self.home / ".config/git").mkdir()
 

@@ -34,7 +34,7 @@ time.sleep(float(sys.argv[2]))
 def impostor(answer: str, stays_s: float = 0) -> ProcessKeeper:
     """A keeper whose process answers each order with `answer`."""
     words = (sys.executable, "-I", "-S", "-c", _IMPOSTOR, json.dumps(answer), str(stays_s))
-    return ProcessKeeper(confinement=Confinement(words))
+    return ProcessKeeper(confinement=Confinement(words, ProcessKeeper()))
 
 
 async def exit_code(keeper: ProcessKeeper) -> int | None:
@@ -106,6 +106,16 @@ def test_kill_9_of_the_program_ends_all_that_is_inside(tmp_path: Path):
     os.kill(program.pid, signal.SIGKILL)
     program.wait()
     assert gone(nap(61_988))
+
+
+async def test_the_limit_on_processes_is_that_of_each_command_not_of_the_wall():
+    words = ["/bin/sh", "-c", "for i in 1 2 3 4 5 6; do sleep 0.5 & done; wait; echo on"]
+    outside = ProcessKeeper(most_processes=2)
+    keeper = ProcessKeeper(confinement=Confinement((), outside))
+    async with keeper.child_group(words, cwd=Path("/"), environ={"PATH": os.defpath}) as child:
+        assert b"".join([chunk async for chunk in child.read_until_gone()]) == b"on\n"
+    keeper.close()
+    assert keeper.is_over
 
 
 async def test_a_cancelled_start_is_a_cancelled_call():

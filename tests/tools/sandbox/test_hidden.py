@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.hidden import HiddenFiles
 from agent_tui.tools.sandbox.project_walk import ProjectWalk
 from tests.support.watched_folder import WatchedFolder
@@ -29,7 +30,7 @@ def test_files_with_keys_are_found_wherever_they_are(tmp_path: Path):
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    files = HiddenFiles(lambda path: path.name == "server.key", dict(os.environ))
+    files = HiddenFiles(lambda path: path.name == "server.key", dict(os.environ), ProcessKeeper())
     files.take(ProjectWalk([tmp_path]).look().secrets, by_commands=False)
     assert {str(path.relative_to(tmp_path)) for path in files.paths} == {
         *(".env", ".env.local", "deep/er/.env", "id_rsa", "terraform.tfstate"),

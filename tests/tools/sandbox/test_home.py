@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.home import furnish, tool_settings, what_runs
 
 
@@ -97,7 +98,7 @@ def test_a_link_out_of_the_home_folder_brings_nothing_of_it(home: Path):
 
 
 def settings(home: Path, work: Path) -> dict[str, str]:
-    return tool_settings(home, work, {"PATH": os.environ["PATH"]})
+    return tool_settings(home, work, {"PATH": os.environ["PATH"]}, ProcessKeeper())
 
 
 def test_git_knows_who_the_person_is_and_nothing_that_runs_or_lets_in(home: Path, tmp_path: Path):
