@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 REMOVED: Final = "[key removed]"
 
@@ -166,28 +166,55 @@ def mask_secrets(text: str, known_values: Iterable[str] = ()) -> str:
 class _Rules:
     """All rules, and the one pattern that finds where any of them may hold."""
 
-    marks: re.Pattern[bytes]
-    by_mark: Mapping[bytes, Sequence[SecretRule]]
-    """By a mark that begins with no other: the rules with this mark or one that begins with it."""
+    parts: re.Pattern[bytes]
+    by_part: Mapping[bytes, Sequence[tuple[SecretRule, int]]]
+    """For each text that `parts` finds: the rules with a mark that has it, and where in the mark.
+
+    A search stops at each character that a part can begin with. So parts begin with rare ones.
+    """
 
     without_marks: Sequence[SecretRule]
 
 
 @cache
 def _all_rules() -> _Rules:
+    data = _read_rules()
     rules = (*OWN_RULES, *load_rules())
-    marks = re.compile(_shortest_of({mark for rule in rules for mark in rule.marks}).encode())
-    by_mark: dict[bytes, list[SecretRule]] = {}
-    for rule in rules:
-        for mark in {found[0] for mark in rule.marks if (found := marks.match(mark.encode()))}:
-            by_mark.setdefault(mark, []).append(rule)
-    return _Rules(marks, by_mark, [rule for rule in rules if not rule.marks])
+    cuts = [
+        (rule, cut_of(mark, data["part_starts"]), mark) for rule in rules for mark in rule.marks
+    ]
+    parts = re.compile(_shortest_of({mark[cut:] for _, cut, mark in cuts}).encode())
+    by_part: dict[bytes, dict[tuple[SecretRule, int], None]] = {}
+    for rule, cut, mark in cuts:
+        if found := parts.match(mark[cut:].encode()):
+            by_part.setdefault(found[0], {})[rule, cut] = None
+    return _Rules(
+        parts,
+        {part: tuple(uses) for part, uses in by_part.items()},
+        [rule for rule in rules if not rule.marks],
+    )
+
+
+LEAST_PART: Final = 3
+
+
+def cut_of(mark: str, starts: str) -> int:
+    """How many characters of `mark` are before the part of it that is searched for.
+
+    The part begins with one of `starts`, and has `LEAST_PART` characters.
+    """
+    return next(at for at in range(len(mark) - LEAST_PART + 1) if mark[at] in starts)
+
+
+@cache
+def _read_rules() -> Mapping[str, Any]:
+    return json.loads(RULES_FILE.read_text(encoding="utf-8"))
 
 
 @cache
 def load_rules() -> tuple[SecretRule, ...]:
     """Gitleaks' rules, from `RULES_FILE`; read when they are first needed."""
-    data = json.loads(RULES_FILE.read_text(encoding="utf-8"))
+    data = _read_rules()
     everywhere: str = data["allowed"]
     return tuple(
         SecretRule(
@@ -203,46 +230,57 @@ def load_rules() -> tuple[SecretRule, ...]:
     )
 
 
-def _shortest_of(marks: Iterable[str]) -> str:
-    """A pattern of those `marks` that begin with no other; common beginnings stand in it once.
+def _shortest_of(parts: Iterable[str]) -> str:
+    """A pattern of those `parts` that begin with no other; common beginnings stand in it once.
 
     That makes it several times as fast as a list of alternatives.
     """
     by_first: dict[str, list[str]] = {}
-    for mark in sorted(marks):
-        if not mark:
+    for part in sorted(parts):
+        if not part:
             return ""
-        by_first.setdefault(mark[0], []).append(mark[1:])
+        by_first.setdefault(part[0], []).append(part[1:])
     branches = [re.escape(first) + _shortest_of(rests) for first, rests in by_first.items()]
     return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
 
 
 def find_secrets(text: str) -> Iterator[tuple[int, int, SecretRule]]:
     """Where each secret begins and ends in `text`. They may overlap, and are in no order."""
+    for rule, found in _matches_in(text):
+        if (span := secret_span(rule, found)) is not None:
+            yield *span, rule
+
+
+def _matches_in(text: str) -> Iterator[tuple[SecretRule, re.Match[str]]]:
+    """The matches of each rule in `text`: those of one rule don't overlap."""
     if len(text) < _LEAST_CHARS:
         return
     rules = _all_rules()
     folded = text.encode("ascii", "replace").lower()  # one byte for each character
     ends: dict[SecretRule, int] = {}
     place = 0
-    while (mark := rules.marks.search(folded, place)) is not None:
-        at, place = mark.start(), mark.start() + 1
-        for rule in rules.by_mark[mark[0]]:
+    while (part := rules.parts.search(folded, place)) is not None:
+        place = part.start() + 1
+        for rule, cut in rules.by_part[part[0]]:
             if (end := ends.get(rule)) is None:
-                end = 0 if _may_hold(rule, folded) else len(text)
-                ends[rule] = end
-            pattern = _compiled(rule.pattern)
-            for start in range(max(at - rule.lead, end), place):
-                if (found := pattern.match(text, start)) is not None:
-                    ends[rule] = max(found.end(), place)
-                    if (span := secret_span(rule, found)) is not None:
-                        yield *span, rule
-                    break
+                end = ends[rule] = 0 if _may_hold(rule, folded) else len(text)
+            at = part.start() - cut
+            if (
+                found := _first_match(rule, text, range(max(at - rule.lead, end), at + 1))
+            ) is not None:
+                ends[rule] = found.end()
+                yield rule, found
     for rule in rules.without_marks:
         if _may_hold(rule, folded):
-            for found in _compiled(rule.pattern).finditer(text):
-                if (span := secret_span(rule, found)) is not None:
-                    yield *span, rule
+            yield from ((rule, found) for found in _compiled(rule.pattern).finditer(text))
+
+
+def _first_match(rule: SecretRule, text: str, starts: range) -> re.Match[str] | None:
+    pattern = _compiled(rule.pattern)
+    for start in starts:
+        if (found := pattern.match(text, start)) is not None:
+            return found
+    return None
 
 
 def _may_hold(rule: SecretRule, folded: bytes) -> bool:

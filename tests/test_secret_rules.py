@@ -20,6 +20,7 @@ from agent_tui.secret_text import (
     find_secrets,
     load_rules,
     mask_secrets,
+    secret_span,
 )
 from tests.support.regex_text import draw_match
 from tests.support.secret_rules import EXAMPLES_FILE, LEFT_OUT, OURS
@@ -44,7 +45,7 @@ def test_the_rules_are_gitleaks_less_the_few_that_are_left_out():
 
 @pytest.mark.parametrize("rule", [*OWN_RULES, *RULES], ids=lambda rule: rule.name)
 def test_each_pattern_compiles(rule: SecretRule):
-    assert re.compile(rule.pattern, re.ASCII).groups <= 9
+    re.compile(rule.pattern, re.ASCII)
     re.compile(rule.allowed, re.ASCII)
 
 
@@ -66,6 +67,11 @@ def test_what_a_rule_of_gitleaks_passes_over_is_passed_over():
     assert not wrong
 
 
+def spans_without_marks(rule: SecretRule, text: str) -> set[tuple[int, int]]:
+    found = re.finditer(rule.pattern, text, re.ASCII)
+    return {span for each in found if (span := secret_span(rule, each)) is not None}
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_a_secret_drawn_from_each_pattern_is_masked_and_the_text_around_it_stays(rule: SecretRule):
     chance = Random(rule.name)
@@ -73,7 +79,9 @@ def test_a_secret_drawn_from_each_pattern_is_masked_and_the_text_around_it_stays
     for _ in range(20):
         example = draw_match(rule.pattern, chance)
         text = f"{' '.join(rule.keywords)}\n see {example}\n and more"
-        if any(found is rule for *_, found in find_secrets(text)):
+        spans = {(start, end) for start, end, by in find_secrets(text) if by is rule}
+        assert spans == spans_without_marks(rule, text)
+        if spans:
             secrets += 1
             masked = mask_secrets(text)
             assert masked.endswith("\n and more")
@@ -116,9 +124,23 @@ def seconds_of(text: str) -> float:
     return min(times)
 
 
-HOSTILE = ("{}", "{} ", "{}=", "{}\n", "{}a", "{}-", "{}: ", "{}{{", '{}"', "{} -H ", "{}=a:", "{}.")
+HOSTILE = (
+    "{}",
+    "{} ",
+    "{}=",
+    "{}\n",
+    "{}a",
+    "{}-",
+    "{}: ",
+    "{}{{",
+    '{}"',
+    "{} -H ",
+    "{}=a:",
+    "{}.",
+)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", [*OWN_RULES, *RULES], ids=lambda rule: rule.name)
 def test_eight_times_the_text_takes_about_eight_times_as_long(rule: SecretRule):
     chance = Random(rule.name)

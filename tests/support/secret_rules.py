@@ -1,4 +1,4 @@
-"""Translates the rules of gitleaks into ``agent_tui/secret_rules.json``, and its examples for tests.
+"""Translates gitleaks' rules into ``agent_tui/secret_rules.json``, and its examples for tests.
 
 python -m tests.support.secret_rules FOLDER    # a clone of github.com/gitleaks/gitleaks (MIT)
 
@@ -7,11 +7,12 @@ What changes on the way:
 - RE2's syntax becomes that of `re`: flags within a pattern, ``\\z``, ``$``, ``[[:alnum:]]``. All
   patterns are compiled with `re.ASCII`, because RE2's classes hold ASCII alone.
 - A pattern has groups only around the secret: the first that matched is masked, else the match.
-- A pattern begins at one of its ``marks``, or at most ``lead`` characters before. A free text in
-  front of a service's name is left out: it is not masked, and it would be searched for everywhere.
+- A match begins at one of the rule's ``marks``, or at most ``lead`` characters before. A free text
+  in front of a service's name is left out: it is not masked, and it would be tried everywhere.
 - A repetition without a limit gets one: a hostile text costs a bounded time for each mark.
 - A token with a prefix may end before any character that cannot be a part of it, not only before a
   quote or a space: in ``(see TOKEN, please)`` it is one, too.
+- A rule for one kind of file holds in every text, or is left out.
 - `LEFT_OUT` and `BY_HAND` say what else differs, and why.
 
 Gitleaks passes over public example keys (``AKIA...EXAMPLE``, Google's). They are masked here, as
@@ -29,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import agent_tui
-from agent_tui.secret_text import RULES_FILE
+from agent_tui.secret_text import LEAST_PART, OWN_RULES, RULES_FILE
 
 EXAMPLES_FILE = Path(__file__).parents[1] / "secret_examples.json"
 LICENCE_FILE = Path(agent_tui.__file__).with_name("secret_rules.LICENSE")
@@ -90,11 +91,19 @@ def main() -> None:
         "source": f"https://github.com/gitleaks/gitleaks {version} ({commit}), MIT licence",
         "licence": LICENCE_FILE.name,
         "allowed": to_python("|".join(f"(?:{one})" for one in allowed_everywhere(config))),
+        "part_starts": choose_starts(
+            [
+                *(m for rule in OWN_RULES for m in rule.marks),
+                *(m for r in rules for m in r["marks"]),
+            ]
+        ),
         "rules": rules,
     }
     RULES_FILE.write_text(one_line_each(data))
     LICENCE_FILE.write_text((folder / "LICENSE").read_text())
-    examples = dict(examples_of(folder / "cmd/generate/config/rules", {r["id"] for r in rules} | OURS))
+    examples = dict(
+        examples_of(folder / "cmd/generate/config/rules", {r["id"] for r in rules} | OURS)
+    )
     EXAMPLES_FILE.write_text(json.dumps(examples, indent=0, ensure_ascii=True) + "\n")
     print(f"{len(rules)} patterns, {len(examples)} rules with examples")
 
@@ -212,6 +221,20 @@ def to_python(pattern: str) -> str:
                 "[:alnum:]", "0-9A-Za-z"
             )
     return made + ")" * flags[0].count("(")
+
+
+_BY_FREQUENCY = " etraisonl_cdmupf,.'\"hygb=/-w:v0k1x2jq3<z456789~"
+"""The characters of a program's source that can begin a mark, the most frequent first."""
+
+
+def choose_starts(marks: Sequence[str]) -> str:
+    """Rare characters: each of `marks` has one that leaves `LEAST_PART` characters of it."""
+    starts = {char for mark in marks for char in mark}
+    for frequent in _BY_FREQUENCY:
+        rest = starts - {frequent}
+        if all(rest & set(mark[: len(mark) - LEAST_PART + 1]) for mark in marks):
+            starts = rest
+    return "".join(sorted(starts))
 
 
 def find_marks(pattern: str) -> tuple[int, list[str]]:
