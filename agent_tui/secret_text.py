@@ -1,8 +1,17 @@
-"""Recognize secrets and remove them from texts: logs, errors, exports, results."""
+"""Recognize secrets and remove them from texts: logs, errors, exports, results.
 
+Most rules are gitleaks' (MIT licence, in ``secret_rules.LICENSE``), in ``secret_rules.json``.
+"""
+
+import json
+import math
 import re
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
 
 REMOVED: Final = "[key removed]"
 
@@ -19,81 +28,119 @@ _SECRET_NAME: Final = re.compile(
 ``PWD`` and ``OLDPWD`` are folders.
 """
 
-_KEY: Final = re.compile(
-    r"""
-      \b(?:sk|pk|rk|xai|nvapi)-(?=[\w*.-]{0,99}[0-9*])[\w*.-]{12,}    # model providers
-    | \b(?:gsk|hf)_[A-Za-z0-9]{20,}
-    | \bAIza[\w-]{20,}
-    | \b(?:gh[pousr]_|github_pat_|glpat-|npm_|dop_v1_|shpat_)[\w-]{16,}
-    | \bxox[abeprs]-[\w-]{10,}
-    | \bpypi-[\w-]{16,}
-    | \b(?:[sr]k_live_|whsec_)[A-Za-z0-9+/=]{16,}
-    | \bSG\.[\w-]{16,}\.[\w-]{16,}
-    | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b
-    | \beyJ[\w-]{10,999}\.eyJ[\w-]{10,9999}\.[\w-]*                  # JSON web tokens
-    | -----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY-----                         # whole, or cut within
-      (?:(?:[A-Za-z0-9+/=\s|:>]|\\[nr])++-----END[ ][A-Z ]*PRIVATE[ ]KEY-----
-        |(?:\s|\\[nr])*+(?:[A-Za-z0-9+/=]{40,}+(?:\s|\\[nr])*+)++)
-    """,
-    re.VERBOSE,
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SecretRule:
+    """One form of a secret.
+
+    `pattern` is matched with `re.ASCII` where one of `marks` (in lower case) stands, and at each of
+    the `lead` characters before; without marks, it is searched for. The first group that matched is
+    the secret, else the whole match. The rule holds if one of `keywords` is anywhere in the text,
+    the secret's entropy is above `entropy` (bits a character), and `allowed` is not in it.
+    """
+
+    name: str
+    pattern: str
+    marks: tuple[str, ...]
+    lead: int = 0
+    keywords: tuple[str, ...] = ()
+    entropy: float = 0.0
+    allowed: str = ""
+
+
+_KEYS: Final = SecretRule(
+    "key",
+    # Model providers; and services whose keys were or are cut, or of another length than gitleaks'.
+    r"\b(?:(?:sk|pk|rk|xai|nvapi)-(?=[\w*.-]{0,99}[0-9*])[\w*.-]{12,}"
+    r"|(?:gsk|hf)_[A-Za-z0-9]{20,}"
+    r"|(?:gh[pousr]_|github_pat_|glpat-|dop_v1_|shpat_|pypi-Ag)[\w-]{16,}"
+    r"|xox[abeprs]-[\w-]{10,}"
+    r"|whsec_[A-Za-z0-9+/=]{16,})",
+    (
+        *("sk-", "pk-", "rk-", "xai-", "nvapi-", "gsk_", "hf_", "ghp_", "gho_", "ghu_", "ghs_"),
+        *("ghr_", "github_pat_", "glpat-", "dop_v1_", "shpat_", "pypi-ag", "whsec_"),
+        *("xoxa-", "xoxb-", "xoxe-", "xoxp-", "xoxr-", "xoxs-"),
+    ),
 )
-"""Shapes that nothing else has: hashes, UUIDs and images in Base64 do not match.
-
-What is looked for ahead is bounded: else a long text of beginnings would take for ever.
-"""
-
-_KEY_STARTS: Final = (
-    *("sk-", "pk-", "rk-", "xai-", "nvapi-", "gsk_", "hf_", "AIza", "SG.", "AKIA", "ASIA", "eyJ"),
-    *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "npm_", "dop_v1_"),
-    *("shpat_", "xox", "pypi-", "sk_live_", "rk_live_", "whsec_", "-----BEGIN "),
+_JSON_WEB_TOKEN: Final = SecretRule(
+    "json-web-token",
+    r"\beyJ[\w-]{10,999}\.eyJ[\w-]{10,9999}\.[\w-]*",
+    ("eyj",),
 )
-"""Each match of `_KEY` begins with one of these: they are found 20 times as fast as by `re`."""
+"""What is looked for ahead is bounded: else a long text of beginnings would take for ever."""
 
-_WEBHOOK: Final = re.compile(
-    r"""
-    (https://(?:
-        hooks\.slack\.com/(?:services|workflows|triggers)/
-      | (?:[a-z]{1,20}\.)?discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/
-      | [\w-]{1,63}\.webhook\.office\.com/
-      | hooks\.zapier\.com/hooks/catch/
-      | api\.telegram\.org/bot
-    ))[\w./:@%+-]{8,}
-    """,
-    re.VERBOSE,
+_KEY_MARK: Final = r"[ ][A-Z0-9 ]{0,40}PRIVATE[ ]KEY(?:[ ]BLOCK)?-----"
+_KEY_HEADER: Final = r"[A-Z][A-Za-z-]{2,20}:[ ][^\n\\]{0,200}"
+_BETWEEN_LINES: Final = r"(?:[\s|>→]|\\[nrt]|\d{1,6}[\t|:→>])"
+_BASE64: Final = "[A-Za-z0-9+/=]"
+_PRIVATE_KEY: Final = SecretRule(
+    "private-key",
+    rf"-----BEGIN{_KEY_MARK}"
+    rf"(?:(?:{_KEY_HEADER}|[A-Za-z0-9+/=\s|:>→]|\\[nrt])++-----END{_KEY_MARK}"
+    rf"|(?:{_BETWEEN_LINES}|{_KEY_HEADER})*+{_BASE64}{{40,}}+(?:{_BETWEEN_LINES}++{_BASE64}{{40,}}+)*+"
+    rf"(?:{_BETWEEN_LINES}++(?=[a-z]{{0,39}}[A-Z0-9+/=]){_BASE64}{{1,39}}+(?![ \t]*\w))?)",
+    ("-----begin ",),
+)
+"""Of PEM and of PGP: whole, or cut within. With line numbers, quoted, and as a text of JSON."""
+
+_WEBHOOK: Final = SecretRule(
+    "webhook",
+    r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/"
+    r"|discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/"
+    r"|\.webhook\.office\.com/"
+    r"|hooks\.zapier\.com/hooks/catch/"
+    r"|api\.telegram\.org/bot)([\w./:@%+-]{8,})",
+    (
+        *("hooks.slack.com/", "discord.com/api/", "discordapp.com/api/", ".webhook.office.com/"),
+        *("hooks.zapier.com/hooks/catch/", "api.telegram.org/bot"),
+    ),
 )
 """Addresses that let anyone who knows them post."""
 
-_IN_CONNECTION: Final = re.compile(
-    r"((?:;|\A|\bhost=\S{1,253}\s(?:\S{1,253}\s){0,8})\s*(?:password|pwd)\s?=\s?)"
-    r"(?![$<{*])[^;\s\"']{3,}",
-    re.IGNORECASE,
+_IN_CONNECTION: Final = SecretRule(
+    "connection",
+    r"(?i)(?:(?:\A|(?<=\A\s)|(?<=;)|(?<=;\s)|(?<=;\s\s))"
+    r"|host=\S{1,253}\s(?:\S{1,253}\s){0,8}?)"
+    r"(?:password|pwd)\s?=\s?(?![$<{*])([^;\s\"']{3,})",
+    ("password", "pwd", "host="),
 )
 """``Server=db;Password=...`` and libpq's ``host=db password=...``."""
 
-_ANNOUNCED: Final = re.compile(
-    r"""
-    ( \bBearer[ ]
-    | \bAuthorization["']?\s*[:=]\s*["']?(?:Basic|Token)[ ]
-    | \b(?:x-)?api-key["']?\s*:\s*["']?
-    )(?=[\w.~+/=-]{0,99}[0-9])[A-Za-z0-9][\w.~+/=-]{7,}
-    | ([?&](?:password|passwd|(?:access_|auth_)?token|api_?key|client_secret)=)[^&\s"'\#<>]{6,}
-    """,
-    re.VERBOSE | re.IGNORECASE,
+_ANNOUNCED: Final = SecretRule(
+    "announced",
+    r"(?i)(?:\bBearer[ ]"
+    r"|\bAuthorization[\"']?\s*[:=]\s*[\"']?(?:Basic|Token)[ ]"
+    r"|\bapi-key[\"']?\s*:\s*[\"']?"
+    r")(?=[\w.~+/=-]{0,99}[0-9])([A-Za-z0-9][\w.~+/=-]{7,})",
+    ("bearer ", "authorization", "api-key"),
 )
-_ANNOUNCED_MARKS: Final = (
-    *("bearer ", "author", "-key", "password=", "passwd=", "token=", "key=", "secret="),
+_IN_QUERY: Final = SecretRule(
+    "query",
+    r"(?i)(?<=[?&])(?:password|passwd|(?:access_|auth_)?token|api_?key|client_secret)="
+    r"([^&\s\"'#<>]{6,})",
+    (
+        *("password=", "passwd=", "access_token=", "auth_token=", "token=", "api_key=", "apikey="),
+        "client_secret=",
+    ),
 )
-_CONNECTION_MARKS: Final = ("password", "pwd")
-"""Each match of `_ANNOUNCED` or `_IN_CONNECTION` has one of these, without regard to case.
+_IN_ADDRESS: Final = SecretRule(
+    "address",
+    r"://[^/\s:@\"'<>]*:(?![$<{*])([^/\s@\"'<>]+)(?=@)",
+    ("://",),
+)
+OWN_RULES: Final = (
+    *(_KEYS, _JSON_WEB_TOKEN, _PRIVATE_KEY, _WEBHOOK, _IN_CONNECTION, _ANNOUNCED, _IN_QUERY),
+    _IN_ADDRESS,
+)
 
-No ``i`` is in them, as `re` takes a dotless one for it and `str.casefold` does not.
-"""
+RULES_FILE: Final = Path(__file__).with_name("secret_rules.json")
+"""Gitleaks' rules, as `tests.support.secret_rules` translates them; see the licence beside it."""
 
-_PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
-_PASSWORD_IN_ADDRESS: Final = re.compile(r"(://[^/\s:@\"'<>]*:)(?![$<{*])[^/\s@\"'<>]+(?=@)")
+_PRIVATE_KEY_START: Final = re.compile(rf"-----BEGIN{_KEY_MARK}")
+_PASSWORD_IN_ADDRESS: Final = re.compile(_IN_ADDRESS.pattern, re.ASCII)
 
 _LEAST_CHARS: Final = len("://:x@")
-"""No shape is shorter."""
+"""No secret with what announces it is shorter."""
 
 _USER_IN_ADDRESS: Final = re.compile(r"(?<=://)[^/\s@\"'<>]*@|\A[^/\s:@\"'<>]*:[^/\s@\"'<>]*@")
 
@@ -101,50 +148,165 @@ _USER_IN_ADDRESS: Final = re.compile(r"(?<=://)[^/\s@\"'<>]*@|\A[^/\s:@\"'<>]*:[
 def mask_secrets(text: str, known_values: Iterable[str] = ()) -> str:
     """`text` with each of `known_values` and everything shaped like a secret replaced by `REMOVED`.
 
-    The shapes: keys and tokens of well-known services, JSON web tokens, private keys, what
-    follows ``Authorization``, addresses of webhooks, and passwords in addresses and connection
+    The shapes: keys and tokens of the services that gitleaks knows, JSON web tokens, private keys,
+    what follows ``Authorization``, addresses of webhooks, and passwords in addresses and connection
     strings.
     """
     text = mask_values(text, known_values)
-    if len(text) < _LEAST_CHARS:
-        return text
-    text = _mask_keys(text)
-    folded = text.casefold()
-    if [mark for mark in _ANNOUNCED_MARKS if mark in folded]:
-        text = _ANNOUNCED.sub(lambda found: f"{found[1] or found[2]}{REMOVED}", text)
-    if "://" in text:
-        text = _WEBHOOK.sub(rf"\1{REMOVED}", text)
-    if [mark for mark in _CONNECTION_MARKS if mark in folded]:
-        text = _IN_CONNECTION.sub(rf"\1{REMOVED}", text)
-    return _PASSWORD_IN_ADDRESS.sub(rf"\1{REMOVED}", text) if "://" in text else text
-
-
-def _mask_keys(text: str) -> str:
-    """`text` with each match of `_KEY` replaced."""
     pieces: list[str] = []
     place = 0
-    for first, last in _keys_in(text):
-        pieces += (text[place:first], REMOVED)
-        place = last
+    for start, end in sorted(found[:2] for found in find_secrets(text)):
+        if start >= place:
+            pieces += (text[place:start], REMOVED)
+        place = max(place, end)
     return "".join((*pieces, text[place:])) if pieces else text
 
 
-def _keys_in(text: str) -> Iterator[tuple[int, int]]:
-    """Where the matches of `_KEY` begin and end in `text`, in their order."""
-    present = [start for start in _KEY_STARTS if start in text]
-    starts = sorted(at for start in present for at in _occurrences(start, text))
-    end = 0
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """All rules, and the one pattern that finds where any of them may hold."""
+
+    parts: re.Pattern[bytes]
+    by_part: Mapping[bytes, Sequence[tuple[SecretRule, int]]]
+    """For each text that `parts` finds: the rules with a mark that has it, and where in the mark.
+
+    A search stops at each character that a part can begin with. So parts begin with rare ones.
+    """
+
+    without_marks: Sequence[SecretRule]
+
+
+@cache
+def _all_rules() -> _Rules:
+    data = _read_rules()
+    rules = (*OWN_RULES, *load_rules())
+    cuts = [
+        (rule, cut_of(mark, data["part_starts"]), mark) for rule in rules for mark in rule.marks
+    ]
+    parts = re.compile(_shortest_of({mark[cut:] for _, cut, mark in cuts}).encode())
+    by_part: dict[bytes, dict[tuple[SecretRule, int], None]] = {}
+    for rule, cut, mark in cuts:
+        if found := parts.match(mark[cut:].encode()):
+            by_part.setdefault(found[0], {})[rule, cut] = None
+    return _Rules(
+        parts,
+        {part: tuple(uses) for part, uses in by_part.items()},
+        [rule for rule in rules if not rule.marks],
+    )
+
+
+LEAST_PART: Final = 3
+
+
+def cut_of(mark: str, starts: str) -> int:
+    """How many characters of `mark` are before the part of it that is searched for.
+
+    The part begins with one of `starts`, and has `LEAST_PART` characters.
+    """
+    return next(at for at in range(len(mark) - LEAST_PART + 1) if mark[at] in starts)
+
+
+@cache
+def _read_rules() -> Mapping[str, Any]:
+    return json.loads(RULES_FILE.read_text(encoding="utf-8"))
+
+
+@cache
+def load_rules() -> tuple[SecretRule, ...]:
+    """Gitleaks' rules, from `RULES_FILE`; read when they are first needed."""
+    data = _read_rules()
+    everywhere: str = data["allowed"]
+    return tuple(
+        SecretRule(
+            rule["id"],
+            rule["pattern"],
+            tuple(rule["marks"]),
+            rule.get("lead", 0),
+            tuple(rule.get("keywords", ())),
+            rule.get("entropy", 0.0),
+            "|".join(filter(None, (everywhere, rule.get("allowed")))),
+        )
+        for rule in data["rules"]
+    )
+
+
+def _shortest_of(parts: Iterable[str]) -> str:
+    """A pattern of those `parts` that begin with no other; common beginnings stand in it once.
+
+    That makes it several times as fast as a list of alternatives.
+    """
+    by_first: dict[str, list[str]] = {}
+    for part in sorted(parts):
+        if not part:
+            return ""
+        by_first.setdefault(part[0], []).append(part[1:])
+    branches = [re.escape(first) + _shortest_of(rests) for first, rests in by_first.items()]
+    return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
+
+
+def find_secrets(text: str) -> Iterator[tuple[int, int, SecretRule]]:
+    """Where each secret begins and ends in `text`. They may overlap, and are in no order."""
+    for rule, found in _matches_in(text):
+        if (span := secret_span(rule, found)) is not None:
+            yield *span, rule
+
+
+def _matches_in(text: str) -> Iterator[tuple[SecretRule, re.Match[str]]]:
+    """The matches of each rule in `text`: those of one rule don't overlap."""
+    if len(text) < _LEAST_CHARS:
+        return
+    rules = _all_rules()
+    folded = text.encode("ascii", "replace").lower()  # one byte for each character
+    ends: dict[SecretRule, int] = {}
+    place = 0
+    while (part := rules.parts.search(folded, place)) is not None:
+        place = part.start() + 1
+        for rule, cut in rules.by_part[part[0]]:
+            if (end := ends.get(rule)) is None:
+                end = ends[rule] = 0 if _may_hold(rule, folded) else len(text)
+            at = part.start() - cut
+            if (
+                found := _first_match(rule, text, range(max(at - rule.lead, end), at + 1))
+            ) is not None:
+                ends[rule] = found.end()
+                yield rule, found
+    for rule in rules.without_marks:
+        if _may_hold(rule, folded):
+            yield from ((rule, found) for found in _compiled(rule.pattern).finditer(text))
+
+
+def _first_match(rule: SecretRule, text: str, starts: range) -> re.Match[str] | None:
+    pattern = _compiled(rule.pattern)
     for start in starts:
-        if start >= end and (found := _KEY.match(text, start)) is not None:
-            end = found.end()
-            yield start, end
+        if (found := pattern.match(text, start)) is not None:
+            return found
+    return None
 
 
-def _occurrences(part: str, text: str) -> Iterator[int]:
-    at = text.find(part)
-    while at >= 0:
-        yield at
-        at = text.find(part, at + 1)
+def _may_hold(rule: SecretRule, folded: bytes) -> bool:
+    return not rule.keywords or any(word.encode() in folded for word in rule.keywords)
+
+
+def secret_span(rule: SecretRule, found: re.Match[str]) -> tuple[int, int] | None:
+    """Where the secret of `found` is, unless it is too regular for one, or allowed."""
+    group = next((number for number, part in enumerate(found.groups(), 1) if part), 0)
+    secret = found[group]
+    if rule.entropy and entropy_of(secret) <= rule.entropy:
+        return None
+    if rule.allowed and _compiled(rule.allowed).search(secret):
+        return None
+    return found.span(group)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.ASCII)
+
+
+def entropy_of(text: str) -> float:
+    """Shannon's entropy of `text`, in bits a character."""
+    shares = [count / len(text) for count in Counter(text).values()]
+    return -sum(share * math.log2(share) for share in shares)
 
 
 def mask_values(text: str, known_values: Iterable[str]) -> str:
@@ -162,10 +324,9 @@ def is_secret_name(name: str) -> bool:
 
 def has_key(text: str) -> bool:
     """Whether something in `text` has the shape of a key or a token, or begins a private key."""
-    if next(_keys_in(text), None) is not None:
+    if _PRIVATE_KEY_START.search(text):
         return True
-    shapes = (_ANNOUNCED, _PRIVATE_KEY, _WEBHOOK, _IN_CONNECTION)
-    return any(shape.search(text) for shape in shapes)
+    return any(rule is not _IN_ADDRESS for *_, rule in find_secrets(text))
 
 
 def has_password_in_address(text: str) -> bool:

@@ -128,7 +128,11 @@ def test_the_wheel_is_small_and_holds_the_program_alone(built: Path) -> None:
         "agent_tui",
         "agent_tui_cli",
     }
-    assert "agent_tui/py.typed" in names
+    assert {
+        "agent_tui/py.typed",
+        "agent_tui/secret_rules.json",
+        "agent_tui/secret_rules.LICENSE",
+    } <= set(names)
     (source,) = built.glob("*.tar.gz")
     with tarfile.open(source) as packed_source:
         inside = {name.partition("/")[2] for name in packed_source.getnames()}

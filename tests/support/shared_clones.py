@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 DECOYS = (
     "sk-ant-api03-0decoy0decoy0decoy",
     "ghp_0decoy0decoy0decoy0decoy",
-    "AKIA0DECOY0DECOY0DEC",
+    "AKIA2DECOY2DECOY2DEC",
     "correct-horse-0decoy-battery",
 )
 """Look like keys, except the last, which is the value of a variable."""
