@@ -76,15 +76,15 @@ def _environ() -> dict[str, str]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """Where the decoys are: outside of ``/tmp``, which a wall replaces, if that is possible."""
-    for parent in ("/opt", "/srv"):
-        if os.access(parent, os.W_OK):
-            made = Path(tempfile.mkdtemp(prefix="agent-tui-escapes-", dir=parent))
-            yield made
-            shutil.rmtree(made)
-            return
-    yield tmp_path
+def folder() -> Iterator[Path]:
+    """Where the decoys are: outside of ``/tmp``, which a wall replaces, if that is possible.
+
+    Its name is short, as those of sockets must be.
+    """
+    parent = next(parent for parent in ("/opt", "/srv", "/tmp") if os.access(parent, os.W_OK))
+    made = Path(tempfile.mkdtemp(prefix="agent-tui-escapes-", dir=parent))
+    yield made
+    shutil.rmtree(made)
 
 
 def run_probes(backend: Backend, user: User, folder: Path) -> dict[str, dict[str, str | bool]]:
