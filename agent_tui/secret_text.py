@@ -76,12 +76,17 @@ _BASE64: Final = "[A-Za-z0-9+/=]"
 _PRIVATE_KEY: Final = SecretRule(
     "private-key",
     rf"-----BEGIN{_KEY_MARK}"
-    rf"(?:(?:{_KEY_HEADER}|[A-Za-z0-9+/=\s|:>→]|\\[nrt])++-----END{_KEY_MARK}"
-    rf"|(?:{_BETWEEN_LINES}|{_KEY_HEADER})*+{_BASE64}{{40,}}+(?:{_BETWEEN_LINES}++{_BASE64}{{40,}}+)*+"
-    rf"(?:{_BETWEEN_LINES}++(?=[a-z]{{0,39}}[A-Z0-9+/=]){_BASE64}{{1,39}}+(?![ \t]*\w))?)",
+    rf"(?:(?>(?:{_KEY_HEADER}|[A-Za-z0-9+/=\s|:>→]|\\[nrt])+)-----END{_KEY_MARK}"
+    rf"|(?>(?:{_BETWEEN_LINES}|{_KEY_HEADER})*){_BASE64}{{40,}}+"
+    rf"(?>(?:{_BETWEEN_LINES}+{_BASE64}{{40,}})*)"
+    rf"(?:(?>{_BETWEEN_LINES}+)(?=[a-z]{{0,39}}[A-Z0-9+/=]){_BASE64}{{1,39}}+(?![ \t]*\w))?)",
     ("-----begin ",),
 )
-"""Of PEM and of PGP: whole, or cut within. With line numbers, quoted, and as a text of JSON."""
+"""Of PEM and of PGP: whole, or cut within. With line numbers, quoted, and as a text of JSON.
+
+Before Python 3.11.5, a group with ``*+`` or ``++`` keeps what its last, failed round matched
+(python/cpython#106052); ``(?>...)`` does not.
+"""
 
 _WEBHOOK: Final = SecretRule(
     "webhook",

@@ -59,13 +59,16 @@ def _start(user: User, *words: str) -> subprocess.CompletedProcess[str]:
 
 @contextmanager
 def system_folders(user: User) -> Generator[list[Path]]:
-    """A new folder of the user's in each of the system's own that may be written, not in /tmp."""
+    """A new folder of the user's in each of the system's own that may be written, else in /tmp.
+
+    Their names are short, as those of sockets must be.
+    """
     with ExitStack() as stack:
         made: list[Path] = []
-        for parent in ("/opt", "/srv"):
-            if os.access(parent, os.W_OK):
-                folder = tempfile.mkdtemp(prefix="agent-tui-tests-", dir=parent)
-                stack.callback(shutil.rmtree, folder)
-                os.chown(folder, user.uid, -1)
-                made.append(Path(folder))
+        parents = [parent for parent in ("/opt", "/srv") if os.access(parent, os.W_OK)]
+        for parent in parents or ["/tmp"]:
+            folder = tempfile.mkdtemp(prefix="agent-tui-", dir=parent)
+            stack.callback(shutil.rmtree, folder)
+            os.chown(folder, user.uid, -1)
+            made.append(Path(folder))
         yield made

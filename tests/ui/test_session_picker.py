@@ -257,6 +257,8 @@ async def test_what_is_open_elsewhere_is_opened_as_the_person_says(tmp_path: Pat
             await ui.pilot.press("enter")
             facts = await asked(ui)
             assert str(pid) in facts
+            assert isinstance(ui.app.screen, ChoiceScreen)
+            ui.app.screen._quiet_s = 60.0  # however slowly the keys come
             await ui.pilot.press("enter")  # answers nothing
             assert isinstance(ui.app.screen, ChoiceScreen)
             await ui.pilot.press(key)

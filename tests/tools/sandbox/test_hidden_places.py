@@ -28,10 +28,10 @@ pytestmark = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Path]:
+def place() -> Iterator[Path]:
     """A hidden place, which is not in ``/tmp`` if that is possible."""
     with system_folders(User("self", os.getuid(), ())) as folders:
-        made = (*folders, tmp_path)[0] / "srv"
+        made = folders[0] / "srv"
         made.mkdir()
         yield made
 
