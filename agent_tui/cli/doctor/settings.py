@@ -1,5 +1,6 @@
 """Checks what the user has set: settings, rules, keys, hooks and plugins."""
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -190,5 +191,7 @@ def _plain_name(package: str) -> str:
 def _is_missing(env: Environment, program: str) -> bool:
     """Whether a shell in the working folder finds no such program, builtin or keyword."""
     place = str(Path(env.cwd or "/", program)) if "/" in program else program
-    answer = ask_program(env, "/bin/sh", "-c", 'command -v -- "$1"', "sh", place)
+    path = env.environ.get("PATH", os.defpath)  # a hook also finds programs of the project
+    script = 'PATH=$2; command -v -- "$1"'
+    answer = ask_program(env, "/bin/sh", "-c", script, "sh", place, path)
     return answer is not None and answer.returncode != 0
