@@ -60,7 +60,7 @@ def check_rules(env: Environment) -> Iterator[Check]:
     found = f"{env.loaded.settings.permission_mode} mode, {rules}"
     yield Check("permissions", "ok", found)
     for problem in permissions.book.problems:
-        advice = "Fix the rule. Until then it has no effect."
+        advice = "Fix the rule. Until then it has no effect; without a deny rule, -p does not run."
         yield Check("permissions", "bad", f"ignored: {problem}", advice)
 
 
@@ -68,7 +68,7 @@ def _problem_check(problem: SettingProblem, env: Environment) -> Check:
     """A problem as a check; a whole file, a permission or an address is worse than one odd key."""
     is_address = is_unusable_address(problem)
     if not problem.key:
-        advice = "Fix the file. Until then, none of its settings apply."
+        advice = "Fix the file. Until then, none of its settings apply and -p does not run."
     elif is_address:
         advice = "Write a full URL such as http://127.0.0.1:8080/v1. Until then, no model answers."
     else:
