@@ -413,7 +413,23 @@ class CommandJudge:
         found = (
             self._find_denied_word(word, bases, rules) for word in dict.fromkeys(part.arguments)
         )
-        return self._of_part(part.source, next(filter(None, found), ""))
+        why = next(filter(None, found), "")
+        if not (why or reads_only):
+            why = self._find_denied_target(part, bases)
+        return self._of_part(part.source, why)
+
+    def _find_denied_target(self, part: CommandPart, bases: Sequence[Path]) -> str:
+        """The rule that denies a file that `part` writes, or puts into a folder; empty if none."""
+        names = {Path(word.value).name for word in part.arguments if word.value}
+        targets = written_words(_name(part), part) if self._denied_writes else ()
+        for path in (
+            path for word in targets for base in bases for path in self._words.resolve(base, word)
+        ):
+            inside = [path / name for name in names] if is_folder(path) else []
+            for rule, denies in self._denied_writes:
+                if any(map(denies, (path, *inside))):
+                    return f"the deny rule {rule} forbids writing {path}"
+        return ""
 
     def _find_denied_input(self, redirections: Iterable[Redirection], bases: Sequence[Path]) -> str:
         """The rule that denies a file the shell itself would read; empty if none."""

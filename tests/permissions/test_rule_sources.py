@@ -10,6 +10,8 @@ from agent_tui.config import PermissionSettings
 from agent_tui.permissions.rule_book import RuleBook
 from agent_tui.permissions.rule_sources import RuleSources, RulesRead, UnreadRules, add_rules
 
+_NOWHERE = Path("/nowhere/at/all")
+_VARIABLE = "AGENT_TUI_PERMISSIONS__DENY"
 _DENY = '[permissions]\ndeny = ["bash(rm *)"]\nallow = ["bash(ls)"]\n'
 _UNREADABLE: dict[str, Callable[[Path], object]] = {
     "a folder": lambda file: file.mkdir(),
@@ -48,8 +50,10 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "config.toml"
 
 
-def _read(sources: RuleSources, *files: Path, stored: Path | None = None, **environ: str):
-    return sources.read(files, stored or Path("/nowhere/at/all"), environ)
+def _read(
+    sources: RuleSources, *files: Path, stored: Path = _NOWHERE, denied: str | None = None
+) -> RulesRead:
+    return sources.read(files, stored, {} if denied is None else {_VARIABLE: denied})
 
 
 def _problems(read: RulesRead) -> str:
@@ -117,12 +121,11 @@ def test_a_mistake_in_a_rule_of_the_project_is_named(text: str, file: Path):
 
 
 def test_a_variable_is_looked_at_too():
-    name = "AGENT_TUI_PERMISSIONS__DENY"
-    (one,) = _read(RuleSources(), **{name: "bash(ls),rm *"}).unread
-    assert (one.source, one.file) == (name, None)
-    assert one.problem.startswith(f"{name}: 'rm *' is not a rule.")
-    assert _read(RuleSources(), **{name: '["bash(rm *)", "read(x/**)"]'}).unread == ()
-    assert _read(RuleSources(), **{name: '["bash(rm *)"'}).unread
+    (one,) = _read(RuleSources(), denied="bash(ls),rm *").unread
+    assert (one.source, one.file) == (_VARIABLE, None)
+    assert one.problem.startswith(f"{_VARIABLE}: 'rm *' is not a rule.")
+    assert _read(RuleSources(), denied='["bash(rm *)", "read(x/**)"]').unread == ()
+    assert _read(RuleSources(), denied='["bash(rm *)"').unread
 
 
 def test_the_rules_of_a_source_that_breaks_later_stay_as_they_were_read(tmp_path: Path):

@@ -114,12 +114,45 @@ mytool --out-file={} a
 mytool --out {} a
 ex -s -c wq {}
 yq -i .a=1 {}
+find . -fprint {}
+find . -name x -fprintf {} %p
+find . -fls {}
+script -qc ls {}
+script -c ls -O {}
+mktemp -p {}
+mktemp {}
+openssl rand -out {} 9
+bsdtar -xf x.tar -C {}
+strace -o {} ls
+cp -r a.txt b.txt {}
+cp -- a.txt {}
+cp a.txt -- {}
+tee -- {}
+dd "of={}"
+sed -i "s/a/b/" "{}"
+command sed -i s/a/b/ {}
+\\sed -i s/a/b/ {}
+if true; then sed -i s/a/b/ {}; fi
+(sed -i s/a/b/ {})
+ls && sed -i s/a/b/ {} || true
+echo "$(sed -i s/a/b/ {})"
 gofmt -w {}
 shfmt -i 2 -w {}
 clang-format -i {}
 dos2unix {}
 """
 _READING = """
+find . -name a.txt -o -path /usr/share
+script -qc "cp /usr/share/x a.txt" /dev/null
+openssl x509 -in /usr/share/x -out a.txt
+mktemp -d
+curl -s -o /dev/null -w %{http_code} http://localhost
+wget -qO /dev/stdout http://localhost
+wget -qO - http://localhost
+gcc -x c -o /dev/null a.c
+make 2>&1 | tee /dev/stderr
+sort -o - a.txt
+cp "/usr/share/x" "$HOME/project/x"
 sed -i '/usr/d' a.txt
 sed -i -e '/etc/d' a.txt
 sed -n -i.bak -e /lib/p a.txt
@@ -184,6 +217,15 @@ def test_a_file_on_the_list_is_asked_about_however_it_is_named_as_written(
         assert (verdict.decision, verdict.by) == ("ask", "protection"), (mode, target, verdict.why)
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["rm /dev/null", "mv a.txt /dev/null", "ln -sf a.txt /dev/null", "chmod 600 /dev/null"],
+)
+def test_the_null_device_is_written_but_not_replaced(command: str, workspace: Path):
+    for mode in _ASKING:
+        assert judge(workspace, command, mode, _ANYTHING_GOES).decision == "ask"
+
+
 @pytest.mark.parametrize("command", _lines(_READING))
 def test_a_program_may_read_the_system_and_write_the_folder(command: str, workspace: Path):
     for mode in _ASKING:
@@ -244,3 +286,35 @@ def test_files_found_in_the_folder_may_be_written(command: str, workspace: Path)
     for mode in _ASKING:
         verdict = judge(workspace, command, mode, _ANYTHING_GOES)
         assert verdict.decision == "allow", (mode, verdict.why)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cp a.txt sub/b.txt",
+        "cp a.txt sub",
+        "cp a.txt sub/",
+        "cp -t sub a.txt",
+        "mv src/app.py sub",
+        "install -Dt sub a.txt",
+        "ln -s ../a.txt sub/",
+        "rsync -a a.txt sub",
+        "sort -uosub/b.txt a.txt",
+        "sort -uo sub/b.txt a.txt",
+        "sed -i s/a/b/ sub/b.txt",
+        "patch -d sub -i x.diff",
+        "tar -C sub -xf x.tar",
+        "cd sub && cp ../a.txt .",
+        "cp a.txt link-dir",
+    ],
+)
+def test_a_deny_rule_for_a_folder_holds_however_a_file_gets_there(command: str, workspace: Path):
+    for mode in _ASKING:
+        verdict = judge(workspace, command, mode, _ANYTHING_GOES, ("write(sub/**)",))
+        assert verdict.decision == "deny", (mode, verdict.why)
+
+
+@pytest.mark.parametrize("command", ["cp sub/b.txt src", "cp a.txt src", "cp sub.txt b.txt"])
+def test_a_deny_rule_for_a_file_is_about_what_is_written(command: str, workspace: Path):
+    verdict = judge(workspace, command, "full", (), ("write(sub/*.md)", "write(src/*.md)"))
+    assert verdict.decision == "allow", verdict.why

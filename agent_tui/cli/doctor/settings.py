@@ -18,6 +18,7 @@ from agent_tui.local_models.addresses import is_loopback
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.keys import KEY_VARIABLES, what_is_wrong_with
+from agent_tui.safe_paths import path_exists
 from agent_tui.safe_text import printable_line
 
 _EXAMPLE = "ANTHROPIC_API_KEY"
@@ -31,12 +32,13 @@ _WORD = re.compile(r"[\w./+-]+")
 def check_settings(env: Environment) -> Iterator[Check]:
     """Check the settings file, what overrides it, and each setting that is not in force."""
     path, problems = user_config_path(), env.loaded.problems
-    if not path.exists():
+    is_there = path_exists(path) or any(one.source == str(path) for one in problems)
+    if not is_there:
         found = f"{path_text(path, env)} does not exist; defaults apply"
     else:
         count = count_text(len(problems), "problem") if problems else "no problems"
         found = f"{path_text(path, env)}, {count}"
-    yield Check("file", "ok" if path.exists() and not problems else "info", found)
+    yield Check("file", "ok" if is_there and not problems else "info", found)
     known = {*setting_variables(), *paths.FOLDER_VARIABLES}
     if in_force := sorted(known & env.environ.keys()):
         found = f"{', '.join(in_force)} (overrides the file)"

@@ -48,6 +48,10 @@ _PLAIN_VARIABLE = re.compile(
 
 _CALLS_ITSELF = re.compile(r"([\w:]+)\s*\(\)\s*\{.*(?<!\w)\1\s*[|&]", re.DOTALL)
 _MOVERS = frozenset({"mv", "ln"})
+_REPLACES = frozenset({*_MOVERS, *_RECURSIVE, "rmdir", "unlink", "install", "mknod"})
+"""Programs that remove, replace or change what they are given, instead of writing into it."""
+
+_HARMLESS_DEVICE = re.compile(r"/dev/(null|zero|stdin|stdout|stderr|tty|fd/\d+)")
 _OWN_VERB_NAMES = """
     git npm npx pnpm yarn pip pip3 cargo go docker podman kubectl gh aws make apt apt-get brew
     uv poetry rails rake bundle gem terraform helm dotnet mvn gradle
@@ -187,6 +191,8 @@ def _system_change(
 ) -> str:
     """Why it would change a protected file, a system file or a device; empty if it would not."""
     for word in written_words(name, part):
+        if name not in _REPLACES and _HARMLESS_DEVICE.fullmatch(word.value or ""):
+            continue
         for base in bases:
             path = _resolve_folder(base, word) if word.value is not None else None
             if path is None:
@@ -201,7 +207,7 @@ def _system_change(
 def device_danger(target: Path) -> str:
     """Why redirecting to `target` could do great harm; empty if it could not."""
     text = str(target)
-    harmless = re.fullmatch(r"/dev/(null|zero|stdin|stdout|stderr|tty|fd/\d+)", text)
+    harmless = _HARMLESS_DEVICE.fullmatch(text)
     return f"{text} is a device" if text.startswith("/dev/") and not harmless else ""
 
 

@@ -7,11 +7,13 @@ Each row of the table describes one program. Programs without a row write what `
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 from agent_tui.permissions.shell.words import CommandPart, Word
 
 Operands = Literal["none", "all", "first", "last"]
+_FIND_WRITES = re.compile(r"-fls|-fprint(?:0|f)?")
 _HERE = Word(".", ".")
 """The folder the program runs in."""
 
@@ -54,8 +56,11 @@ def written_words(name: str, part: CommandPart) -> list[Word]:
     """
     if name == "dd":
         return [_value(word, (word.value or "")[3:]) for word in _starting(part, "of=")]
-    if name == "tar":
+    if name in ("tar", "bsdtar", "gtar"):
         return _written_by_tar(part)
+    if name == "find":
+        pairs = pairwise(part.arguments)
+        return [word for option, word in pairs if _FIND_WRITES.fullmatch(option.value or "")]
     form = _FORMS.get(name)
     return list(_by_convention(part.arguments)) if form is None else _written(part.arguments, form)
 
@@ -142,7 +147,7 @@ def _value(word: Word, text: str) -> Word:
 
 
 _OUTPUT_NAME = r"--out(?:put)?(?:[-_]?(?:file|dir|directory|folder|path))?"
-_OUTPUT = re.compile(rf"-o|{_OUTPUT_NAME}")
+_OUTPUT = re.compile(rf"-o|-out|{_OUTPUT_NAME}")
 _OUTPUT_HERE = re.compile(rf"-o(?=[/.~])|{_OUTPUT_NAME}=")
 
 
@@ -167,7 +172,7 @@ def _written_by_tar(part: CommandPart) -> list[Word]:
     words = list(part.arguments)
     if words and words[0].value and not words[0].value.startswith("-"):  # tar xf FILE
         letters, behind = words[0].value, iter(words[1:])
-        words = []
+        words = list[Word]()
         for letter in letters:
             words.append(Word(f"-{letter}", f"-{letter}"))
             if letter in _TAR.valued.split():
@@ -210,6 +215,8 @@ _FORMS: Mapping[str, _Form] = {
     **dict.fromkeys(("sponge", "dos2unix", "unix2dos", "rename", "strip"), _Form("all")),
     **dict.fromkeys(("mkdir", "mkfifo", "mknod"), _Form("all", valued="m mode")),
     "setfacl": _Form("all", valued="m M x X"),
+    "mktemp": _Form("all", outputs="p tmpdir", valued="suffix"),
+    "script": _Form("all", outputs="I log-in O log-out B log-io T log-timing", valued="c command"),
     "truncate": _Form("all", valued="s r size reference"),
     "touch": _Form("all", valued="d t r date reference time"),
     "cp": _COPIES,
