@@ -53,4 +53,4 @@ def refuse_unread(unread: Sequence[UnreadRules]) -> None:
         advice = _FIX_OWN if first.file == user_config_path() else _FIX
     more = f" (and {len(others)} more)" if others else ""
     problem = first.problem.rstrip(".")
-    raise UsageError(f"Not started, as deny rules cannot be read{more}: {problem}.", advice)
+    raise UsageError(f"Deny rules cannot be read, so nothing runs{more}: {problem}.", advice)

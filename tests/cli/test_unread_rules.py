@@ -243,7 +243,7 @@ async def _end(program: Program) -> None:
 
 async def test_a_program_that_may_lack_rules_runs_in_mode_ask_and_says_so(composed: Place):
     composed.config.write_text(_MISTAKE)
-    with pytest.raises(UsageError, match="deny rules cannot be read"):
+    with pytest.raises(UsageError, match="Deny rules cannot be read, so nothing runs"):
         _compose()
     program = _compose(may_lack_rules=True)
     assert program.runtime.conversation.permissions.mode == "ask"
