@@ -15,6 +15,8 @@ from agent_tui.cli.compose import Program, compose
 from agent_tui.cli.folders import project_store
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice
+from agent_tui.messages import UserMessage
+from agent_tui.sessions.entries import Header, MessageEntry
 from agent_tui.tools.base import Intent
 from tests.support.openai_server import Call, OpenAiServer, Reply
 from tests.support.pty_program import PtyProgram
@@ -284,5 +286,24 @@ async def test_a_project_that_is_trusted_later_and_has_a_broken_rule_means_mode_
     (notice,) = (event for event in events if isinstance(event, Notice))
     assert notice.text.startswith("Deny rules cannot be read, so the mode is ask.")
     assert str(settings) in notice.text
+    assert runtime.conversation.permissions.mode == "ask"
+    await _end(program)
+
+
+async def test_a_session_of_a_folder_whose_rules_cannot_be_read_opens_in_mode_ask(composed: Place):
+    other = composed.project.parent / "other"
+    other.mkdir()
+    stored = project_store(other) / "permissions.toml"
+    stored.parent.mkdir(parents=True)
+    stored.write_text("deny = 3\n")
+    program = _compose()
+    runtime = program.runtime
+    log = runtime.services.store.create(Header(id="00000001-0000", cwd=str(other)))
+    log.append(MessageEntry(message=UserMessage(content="x")))
+    log.close()
+    events = await runtime.sessions.open(str(log.path))
+    assert runtime.conversation.cwd == other
+    texts = [event.text for event in events if isinstance(event, Notice)]
+    assert any(text.startswith("Deny rules cannot be read") for text in texts), texts
     assert runtime.conversation.permissions.mode == "ask"
     await _end(program)
