@@ -24,6 +24,17 @@ def distrust_programs_in(folders: Iterable[Path]) -> None:
     _written.update(os.path.realpath(folder).rstrip(os.sep) + os.sep for folder in folders)
 
 
+def distrust_programs_around(folder: Path, home: Path | None) -> None:
+    """Mark `folder` as writable by commands, and the repository it is in.
+
+    A repository that contains `home` is not marked: the user's own programs are in it, too.
+    """
+    entry = git_entry(folder)
+    repository = entry.parent if entry is not None else folder
+    holds_home = home is not None and home.is_relative_to(repository)
+    distrust_programs_in((folder,) if holds_home else (folder, repository))
+
+
 def keep_trusted(path: str | None) -> str:
     """`path`, a ``PATH``, without relative folders and folders that commands may write."""
     entries = (path or os.defpath).split(os.pathsep)
@@ -52,7 +63,7 @@ def resolve_command(command: Sequence[str]) -> list[str]:
         OSError: No trusted folder has it.
     """
     if (program := find_program(command[0])) is None:
-        raise FileNotFoundError(command[0])
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
     return [program, *command[1:]]
 
 

@@ -1,13 +1,13 @@
 """The user's own editor, for the prompt and for files."""
 
 import shlex
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from agent_tui.errors import AgentTuiError
+from agent_tui.safe_paths import find_program, resolve_command
 
 
 def editor_command(environ: Mapping[str, str]) -> list[str]:
@@ -36,7 +36,7 @@ def run_editor(command: Sequence[str], file: Path) -> int:
         AgentTuiError: The editor cannot be started.
     """
     try:
-        return subprocess.run([*command, str(file)], check=False).returncode
+        return subprocess.run([*resolve_command(command), str(file)], check=False).returncode
     except OSError as error:
         raise AgentTuiError(
             f"{command[0]} cannot be started: {error.strerror}.", "Set $EDITOR to another editor."
@@ -60,4 +60,4 @@ def edit_text(text: str, edit: Callable[[Path], bool]) -> str | None:
 
 
 def _is_there(program: str, environ: Mapping[str, str]) -> bool:
-    return shutil.which(program, path=environ.get("PATH")) is not None
+    return find_program(program, environ.get("PATH")) is not None

@@ -6,10 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.safe_paths import (
+    distrust_programs_around,
     follow_links,
     is_file,
     is_folder,
     is_link,
+    is_trusted,
     path_exists,
     resolve_path,
 )
@@ -75,3 +77,18 @@ def test_the_home_folder_is_put_in_place_of_a_tilde(folder: Path, monkeypatch: p
 def test_a_path_that_is_too_long_for_links_still_loses_its_way_up(folder: Path):
     assert follow_links(f"{folder}/{'a/../' * 5_000}link/x") == f"{folder}/sub/x"
     assert follow_links("/" + "a/" * 10_000) == "/" + "a/" * 9_999 + "a"
+
+
+def test_programs_of_the_repository_around_a_folder_are_not_trusted(tmp_path: Path):
+    home = tmp_path / "home"
+    project = home / "src" / "project"
+    (project / "sub").mkdir(parents=True)
+    (project / ".git").mkdir()
+    distrust_programs_around(project / "sub", home)
+    assert not is_trusted(str(project / ".venv" / "bin"))
+    assert is_trusted(str(home / ".local" / "bin"))
+    (home / ".git").mkdir()
+    (home / "notes").mkdir()
+    distrust_programs_around(home / "notes", home)
+    assert not is_trusted(str(home / "notes" / "bin"))
+    assert is_trusted(str(home / ".local" / "bin"))

@@ -11,6 +11,7 @@ from typing import Final, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from agent_tui.cli.output import write_text
+from agent_tui.safe_paths import keep_trusted
 from agent_tui.safe_text import safe_text
 
 WAIT_S: Final = 300.0
@@ -62,6 +63,8 @@ def show_page(page: str) -> None:
         "that\naddress here and press Enter. Ctrl+C cancels.\n"
     )
     if has_browser(os.environ, sys.platform):
+        # It looks its programs up on our own PATH.
+        os.environ["PATH"] = keep_trusted(os.environ.get("PATH"))
         webbrowser.open(page)
 
 

@@ -15,12 +15,12 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import conversation_services
 from agent_tui.atomic_files import remove_leftovers
 from agent_tui.cli.arguments import Arguments
+from agent_tui.cli.engine_maker import EngineMaker
 from agent_tui.cli.folders import (
     folder_trust,
     folders_to_add,
     instructions_not_obeyed,
     launch_folder,
-    project_store,
     worktree_records,
 )
 from agent_tui.cli.key_store import use_stored_keys
@@ -37,22 +37,19 @@ from agent_tui.cli.tool_services import (
     command_sandbox,
     hook_sources,
     tool_servers,
-    unseen_by_commands,
     was_killed_in,
 )
+from agent_tui.cli.unread_rules import NO_RULES, find_unread, refuse_unread
 from agent_tui.cli.worktrees.services import open_worktrees
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.commands.core.plugin_kinds import HOOKS, IMPORTERS, PROVIDERS, STRATEGIES, TOOLS
 from agent_tui.commands.core.plugins import Plugins
 from agent_tui.compaction.planner import CompactionPlanner
-from agent_tui.config import LoadedSettings, PermissionMode, Settings
+from agent_tui.config import LoadedSettings, Settings
 from agent_tui.config.user_file import SettingsEditor
 from agent_tui.errors import IN_CHAT, IN_SHELL, ConfigError, ToolError, UsageError
 from agent_tui.installation import foreign_program
-from agent_tui.permissions.engine import PermissionEngine
-from agent_tui.permissions.rule_book import RUN_SOURCE
-from agent_tui.permissions.rules import Rule, parse_rule, rules_for_names
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.access import NO_MODEL, ModelAccess, first_model, open_models
 from agent_tui.providers.base import ModelRef
@@ -150,6 +147,7 @@ def compose(
     is_interactive: bool,
     trust: FolderTrust | None = None,
     of_editor: Sequence[ServerSpec] = (),
+    may_lack_rules: bool = False,
 ) -> Program:
     """Build the program: settings, models, tools, permissions and the conversation.
 
@@ -158,13 +156,19 @@ def compose(
         is_interactive: Whether a user can answer questions.
         trust: The decisions about folders; None for the stored ones and those in `arguments`.
         of_editor: MCP servers that an editor names for the conversation.
+        may_lack_rules: Whether the user wants to continue, in mode ask, without deny rules that
+            cannot be read.
 
     Raises:
-        AgentTuiError: The folder or the session asked for does not exist.
+        AgentTuiError: The folder or the session asked for does not exist, or deny rules cannot be
+            read.
     """
     remove_leftovers()
     launch_cwd = launch_folder(arguments)
     trust = trust or folder_trust(arguments)
+    unread = find_unread(arguments, trust)
+    if not may_lack_rules:
+        refuse_unread(unread)
 
     def settings_in(workspace: Path | None) -> LoadedSettings:
         return editor_of(arguments, trust, lambda: workspace).load()
@@ -210,19 +214,15 @@ def compose(
         of_editor=of_editor,
     )
 
-    def make_permissions(workspace: Path, mode: PermissionMode) -> PermissionEngine:
-        permissions = PermissionEngine(
-            mode=mode,
-            rules=settings_in(workspace).settings.permissions,
-            workspace=workspace,
-            project_rules_file=project_store(workspace) / "permissions.toml",
-            own_folders=own_folders,
-            is_interactive=is_interactive,
-            git_risk=trust.git_risk,
-        )
-        permissions.work_in(added, unseen_by_commands(sandbox, workspace))
-        permissions.book.add_run_rules(_rules_of_run(arguments))
-        return permissions
+    engines = EngineMaker(
+        arguments,
+        trust,
+        lambda workspace: settings_in(workspace).settings.permissions,
+        sandbox,
+        own_folders=own_folders,
+        added=added,
+        is_interactive=is_interactive,
+    )
 
     def has_sandbox(workspace: Path) -> bool:
         return sandbox.state(workspace).is_on
@@ -240,7 +240,7 @@ def compose(
             ),
             servers,
         ),
-        make_permissions=make_permissions,
+        make_permissions=engines.make,
         trust=trust,
         user_config_dir=paths.user_config_dir(),
         output_dir=paths.user_cache_dir() / "outputs",
@@ -296,6 +296,7 @@ def compose(
                 (
                     *arguments.notices,
                     separate_own_files(),
+                    NO_RULES if unread else "",
                     model_problem,
                     unkept,
                     sandbox.notice(cwd),
@@ -354,22 +355,6 @@ def _fallback_model(arguments: Arguments, catalog: ModelCatalog) -> ModelRef | N
         return None
     try:
         return catalog.resolve(arguments.fallback_model)
-    except ConfigError as error:
-        raise UsageError(error.message, error.advice) from error
-
-
-def _rules_of_run(arguments: Arguments) -> tuple[Rule, ...]:
-    """The rules of ``--deny``, ``--allow`` and ``--allow-net``.
-
-    Raises:
-        UsageError: One is not a valid rule.
-    """
-    try:
-        return (
-            *(parse_rule(text, "deny", RUN_SOURCE) for text in arguments.denied),
-            *(parse_rule(text, "allow", RUN_SOURCE) for text in arguments.allowed),
-            *(rule for text in arguments.allowed_net for rule in rules_for_names(text, RUN_SOURCE)),
-        )
     except ConfigError as error:
         raise UsageError(error.message, error.advice) from error
 

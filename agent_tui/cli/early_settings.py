@@ -10,6 +10,7 @@ from typing import NamedTuple
 from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
 from agent_tui.regular_files import read_regular_file
+from agent_tui.safe_paths import is_file
 
 _YES = ("1", "true", "yes", "on", "t", "y")
 
@@ -40,7 +41,7 @@ def first_paint() -> FirstPaint:
 
 def _read_unchecked() -> dict[str, object]:
     file = paths.user_config_dir() / "config.toml"
-    if not file.is_file():
+    if not is_file(file):
         return {}
     import tomllib  # imported only if there is a file, to save milliseconds at start-up
 

@@ -7,11 +7,13 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from agent_tui.cli.subcommands import SUBCOMMANDS
 from agent_tui.errors import IN_SHELL, AgentTuiError, UsageError
 from agent_tui.paths import ensure_home, user_data_dir
+from agent_tui.safe_paths import distrust_programs_around
 
 if TYPE_CHECKING:
     from agent_tui.cli.arguments import Arguments
@@ -21,6 +23,7 @@ def run(argv: Sequence[str]) -> int:
     """Run the command line `argv` (without the program's name); returns the exit code."""
     _repair_standard_streams()
     ensure_home()
+    _distrust_working_folder()
     try:
         if "_ARGCOMPLETE" in os.environ:  # a shell requests completions
             from agent_tui.cli.completion_command import answer_shell
@@ -47,6 +50,12 @@ def run(argv: Sequence[str]) -> int:
 
         report_crash(error)
         return 1
+
+
+def _distrust_working_folder() -> None:
+    """Run no program of the working folder, whatever we do there."""
+    with contextlib.suppress(OSError, RuntimeError):  # it was removed; or there is no home folder
+        distrust_programs_around(Path.cwd(), Path.home())
 
 
 def _complain(error: AgentTuiError) -> None:

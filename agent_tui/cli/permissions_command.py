@@ -17,12 +17,14 @@ from agent_tui.cli.folders import existing_folder, load_trust, present_folder, p
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import read_settings, session_root
 from agent_tui.cli.tool_services import command_sandbox, unseen_by_commands
+from agent_tui.cli.unread_rules import refuse_unread, rules_in_force
 from agent_tui.config import PermissionMode, Settings
 from agent_tui.errors import ConfigError, ToolError, UsageError
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.permissions.project_files import config_files
 from agent_tui.permissions.rule_book import RUN_SOURCE
+from agent_tui.permissions.rule_sources import RuleSources
 from agent_tui.permissions.rules import Decision, Rule, parse_rule
 from agent_tui.safe_text import safe_text
 from agent_tui.tools.base import Intent, Toolbox, ToolContext
@@ -40,7 +42,8 @@ and "meets" what the sandbox would keep from it, as far as its text tells.
 A call that cannot run (unknown tool, wrong arguments, missing file) is "deny".
 
 Options come before COMMAND. Put -- before a command that begins with a dash.
-Exit codes: 0 for every decision, 2 usage error."""
+Exit codes: 0 for every decision, 2 for wrong usage or if deny rules cannot be
+read."""
 _MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 
 
@@ -117,6 +120,7 @@ def _check(arguments: argparse.Namespace) -> int:
         raise UsageError("Name one command, or pipe a list of calls to --stdin.")
     workspace = _workspace(arguments)
     permissions = _permissions(arguments, workspace)
+    refuse_unread(permissions.book.missing)
     sandbox = command_sandbox(_settings(workspace), os.environ) if arguments.has_wall else None
     if sandbox is not None:
         permissions.work_in((), unseen_by_commands(sandbox, workspace))
@@ -142,14 +146,15 @@ def _list(arguments: argparse.Namespace) -> int:
         {"decision": rule.decision, "rule": str(rule), "source": rule.source}
         for rule in permissions.book.rules
     ]
+    problems = permissions.book.problems
+    unread = [one.problem for one in permissions.book.unread]
     if arguments.is_json:
-        write_json(
-            {"mode": permissions.mode, "rules": rows, "problems": [*permissions.book.problems]}
-        )
+        write_json({"mode": permissions.mode, "rules": rows, "problems": [*problems, *unread]})
         return 0
     lines = [f"mode: {permissions.mode}"]
     lines += [f"{rule.decision:5}  {rule}  ({rule.source})" for rule in permissions.book.rules]
-    lines += [f"ignored: {problem}" for problem in permissions.book.problems]
+    lines += [f"ignored: {problem}" for problem in problems]
+    lines += [f"cannot be read: {problem}" for problem in unread]
     write_text(safe_text("\n".join(lines)) + "\n")
     return 0
 
@@ -186,6 +191,8 @@ def _permissions(arguments: argparse.Namespace, workspace: Path) -> PermissionEn
         git_risk=load_trust().git_risk,
     )
     permissions.book.add_run_rules(tuple(_rules_from(arguments)))
+    read = rules_in_force(RuleSources(), load_trust(), workspace, is_demo=False)
+    permissions.book.unread = read.unread
     for problem in permissions.book.problems:
         complain(problem)
     return permissions

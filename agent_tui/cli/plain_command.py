@@ -2,28 +2,38 @@
 
 import os
 import sys
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.compose import Program, command_services, compose
 from agent_tui.cli.folders import folder_trust, launch_folder, project_store, withheld_notice
 from agent_tui.cli.models.pull import have_a_local_model
+from agent_tui.cli.unread_rules import find_unread
+from agent_tui.commands.core.front import Question
 from agent_tui.commands.tour import TOUR_NOTICE
 from agent_tui.commands.trust import trust_question
+from agent_tui.commands.unread_rules import file_to_open, unread_question
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.local_models.library import ModelLibrary
+from agent_tui.permissions.rule_sources import UnreadRules
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.plain.keyboard import Interrupts, Keyboard, TerminalInput, terminal_lines
 from agent_tui.plain.questions import Asker
 from agent_tui.plain.session import PlainOptions, run_plain
 from agent_tui.plain.voice import LineWriter
+from agent_tui.text_editor import editor_command, run_editor
+
+ValueT = TypeVar("ValueT")
 
 
 def run_lines(arguments: Arguments) -> int:
     """Hold the conversation line by line; returns the exit code.
 
     Raises:
-        UsageError: There is no terminal to read from, or no such folder or session.
+        UsageError: There is no terminal to read from, or no such folder or session, or the user
+            leaves because deny rules cannot be read.
         ModelFileError: The model for ``--local`` could not be fetched.
     """
     if not sys.stdin.isatty():
@@ -31,9 +41,10 @@ def run_lines(arguments: Arguments) -> int:
     trust = folder_trust(arguments)
     if not arguments.is_demo:
         ask_for_trust(trust, arguments)
+    may_lack_rules = ask_about_unread(lambda: find_unread(arguments, trust))
     if arguments.is_local:
         have_a_local_model(ModelLibrary(paths.models_dir()), redraws=False)
-    program = compose(arguments, is_interactive=True, trust=trust)
+    program = compose(arguments, is_interactive=True, trust=trust, may_lack_rules=may_lack_rules)
     return run_plain(_options(arguments, program))
 
 
@@ -42,16 +53,38 @@ def ask_for_trust(trust: FolderTrust, arguments: Arguments) -> None:
     question = trust.question(launch_folder(arguments))
     if question is None:
         return
+    answer = _ask(trust_question(question))
+    try:
+        trust.answer(question, answer)
+    except AgentTuiError as error:
+        LineWriter(sys.stdout, tuple).line(str(error))
+
+
+def ask_about_unread(find: Callable[[], Sequence[UnreadRules]]) -> bool:
+    """Ask on the terminal about deny rules that cannot be read, until they can be.
+
+    Returns:
+        Whether to continue without them.
+    """
+    while unread := find():
+        answer = _ask(unread_question(unread))
+        file = file_to_open(unread)
+        if answer != "open" or file is None:
+            return answer == "ask"
+        try:
+            run_editor(editor_command(os.environ), file)
+        except AgentTuiError as error:
+            LineWriter(sys.stdout, tuple).line(str(error))
+    return False
+
+
+def _ask(question: Question[ValueT]) -> ValueT | None:
     lines = LineWriter(sys.stdout, tuple)
     interrupts = Interrupts(lambda: None)
     source = terminal_lines((), os.environ, sys.stdin, sys.stdout)
     keyboard = Keyboard(source, interrupts.reading, TerminalInput(sys.stdin))
     with interrupts.handle_signals():
-        answer = Asker(lines, keyboard).question(trust_question(question))
-    try:
-        trust.answer(question, answer)
-    except AgentTuiError as error:
-        lines.line(str(error))
+        return Asker(lines, keyboard).question(question)
 
 
 def _options(arguments: Arguments, program: Program) -> PlainOptions:

@@ -17,6 +17,7 @@ from agent_tui.cli.folders import withheld_notice
 from agent_tui.cli.models.pull import have_a_local_model
 from agent_tui.cli.output import complain
 from agent_tui.cli.piped_input import GivenPrompt, read_prompt
+from agent_tui.cli.unread_rules import refuse_unread
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice
 from agent_tui.headless.answer_schema import AnswerSchema, RunTerms, TimeLimit
@@ -79,6 +80,7 @@ async def _run(arguments: Arguments, written: str, piped: str, terms: RunTerms) 
         complain(notice)
     try:
         await _open_session(program)
+        refuse_unread(program.runtime.conversation.permissions.book.missing)
         is_command = written.lstrip().startswith("/")
         if not (program.has_model or is_command):
             raise UsageError(_NO_MODEL, _NO_MODEL_HINT)

@@ -56,7 +56,7 @@ def _show(arguments: Arguments) -> UiOutcome:
         theme=paint.theme,
         mouse=paint.mouse,
         folder=folder,
-        before_loading=start.ask_for_trust,
+        before_loading=start.ask_first,
     )
 
 
@@ -70,26 +70,31 @@ class ScreenStart:
     def __init__(self, arguments: Arguments) -> None:
         self._arguments = arguments
         self._trust: FolderTrust | None = None
+        self._may_lack_rules = False
 
-    async def ask_for_trust(self, window: "Window") -> None:
-        """Ask about the folder if it needs a decision.
+    async def ask_first(self, window: "Window") -> None:
+        """Ask about the folder if it needs a decision, then about rules that cannot be read.
 
         Raises:
-            UsageError: There is no such folder.
+            UsageError: There is no such folder, or the user leaves because of the rules.
         """
         from agent_tui.cli.folders import folder_trust, launch_folder
-        from agent_tui.ui.front import ask_at_start
+        from agent_tui.cli.unread_rules import find_unread
+        from agent_tui.ui.front import ask_about_unread, ask_at_start
 
-        self._trust = await asyncio.to_thread(folder_trust, self._arguments)
+        self._trust = trust = await asyncio.to_thread(folder_trust, self._arguments)
         if not self._arguments.is_demo:
-            await ask_at_start(window, self._trust, launch_folder(self._arguments))
+            await ask_at_start(window, trust, launch_folder(self._arguments))
+        answer = await ask_about_unread(window, lambda: find_unread(self._arguments, trust))
+        self._may_lack_rules = answer == "ask"
 
     def load(self) -> "UiOptions":
         """Build the program and what its screen works on. Blocking.
 
         Raises:
-            AgentTuiError: The folder, the model or the session asked for does not exist.
+            AgentTuiError: The folder, the model or the session asked for does not exist, or deny
+                rules cannot be read and the user did not choose to continue.
         """
         from agent_tui.cli.screen_options import load_options
 
-        return load_options(self._arguments, self._trust)
+        return load_options(self._arguments, self._trust, may_lack_rules=self._may_lack_rules)

@@ -28,17 +28,21 @@ _KEY_CHOICES = (
 )
 
 
-def load_options(arguments: Arguments, trust: FolderTrust | None = None) -> UiOptions:
+def load_options(
+    arguments: Arguments, trust: FolderTrust | None = None, *, may_lack_rules: bool = False
+) -> UiOptions:
     """Build the program and what its screen works on.
 
     Args:
         arguments: The command line.
         trust: The decisions about folders; None for the stored ones and those in `arguments`.
+        may_lack_rules: As for `compose`.
 
     Raises:
-        AgentTuiError: The folder, the model or the session asked for does not exist.
+        AgentTuiError: The folder, the model or the session asked for does not exist, or deny rules
+            cannot be read.
     """
-    program = compose(arguments, is_interactive=True, trust=trust)
+    program = compose(arguments, is_interactive=True, trust=trust, may_lack_rules=may_lack_rules)
     runtime = program.runtime
     return UiOptions(
         runtime=runtime,

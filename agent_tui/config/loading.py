@@ -24,6 +24,7 @@ from agent_tui.config.schema import Settings
 from agent_tui.config.specs import section_of, setting_specs, setting_variables, unknown_variables
 from agent_tui.messages import JsonObject
 from agent_tui.regular_files import read_regular_file
+from agent_tui.safe_paths import is_link
 
 Layer: TypeAlias = Literal["default", "own file", "project file", "environment", "command line"]
 
@@ -264,6 +265,9 @@ class _SettingsLayers:
             text = read_regular_file(path).decode("utf-8-sig")
             values = tomllib.loads(text)
         except (FileNotFoundError, NotADirectoryError):
+            if is_link(path):
+                problem = SettingProblem(source, 0, "", "the link leads to no file")
+                self.problems.append(problem)
             return {}, {}
         except OSError as error:
             self.problems.append(SettingProblem(source, 0, "", f"cannot be read: {error.strerror}"))

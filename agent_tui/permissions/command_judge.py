@@ -1,7 +1,7 @@
 """Judges one shell command: checks each part against the rules and the read-only table."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from agent_tui.permissions.programs.dangers import (
     danger_of,
     device_danger,
     find_hidden_commands,
+    find_roots,
     work_loss,
 )
 from agent_tui.permissions.programs.read_only import (
@@ -29,6 +30,7 @@ from agent_tui.permissions.programs.read_only import (
     is_read_only,
     prints_names_only,
 )
+from agent_tui.permissions.programs.written_files import written_words
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.rules import Rule, program_names
 from agent_tui.permissions.shell.parts import Redirection, ShellParts
@@ -58,6 +60,11 @@ _REMOTE = re.compile(
 )
 _SERVICES = {"docker": "docker", "podman": "docker", "systemctl": "systemd", "sudo": "root"}
 _MOST_HOSTS = 3
+_SET = re.compile(r"(?:(?:for|select)\s+)?(\w+)")
+"""The start of an assignment or a loop, with the name of its variable."""
+
+_SEARCHERS = frozenset({"fd", "fdfind", "grep", "egrep", "fgrep", "rg"})
+_PRINTERS = frozenset({"ls", "echo", "printf"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +148,12 @@ class CommandJudge:
         for part in commands:
             reads_only = self._reads_only(part)
             denied = denied or self._find_denied_path(part, bases, reads_only)
-            if danger := danger_of(
-                part, bases, self._guard, reads_only=reads_only
-            ) or self._touches(part, bases, reads_only):
+            touches = self._touches(part, bases, reads_only)
+            if danger := (
+                danger_of(part, bases, self._guard, reads_only=reads_only)
+                or touches
+                or ("" if reads_only else self._writes_what_is_found(part, bases))
+            ):
                 dangers += self._unless_told(part, danger, dangers)
             if part.note == "wrapper" and part.is_wrapped_plainly:
                 continue  # the wrapped command is a part of its own
@@ -362,6 +372,39 @@ class CommandJudge:
                         return reason
         return ""
 
+    def _writes_what_is_found(self, part: CommandPart, bases: Sequence[Path]) -> str:
+        """Why files that another part names or finds, and `part` writes, always ask."""
+        unknown = [word for word in written_words(_name(part), part) if word.value is None]
+        whys = (
+            self._guard.why_changing_asks(path)
+            for word in unknown
+            for source in self._sources_of(word)
+            for base in bases
+            for path in self._words.resolve(base, source)
+        )
+        return next(filter(None, whys), "")
+
+    def _sources_of(self, unknown: Word) -> Iterator[Word]:
+        """The words of the command that may decide which files `unknown` names.
+
+        For a variable those it is set to, else what searching and printing commands name.
+        """
+        found: list[Word] = []
+        for part in self._commands:
+            variable = _SET.match(part.source) if part.kind == "assignment" else None
+            if variable and re.search(rf"\$\{{?{variable[1]}\b", unknown.source):
+                found += part.arguments
+        if found:
+            yield from found
+            return
+        for part in self._commands:
+            if _name(part) == "find":
+                yield from find_roots(part)
+            elif _name(part) in _SEARCHERS:
+                yield from words_to_search(part)
+            elif _name(part) in _PRINTERS:
+                yield from part.arguments
+
     def _find_denied_path(self, part: CommandPart, bases: Sequence[Path], reads_only: bool) -> str:
         """The path rule that denies a file named in `part`; empty if none."""
         rules = self._denied_reads if reads_only else [*self._denied_reads, *self._denied_writes]
@@ -370,7 +413,23 @@ class CommandJudge:
         found = (
             self._find_denied_word(word, bases, rules) for word in dict.fromkeys(part.arguments)
         )
-        return self._of_part(part.source, next(filter(None, found), ""))
+        why = next(filter(None, found), "")
+        if not (why or reads_only):
+            why = self._find_denied_target(part, bases)
+        return self._of_part(part.source, why)
+
+    def _find_denied_target(self, part: CommandPart, bases: Sequence[Path]) -> str:
+        """The rule that denies a file that `part` writes, or puts into a folder; empty if none."""
+        names = {Path(word.value).name for word in part.arguments if word.value}
+        targets = written_words(_name(part), part) if self._denied_writes else ()
+        for path in (
+            path for word in targets for base in bases for path in self._words.resolve(base, word)
+        ):
+            inside = [path / name for name in names] if is_folder(path) else []
+            for rule, denies in self._denied_writes:
+                if any(map(denies, (path, *inside))):
+                    return f"the deny rule {rule} forbids writing {path}"
+        return ""
 
     def _find_denied_input(self, redirections: Iterable[Redirection], bases: Sequence[Path]) -> str:
         """The rule that denies a file the shell itself would read; empty if none."""
@@ -409,12 +468,8 @@ class CommandJudge:
                 self._touched[path] = None
                 if danger := device_danger(Path(target.value or "")) or device_danger(path):
                     return danger, []
-                asks = guard.why_writing_asks if redirection.writes else guard.why_reading_asks
-                if (
-                    reason := asks(path)
-                    or (redirection.writes and guard.why_system_asks(path))
-                    or ""
-                ):
+                asks = guard.why_changing_asks if redirection.writes else guard.why_reading_asks
+                if reason := asks(path):
                     return reason, []
                 if redirection.writes:
                     written[path] = None

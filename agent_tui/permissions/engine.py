@@ -279,7 +279,7 @@ class PermissionEngine:
         guard = self._guard
         if guard.may_write_freely(path) and not is_inside_git(path):
             return ""
-        return guard.why_writing_asks(path) or guard.why_system_asks(path)
+        return guard.why_changing_asks(path)
 
     @property
     def is_interactive(self) -> bool:
@@ -367,7 +367,7 @@ class PermissionEngine:
         if self.mode == "plan":
             return Verdict("deny", self._only_reading)
         for path in intent.paths:
-            if why := self._guard.why_writing_asks(path) or self._guard.why_system_asks(path):
+            if why := self._guard.why_changing_asks(path):
                 return Verdict("ask", why, by="protection")
         if ruled is not None:
             return ruled
@@ -563,8 +563,7 @@ class PermissionEngine:
     def _why_asks_inside(self, command: str, facts: CommandFacts) -> str:
         if self.mode != "ask" or any(rule.is_inside for rule in self.book.rules):
             return ""
-        scratch = self._guard.scratch_folders
-        written = [p for p in facts.written if not any(p.is_relative_to(f) for f in scratch)]
+        written = [path for path in facts.written if not self._guard.is_scratch(path)]
         if self._allows_whole(command):
             return ""
         return self._why_command_asks(command, replace(facts, written=tuple(written)))

@@ -66,8 +66,9 @@ class ProtectedPaths:
     """Judges resolved paths. Names are compared without case, width and invisible characters.
 
     `added_folders` are treated like the workspace. `scratch_folders` count as inside it for
-    writing. `own_folders` hold agent-tui's configuration, rules and sessions; skills in them may be
-    read. `git_risk` says which settings git could follow in a folder, empty if harmless or trusted.
+    writing, see `is_scratch`. `own_folders` hold agent-tui's configuration, rules and sessions;
+    skills in them may be read. `git_risk` says which settings git could follow in a folder, empty
+    if harmless or trusted.
     `is_unseen` tells what sandboxed commands cannot read; always false without a sandbox.
     """
 
@@ -99,7 +100,17 @@ class ProtectedPaths:
 
     def may_write_freely(self, path: Path) -> bool:
         """Whether `path` is covered by a mode that allows writing files."""
-        return any(path.is_relative_to(f) for f in (*self.roots, *self.scratch_folders))
+        return self.is_inside(path) or self.is_scratch(path)
+
+    def is_scratch(self, path: Path) -> bool:
+        """Whether `path` is in a scratch folder, and in no folder of the user's below one.
+
+        A project, the home folder or agent-tui's own files may be below ``/tmp``. They stay what
+        they are.
+        """
+        kept = (*self.roots, *self.own_folders, *((self.home,) if self.home else ()))
+        is_kept = any(path.is_relative_to(folder) for folder in kept)
+        return not is_kept and any(path.is_relative_to(f) for f in self.scratch_folders)
 
     def why_reading_asks(self, path: Path) -> str:
         """Why reading `path` always asks; empty if it does not."""
@@ -144,6 +155,10 @@ class ProtectedPaths:
         if self.is_own(path):
             return f"{path} belongs to agent-tui"
         return self.why_reading_asks(path)
+
+    def why_changing_asks(self, path: Path) -> str:
+        """Why changing `path` always asks, as a protected or a system file; empty if neither."""
+        return self.why_writing_asks(path) or self.why_system_asks(path)
 
     def why_searching_asks(self, folder: Path) -> str:
         """Why searching all of `folder` asks: keys or sessions are below it; empty if none are."""

@@ -5,8 +5,9 @@ from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
-from agent_tui.config import PermissionSettings
+from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
+from agent_tui.permissions.rule_sources import UnreadRules
 from agent_tui.permissions.rules import (
     FETCH,
     Decision,
@@ -19,6 +20,8 @@ from agent_tui.permissions.rules import (
 RUN_SOURCE = "command line"
 _PROJECT_SOURCE = "project"
 _SESSION_SOURCE = "session"
+_EARLIER = "{problem}. The rules that were read before stay in force."
+_MISSING = "Deny rules cannot be read, so the mode is ask. {problem}."
 
 
 class RuleBook:
@@ -31,11 +34,13 @@ class RuleBook:
     Attributes:
         rules: All rules in force.
         problems: Rules that could not be read, for the user.
+        unread: Deny rules that cannot be read.
     """
 
     def __init__(self, settings: PermissionSettings, project_file: Path) -> None:
         self.project_file = project_file
         self.problems: list[str] = []
+        self.unread: tuple[UnreadRules, ...] = ()
         self.rules: tuple[Rule, ...] = (
             *self._parse(settings.deny, "deny", "settings"),
             *self._parse(settings.ask, "ask", "settings"),
@@ -48,6 +53,23 @@ class RuleBook:
         """The hosts that allow rules name; ``*`` for all."""
         named = (r.pattern for r in self.rules if r.tool == FETCH and r.decision == "allow")
         return tuple(dict.fromkeys(pattern.removeprefix("domain:") for pattern in named))
+
+    @property
+    def missing(self) -> tuple[UnreadRules, ...]:
+        """The deny rules that cannot be read, and of which no earlier reading is in force."""
+        return tuple(one for one in self.unread if not one.has_earlier)
+
+    @property
+    def unread_notices(self) -> tuple[str, ...]:
+        """What to tell the user about deny rules that cannot be read."""
+        return tuple(
+            (_EARLIER if one.has_earlier else _MISSING).format(problem=one.problem.rstrip("."))
+            for one in self.unread
+        )
+
+    def limit_mode(self, mode: PermissionMode) -> PermissionMode:
+        """`mode`, or ask if deny rules are missing: then the user looks at what runs."""
+        return "ask" if self.missing and mode != "plan" else mode
 
     def add_run_rules(self, rules: Sequence[Rule]) -> None:
         """Add `rules` from the command line."""

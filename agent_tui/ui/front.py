@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar, cast
@@ -30,11 +30,13 @@ from agent_tui.commands.program import command_sections
 from agent_tui.commands.sessions import PickableSessions, project_sessions
 from agent_tui.commands.settings import SettingsPage
 from agent_tui.commands.tree import PickableEntries
+from agent_tui.commands.unread_rules import UnreadAnswer, file_to_open, unread_question
 from agent_tui.compaction.proposal import Decision
 from agent_tui.config import TerminalStateSetting
 from agent_tui.drafts.draft import Draft
 from agent_tui.events import AgentEvent
 from agent_tui.key_actions import KeyMap, keys_in_force
+from agent_tui.permissions.rule_sources import UnreadRules
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.ui.event_view import EventView
 from agent_tui.ui.first_run.setup import ModelSetup
@@ -345,6 +347,29 @@ async def ask_at_start(window: Window, trust: FolderTrust, cwd: Path) -> None:
         await asyncio.to_thread(trust.answer, question, answer)
     except AgentTuiError as error:
         window.app.notify(str(error), severity="warning", markup=False)
+
+
+async def ask_about_unread(
+    window: Window, find: Callable[[], Sequence[UnreadRules]]
+) -> UnreadAnswer:
+    """Ask what to do about deny rules that cannot be read, until they can or the user decides.
+
+    Args:
+        window: Shows the question.
+        find: Reads the rules; blocking.
+
+    Returns:
+        "open" if nothing is wrong, or no longer.
+    """
+    from agent_tui.ui.window import edit_file
+
+    while unread := await asyncio.to_thread(find):
+        answer = await _ask(window, unread_question(unread))
+        file = file_to_open(unread)
+        if answer != "open" or file is None:
+            return answer or "leave"
+        edit_file(window.app, file)
+    return "open"
 
 
 async def _ask(window: Window, question: Question[ResultT]) -> ResultT | None:

@@ -186,6 +186,17 @@ async def test_a_session_that_is_not_there_is_refused_with_a_reason(place: Place
             await connection.new_session(cwd=str(place.root / "missing"), mcp_servers=[])
 
 
+async def test_without_deny_rules_that_cannot_be_read_no_session_opens(place: Place):
+    config = place.root / "home" / "config" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[permissions]\ndeny = ["rm *"]\n')
+    async with place.editor() as (_, connection, _process):
+        with pytest.raises(RequestError, match=r"config.toml:2: permissions.deny: 'rm \*'"):
+            await connection.new_session(cwd=str(place.work), mcp_servers=[])
+        config.write_text('[permissions]\ndeny = ["bash(rm *)"]\n')
+        assert (await connection.new_session(cwd=str(place.work), mcp_servers=[])).session_id
+
+
 async def test_what_commands_have_picked_is_a_form_where_the_editor_shows_some(place: Place):
     place.server.play(Reply(text="One."))
     forms = [{"typed": "openai/gpt-4o-mini"}, {"chosen": "0"}]

@@ -2,10 +2,13 @@
 
 import asyncio
 import os
+import webbrowser
+from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.browser import has_browser, listening_callback, query_in
+from agent_tui.cli.browser import has_browser, listening_callback, query_in, show_page
+from agent_tui.safe_paths import distrust_programs_in
 
 
 @pytest.mark.parametrize(
@@ -48,3 +51,21 @@ def test_a_browser_that_would_take_the_terminal_is_not_opened(
     environ: dict[str, str], platform: str, *, opens: bool
 ):
     assert has_browser(environ, platform) is opens
+
+
+def test_a_program_that_a_command_put_into_the_folder_opens_no_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = tmp_path / "project"
+    distrust_programs_in([folder])
+    monkeypatch.setenv("PATH", f"{folder / '.venv/bin'}{os.pathsep}/usr/bin")
+    monkeypatch.setenv("DISPLAY", ":0")
+    paths: list[str] = []
+
+    def note(_page: str) -> bool:
+        paths.append(os.environ["PATH"])
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", note)
+    show_page("http://127.0.0.1/x")
+    assert paths == ["/usr/bin"]

@@ -138,3 +138,20 @@ def test_rules_are_listed_with_their_source_and_can_be_removed(tmp_path: Path, c
     ]
     assert run(["permissions", "remove", "bash(rm *)"]) == 1
     assert asked(capfdbinary, "rm x")["decision"] == "deny"
+
+
+@pytest.mark.parametrize("text", ["[permissions\n", '[permissions]\ndeny = ["rm *"]\n'])
+def test_without_deny_rules_that_cannot_be_read_nothing_is_decided(
+    text: str, own_folders: Path, capfdbinary: pytest.CaptureFixture[bytes]
+):
+    config = own_folders.parent / "config" / "config.toml"
+    config.parent.mkdir(exist_ok=True)
+    config.write_text(text)
+    assert run(["permissions", "check", "ls"]) == 2
+    caught = capfdbinary.readouterr()
+    assert caught.out == b""
+    assert f"Deny rules cannot be read, so nothing runs: {config}:" in caught.err.decode()
+    assert run(["permissions", "list"]) == 0
+    assert f"cannot be read: {config}:" in printed(capfdbinary)
+    assert run(["permissions", "list", "--json"]) == 0
+    assert str(config) in str(json.loads(printed(capfdbinary))["problems"])

@@ -321,3 +321,48 @@ def test_a_search_leaves_out_what_links_lead_to_beyond_the_border(workspace: Pat
 def test_what_the_person_attaches_is_not_held_by_the_border(workspace: Path):
     for mode in _MODES:
         assert _engine(workspace, mode).why_attaching_asks(workspace.parent / "other/a") == ""
+
+
+def test_folders_of_the_user_below_a_scratch_folder_are_no_scratch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    project, added, home, own = (tmp_path / name for name in ("project", "added", "home", "own"))
+    for folder in (project, added, home, own):
+        folder.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+
+    def decided(mode: PermissionMode, written: Path, place: CommandPlace) -> str:
+        engine = PermissionEngine(
+            mode=mode,
+            rules=PermissionSettings(),
+            workspace=project,
+            project_rules_file=own / "permissions.toml",
+            own_folders=(own,),
+            scratch_folders=(tmp_path,),
+        )
+        engine.work_in((added,))
+        return _judge(engine, f"echo x > {written}", place).decision
+
+    places = (project / "c.txt", project / "new" / "c.txt", added / "c.txt", home / "c.txt")
+    for written in places:
+        assert decided("ask", written, "inside") == "ask", written
+        assert decided("ask", written, "open") == "ask", written
+    assert decided("accept-edits", project / "c.txt", "open") == "allow"
+    assert decided("accept-edits", added / "c.txt", "open") == "allow"
+    assert decided("accept-edits", home / "c.txt", "open") == "ask"
+    for mode in _MODES[1:]:
+        assert decided(mode, own / "c.txt", "open") != "allow", mode
+    for beside in (tmp_path / "c.txt", tmp_path / "project-evil" / "c.txt"):
+        assert decided("ask", beside, "inside") == "allow"
+        assert decided("accept-edits", beside, "open") == "allow"
+
+
+def test_a_project_that_is_the_scratch_folder_is_a_project(tmp_path: Path):
+    engine = PermissionEngine(
+        mode="ask",
+        rules=PermissionSettings(),
+        workspace=tmp_path,
+        project_rules_file=tmp_path / "permissions.toml",
+        scratch_folders=(tmp_path,),
+    )
+    assert _judge(engine, "echo x > c.txt").decision == "ask"

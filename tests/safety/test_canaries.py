@@ -183,7 +183,7 @@ async def opened(*argv: str) -> AsyncGenerator[tuple[AgentApp, Pilot[UiOutcome]]
     def load() -> UiOptions:
         return replace(start.load(), warm=nothing, first_run=None)
 
-    app = AgentApp(load, before_loading=start.ask_for_trust)
+    app = AgentApp(load, before_loading=start.ask_first)
     async with app.run_test(size=(100, 40)) as pilot:
         yield app, pilot
 

@@ -11,9 +11,11 @@ from textual.pilot import Pilot
 
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.commands.unread_rules import unread_question
 from agent_tui.config import PermissionSettings, Settings
 from agent_tui.events import Notice
 from agent_tui.messages import Cost, ToolCall, Usage, UserMessage
+from agent_tui.permissions.rule_sources import UnreadRules
 from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
@@ -30,6 +32,7 @@ from agent_tui.tokens import TokenCounter
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import KeyChoice, UiOptions
 from agent_tui.ui.questions import QUIET_S
+from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.context import KeepingScreen
 from agent_tui.ui.screens.diff import DiffScreen
 from agent_tui.ui.screens.picker import RowList
@@ -539,6 +542,15 @@ async def confirm(ui: Ui) -> None:
     await ui.settle()
 
 
+async def unread_rules(ui: Ui) -> None:
+    """What to do about a deny rule that cannot be read."""
+    file = Path("/home/you/.config/agent-tui/config.toml")
+    wrong = f"{file}:12: permissions.deny: 'rm *' is not a rule. Write it like bash(git status) or "
+    unread = (UnreadRules(str(file), f"{wrong}write(docs/**).", file),)
+    ui.app.push_screen(ChoiceScreen(unread_question(unread)))
+    await ui.settle()
+
+
 async def first_run(ui: Ui) -> None:
     """No key and no server."""
     await ui.until(lambda: ui.app.screen.query("#first-run"))
@@ -633,6 +645,7 @@ SCENES: dict[str, Scene] = {
         compactions,
         compactions_unfolded,
         confirm,
+        unread_rules,
         first_run,
         first_run_key,
         first_run_found,

@@ -45,6 +45,7 @@ from agent_tui.events import (
     WentBack,
 )
 from agent_tui.messages import ThinkingLevel
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.entries import CustomEntry, SessionInfoEntry
 from agent_tui.sessions.file.kept_files import folder_of
@@ -195,7 +196,8 @@ class SessionManager:
         permission_mode, mode_note = self._mode_to_resume(opened.left_in)
         reason = "forked" if mode == "fork" else "resumed"
         events = self._switch(log, opened.cwd, model, last_thinking_level(log), reason)
-        self.conversation.permissions.mode = permission_mode
+        permissions = self.conversation.permissions
+        permissions.mode = permissions.book.limit_mode(permission_mode)
         self.conversation.has_new_sandbox = opened.has_new_sandbox
         take_up_stand_in(self.conversation, present)
         if not log.is_read_only:
@@ -393,7 +395,7 @@ class SessionManager:
         conversation.permissions = services.make_permissions(conversation.cwd, before.mode)
         conversation.permissions.continue_from(before)
         self._background.drop()
-        return await conversation.refresh_usage()
+        return (*unread_notices(conversation.permissions), *await conversation.refresh_usage())
 
     def require_writable(self) -> None:
         """Refuse a write if the session is open read-only.
@@ -569,6 +571,7 @@ class SessionManager:
         permissions = before.permissions
         if cwd != before.cwd:
             permissions = services.make_permissions(cwd, permissions.mode)
+        notices = () if cwd == before.cwd else unread_notices(permissions)
         files = load_folder_files(services, cwd)
         self.conversation = after = open_conversation(
             services, log, cwd, model, thinking, permissions, files, self._jobs
@@ -588,7 +591,13 @@ class SessionManager:
             ModelChanged(model.name, after.model_info.window),
             after.totals,
             TodosChanged(tuple(after.todos)),
+            *notices,
         )
+
+
+def unread_notices(permissions: PermissionEngine) -> tuple[Notice, ...]:
+    """What to tell the user about deny rules that cannot be read."""
+    return tuple(Notice("warning", text) for text in permissions.book.unread_notices)
 
 
 def _was_left_further_back(log: SessionLog) -> bool:

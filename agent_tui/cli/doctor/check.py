@@ -24,6 +24,7 @@ from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.keys import secret_values, secret_variables
 from agent_tui.providers.registry import providers_with
 from agent_tui.providers.servers.kinds import PORTS, ServerAddress, usual_addresses
+from agent_tui.safe_paths import keep_trusted
 
 CheckState: TypeAlias = Literal["ok", "info", "warning", "bad"]
 """``info`` is neutral; ``warning`` works, but not as well as it could; ``bad`` does not work."""
@@ -171,6 +172,8 @@ def ask_program(
 ) -> subprocess.CompletedProcess[str] | None:
     """Run `argv` outside the project and without keys; its output is in ``stdout``.
 
+    It finds no programs in folders that commands may write.
+
     Returns:
         None if it cannot be started, or was killed after `timeout_s` seconds.
     """
@@ -184,7 +187,10 @@ def ask_program(
             encoding="utf-8",
             errors="replace",
             cwd=os.sep,
-            env={name: text for name, text in env.environ.items() if name not in env.key_names},
+            env={
+                **{name: text for name, text in env.environ.items() if name not in env.key_names},
+                "PATH": keep_trusted(env.environ.get("PATH")),
+            },
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None

@@ -1,5 +1,6 @@
 """Checks what the user has set: settings, rules, keys, hooks and plugins."""
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from agent_tui.local_models.addresses import is_loopback
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.keys import KEY_VARIABLES, what_is_wrong_with
+from agent_tui.safe_paths import path_exists
 from agent_tui.safe_text import printable_line
 
 _EXAMPLE = "ANTHROPIC_API_KEY"
@@ -30,12 +32,13 @@ _WORD = re.compile(r"[\w./+-]+")
 def check_settings(env: Environment) -> Iterator[Check]:
     """Check the settings file, what overrides it, and each setting that is not in force."""
     path, problems = user_config_path(), env.loaded.problems
-    if not path.exists():
+    is_there = path_exists(path) or any(one.source == str(path) for one in problems)
+    if not is_there:
         found = f"{path_text(path, env)} does not exist; defaults apply"
     else:
         count = count_text(len(problems), "problem") if problems else "no problems"
         found = f"{path_text(path, env)}, {count}"
-    yield Check("file", "ok" if path.exists() and not problems else "info", found)
+    yield Check("file", "ok" if is_there and not problems else "info", found)
     known = {*setting_variables(), *paths.FOLDER_VARIABLES}
     if in_force := sorted(known & env.environ.keys()):
         found = f"{', '.join(in_force)} (overrides the file)"
@@ -59,7 +62,7 @@ def check_rules(env: Environment) -> Iterator[Check]:
     found = f"{env.loaded.settings.permission_mode} mode, {rules}"
     yield Check("permissions", "ok", found)
     for problem in permissions.book.problems:
-        advice = "Fix the rule. Until then it has no effect."
+        advice = "Fix the rule. Until then it has no effect; without a deny rule, -p does not run."
         yield Check("permissions", "bad", f"ignored: {problem}", advice)
 
 
@@ -67,7 +70,7 @@ def _problem_check(problem: SettingProblem, env: Environment) -> Check:
     """A problem as a check; a whole file, a permission or an address is worse than one odd key."""
     is_address = is_unusable_address(problem)
     if not problem.key:
-        advice = "Fix the file. Until then, none of its settings apply."
+        advice = "Fix the file. Until then, none of its settings apply and -p does not run."
     elif is_address:
         advice = "Write a full URL such as http://127.0.0.1:8080/v1. Until then, no model answers."
     else:
@@ -190,5 +193,7 @@ def _plain_name(package: str) -> str:
 def _is_missing(env: Environment, program: str) -> bool:
     """Whether a shell in the working folder finds no such program, builtin or keyword."""
     place = str(Path(env.cwd or "/", program)) if "/" in program else program
-    answer = ask_program(env, "/bin/sh", "-c", 'command -v -- "$1"', "sh", place)
+    path = env.environ.get("PATH", os.defpath)  # a hook also finds programs of the project
+    script = 'PATH=$2; command -v -- "$1"'
+    answer = ask_program(env, "/bin/sh", "-c", script, "sh", place, path)
     return answer is not None and answer.returncode != 0

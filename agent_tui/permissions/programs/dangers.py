@@ -12,6 +12,7 @@ from pathlib import Path
 
 from agent_tui.permissions.programs.destruction import destruction_of, find_loss, git_loss
 from agent_tui.permissions.programs.read_only import find_roots_start
+from agent_tui.permissions.programs.written_files import written_words
 from agent_tui.permissions.protected_paths import ProtectedPaths, is_inside_git
 from agent_tui.permissions.shell.parts import split_command
 from agent_tui.permissions.shell.words import CommandPart, Word
@@ -45,15 +46,12 @@ _PLAIN_VARIABLE = re.compile(
 )
 """A variable that adds no text of its own, unlike ``${x/a/-rf}``."""
 
-_TARGET_CHANGER_NAMES = """
-    rm rmdir unlink chmod chown chgrp setfacl tee truncate touch mkdir mkfifo mknod
-"""
-_CHANGES_TARGETS = frozenset(_TARGET_CHANGER_NAMES.split())
-"""Programs that change every file they are given."""
-
-_WRITES_LAST = frozenset({"cp", "mv", "ln", "install", "rsync", "scp"})
 _CALLS_ITSELF = re.compile(r"([\w:]+)\s*\(\)\s*\{.*(?<!\w)\1\s*[|&]", re.DOTALL)
 _MOVERS = frozenset({"mv", "ln"})
+_REPLACES = frozenset({*_MOVERS, *_RECURSIVE, "rmdir", "unlink", "install", "mknod"})
+"""Programs that remove, replace or change what they are given, instead of writing into it."""
+
+_HARMLESS_DEVICE = re.compile(r"/dev/(null|zero|stdin|stdout|stderr|tty|fd/\d+)")
 _OWN_VERB_NAMES = """
     git npm npx pnpm yarn pip pip3 cargo go docker podman kubectl gh aws make apt apt-get brew
     uv poetry rails rake bundle gem terraform helm dotnet mvn gradle
@@ -174,7 +172,7 @@ def folder_change(name: str, part: CommandPart) -> FolderChange | None:
     """How `part` removes whole folders; None if it is not known to."""
     values = [word.value or "" for word in part.arguments]
     if name == "find" and "-delete" in values:
-        return FolderChange("find -delete", tuple(_find_roots(part)))
+        return FolderChange("find -delete", tuple(find_roots(part)))
     if name in _TAKES_FOLDERS or (name == "rm" and _is_recursive(part)):
         return FolderChange(f"recursive {name}", tuple(_targets(part)))
     if name == "rsync" and any(value.startswith("--del") for value in values):
@@ -191,37 +189,25 @@ def _is_fed_by_search(part: CommandPart) -> bool:
 def _system_change(
     name: str, part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths
 ) -> str:
-    """Why it would change a system file or a device; empty if it would not."""
-    for word in _find_changed_operands(name, part):
+    """Why it would change a protected file, a system file or a device; empty if it would not."""
+    for word in written_words(name, part):
+        if name not in _REPLACES and _HARMLESS_DEVICE.fullmatch(word.value or ""):
+            continue
         for base in bases:
             path = _resolve_folder(base, word) if word.value is not None else None
             if path is None:
                 continue
-            if danger := device_danger(path) or guard.why_system_asks(path):
+            if danger := device_danger(path) or guard.why_changing_asks(path):
                 return danger
             if name in ("rm", "unlink", "truncate") and not guard.may_write_freely(path):
                 return f"{name} outside the folder: {path}"
     return ""
 
 
-def _find_changed_operands(name: str, part: CommandPart) -> list[Word]:
-    """The operands that a program changes, writes or removes."""
-    if name == "mv":
-        return _targets(part)
-    if name in _WRITES_LAST:
-        return _targets(part)[-1:]
-    if name in _CHANGES_TARGETS:
-        return _targets(part)
-    if name == "dd":
-        outputs = (w for w in part.arguments if (w.value or "").startswith("of="))
-        return [Word(word.source, (word.value or "")[3:]) for word in outputs]
-    return []
-
-
 def device_danger(target: Path) -> str:
     """Why redirecting to `target` could do great harm; empty if it could not."""
     text = str(target)
-    harmless = re.fullmatch(r"/dev/(null|zero|stdin|stdout|stderr|tty|fd/\d+)", text)
+    harmless = _HARMLESS_DEVICE.fullmatch(text)
     return f"{text} is a device" if text.startswith("/dev/") and not harmless else ""
 
 
@@ -284,7 +270,7 @@ def _targets(part: CommandPart) -> list[Word]:
     return targets
 
 
-def _find_roots(part: CommandPart) -> list[Word]:
+def find_roots(part: CommandPart) -> list[Word]:
     """Where find starts; if its tests narrow the search, the matches inside those folders."""
     roots: list[Word] = []
     values = [word.value or "" for word in part.arguments]

@@ -37,6 +37,7 @@ from agent_tui.tools.mcp.library import (
 from agent_tui.tools.mcp.oauth import token_file
 from agent_tui.tools.mcp.remote_tools import RemoteTool, read_tools
 from agent_tui.tools.mcp.spec import ServerSpec, expand_variables
+from agent_tui.tools.processes.environment import outside_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper, TalkingChild
 
 _MIN_SECRET_CHARS = 8
@@ -113,7 +114,7 @@ async def running_process(
         return expand_variables(text, around.whole_environ, around.refused)
 
     env = {name: fill(value) for name, value in spec.env.items()}
-    environ = {**around.environ, **env}
+    environ = {**outside_environ(around.environ), **env}
     argv = tuple(fill(word) for word in spec.argv)
     headers: dict[str, str] = {}
     if spec.url:

@@ -17,6 +17,14 @@ def test_a_file_that_is_no_toml_is_bad_for_all_of_it_is_left_out(environment, co
     assert "none of its settings" in problem.advice
 
 
+def test_a_link_to_no_file_is_bad(environment, find, config):
+    config.symlink_to("nowhere")
+    found = find(settings.check_settings(environment()))
+    assert found["file"].state == "bad"
+    assert "the link leads to no file" in found["file"].found
+    assert "-p does not run" in found["file"].advice
+
+
 def test_a_wrong_permission_setting_is_bad(environment, find, config):
     config.write_text('[permissions]\ndeny = "bash(rm *)"\n')
     assert find(settings.check_settings(environment()))["permissions.deny"].state == "bad"

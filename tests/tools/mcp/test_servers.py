@@ -7,17 +7,20 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from subprocess import PIPE
 
 import pytest
 
 from agent_tui.errors import AgentTuiError, ToolError
+from agent_tui.safe_paths import distrust_programs_in
 from agent_tui.tools.mcp.spec import FoundServer
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.shorten import OutputLimits
 from tests.support.mcp_servers import KEY, Stage
+from tests.support.mcp_servers import PROGRAM as PROGRAM_OF_SERVER
 from tests.support.processes import alive, gone
 
 PROGRAM = """
@@ -55,6 +58,30 @@ async def test_a_server_is_started_asked_and_called(stage):
     assert await stage.take_up() is False  # nothing changed
     await stage.hub.aclose()
     assert stage.notes() == ["started", "called echo", "ended"]
+
+
+async def test_a_server_that_a_command_put_into_the_folder_is_not_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    decoys, real = tmp_path / "project" / ".venv" / "bin", tmp_path / "bin"
+    for folder, script in (
+        (decoys, f"touch {tmp_path}/marker"),
+        (real, f'exec {sys.executable} "$@"'),
+    ):
+        folder.mkdir(parents=True)
+        (folder / "server-of-mine").write_text(f"#!/bin/sh\n{script}\n")
+        (folder / "server-of-mine").chmod(0o755)
+    distrust_programs_in([tmp_path / "project"])
+    monkeypatch.setenv("PATH", f"{decoys}{os.pathsep}{real}{os.pathsep}{os.environ['PATH']}")
+    keeper = ProcessKeeper()
+    stage = Stage(tmp_path, keeper)
+    argv = ("server-of-mine", *PROGRAM_OF_SERVER[1:], "", str(stage.notes_file()))
+    stage.add(argv=argv)
+    await stage.take_up()
+    assert [server.state for server in stage.hub.servers] == ["ready"]
+    assert not (tmp_path / "marker").exists()
+    await stage.hub.aclose()
+    keeper.close()
 
 
 async def test_results_of_all_kinds_come_through(stage):
