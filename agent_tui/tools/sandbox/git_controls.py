@@ -17,13 +17,12 @@ from typing import Final, Literal, TypeAlias, assert_never
 
 from agent_tui.regular_files import open_regular_file
 
-ControlKind: TypeAlias = Literal["entry", "hook", "config", "pointer", "attributes"]
+ControlKind: TypeAlias = Literal["entry", "hook", "config", "pointer", "attributes", "step"]
 """Kinds: a ``.git`` that is a file or a link; a hook; settings; a pointer to more of the
-repository; attributes, which select drivers for files."""
+repository; attributes, which select drivers for files; the next steps of an unfinished rebase,
+cherry-pick or bisection."""
 
 MAX_CONFIG_BYTES: Final = 64_000
-_MOST_HOOKS: Final = 200
-_MOST_FOLDERS: Final = 200
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
 _SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=.*)?")
 _DRIVER: Final = re.compile(r"(?:^|\s)(?:filter|merge|diff)=(?!lfs(?:\s|$))", re.MULTILINE)
@@ -51,6 +50,26 @@ _FILES: Final[tuple[tuple[str, ControlKind], ...]] = (
     ("commondir", "pointer"),
     ("info/attributes", "attributes"),
 )
+_STRATEGIES: Final = rb"(?:ort|recursive|resolve|octopus|ours|subtree)"
+_STEP_LINES: Final = {
+    "rebase-merge/git-rebase-todo": re.compile(
+        rb"\s*(?:(?:pick|p|reword|r|edit|e|squash|s|fixup|f|drop|d|label|l|reset|t|merge|m"
+        rb"|update-ref|u)[ \t].*|noop|break|b|[^\w\s].*)?\s*"
+    ),
+    "rebase-merge/strategy": re.compile(_STRATEGIES),
+    "sequencer/opts": re.compile(
+        rb"\[options\]|\tstrategy = " + _STRATEGIES + rb"|\t(?!strategy )[a-z-]+ = [^\\]*"
+    ),
+    "BISECT_NAMES": re.compile(rb"(?:\s|'[^'!]*'|[\w./*-])*"),
+}
+"""Files of unfinished work that can run something, and the lines in them that do not.
+
+``git rebase --continue`` runs the ``exec`` lines of its list. It, and ``git cherry-pick
+--continue``, start a merge strategy by its name, even if a slash in it leads to a program of the
+work tree. Before git 2.35 a shell evaluated the names of a bisection. Nothing is run by
+``sequencer/todo``, which may only pick or revert, by ``rebase-apply``, ``MERGE_MSG`` and the like
+(``sequencer.c``, ``builtin/am.c``)."""
+
 _NAMING: Final[dict[str, ControlKind]] = {
     "core.hookspath": "hook",
     "include.path": "config",
@@ -95,6 +114,9 @@ def _controls_in(git: Path) -> Iterator[tuple[Path, ControlKind]]:
     for name, kind in _FILES:
         if os.path.lexists(git / name):
             yield git / name, kind
+    for name in _STEP_LINES:
+        if os.path.lexists(git / name):
+            yield git / name, "step"
 
 
 def covers_of(entry: Path) -> Iterator[Path]:
@@ -159,6 +181,9 @@ def why_obeyed(
             return "git would run drivers for files" if _names_drivers(path) else ""
         case "config":
             return next(iter(foreign_settings(path, before)), "")
+        case "step":
+            odd = _odd_steps(path, before)
+            return f"git would run {odd[0]}" if odd else ""
         case _:
             assert_never(kind)
 
@@ -182,19 +207,40 @@ def foreign_settings(config: Path, before: bytes | None = None) -> list[str]:
         return ["it cannot be read"]
 
 
-def plain_settings(config: Path, before: bytes | None = None) -> str:
-    """The harmless lines of `config` and those in `before`; if it is unreadable, `before`."""
+def plain_content(path: Path, kind: ControlKind, before: bytes | None = None) -> bytes:
+    """The lines of a "config" or "step" that run nothing, and those of `before`.
+
+    If it is unreadable, `before`.
+    """
     try:
-        text = _text(config, follow_links=False)
+        content = _bytes(path)
     except OSError:
-        return (before or b"").decode("utf-8", "surrogateescape")
+        return before or b""
+    if kind == "step":
+        odd = set(_odd_steps(path, before))
+        return b"".join(line for line in content.splitlines(True) if _shown(line) not in odd)
     known = _lines_before(before)
     return "\n".join(
         line
-        for name, section, line in _lines(text)
+        for name, section, line in _lines(content.decode("utf-8", "surrogateescape"))
         if (name is not None and (not name or _is_plain(name) or name in _MADE_BY_GIT))
         or (section, line.strip()) in known
-    )
+    ).encode("utf-8", "surrogateescape")
+
+
+def _odd_steps(path: Path, before: bytes | None) -> list[str]:
+    """The lines that run something and were not there `before`."""
+    plain = next(lines for name, lines in _STEP_LINES.items() if path.match(name))
+    known = set((before or b"").splitlines())
+    try:
+        lines = _bytes(path).splitlines()
+    except OSError:
+        return ["what cannot be read"]
+    return [_shown(line) for line in lines if line not in known and not plain.fullmatch(line)]
+
+
+def _shown(line: bytes) -> str:
+    return line.decode("utf-8", "backslashreplace").strip()
 
 
 def _lines_before(before: bytes | None) -> set[tuple[str, str]]:
@@ -264,7 +310,7 @@ def _hooks_in(folder: Path) -> list[Path]:
             names = [entry.name for entry in entries if not entry.name.endswith(".sample")]
     except OSError:
         return []
-    return [folder / name for name in sorted(names)[:_MOST_HOOKS]]
+    return [folder / name for name in sorted(names)]
 
 
 def _leads_to(pointer: Path, *, follow_links: bool = False) -> Path | None:
@@ -277,8 +323,12 @@ def _leads_to(pointer: Path, *, follow_links: bool = False) -> Path | None:
 
 
 def _text(file: Path, *, follow_links: bool = True) -> str:
+    return _bytes(file, follow_links=follow_links).decode("utf-8", "surrogateescape")
+
+
+def _bytes(file: Path, *, follow_links: bool = False) -> bytes:
     with open_regular_file(file, follow_links=follow_links) as opened:
-        return opened.read(_MOST_BYTES).decode("utf-8", "surrogateescape")
+        return opened.read(_MOST_BYTES)
 
 
 def repositories_of(entry: Path) -> Iterator[Path]:
@@ -305,8 +355,7 @@ def _submodules_in(folder: Path) -> Iterator[Path]:
             is_git = os.path.lexists(below / "HEAD")
             if is_git:
                 yield below
-            if len(pending) < _MOST_FOLDERS:
-                pending.append(below / "modules" if is_git else below)
+            pending.append(below / "modules" if is_git else below)
 
 
 def _folders_in(folder: Path) -> list[Path]:
@@ -315,7 +364,7 @@ def _folders_in(folder: Path) -> list[Path]:
             names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     except OSError:
         return []
-    return [folder / name for name in sorted(names)[:_MOST_FOLDERS]]
+    return [folder / name for name in sorted(names)]
 
 
 def _names_drivers(path: Path) -> bool:

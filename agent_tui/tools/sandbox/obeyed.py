@@ -141,7 +141,7 @@ _RUN_BY: Final = {program: tuple(names.split()) for program, names in _RUN_BY_NA
 
 
 _UNASKED: Final = frozenset[When](("unasked", "text"))
-_EDITED: Final = _UNASKED | {"later"}
+_EDITED: Final = frozenset[When]((*_UNASKED, "later"))
 
 
 _MOST_AROUND: Final = 2

@@ -48,7 +48,7 @@ from agent_tui.tools.sandbox.plan import Backend, Border, SandboxPlan, WallFolde
 from agent_tui.tools.sandbox.ports import WallPorts
 from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.seccomp import filter_program
-from agent_tui.tools.sandbox.watch import Covers, ObeyedWatch, Settled
+from agent_tui.tools.sandbox.watch import Covers, ObeyedWatch
 
 _PROBE_S: Final = 5.0
 _STANDS_WITHIN_S: Final = 10.0
@@ -190,7 +190,7 @@ class Sandbox:
         self._stand_ins = StandIns(around.scratch_parent, caches)
         self._watches: dict[Path, ObeyedWatch] = {}
         self._shown: dict[Path, tuple[Path, ...]] = {}
-        self._looks: set[asyncio.Future[Settled]] = set()
+        self._looks: set[asyncio.Future[None]] = set()
         self._real: dict[Path, tuple[Path, ...]] = {}
         self.expect(*around.added, *(around.home / name for name in around.caches))
 
@@ -348,7 +348,7 @@ class Sandbox:
 
     def look_again(self, watch: ObeyedWatch) -> None:
         """Check what a job has left. On the event loop."""
-        look = asyncio.ensure_future(watch.hold(is_told=False))
+        look = asyncio.ensure_future(watch.end_job())
         self._looks.add(look)
         look.add_done_callback(self._looks.discard)
 
