@@ -145,6 +145,7 @@ _EDITED: Final = frozenset[When]((*_UNASKED, "later"))
 
 
 _MOST_AROUND: Final = 2
+"""Names before the last one in the table."""
 
 
 class _Listed(NamedTuple):
@@ -262,7 +263,8 @@ def is_read_at_start(path: Path) -> bool:
 def _find_on_way(names: Sequence[str], whens: Collection[When]) -> str:
     """Which program follows the path of `names`, or a folder around it; empty if none does."""
     for end in range(1, len(names) + 1):
-        if found := _PATHS.find(names[:end], whens, is_around=end < len(names)):
+        near = names[max(0, end - 1 - _MOST_AROUND) : end]  # a path may have very many parts
+        if found := _PATHS.find(near, whens, is_around=end < len(names)):
             return found.who
     return ""
 

@@ -381,7 +381,7 @@ class Sandbox:
             await self._end(wall)
         watches, self._watches = self._watches, {}
         for watch in watches.values():
-            await asyncio.to_thread(watch.close)
+            await watch.close()
         await asyncio.to_thread(self._stand_ins.remove)
 
     async def _end(self, wall: _Wall) -> None:

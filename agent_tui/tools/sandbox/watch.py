@@ -189,7 +189,7 @@ class ObeyedWatch:
         self._made: set[Path] = set()
         self._refused: set[tuple[Path, str]] = set()
         self._covered: dict[Path, int] = {}
-        self._pending: dict[Path, HeldFile] = {}
+        self._pending: list[HeldFile] = []
         self._is_limit_told = False
         self._turn = asyncio.Lock()
         self.hidden = HiddenFiles(may_show, environ)
@@ -206,12 +206,12 @@ class ObeyedWatch:
             ToolError: Our folder cannot be used.
         """
         async with self._turn:
-            before = set(self._pending)
+            before = len(self._pending)
             with _convert_errors():
                 if await asyncio.to_thread(self._take_up):
                     await self._settle()
                 self._say_if_idle()
-            return tuple(held for path, held in self._pending.items() if path not in before)
+            return tuple(self._pending[before:])
 
     async def note(self) -> None:
         """Note that a command begins: the current state is the user's, if nothing else runs.
@@ -249,7 +249,7 @@ class ObeyedWatch:
                 self._say_if_idle()
             if not is_told:
                 return Settled()
-            held, self._pending = tuple(self._pending.values()), {}
+            held, self._pending = (*self._pending, *self._questions()), []
             return Settled(held, tuple(brought), self._take_notice())
 
     async def end_job(self) -> None:
@@ -267,7 +267,7 @@ class ObeyedWatch:
                 self._say_if_idle()
 
     async def decide(self, held: HeldFile, may_stay: bool) -> HeldFile:
-        """Do what the user decided on a held file, exactly as they were shown it.
+        """Do what the user decided on a held file. Only what they were shown may stay.
 
         Args:
             held: The file.
@@ -285,19 +285,8 @@ class ObeyedWatch:
                     await asyncio.to_thread(self._store.put_in_place, held)
                     await self._approve_part(held.path)
                 return held
-            try:
-                await asyncio.to_thread(self._store.check, held)
-            except ToolError:
-                await asyncio.to_thread(self._ask_again)
-                raise
-            asked = self._approved.asked.pop(held.path, Question(held.who, ""))
-            if not may_stay:
-                kind = (await asyncio.to_thread(self._look)).controls.get(held.path)
-                change = _Change(held.path, held.path, held.who, asked.before, control=kind)
-                with _convert_errors():
-                    held = await asyncio.to_thread(self._put_aside, change, {})
-            await self._approve_part(held.path)
-            return held
+            with _convert_errors():
+                return await asyncio.to_thread(self._decide_in_place, held, may_stay)
 
     async def accept(self, paths: Iterable[Path]) -> None:
         """Accept that our own tools wrote `paths` with approval: nothing of it is held."""
@@ -306,8 +295,33 @@ class ObeyedWatch:
                 self._approved.asked.pop(path, None)
                 await self._approve_part(path)
 
-    def close(self) -> None:
-        """Close the watch once no command runs or will run."""
+    def _decide_in_place(self, held: HeldFile, may_stay: bool) -> HeldFile:
+        state, path = self._approved, held.path
+        if may_stay:
+            self._store.check(held)
+        who, before = state.asked.pop(path, Question(held.who, ""))
+        if not may_stay:  # whatever it is by now
+            kind = self._look().controls.get(path)
+            ours: dict[Path, str] = {}
+            held = self._put_aside(_Change(path, path, who, before, control=kind), ours)
+            gone = {each for each in state.files if each.is_relative_to(path)}
+            state.files = {each: state.files[each] for each in state.files.keys() - gone}
+            if digest := ours.get(path, before):
+                state.files[path] = digest
+            else:
+                state.nodes.discard(path)
+        self._write_state()
+        return held
+
+    async def close(self) -> None:
+        """Close the watch once no command runs or will run. What jobs left is judged before."""
+        async with self._turn:
+            if self._commands or self._jobs:
+                with suppress(OSError):
+                    await self._settle(only_jobs=self._runs_only_jobs)
+            await asyncio.to_thread(self._remove)
+
+    def _remove(self) -> None:
         self._marker.remove()
         shutil.rmtree(self._own_copies, ignore_errors=True)
 
@@ -339,16 +353,14 @@ class ObeyedWatch:
                 self._approved = Approved.model_validate_json(self._state_file.read_bytes())
                 self._versions.references = self._approved.references
                 self._walk.first = self._approved.first
-                self._ask_again()
                 has_state = True
         return self._marker.is_another_busy() and has_state
 
-    def _ask_again(self) -> None:
-        """Repeat the questions that nobody has answered."""
-        for path, (who, before) in list(self._approved.asked.items()):
+    def _questions(self) -> Iterator[HeldFile]:
+        """What was left in place, as it is now, until the user has decided."""
+        for path, (who, before) in self._approved.asked.items():
             with suppress(OSError):
-                kept = self._contents.of(before)
-                self._pending[path] = self._store.describe_at(path, path, who, kept)
+                yield self._store.describe_at(path, path, who, self._contents.of(before))
 
     @property
     def _runs_only_jobs(self) -> bool:
@@ -403,18 +415,21 @@ class ObeyedWatch:
         for path, (_, before) in list(state.asked.items()):
             if not os.path.lexists(path) or (before and look.files.get(path) == before):
                 del state.asked[path]
-                self._pending.pop(path, None)
+        self._write_state()
+        mounted = {*_find_mounted(look, self._roots), *self._git_covers()}
+        copies = tuple(self._copies_of(look))
+        self.covers = Covers(tuple(sorted(mounted)), copies, self.hidden.paths)
+        if only is None and judged is None:
+            self._covered = self._find_covered()
+
+    def _write_state(self) -> None:
+        state = self._approved
         state.note_seen()
         state.references, state.first = self._versions.references, self._walk.first
         text = state.model_dump_json().encode()
         if (text, self._stamp_of_state()) != self._written:
             replace_private_file(self._state_file, text)
             self._written = text, self._stamp_of_state()
-        mounted = {*_find_mounted(look, self._roots), *self._git_covers()}
-        copies = tuple(self._copies_of(look))
-        self.covers = Covers(tuple(sorted(mounted)), copies, self.hidden.paths)
-        if only is None and judged is None:
-            self._covered = self._find_covered()
 
     def _git_covers(self) -> Iterator[Path]:
         """What git follows, except in commands' own repositories, which they may remove."""
@@ -504,13 +519,13 @@ class ObeyedWatch:
             elif change.files[:1] == ((change.path, ""),):
                 pass  # what was deleted in a copy is restored
             elif change.may_be_users or (change.control == "step" and not is_over):
-                with suppress(OSError):
-                    await asyncio.to_thread(self._ask_about, change)
+                question = Question(change.who, change.before)
+                self._approved.asked.setdefault(change.path, question)
             else:
                 judged.aside.add(change.path)
                 with suppress(FileNotFoundError):  # another program was faster
                     held = await asyncio.to_thread(self._put_aside, change, judged.ours)
-                    self._pending[held.aside] = held
+                    self._pending.append(held)
         if has_new_index:
             brought += await self._check_out_mounted(judged)
         known = None if changes or brought else look
@@ -613,17 +628,6 @@ class ObeyedWatch:
             return []
         return [path]
 
-    def _ask_about(self, change: _Change) -> None:
-        """Leave `change` where it is, and have the user asked.
-
-        Raises:
-            OSError: It is gone, or cannot be read.
-        """
-        path = change.path
-        question = self._approved.asked.setdefault(path, Question(change.who, change.before))
-        kept = self._contents.of(question.before)
-        self._pending[path] = self._store.describe_at(path, path, change.who, kept)
-
     def _put_aside(self, change: _Change, ours: dict[Path, str]) -> HeldFile:
         """Set aside what `change` did; what is written instead is added to `ours`."""
         path, before = change.path, self._contents.of(change.before)
@@ -675,7 +679,7 @@ class ObeyedWatch:
                 held = await asyncio.to_thread(
                     self._store.set_aside, path, who, (now, 0o644), content
                 )
-                self._pending[held.aside] = held
+                self._pending.append(held)
         return brought
 
     def _write(self, path: Path, content: bytes) -> str:
@@ -756,7 +760,6 @@ def _take_judged(state: Approved, now: Look, judged: _Judged) -> None:
         for path in now.nodes
         if path in state.nodes or (path in judged.look.nodes and path not in judged.aside)
     }
-    state.asked = {path: asked for path, asked in state.asked.items() if path not in judged.aside}
 
 
 def _obeys(who: str) -> str:

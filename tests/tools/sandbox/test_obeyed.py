@@ -123,3 +123,4 @@ def test_the_table_is_folded_and_lists_no_path_twice():
         paths = [path for names in listed.values() for path in names.split()]
         assert len(paths) == len(set(paths)), when
         assert paths == [path.lower() for path in paths]
+        assert all(path.strip("/").count("/") <= 2 for path in paths)

@@ -243,11 +243,11 @@ async def test_a_question_about_what_has_changed_since_is_asked_again(open_place
     (held,) = (await open_place.run("true")).held
     open_place.outside("echo 2 > .envrc")
     with pytest.raises(ToolError, match="has changed since"):
-        await open_place.watch.decide(held, False)
-    assert open_place.text(".envrc") == "2\n"
-    again = (await open_place.run("true")).held
-    assert "+2" in again[-1].diff
-    await open_place.watch.decide(again[-1], False)
+        await open_place.watch.decide(held, True)
+    (again,) = (await open_place.run("true")).held
+    assert "+2" in again.diff
+    open_place.inside("echo 3 > .envrc")
+    assert (await open_place.watch.decide(again, False)).aside.read_text() == "3\n"
     assert not (open_place.root / ".envrc").exists()
 
 
@@ -257,8 +257,7 @@ async def test_a_question_that_nobody_answered_is_asked_by_the_next_program(
     open_place.outside("echo one > AGENTS.md")
     await _begin_job(open_place)
     open_place.inside("echo evil > AGENTS.md")
-    await open_place.watch.end_job()
-    open_place.watch.close()
+    await open_place.watch.close()
     open_place.watch = open_place.watch_again()
     (held,) = (await open_place.run("true")).held
     assert held.is_in_place
