@@ -7,6 +7,7 @@ an allowlist: settings are harmless if they hold only what is known to name no p
 file; anything else is a doubt.
 """
 
+import errno
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -90,7 +91,6 @@ so a repository judged before it is trusted must not have them."""
 _OBEYED = ("config", "config.worktree", "hooks", "commondir", "gitdir")
 """Files of a git folder that determine what runs, or where git looks."""
 
-_MOST_WORKTREES = 200
 _MOST_BYTES = 1_000_000
 
 
@@ -328,7 +328,10 @@ def _text(file: Path, *, follow_links: bool = True) -> str:
 
 def _bytes(file: Path, *, follow_links: bool = False) -> bytes:
     with open_regular_file(file, follow_links=follow_links) as opened:
-        return opened.read(_MOST_BYTES)
+        content = opened.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(file))
+    return content
 
 
 def repositories_of(entry: Path) -> Iterator[Path]:
@@ -348,13 +351,13 @@ def index_stamp(top: Path) -> int:
 
 
 def _submodules_in(folder: Path) -> Iterator[Path]:
-    """The git folders below; the name of a submodule may have slashes."""
+    """The git folders below and their worktrees'; the name of a submodule may have slashes."""
     pending = [folder]
     for folder in pending:
         for below in _folders_in(folder):
             is_git = os.path.lexists(below / "HEAD")
             if is_git:
-                yield below
+                yield from (below, *_folders_in(below / "worktrees"))
             pending.append(below / "modules" if is_git else below)
 
 
@@ -416,10 +419,10 @@ def git_place(folder: Path) -> GitPlace | None:
 def _place(folder: Path, entry: Path, git: Path) -> GitPlace:
     is_linked = git.parent.name == "worktrees"
     common = git.parent.parent if is_linked else git
-    trees = {tree: _worktree(tree) for tree in _folders(common / "worktrees")}
+    trees = {tree: _worktree(tree) for tree in _folders_in(common / "worktrees")}
     # One that lies in the folder may be removed there, so all of it must be removable.
     others = [tree for tree, file in trees.items() if not (file and folder in file.parents)]
-    repositories = [common, *dict.fromkeys([git, *others]), *_modules(common)]
+    repositories = [common, *dict.fromkeys([git, *others]), *_submodules_in(common / "modules")]
     obeyed = [repository / name for repository in repositories for name in _OBEYED]
     return GitPlace(
         top=entry.parent,
@@ -446,22 +449,3 @@ def _submodule(git: Path) -> Path | None:
         return None
     named = [line.partition("=")[2] for line in lines if line.split("=")[0].strip() == "worktree"]
     return (git / named[-1].strip()).resolve() / ".git" if named else None
-
-
-def _modules(git: Path) -> Iterator[Path]:
-    """The git folders of submodules, whose names may have slashes."""
-    pending = _folders(git / "modules")
-    while pending:
-        folder = pending.pop()
-        if (folder / "HEAD").is_file():
-            yield folder
-            yield from _folders(folder / "worktrees")
-            pending += _folders(folder / "modules")
-        else:
-            pending += _folders(folder)
-
-
-def _folders(folder: Path) -> list[Path]:
-    with suppress(OSError):
-        return sorted(path for path in folder.iterdir() if path.is_dir())[:_MOST_WORKTREES]
-    return []

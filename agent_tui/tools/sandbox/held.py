@@ -5,7 +5,7 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -125,6 +125,8 @@ class HeldStore:
             unified_diff(_text(was), _text(content), str(path / below if below else path)).text
             for below, (content, _) in contents.items()
         )
+        if aside == path and (others := _others(path, contents)):
+            diff += f"Not shown: {', '.join(others)}\n"
         files = tuple(path / below if below else path for below in contents)
         replaces = "" if was is None else hashlib.sha256(was).hexdigest()
         return HeldFile(path, who, was is None, aside, diff, _digest(contents), files, replaces)
@@ -195,6 +197,17 @@ def _contents(aside: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:
         except OSError:
             continue
         yield ("" if path == aside else path.relative_to(aside).as_posix()), content
+
+
+def _others(folder: Path, shown: Iterable[str]) -> list[str]:
+    """What is in `folder` besides `shown`: links, files too large, and those beyond the 200th."""
+    found = folder.rglob("*") if folder.is_dir() and not folder.is_symlink() else ()
+    names = {path.relative_to(folder).as_posix() for path in found if not _is_folder(path)}
+    return sorted(names.difference(shown))
+
+
+def _is_folder(path: Path) -> bool:
+    return stat.S_ISDIR(path.lstat().st_mode)
 
 
 def _digest(contents: dict[str, tuple[bytes, int]]) -> str:

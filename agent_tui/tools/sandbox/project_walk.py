@@ -28,9 +28,6 @@ _SKIPPED: Final = frozenset((".git", ".svn"))
 _SAME_MOMENT_NS: Final = 50_000_000
 """A folder changed shortly before a look is read again: file systems have coarse clocks."""
 
-_Stamp: TypeAlias = tuple[int, int, int]
-"""Device, inode and ``ctime`` of a folder. No program can set the last; a new entry changes it."""
-
 
 @dataclass(frozen=True, slots=True)
 class WalkFindings:
@@ -52,12 +49,24 @@ _Found: TypeAlias = tuple[dict[Path, str], list[Path], list[Path]]
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """One folder: whether its stamp tells changes, the folders below, and what is in it."""
+    """One folder, as it was read.
 
-    stamp: _Stamp
-    is_settled: bool
+    Args:
+        changed_ns: Its ``ctime``, which no program can set, and a new entry changes; 0 if it may
+            change again without a difference.
+        place: Device and inode.
+        below: The folders in it that are visited.
+        found: What is in it.
+    """
+
+    changed_ns: int
+    place: tuple[int, int]
     below: tuple[str, ...]
     found: _Found | None
+
+    def differs(self, now: os.stat_result) -> bool:
+        """Whether it is to be read again, given its status."""
+        return now.st_ctime_ns != self.changed_ns or (now.st_dev, now.st_ino) != self.place
 
 
 class ProjectWalk:
@@ -77,25 +86,27 @@ class ProjectWalk:
         self._tops = tuple(map(os.fspath, self.roots))
         self._known: dict[str, _Folder] = {}
         self.first: tuple[str, ...] = ()
-        self.left_out: frozenset[str] = frozenset()
+        self.left_out: set[str] = set()
 
     def look(self) -> WalkFindings:
         """Everything that exists now. Blocking."""
         found, seen, first = WalkFindings(), dict[str, _Folder](), list[str]()
-        left_out = set[str]()
-        is_first = not self._known
+        known, is_first = self._known, not self._known
         pending = [*self._tops, *filter(self._holds, self.first)]
         for path in pending:
             if path in seen:
                 continue
+            folder = known.get(path)
             try:
-                folder = self._read(path)
+                status = os.lstat(path)
+                if folder is None or folder.differs(status):
+                    folder = self._read(path)
             except OSError:
                 continue
             seen[path] = folder
-            pending += folder.below if not self.left_out else self._without(folder.below)
+            pending += self._without(folder.below) if self.left_out else folder.below
             if is_first and len(pending) > MOST_FOLDERS:
-                left_out.update(pending[MOST_FOLDERS:])
+                self.left_out.update(pending[MOST_FOLDERS:])
                 del pending[MOST_FOLDERS:]
             if folder.found is not None:
                 first.append(path)
@@ -103,7 +114,6 @@ class ProjectWalk:
                 found.obeyed.update(obeyed)
                 found.gits.extend(gits)
                 found.secrets.extend(secrets)
-        self.left_out |= left_out
         self._known, self.first = seen, tuple(first)
         return found
 
@@ -116,22 +126,16 @@ class ProjectWalk:
         )
 
     def _read(self, path: str) -> _Folder:
-        known = self._known.get(path)
-        if known is not None and known.is_settled:
-            status = os.lstat(path)
-            if known.stamp == (status.st_dev, status.st_ino, status.st_ctime_ns):
-                return known
         began_ns = time.time_ns()
         status = os.lstat(path)
         with os.scandir(path) as entries:
             here = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
-        stamp = status.st_dev, status.st_ino, status.st_ctime_ns
         is_settled = status.st_ctime_ns < began_ns - _SAME_MOMENT_NS
         obeyed = {name: who for name in sorted(here) if (who := who_obeys_entry(path, name))}
         below = () if path not in self._tops and _name(path) in REBUILT_FOLDERS else sorted(here)
         return _Folder(
-            stamp,
-            is_settled,
+            status.st_ctime_ns if is_settled else 0,
+            (status.st_dev, status.st_ino),
             tuple(
                 f"{path}/{name}"
                 for name in below

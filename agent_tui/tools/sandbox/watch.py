@@ -447,8 +447,8 @@ class ObeyedWatch:
         if self._has_mounts:
             for path in (*self.covers.read_only, *(path for path, _ in self.covers.copies)):
                 with suppress(OSError):
-                    files = files_of(path) or [path]
-                    if all(file.is_dir() or file.lstat().st_nlink == 1 for file in files):
+                    files = files_of(path)
+                    if files is not None and all(file.lstat().st_nlink == 1 for file in files):
                         covered[path] = path.lstat().st_ino
         return covered
 
@@ -633,6 +633,8 @@ class ObeyedWatch:
         path, before = change.path, self._contents.of(change.before)
         if change.source != path:
             return self._store.set_aside(path, change.who, before, change.source)
+        if link := next((place for place in self._below_roots(path) if place.is_symlink()), None):
+            return self._store.set_aside(link, change.who)
         if change.control in ("config", "step") and not path.is_symlink():
             was, mode = before or (None, 0o644)
             plain = plain_content(path, change.control, was)
@@ -645,6 +647,12 @@ class ObeyedWatch:
             with folder_of(path, self._roots) as folder:
                 os.symlink(target, path.name, dir_fd=folder)
         return held
+
+    def _below_roots(self, path: Path) -> Iterator[Path]:
+        """The folders around `path` in the working folders, the uppermost first."""
+        for place in reversed(path.parents):
+            if any(root in place.parents for root in self._roots):
+                yield place
 
     async def _check_out_mounted(self, judged: _Judged) -> list[Path]:
         """Write the versions that a checkout could not write: ``git`` exits with 0 anyway.

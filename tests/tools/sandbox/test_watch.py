@@ -351,6 +351,11 @@ _TODO = ".git/rebase-merge/git-rebase-todo"
             "[options]\n",
         ),
         ("echo \"'a'; x\" > .git/BISECT_NAMES", ".git/BISECT_NAMES", ""),
+        (
+            f"(yes '# long' | head -c 1100000; echo exec x) > {_TODO}",
+            _TODO,
+            "exec ./mine\npick abc one\n",
+        ),
     ],
 )
 async def test_what_a_command_leaves_in_unfinished_work_runs_nothing_later(
@@ -368,6 +373,36 @@ async def test_what_a_command_leaves_in_unfinished_work_runs_nothing_later(
     if held.files:
         await open_place.watch.decide(held, True)
         assert len(open_place.text(file)) > len(left)
+
+
+@pytest.mark.parametrize(
+    ("link", "names"),
+    [
+        (".git/rebase-merge", ("git-rebase-todo",)),
+        (".git/modules", ("m/HEAD", "m/config")),
+        (".git/info", ("attributes",)),
+    ],
+)
+async def test_a_link_in_a_git_folder_to_what_would_run_is_set_aside(
+    open_place: WatchedFolder, link: str, names: tuple[str, ...]
+):
+    open_place.outside("git init -q; rm -rf .git/info")
+    makes = "; ".join(
+        f"mkdir -p $(dirname evil/{name}); printf '[core]\\n fsmonitor=x\\nexec x\\n* filter=x\\n'"
+        f" > evil/{name}"
+        for name in names
+    )
+    settled = await open_place.run(f"{makes}; ln -s ../evil {link}")
+    assert set(open_place.held(settled)) == {link}
+    assert not (open_place.root / link).is_symlink()
+    assert (await open_place.run("true")).held == ()
+
+
+async def test_what_a_question_cannot_show_is_named(open_place: WatchedFolder):
+    await _begin_job(open_place)
+    open_place.outside("mkdir .vscode; echo 1 > .vscode/a; ln -s a .vscode/b")
+    (held,) = (await open_place.run("true")).held
+    assert held.diff.endswith("Not shown: b\n")
 
 
 async def test_a_rebase_that_a_command_leaves_half_done_can_be_continued(
