@@ -113,7 +113,7 @@ class HeldDecision:
             intent = _intent(asked, root)
             verdict = self.permissions.judge(_WRITE, intent)
             why = "; ".join(dict.fromkeys(held.who for held in asked))
-            how = "you or a command wrote this" if asked[0].is_in_place else "held back"
+            how = "in place, written by you or a command" if asked[0].is_in_place else "held back"
             answer = await self.ask(call, intent, replace(verdict, why=f"{how}: {why}"))
             if answer.choice == "no":
                 said += [f"They say: {answer.words}"] if answer.words else []

@@ -69,7 +69,7 @@ class _Walled:
         told: list[str] = []
         async for event in runtime.submit("go"):
             if isinstance(event, ApprovalRequested):
-                is_held = event.request.reason.startswith(("held back", "you or a command"))
+                is_held = event.request.reason.startswith(("held back", "in place"))
                 self.asked += [event.request] if is_held else []
                 given = (answer if is_held else None) or ApprovalAnswer("once")
                 runtime.pending_approvals.answer(event.request.id, given)
@@ -146,7 +146,10 @@ async def test_what_may_be_the_persons_is_asked_about_where_it_is(walled: _Walle
     await _write_while_a_job_runs(walled)
     (told,) = await walled.run("true", answer=ApprovalAnswer("once"))
     (request,) = walled.asked
-    assert request.reason == "you or a command wrote this: the shell obeys it; an agent obeys it"
+    assert (
+        request.reason
+        == "in place, written by you or a command: the shell obeys it; an agent obeys it"
+    )
     assert "+mine" in request.body
     assert "[.envrc stays, as the user allowed it]" in told
     assert walled.text("AGENTS.md") == "one\nmine\n"
