@@ -300,7 +300,7 @@ class ObeyedWatch:
         if may_stay:
             self._store.check(held)
         who, before = state.asked.pop(path, Question(held.who, ""))
-        if not may_stay:  # whatever it is by now
+        if not may_stay and os.path.lexists(path):  # whatever it is by now
             kind = self._look().controls.get(path)
             ours: dict[Path, str] = {}
             held = self._put_aside(_Change(path, path, who, before, control=kind), ours)

@@ -320,6 +320,27 @@ async def test_a_second_name_of_a_covered_file_leads_nowhere(place: WatchedFolde
     assert place.text("mise.toml") == place.text(".vscode/a") == "1\n"
 
 
+@needs_bwrap
+async def test_a_job_keeps_its_way_into_a_folder_that_is_covered_later(place: WatchedFolder):
+    await _begin_job(place)
+    place.outside("mkdir .vscode; echo 1 > .vscode/a")
+    (held,) = (await place.run("true")).held
+    await place.watch.decide(held, True)
+    assert (await place.run("true")).held == ()
+    place.outside("echo evil > .vscode/a")  # as a job does that stands in the folder
+    assert set(place.held(await place.run("true"))) == {".vscode/a"}
+
+
+@needs_bwrap
+async def test_what_another_program_covers_is_not_known(place: WatchedFolder):
+    place.outside("echo 1 > mise.toml")
+    await place.run("true")
+    await place.watch_again().note()
+    await place.watch.note()
+    place.outside("echo 2 > mise.toml")  # as a command of the other program might
+    assert set(place.held(await place.watch.hold())) == {"mise.toml"}
+
+
 async def test_a_command_that_is_not_over_yet_keeps_the_steps_of_its_rebase(
     open_place: WatchedFolder,
 ):
