@@ -8,7 +8,8 @@ those that references moved to while no command ran: by the user's own pull, fet
 
 import asyncio
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -104,28 +105,21 @@ class KnownVersions:
             return frozenset()
         return frozenset(_ids_in(answer))
 
-    async def find_checked_out(self, path: Path) -> str:
-        """The id that both the index and the newest commit have for `path`; else empty."""
+    async def find_checked_out(self, path: Path) -> bytes | None:
+        """What both the index and the newest commit have for `path`; None if they differ."""
         top = self._around(path)
         if top is None:
-            return ""
-        name = str(path.relative_to(top))
-        index = git_argv("rev-parse", "--verify", "-q", f":{name}")
-        head = git_argv("rev-parse", "--verify", "-q", f"HEAD:{name}")
-        try:
-            ids = [await ask_git(self._keeper, argv, top, self._environ) for argv in (index, head)]
-        except GitSilentError:
-            return ""
-        return ids[0].decode("ascii").strip() if ids[0] == ids[1] else ""
-
-    async def content(self, path: Path, id: str) -> bytes | None:
-        """The content of git's object `id`; None if git does not provide it."""
-        top = self._around(path)
-        argv = git_argv("cat-file", "blob", id)
-        try:
-            return await ask_git(self._keeper, argv, top or path.parent, self._environ)
-        except GitSilentError:
             return None
+        name = str(path.relative_to(top))
+        words = (("rev-parse", "--verify", "-q", f"{where}:{name}") for where in ("", "HEAD"))
+        with suppress(GitSilentError):
+            index, head = [await self._ask(top, *each) for each in words]
+            if index == head:
+                return await self._ask(top, "cat-file", "blob", index.decode("ascii").strip())
+        return None
+
+    def _ask(self, top: Path, *words: str) -> Awaitable[bytes]:
+        return ask_git(self._keeper, git_argv(*words), top, self._environ)
 
     def _around(self, path: Path) -> Path | None:
         return next((top for top in self._tops if path.is_relative_to(top)), None)

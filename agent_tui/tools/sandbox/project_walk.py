@@ -21,8 +21,8 @@ REBUILT_FOLDERS: Final = frozenset(
         *(".pytest_cache", ".next", ".nuxt", ".turbo", ".gradle", ".terraform", "DerivedData"),
     )
 )
-"""Folders that builds and package managers fill with thousands of unimportant folders: only their
-own entries are looked at."""
+"""Folders that builds and package managers fill with thousands of unimportant folders: only a
+repository directly in one counts."""
 
 _SKIPPED: Final = frozenset((".git", ".svn"))
 _SAME_MOMENT_NS: Final = 50_000_000
@@ -131,30 +131,25 @@ class ProjectWalk:
         with os.scandir(path) as entries:
             here = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
         is_settled = status.st_ctime_ns < began_ns - _SAME_MOMENT_NS
+        stamp = status.st_ctime_ns if is_settled else 0, (status.st_dev, status.st_ino)
+        gits = _find_gits(Path(path), here)
+        if path.rpartition("/")[2] in REBUILT_FOLDERS and path not in self._tops:
+            return _Folder(*stamp, (), ({}, gits, []) if gits else None)
         obeyed = {name: who for name in sorted(here) if (who := who_obeys_entry(path, name))}
-        below = () if path not in self._tops and _name(path) in REBUILT_FOLDERS else sorted(here)
-        return _Folder(
-            status.st_ctime_ns if is_settled else 0,
-            (status.st_dev, status.st_ino),
-            tuple(
-                f"{path}/{name}"
-                for name in below
-                if here[name] and name not in _SKIPPED and name not in obeyed
-            ),
-            _find(Path(path), here, obeyed),
+        skipped = _SKIPPED | obeyed.keys()
+        found = (
+            {Path(path, name): who for name, who in obeyed.items()},
+            gits,
+            [Path(path, name) for name in sorted(here) if not here[name] and is_secret_name(name)],
         )
+        below = (name for name in sorted(here) if here[name] and name not in skipped)
+        folders = tuple(f"{path}/{name}" for name in below)
+        return _Folder(*stamp, folders, found if any(found) else None)
 
 
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
-def _find(folder: Path, here: dict[str, bool], obeyed: dict[str, str]) -> _Found | None:
+def _find_gits(folder: Path, here: dict[str, bool]) -> list[Path]:
     gits = [folder / name for name in here if name.lower() == ".git"]
     # Git accepts links for these folders, and searches where a `commondir` leads.
     if "HEAD" in here and ({"objects", "refs"} <= here.keys() or "commondir" in here):
         gits.append(folder)
-    secrets = [folder / name for name in sorted(here) if not here[name] and is_secret_name(name)]
-    if not (obeyed or gits or secrets):
-        return None
-    return {folder / name: who for name, who in obeyed.items()}, gits, secrets
+    return gits

@@ -23,8 +23,15 @@ folder compares with it.
 import asyncio
 import os
 import shutil
-import stat
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,9 +39,7 @@ from pathlib import Path
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import ToolError
 from agent_tui.paths import make_private_dir
-from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import git_entry
-from agent_tui.tools.git.command import object_id
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import MOST_BYTES, folder_of, make_folders, write_at
 from agent_tui.tools.sandbox.git_controls import (
@@ -101,7 +106,8 @@ class _Change:
     """One change made by commands, or perhaps by the user.
 
     Args:
-        path: What it affects; `source` is where it is now, elsewhere for a copy.
+        path: What it affects.
+        source: Where it is now: elsewhere for a copy; None if only git has it.
         who: Why the user decides.
         before: The digest of what was there; empty for nothing.
         files: What must be known for it to stay: paths and digests.
@@ -110,7 +116,7 @@ class _Change:
     """
 
     path: Path
-    source: Path
+    source: Path | None
     who: str
     before: str = ""
     files: tuple[tuple[Path, str], ...] = ()
@@ -187,7 +193,6 @@ class ObeyedWatch:
         self._state_file = folder / "approved.json"
         self._written: tuple[bytes, tuple[int, int]] = b"", (0, 0)
         self._made: set[Path] = set()
-        self._refused: set[tuple[Path, str]] = set()
         self._covered: dict[Path, int] = {}
         self._pending: list[HeldFile] = []
         self._is_limit_told = False
@@ -511,6 +516,8 @@ class ObeyedWatch:
             self._is_unsettled = False
             return brought
         await self._versions.note(moved, are_persons=False)
+        if has_new_index:
+            changes += [change async for change in self._find_checked_out(look)]
         for change in changes:
             if await self._may_stay(change):
                 if change.source != change.path:
@@ -526,8 +533,6 @@ class ObeyedWatch:
                 with suppress(FileNotFoundError):  # another program was faster
                     held = await asyncio.to_thread(self._put_aside, change, judged.ours)
                     self._pending.append(held)
-        if has_new_index:
-            brought += await self._check_out_mounted(judged)
         known = None if changes or brought else look
         await asyncio.to_thread(self._approve, None, known, judged)
         self._is_unsettled = False
@@ -598,6 +603,25 @@ class ObeyedWatch:
                 if new != old:
                     yield _Change(path / below, copy / below, who, old, ((path / below, new),))
 
+    async def _find_checked_out(self, look: Look) -> AsyncIterator[_Change]:
+        """What a checkout could not write to mounted files: ``git`` exits with 0 anyway.
+
+        Only where a version that the user committed is in place, and each version once.
+        """
+        for path, node in look.nodes.items():
+            before = look.files.get(path, "")
+            kept = self._contents.of(before)
+            if node.way != "mounted" or path not in self._approved.nodes or kept is None:
+                continue
+            content = await self._versions.find_checked_out(path)
+            if content is None or content == kept[0] or len(content) > MOST_BYTES:
+                continue
+            digest = await asyncio.to_thread(self._contents.keep, content, kept[1])
+            is_new = self._synced.get(path) != {"": digest}
+            if is_new and await self._versions.has(path, kept[0]):
+                self._synced[path] = {"": digest}
+                yield _Change(path, None, _obeys(node.who), before, ((path, digest),))
+
     async def _may_stay(self, change: _Change) -> bool:
         if change.control is not None:
             return False
@@ -632,7 +656,8 @@ class ObeyedWatch:
         """Set aside what `change` did; what is written instead is added to `ours`."""
         path, before = change.path, self._contents.of(change.before)
         if change.source != path:
-            return self._store.set_aside(path, change.who, before, change.source)
+            content = change.source or self._contents.bytes_of(change.files[0][1])
+            return self._store.set_aside(path, change.who, before, content)
         if link := next((place for place in self._below_roots(path) if place.is_symlink()), None):
             return self._store.set_aside(link, change.who)
         if change.control in ("config", "step") and not path.is_symlink():
@@ -653,49 +678,6 @@ class ObeyedWatch:
         for place in reversed(path.parents):
             if any(root in place.parents for root in self._roots):
                 yield place
-
-    async def _check_out_mounted(self, judged: _Judged) -> list[Path]:
-        """Write the versions that a checkout could not write: ``git`` exits with 0 anyway.
-
-        That is the case if index and commit agree on one version, but another committed one is
-        there. A version that only commands committed is set aside.
-        """
-        brought: list[Path] = []
-        for path, node in judged.look.nodes.items():
-            is_mounted = node.way == "mounted" and path in self._approved.nodes
-            if not is_mounted or not path.is_file() or path.is_symlink():
-                continue
-            id = await self._versions.find_checked_out(path)
-            now = await asyncio.to_thread(_read, path)
-            if (
-                not id
-                or now is None
-                or object_id(now, like=id) == id
-                or (path, id) in self._refused
-            ):
-                continue
-            content = await self._versions.content(path, id)
-            ids = await self._versions.ids(path)
-            if content is None or len(content) > MOST_BYTES or object_id(now, like=id) not in ids:
-                continue
-            if id in ids:
-                judged.ours[path] = await asyncio.to_thread(self._write, path, content)
-                brought.append(path)
-            else:
-                self._refused.add((path, id))
-                who = _obeys(node.who)
-                held = await asyncio.to_thread(
-                    self._store.set_aside, path, who, (now, 0o644), content
-                )
-                self._pending.append(held)
-        return brought
-
-    def _write(self, path: Path, content: bytes) -> str:
-        """Write `content`, and return its digest."""
-        mode = stat.S_IMODE(path.lstat().st_mode)
-        with folder_of(path, self._roots) as folder:
-            write_at(folder, path.name, content, mode)
-        return self._contents.keep(content, mode & 0o777)
 
 
 @contextmanager
@@ -772,13 +754,6 @@ def _take_judged(state: Approved, now: Look, judged: _Judged) -> None:
 
 def _obeys(who: str) -> str:
     return f"{who} obeys it"
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return read_regular_file(path) if path.stat().st_size <= MOST_BYTES else None
-    except OSError:
-        return None
 
 
 def _remove(path: Path) -> None:

@@ -63,11 +63,12 @@ def test_what_was_found_before_is_found_by_the_next_walk_beyond_its_limit(
     assert _names(tmp_path, later.look().secrets) == {"z/deep/.env"}
 
 
-def test_of_folders_that_builds_fill_only_their_own_entries_count(tmp_path: Path):
+def test_of_folders_that_builds_fill_only_a_repository_directly_in_them_counts(tmp_path: Path):
     _make(tmp_path, ".venv/.git/config", "node_modules/.git/config", "node_modules/a/.git/config")
-    assert _names(tmp_path, ProjectWalk([tmp_path]).look().gits) == {
-        *(".venv/.git", "node_modules/.git"),
-    }
+    _make(tmp_path, ".terraform/terraform.tfstate")
+    found = ProjectWalk([tmp_path]).look()
+    assert _names(tmp_path, found.gits) == {".venv/.git", "node_modules/.git"}
+    assert found.secrets == []
 
 
 def test_a_root_is_visited_whatever_its_name_is(tmp_path: Path):
