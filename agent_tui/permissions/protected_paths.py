@@ -9,6 +9,7 @@ from pathlib import Path
 from agent_tui.permissions.project_files import git_risk
 from agent_tui.safe_paths import is_file, path_exists
 from agent_tui.tools.files.protected import fold_name, is_secret_name
+from agent_tui.tools.sandbox.obeyed import is_read_at_start
 
 _SECRET_FOLDERS = frozenset(
     {
@@ -30,21 +31,6 @@ _KEY_OF_A_PROGRAM = re.compile(
     r"(?:\.(?:json|toml|ya?ml|txt|xml|tfrc\.json|db))?"
 )
 """File names that programs give their keys, in dot folders of the home folder."""
-_STARTUP_NAMES = """
-    .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile
-    .zlogin .zlogout .kshrc .cshrc .tcshrc .login .logout .inputrc .xprofile .xinitrc .xsession
-    .xsessionrc .gitconfig .gitmodules .vimrc .gvimrc .exrc .envrc .mailcap .lesskey .lessfilter
-    .curlrc .wgetrc .ripgreprc .gdbinit .lldbinit .irbrc .pdbrc .psqlrc .sqliterc .rprofile
-    .screenrc .tmux.conf .emacs .pythonrc .pam_environment .yarnrc .yarnrc.yml config.fish
-    sitecustomize.py usercustomize.py authorized_keys crontab .hgrc .pryrc pip.conf
-"""
-_STARTUP_FILES = frozenset(_STARTUP_NAMES.split())
-_STARTUP_FOLDER_NAMES = """
-    autostart launchagents launchdaemons systemd cron.d cron.daily cron.hourly cron.weekly
-    cron.monthly profile.d .bashrc.d .profile.d
-"""
-_STARTUP_FOLDERS = frozenset(_STARTUP_FOLDER_NAMES.split())
-_STARTUP_PAIRS = ((".config", "git"), (".local", "bin"))
 _SYSTEM_FOLDER_NAMES = """
     etc usr bin sbin lib lib32 lib64 boot sys proc dev var opt root system library applications
 """
@@ -147,8 +133,7 @@ class ProtectedPaths:
         names = [fold_name(part) for part in path.parts]
         if is_inside_git(path):
             return f"{path} is in .git, where files can make git run programs"
-        is_startup = names[-1:] and names[-1] in _STARTUP_FILES
-        if is_startup or _STARTUP_FOLDERS & set(names) or _has_pair(names, _STARTUP_PAIRS):
+        if is_read_at_start(path):
             return f"{path} is run or read when programs start"
         if _OWN_PROJECT_FOLDER in names:
             return f"{path} configures agent-tui"

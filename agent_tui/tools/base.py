@@ -52,8 +52,9 @@ class ToolOutput:
 
     `find_changes` finds which files a command changed, if that takes time: call it at most once,
     before anything else changes files. It raises nothing. `ends_turn` gives control to the user:
-    the turn ends this way after the reply's results. `held` files are not where the command put
-    them: `put_in_place` moves them there once the user agrees.
+    the turn ends this way after the reply's results. The user decides on `held` files:
+    `settle_held` does what they decided, whether one may stay, and returns where it is. `notice` is
+    for the user, beside the result.
     """
 
     for_model: str
@@ -63,7 +64,8 @@ class ToolOutput:
     find_changes: Callable[[], Awaitable[FileTouches]] | None = None
     ends_turn: TurnEnding = ""
     held: tuple[HeldFile, ...] = ()
-    put_in_place: Callable[[HeldFile], Awaitable[None]] | None = None
+    settle_held: Callable[[HeldFile, bool], Awaitable[HeldFile]] | None = None
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)

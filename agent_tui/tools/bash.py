@@ -130,7 +130,8 @@ class BashTool:
             output,
             for_model="\n".join(lines),
             held=settled.held,
-            put_in_place=watch.release,
+            settle_held=watch.decide,
+            notice=settled.notice,
         )
 
     async def _run(
@@ -203,6 +204,8 @@ def _after(settled: Settled, context: ToolContext) -> Iterator[str]:
         yield f"[{context.display_name(path)} was updated by git]"
     for held in settled.held:
         yield f"[{held.describe(context.display_name(held.path))}]"
+    if settled.notice:
+        yield f"[{settled.notice}]"
 
 
 @dataclass(frozen=True, slots=True)

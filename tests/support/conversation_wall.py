@@ -83,6 +83,14 @@ class Conversation:
         """What a command of the model prints."""
         return (await self.bash(command, **more)).for_model
 
+    async def refuses_all(self, command: str) -> None:
+        """Run a command, and answer no to what it leaves for the user to decide."""
+        output = await self.bash(command)
+        for held in output.held:
+            assert output.settle_held is not None
+            with suppress(ToolError):
+                await output.settle_held(held, False)
+
     async def fall(self) -> None:
         """Have a command end the keeper, and so the wall; the next command gets a new one."""
         for _ in range(2):

@@ -22,6 +22,7 @@ from agent_tui.config.json_schema import settings_schema, toml_text
 from agent_tui.config.specs import section_description, setting_specs
 from agent_tui.key_actions import KEY_ACTIONS
 from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.sandbox.obeyed import TABLE, When
 from tests.support.event_reference import event_reference
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -106,6 +107,33 @@ def tool_page() -> str:
     return "".join(parts)
 
 
+_FOLLOWED: Mapping[When, str] = {
+    "unasked": "Followed without a question. Commands in the sandbox cannot change these files: "
+    "what they leave is held back, and you decide. An edit asks in mode `accept-edits`, too.",
+    "text": "The same, but these files run nothing themselves: they are texts for a model, or take "
+    "effect after a commit or with your approval. So git may change them in the sandbox.",
+    "later": "These decide what runs when you build, push or run the code, as the code itself "
+    "does. Commands in the sandbox may write them; an edit asks in mode `accept-edits`, too.",
+    "start": "Programs read these at every start, usually from your home folder. An edit asks in "
+    "every mode.",
+}
+
+
+def followed_page() -> str:
+    """Every file that other programs follow."""
+    parts = [
+        "# Files that other programs follow\n\nThe sandbox and the file tools protect these files, "
+        "in every folder of a project. `name/` is a folder with all that is in it, and case does "
+        "not count. [The sandbox](../sandbox.md#files-that-other-programs-act-on) says how.\n"
+    ]
+    for when, listed in TABLE.items():
+        rows = [
+            (who, " ".join(f"`{path}`" for path in paths.split())) for who, paths in listed.items()
+        ]
+        parts += [f"\n{_FOLLOWED[when]}\n\n", _table(("program", "files"), rows)]
+    return "".join(parts)
+
+
 def command_line_page() -> str:
     """``--help`` of the program and of each subcommand."""
     parts = ["# Command line\n\n`agent-tui --help` and `agent-tui COMMAND --help` print this.\n"]
@@ -140,6 +168,7 @@ PAGES: Mapping[str, Callable[[], str]] = MappingProxyType(
         "pages/reference/settings.md": setting_page,
         "pages/reference/config.schema.json": setting_schema,
         "pages/reference/tools.md": tool_page,
+        "pages/reference/followed-files.md": followed_page,
         "pages/reference/command-line.md": command_line_page,
         "packaging/agent-tui.1": man_page,
     }

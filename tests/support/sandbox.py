@@ -52,7 +52,7 @@ class FixedWatch(ObeyedWatch):
     def __init__(self, covers: Covers) -> None:
         self.covers = covers
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Nothing was begun."""
 
 

@@ -88,43 +88,62 @@ class HeldDecision:
 
     async def decide(self, call: ToolCall, output: ToolOutput, cwd: Path) -> ToolOutput:
         """`output` with the decisions on its held files."""
-        if output.put_in_place is None or not output.held:
+        if output.notice:
+            self.emit(Notice("warning", output.notice))
+        if output.settle_held is None or not output.held:
             return output
         root = await asyncio.to_thread(cwd.resolve)
-        judged = [
-            (held, self.permissions.judge(_WRITE, _intent((held,), root))) for held in output.held
-        ]
-        placed = [held for held, v in judged if v.decision == "allow" and v.by == "rule"]
-        asked = [held for held, v in judged if v.decision == "ask"]
         said: list[str] = []
+        for is_in_place in (False, True):
+            files = [held for held in output.held if held.is_in_place == is_in_place]
+            allowed = await self._ask_about(call, files, root, said)
+            for held in files:
+                may_stay = held in allowed
+                said.append(await self._settle(held, output.settle_held, root, may_stay=may_stay))
+        return replace(output, for_model="\n".join((output.for_model, *said)), held=())
+
+    async def _ask_about(
+        self, call: ToolCall, files: Sequence[HeldFile], root: Path, said: list[str]
+    ) -> list[HeldFile]:
+        """Which of `files` may stay; the user's words are added to `said`."""
+        judged = [(held, self.permissions.judge(_WRITE, _intent((held,), root))) for held in files]
+        allowed = [held for held, v in judged if v.decision == "allow" and v.by == "rule"]
+        asked = [held for held, v in judged if v.decision == "ask"]
         if asked and self.permissions.mode != "full":
             intent = _intent(asked, root)
             verdict = self.permissions.judge(_WRITE, intent)
             why = "; ".join(dict.fromkeys(held.who for held in asked))
-            answer = await self.ask(call, intent, replace(verdict, why=f"held back: {why}"))
+            how = "in place, written by you or a command" if asked[0].is_in_place else "held back"
+            answer = await self.ask(call, intent, replace(verdict, why=f"{how}: {why}"))
             if answer.choice == "no":
                 said += [f"They say: {answer.words}"] if answer.words else []
             else:
                 self.remember(answer, verdict.session_rule)
-                placed += asked
-        for held in output.held:
-            said.append(await self._settle(held, output, is_placed=held in placed, root=root))
-        return replace(output, for_model="\n".join((output.for_model, *said)), held=())
+                allowed += asked
+        return allowed
 
     async def _settle(
-        self, held: HeldFile, output: ToolOutput, *, is_placed: bool, root: Path
+        self,
+        held: HeldFile,
+        settle: Callable[[HeldFile, bool], Awaitable[HeldFile]],
+        root: Path,
+        *,
+        may_stay: bool,
     ) -> str:
         shown = _display_path(held, root)
-        if not is_placed:
-            self.emit(Notice("warning", f"{shown} was held back ({held.who}): {held.aside}"))
-            return f"[{shown} was not put in place. Do not try another way.]"
-        assert output.put_in_place is not None
         try:
-            await output.put_in_place(held)
+            moved = await settle(held, may_stay)
         except ToolError as error:
-            self.emit(Notice("warning", f"{error} ({held.aside})"))
+            self.emit(
+                Notice("warning", str(error if held.is_in_place else f"{error} ({held.aside})"))
+            )
             return f"[{error}]"
-        return f"[{shown} was put in place, as the user allowed it]"
+        if not may_stay:
+            self.emit(Notice("warning", moved.outcome(shown)))
+            was = "was taken back" if held.is_in_place else "was not put in place"
+            return f"[{shown} {was}. Do not try another way.]"
+        now = "stays" if held.is_in_place else "was put in place"
+        return f"[{shown} {now}, as the user allowed it]"
 
 
 def _intent(held: Sequence[HeldFile], root: Path) -> Intent:

@@ -85,7 +85,7 @@ async def run_user_command(
     try:
         output = await _run(conversation, command, context, check)
         for held in output.held:
-            emit(Notice("warning", f"{held.path} was held back ({held.who}): {held.aside}"))
+            emit(Notice("warning", held.outcome(str(held.path))))
     except ToolError as error:
         recorded = record(str(error), ToolDetails())
     except asyncio.CancelledError:

@@ -7,6 +7,7 @@ an allowlist: settings are harmless if they hold only what is known to name no p
 file; anything else is a doubt.
 """
 
+import errno
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -17,13 +18,12 @@ from typing import Final, Literal, TypeAlias, assert_never
 
 from agent_tui.regular_files import open_regular_file
 
-ControlKind: TypeAlias = Literal["entry", "hook", "config", "pointer", "attributes"]
+ControlKind: TypeAlias = Literal["entry", "hook", "config", "pointer", "attributes", "step"]
 """Kinds: a ``.git`` that is a file or a link; a hook; settings; a pointer to more of the
-repository; attributes, which select drivers for files."""
+repository; attributes, which select drivers for files; the next steps of an unfinished rebase,
+cherry-pick or bisection."""
 
 MAX_CONFIG_BYTES: Final = 64_000
-_MOST_HOOKS: Final = 200
-_MOST_FOLDERS: Final = 200
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
 _SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=.*)?")
 _DRIVER: Final = re.compile(r"(?:^|\s)(?:filter|merge|diff)=(?!lfs(?:\s|$))", re.MULTILINE)
@@ -51,6 +51,26 @@ _FILES: Final[tuple[tuple[str, ControlKind], ...]] = (
     ("commondir", "pointer"),
     ("info/attributes", "attributes"),
 )
+_STRATEGIES: Final = rb"(?:ort|recursive|resolve|octopus|ours|subtree)"
+_STEP_LINES: Final = {
+    "rebase-merge/git-rebase-todo": re.compile(
+        rb"\s*(?:(?:pick|p|reword|r|edit|e|squash|s|fixup|f|drop|d|label|l|reset|t|merge|m"
+        rb"|update-ref|u)[ \t].*|noop|break|b|[^\w\s].*)?\s*"
+    ),
+    "rebase-merge/strategy": re.compile(_STRATEGIES),
+    "sequencer/opts": re.compile(
+        rb"\[options\]|\tstrategy = " + _STRATEGIES + rb"|\t(?!strategy )[a-z-]+ = [^\\]*"
+    ),
+    "BISECT_NAMES": re.compile(rb"(?:\s|'[^'!]*'|[\w./*-])*"),
+}
+"""Files of unfinished work that can run something, and the lines in them that do not.
+
+``git rebase --continue`` runs the ``exec`` lines of its list. It, and ``git cherry-pick
+--continue``, start a merge strategy by its name, even if a slash in it leads to a program of the
+work tree. Before git 2.35 a shell evaluated the names of a bisection. Nothing is run by
+``sequencer/todo``, which may only pick or revert, by ``rebase-apply``, ``MERGE_MSG`` and the like
+(``sequencer.c``, ``builtin/am.c``)."""
+
 _NAMING: Final[dict[str, ControlKind]] = {
     "core.hookspath": "hook",
     "include.path": "config",
@@ -71,7 +91,6 @@ so a repository judged before it is trusted must not have them."""
 _OBEYED = ("config", "config.worktree", "hooks", "commondir", "gitdir")
 """Files of a git folder that determine what runs, or where git looks."""
 
-_MOST_WORKTREES = 200
 _MOST_BYTES = 1_000_000
 
 
@@ -95,6 +114,9 @@ def _controls_in(git: Path) -> Iterator[tuple[Path, ControlKind]]:
     for name, kind in _FILES:
         if os.path.lexists(git / name):
             yield git / name, kind
+    for name in _STEP_LINES:
+        if os.path.lexists(git / name):
+            yield git / name, "step"
 
 
 def covers_of(entry: Path) -> Iterator[Path]:
@@ -159,6 +181,9 @@ def why_obeyed(
             return "git would run drivers for files" if _names_drivers(path) else ""
         case "config":
             return next(iter(foreign_settings(path, before)), "")
+        case "step":
+            odd = _odd_steps(path, before)
+            return f"git would run {odd[0]}" if odd else ""
         case _:
             assert_never(kind)
 
@@ -182,19 +207,40 @@ def foreign_settings(config: Path, before: bytes | None = None) -> list[str]:
         return ["it cannot be read"]
 
 
-def plain_settings(config: Path, before: bytes | None = None) -> str:
-    """The harmless lines of `config` and those in `before`; if it is unreadable, `before`."""
+def plain_content(path: Path, kind: ControlKind, before: bytes | None = None) -> bytes:
+    """The lines of a "config" or "step" that run nothing, and those of `before`.
+
+    If it is unreadable, `before`.
+    """
     try:
-        text = _text(config, follow_links=False)
+        content = _bytes(path)
     except OSError:
-        return (before or b"").decode("utf-8", "surrogateescape")
+        return before or b""
+    if kind == "step":
+        odd = set(_odd_steps(path, before))
+        return b"".join(line for line in content.splitlines(True) if _shown(line) not in odd)
     known = _lines_before(before)
     return "\n".join(
         line
-        for name, section, line in _lines(text)
+        for name, section, line in _lines(content.decode("utf-8", "surrogateescape"))
         if (name is not None and (not name or _is_plain(name) or name in _MADE_BY_GIT))
         or (section, line.strip()) in known
-    )
+    ).encode("utf-8", "surrogateescape")
+
+
+def _odd_steps(path: Path, before: bytes | None) -> list[str]:
+    """The lines that run something and were not there `before`."""
+    plain = next(lines for name, lines in _STEP_LINES.items() if path.match(name))
+    known = set((before or b"").splitlines())
+    try:
+        lines = _bytes(path).splitlines()
+    except OSError:
+        return ["what cannot be read"]
+    return [_shown(line) for line in lines if line not in known and not plain.fullmatch(line)]
+
+
+def _shown(line: bytes) -> str:
+    return line.decode("utf-8", "backslashreplace").strip()
 
 
 def _lines_before(before: bytes | None) -> set[tuple[str, str]]:
@@ -264,7 +310,7 @@ def _hooks_in(folder: Path) -> list[Path]:
             names = [entry.name for entry in entries if not entry.name.endswith(".sample")]
     except OSError:
         return []
-    return [folder / name for name in sorted(names)[:_MOST_HOOKS]]
+    return [folder / name for name in sorted(names)]
 
 
 def _leads_to(pointer: Path, *, follow_links: bool = False) -> Path | None:
@@ -277,8 +323,15 @@ def _leads_to(pointer: Path, *, follow_links: bool = False) -> Path | None:
 
 
 def _text(file: Path, *, follow_links: bool = True) -> str:
+    return _bytes(file, follow_links=follow_links).decode("utf-8", "surrogateescape")
+
+
+def _bytes(file: Path, *, follow_links: bool = False) -> bytes:
     with open_regular_file(file, follow_links=follow_links) as opened:
-        return opened.read(_MOST_BYTES).decode("utf-8", "surrogateescape")
+        content = opened.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(file))
+    return content
 
 
 def repositories_of(entry: Path) -> Iterator[Path]:
@@ -298,15 +351,14 @@ def index_stamp(top: Path) -> int:
 
 
 def _submodules_in(folder: Path) -> Iterator[Path]:
-    """The git folders below; the name of a submodule may have slashes."""
+    """The git folders below and their worktrees'; the name of a submodule may have slashes."""
     pending = [folder]
     for folder in pending:
         for below in _folders_in(folder):
             is_git = os.path.lexists(below / "HEAD")
             if is_git:
-                yield below
-            if len(pending) < _MOST_FOLDERS:
-                pending.append(below / "modules" if is_git else below)
+                yield from (below, *_folders_in(below / "worktrees"))
+            pending.append(below / "modules" if is_git else below)
 
 
 def _folders_in(folder: Path) -> list[Path]:
@@ -315,7 +367,7 @@ def _folders_in(folder: Path) -> list[Path]:
             names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     except OSError:
         return []
-    return [folder / name for name in sorted(names)[:_MOST_FOLDERS]]
+    return [folder / name for name in sorted(names)]
 
 
 def _names_drivers(path: Path) -> bool:
@@ -367,10 +419,10 @@ def git_place(folder: Path) -> GitPlace | None:
 def _place(folder: Path, entry: Path, git: Path) -> GitPlace:
     is_linked = git.parent.name == "worktrees"
     common = git.parent.parent if is_linked else git
-    trees = {tree: _worktree(tree) for tree in _folders(common / "worktrees")}
+    trees = {tree: _worktree(tree) for tree in _folders_in(common / "worktrees")}
     # One that lies in the folder may be removed there, so all of it must be removable.
     others = [tree for tree, file in trees.items() if not (file and folder in file.parents)]
-    repositories = [common, *dict.fromkeys([git, *others]), *_modules(common)]
+    repositories = [common, *dict.fromkeys([git, *others]), *_submodules_in(common / "modules")]
     obeyed = [repository / name for repository in repositories for name in _OBEYED]
     return GitPlace(
         top=entry.parent,
@@ -397,22 +449,3 @@ def _submodule(git: Path) -> Path | None:
         return None
     named = [line.partition("=")[2] for line in lines if line.split("=")[0].strip() == "worktree"]
     return (git / named[-1].strip()).resolve() / ".git" if named else None
-
-
-def _modules(git: Path) -> Iterator[Path]:
-    """The git folders of submodules, whose names may have slashes."""
-    pending = _folders(git / "modules")
-    while pending:
-        folder = pending.pop()
-        if (folder / "HEAD").is_file():
-            yield folder
-            yield from _folders(folder / "worktrees")
-            pending += _folders(folder / "modules")
-        else:
-            pending += _folders(folder)
-
-
-def _folders(folder: Path) -> list[Path]:
-    with suppress(OSError):
-        return sorted(path for path in folder.iterdir() if path.is_dir())[:_MOST_WORKTREES]
-    return []

@@ -5,7 +5,7 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,10 +32,12 @@ _CONTENT: Final = "content"
 
 @dataclass(frozen=True, slots=True)
 class HeldFile:
-    """A file or folder that was set aside.
+    """A new or changed file or folder that the user decides on.
+
+    It was set aside, unless the user may have written it: then it is still where it was.
 
     Args:
-        path: Where a command put it.
+        path: Where a command, or the user, put it.
         who: Which program reads it there.
         is_new: Whether nothing was there before; otherwise the previous content was restored.
         aside: Where it is now.
@@ -54,10 +56,22 @@ class HeldFile:
     files: tuple[Path, ...] = ()
     replaces: str = ""
 
+    @property
+    def is_in_place(self) -> bool:
+        """Whether it was left where it is."""
+        return self.aside == self.path
+
     def describe(self, shown: str) -> str:
         """One line for the model and the user, to whom the path is shown as `shown`."""
         kind = "new" if self.is_new else "changed"
-        return f"held back: {shown} ({kind}): {self.who}; the user decides"
+        done = "not held back, as the user may have written it" if self.is_in_place else "held back"
+        return f"{done}: {shown} ({kind}): {self.who}; the user decides"
+
+    def outcome(self, shown: str) -> str:
+        """A notice that it was set aside, or stays without an answer."""
+        if self.is_in_place:
+            return f"You or a command wrote {shown} ({self.who}): check it before you use it."
+        return f"{shown} was held back ({self.who}): {self.aside}"
 
 
 class HeldStore:
@@ -67,48 +81,68 @@ class HeldStore:
         self._folder = folder
         self._roots = roots
 
-    def move(self, path: Path, who: str) -> HeldFile:
-        """Set aside the new entry at `path`.
+    def set_aside(
+        self,
+        path: Path,
+        who: str,
+        before: tuple[bytes, int] | None = None,
+        content: Path | bytes | None = None,
+    ) -> HeldFile:
+        """Set aside what is at `path`, or would have got there.
+
+        Args:
+            path: The file or folder.
+            who: Which program reads it.
+            before: The previous content and mode, which are restored.
+            content: What would have got there, a copy inside or bytes; then `path` is not touched.
 
         Raises:
-            OSError: It is gone, or cannot be moved.
-        """
-        aside = self._place(path, who, is_new=True)
-        with folder_of(path, self._roots) as folder:
-            move_out(folder, path.name, aside)
-        return self._make_held(path, who, aside, None)
-
-    def take_back(self, path: Path, who: str, before: bytes, mode: int) -> HeldFile:
-        """Set aside what is now at `path`, and restore what was there before.
-
-        Raises:
-            OSError: It is gone, or cannot be moved.
-        """
-        aside = self._place(path, who, is_new=False)
-        with folder_of(path, self._roots) as folder:
-            move_out(folder, path.name, aside)
-            write_at(folder, path.name, before, mode)
-        return self._make_held(path, who, aside, before)
-
-    def keep(self, path: Path, who: str, before: bytes | None, source: Path) -> HeldFile:
-        """Set aside a copy of `source`, which would have gone to `path` but is not there.
-
-        Raises:
-            OSError: It cannot be copied.
+            OSError: It is gone, or cannot be moved or copied.
         """
         aside = self._place(path, who, is_new=before is None)
-        copy_entry(source, aside)
-        return self._make_held(path, who, aside, before)
+        if isinstance(content, bytes):
+            replace_private_file(aside, content)
+        elif content is not None:
+            copy_entry(content, aside)
+        else:
+            with folder_of(path, self._roots) as folder:
+                move_out(folder, path.name, aside)
+                if before is not None:
+                    write_at(folder, path.name, *before)
+        return self.describe_at(aside, path, who, before)
 
-    def keep_bytes(self, path: Path, who: str, before: bytes, after: bytes) -> HeldFile:
-        """Set aside content that would have gone to `path`.
+    def describe_at(
+        self, aside: Path, path: Path, who: str, before: tuple[bytes, int] | None
+    ) -> HeldFile:
+        """What the user is asked about `aside`, which belongs at `path` or is there.
 
         Raises:
-            OSError: It cannot be written.
+            OSError: It cannot be read.
         """
-        aside = self._place(path, who, is_new=False)
-        replace_private_file(aside, after)
-        return self._make_held(path, who, aside, before)
+        contents = dict(_contents(aside))
+        was = None if before is None else before[0]
+        diff = "".join(
+            unified_diff(_text(was), _text(content), str(path / below if below else path)).text
+            for below, (content, _) in contents.items()
+        )
+        if aside == path and (others := _others(path, contents)):
+            diff += f"Not shown: {', '.join(others)}\n"
+        files = tuple(path / below if below else path for below in contents)
+        replaces = "" if was is None else hashlib.sha256(was).hexdigest()
+        return HeldFile(path, who, was is None, aside, diff, _digest(contents), files, replaces)
+
+    def check(self, held: HeldFile) -> None:
+        """Check that what was left in place is still what the user was shown.
+
+        Raises:
+            ToolError: It has changed since, or is gone.
+        """
+        try:
+            contents = dict(_contents(held.path))
+        except OSError as error:
+            raise ToolError(f"{held.path}: {error}") from error
+        if _digest(contents) != held.digest:
+            raise ToolError(f"{held.path} has changed since you were asked; nothing was done")
 
     def put_in_place(self, held: HeldFile) -> None:
         """Do what the user was shown.
@@ -148,16 +182,6 @@ class HeldStore:
         replace_private_file(here / _ABOUT, json.dumps(about))
         return make_private_dir(here) / _CONTENT
 
-    def _make_held(self, path: Path, who: str, aside: Path, before: bytes | None) -> HeldFile:
-        contents = dict(_contents(aside))
-        diff = "".join(
-            unified_diff(_text(before), _text(content), str(path / below if below else path)).text
-            for below, (content, _) in contents.items()
-        )
-        files = tuple(path / below if below else path for below in contents)
-        replaces = "" if before is None else hashlib.sha256(before).hexdigest()
-        return HeldFile(path, who, before is None, aside, diff, _digest(contents), files, replaces)
-
 
 def _contents(aside: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:
     """The regular files of what was set aside, by their relative paths.
@@ -173,6 +197,17 @@ def _contents(aside: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:
         except OSError:
             continue
         yield ("" if path == aside else path.relative_to(aside).as_posix()), content
+
+
+def _others(folder: Path, shown: Iterable[str]) -> list[str]:
+    """What is in `folder` besides `shown`: links, files too large, and those beyond the 200th."""
+    found = folder.rglob("*") if folder.is_dir() and not folder.is_symlink() else ()
+    names = {path.relative_to(folder).as_posix() for path in found if not _is_folder(path)}
+    return sorted(names.difference(shown))
+
+
+def _is_folder(path: Path) -> bool:
+    return stat.S_ISDIR(path.lstat().st_mode)
 
 
 def _digest(contents: dict[str, tuple[bytes, int]]) -> str:

@@ -17,13 +17,12 @@ from agent_tui.tools.sandbox.beneath import MOST_BYTES
 from agent_tui.tools.sandbox.git_controls import index_stamp
 
 _PATIENCE_S: Final = 5.0
-_MOST_HIDDEN: Final = 500
 _Stamp: TypeAlias = tuple[int, int]
 """Inode and ``ctime``."""
 
 
 class HiddenFiles:
-    """Which files of a conversation's folders are hidden: ``.env`` and key files, 500 at most.
+    """Which files of a conversation's folders are hidden: ``.env`` and key files.
 
     Files that git has with the same content are not hidden: commands can read them anyway, and
     commits would fail. What a command created itself stays visible (``cp .env.example .env``, then
@@ -68,7 +67,7 @@ class HiddenFiles:
         self._known = now
         hidden = [path for path in now if path not in self._made and not self.may_show(path)]
         tracked = self._look_up_tracked(now, tuple(sorted(hidden))) if hidden else frozenset[Path]()
-        self.paths = tuple(path for path in hidden if path not in tracked)[:_MOST_HIDDEN]
+        self.paths = tuple(path for path in hidden if path not in tracked)
 
     def hint(self, command: str, printed: str) -> str:
         """A hint for the model if a failed command met a hidden file, once for each file."""

@@ -8,8 +8,8 @@ those that references moved to while no command ran: by the user's own pull, fet
 
 import asyncio
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -17,6 +17,7 @@ from agent_tui.safe_paths import git_entry
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, object_id
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.git_controls import index_stamp, repositories_of
+from agent_tui.tools.sandbox.obeyed_state import References
 
 _MOST_REFS: Final = 2_000
 _MOST_LISTED: Final = 5_000
@@ -24,19 +25,6 @@ _PATIENCE_S: Final = 3.0
 """The history of one file is searched only when a command changed it."""
 
 RefsStamp: TypeAlias = tuple[tuple[str, int], ...]
-
-
-@dataclass(slots=True)
-class References:
-    """What references of a repository point to.
-
-    Args:
-        trusted: Commits of the user.
-        last: Each reference when a command last ended.
-    """
-
-    trusted: list[str] = field(default_factory=list[str])
-    last: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class KnownVersions:
@@ -56,7 +44,7 @@ class KnownVersions:
         self._tops: tuple[Path, ...] = ()
         self._stamps: dict[Path, RefsStamp] = {}
         self._index_stamps: tuple[int, ...] = ()
-        self.references: dict[str, References] = {}
+        self.references: dict[Path, References] = {}
 
     def find_moved(self) -> dict[Path, RefsStamp]:
         """The repositories in which a reference may have moved since the last note. Blocking."""
@@ -72,7 +60,7 @@ class KnownVersions:
             are_persons: Whether no command ran since the last time, so that the user moved them.
         """
         for top, stamp in moved.items():
-            known = self.references.get(str(top))
+            known = self.references.get(top)
             self._stamps[top] = stamp  # whatever git answers, it is not called again for this
             try:
                 async with asyncio.timeout(_PATIENCE_S):
@@ -84,7 +72,7 @@ class KnownVersions:
                 fresh = {id for name, id in now.items() if known.last.get(name) != id}
                 known.trusted = list(dict.fromkeys((*fresh, *known.trusted)))[:_MOST_REFS]
             known.last = now
-            self.references[str(top)] = known
+            self.references[top] = known
 
     def has_new_index(self) -> bool:
         """Whether the index of a work tree changed since the last call. Blocking."""
@@ -101,7 +89,7 @@ class KnownVersions:
     async def ids(self, path: Path) -> frozenset[str]:
         """The ids of all contents that the user's commits have at `path`."""
         top = self._around(path)
-        known = self.references.get(str(top))
+        known = None if top is None else self.references.get(top)
         if top is None or known is None or not known.trusted:
             return frozenset()
         argv = git_argv(
@@ -117,28 +105,21 @@ class KnownVersions:
             return frozenset()
         return frozenset(_ids_in(answer))
 
-    async def find_checked_out(self, path: Path) -> str:
-        """The id that both the index and the newest commit have for `path`; else empty."""
+    async def find_checked_out(self, path: Path) -> bytes | None:
+        """What both the index and the newest commit have for `path`; None if they differ."""
         top = self._around(path)
         if top is None:
-            return ""
-        name = str(path.relative_to(top))
-        index = git_argv("rev-parse", "--verify", "-q", f":{name}")
-        head = git_argv("rev-parse", "--verify", "-q", f"HEAD:{name}")
-        try:
-            ids = [await ask_git(self._keeper, argv, top, self._environ) for argv in (index, head)]
-        except GitSilentError:
-            return ""
-        return ids[0].decode("ascii").strip() if ids[0] == ids[1] else ""
-
-    async def content(self, path: Path, id: str) -> bytes | None:
-        """The content of git's object `id`; None if git does not provide it."""
-        top = self._around(path)
-        argv = git_argv("cat-file", "blob", id)
-        try:
-            return await ask_git(self._keeper, argv, top or path.parent, self._environ)
-        except GitSilentError:
             return None
+        name = str(path.relative_to(top))
+        words = (("rev-parse", "--verify", "-q", f"{where}:{name}") for where in ("", "HEAD"))
+        with suppress(GitSilentError):
+            index, head = [await self._ask(top, *each) for each in words]
+            if index == head:
+                return await self._ask(top, "cat-file", "blob", index.decode("ascii").strip())
+        return None
+
+    def _ask(self, top: Path, *words: str) -> Awaitable[bytes]:
+        return ask_git(self._keeper, git_argv(*words), top, self._environ)
 
     def _around(self, path: Path) -> Path | None:
         return next((top for top in self._tops if path.is_relative_to(top)), None)

@@ -1,109 +1,114 @@
 """Which files other programs read and follow: editors, agents, shells, git, builds.
 
-There are two questions. What does a program *outside* the wall follow without asking: an editor
-that opens the folder, a shell that enters it, git, another agent, this program? A command in the
-wall must not control that. And what else determines what runs later: CI, builds, the packages of an
-environment? A user who lets a model edit files does not mean to let it control that either, so mode
-accept-edits asks about these, too; commands in the wall may write them.
+One table answers three questions, for commands in the wall and for the file tools alike. What does
+a program outside the wall follow in a folder *unasked*: an editor that opens the folder, a shell
+that enters it, a debugger or interpreter that starts there, another agent, this program? A command
+in the wall must not control that. What else determines what runs *later*: CI, builds, the packages
+of an environment? A user who lets a model edit files does not mean to let it control that either,
+so mode accept-edits asks about these, too; commands in the wall may write them, like the code that
+runs with them. And what do programs read at every *start*, usually from the home folder? Every mode
+asks about that.
 
-Git's own files are in `git_controls`. ``.gitattributes`` and ``.gitmodules`` are not included: what
-they name runs only if git's configuration says how.
+Git's own files are in `git_controls`. ``.gitattributes`` and ``.gitmodules`` run nothing: what they
+name runs only if git's configuration says how.
 """
 
 import fnmatch
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from agent_tui.tools.files.protected import fold_name
 
+When: TypeAlias = Literal["unasked", "text", "later", "start"]
+"""When a program follows a file. ``text`` is unasked too, but such a file runs nothing itself: it
+is for a model, or takes effect only after a commit or with the user's approval."""
 
-def _by_name(names: Mapping[str, str]) -> dict[str, str]:
-    """The program for each name, from the names listed for each program."""
-    return {name: who for who, listed in names.items() for name in listed.split()}
-
-
-def _by_pair(names: Mapping[str, str]) -> dict[tuple[str, str], str]:
-    """The same for a name in a folder: ``folder/name``."""
-    pairs = {tuple(pair.split("/")): who for pair, who in _by_name(names).items()}
-    return {(folder, name): who for (folder, name), who in pairs.items()}
-
-
-_OUTSIDE_FOLDERS: Final = _by_name(
-    {
-        "an editor": ".vscode .idea .zed .fleet .nova",
-        "a development container": ".devcontainer",
-        "an agent": ".claude .codex .gemini .cursor .agents .opencode .pi .windsurf .continue .roo"
-        " .kiro .aider .goose .junie",
-        "git hooks": ".husky .githooks .git-hooks .lefthook",
-        "agent-tui": ".agent-tui",
-    }
-)
-_OUTSIDE_PAIRS: Final = _by_pair(
-    {
-        "mise": ".config/mise.toml",
-        "version control": ".hg/hgrc",
-        "an agent": ".github/copilot-instructions.md .github/instructions .github/prompts"
-        " .github/chatmodes .github/agents",
-    }
-)
-_TEXTS: Final = _by_name(
-    {
-        "an agent": "agents.md agents.override.md claude.md claude.local.md gemini.md .cursorrules"
-        " .windsurfrules .goosehints .clinerules agent.md qwen.md crush.md warp.md .rules",
-        "git hooks": ".pre-commit-config.yaml .pre-commit-hooks.yaml .overcommit.yml",
-        "the shell": ".envrc",
-    }
-)
-"""These run nothing themselves: a text for a model, hooks that a commit runs, and what direnv runs
-only with content that the user allowed."""
-
-_RUN_NAMES: Final = _by_name(
-    {
-        "an agent": ".mcp.json mcp.json .aider.conf.yml opencode.json .roomodes",
-        "an editor": ".dir-locals.el .dir-locals-2.el .nvim.lua .nvimrc .exrc .lvimrc"
-        " .vimspector.json",
+TABLE: Final[Mapping[When, Mapping[str, str]]] = {
+    "unasked": {
+        "an editor": """
+            .vscode/ .idea/ .zed/ .fleet/ .nova/ .vs/ .helix/ .lapce/ .theia/ .vim/coc-settings.json
+            *.code-workspace *.sublime-project .dir-locals.el .dir-locals-2.el .nvim.lua .nvimrc
+            .exrc .vimrc .gvimrc .lvimrc .vimspector.json .kateproject""",
+        "a development container": ".devcontainer/ .devcontainer.json",
+        "an agent": """
+            .claude/ .codex/ .gemini/ .cursor/ .agents/ .opencode/ .pi/ .windsurf/ .continue/ .roo/
+            .kiro/ .aider/ .goose/ .junie/ .amp/ .augment/ .crush/ .factory/ .kilocode/ .kimi/
+            .openhands/ .qwen/ .trae/ .vibe/ .github/copilot-instructions.md .github/instructions/
+            .github/prompts/ .github/chatmodes/ .github/agents/ .mcp.json mcp.json .aider.conf.yml
+            opencode.json opencode.jsonc crush.json .crush.json .roomodes .kilocodemodes""",
+        "a debugger or an interpreter": """
+            .gdbinit .lldbinit .pdbrc .pdbrc.py .rprofile .renviron .rdata .irbrc _irbrc irb.rc
+            .pryrc .rdbgrc .byebugrc .ghci .ocamlinit .iex.exs .octaverc .perldb .erlang""",
+        "mise": """
+            mise.toml mise.*.toml .mise.toml .mise.*.toml .miserc.toml .tool-versions .mise/
+            mise/config.toml mise/config.*.toml mise/conf.d/ .config/mise.toml .config/mise.*.toml
+            .config/mise/""",
+        "git hooks": ".husky/ .githooks/ .git-hooks/ .lefthook/",
         "git": ".lfsconfig",
-        "a development container": ".devcontainer.json",
-        "mise": "mise.toml mise.local.toml .mise.toml .tool-versions .miserc.toml",
-        "the shell": ".autoenv .env.fish devenv.nix",
-    }
-)
-_OUTSIDE_NAMES: Final = {**_TEXTS, **_RUN_NAMES}
-_OUTSIDE_SUFFIXES: Final = (".code-workspace", ".sublime-project")
-_LEFTHOOK: Final = "*lefthook*.y*ml"
-
-_FOLDERS: Final = _OUTSIDE_FOLDERS | _by_name(
-    {
-        "version control": ".hg .jj",
-        "a build": ".bundle .mvn .gradle",
-        "the shell": ".direnv",
-        "any program that uses these packages": "site-packages .pnp",
-        "CI": ".circleci .buildkite .gitea .forgejo",
-    }
-)
-_PAIRS: Final = _OUTSIDE_PAIRS | _by_pair(
-    {
-        "CI": ".github/workflows .github/actions",
-        "cargo": ".cargo/config.toml .cargo/config",
-        "yarn": ".yarn/releases .yarn/plugins",
-        "any program that calls these commands": "node_modules/.bin .venv/bin .venv/scripts"
-        " venv/bin venv/scripts env/bin env/scripts",
-    }
-)
-_NAMES: Final = _OUTSIDE_NAMES | _by_name(
-    {
+        "version control": """
+            .hg/hgrc .hg/hgrc-not-shared .hg/sharedpath .jj/repo/config.toml
+            .jj/workspace-config.toml""",
+        "the shell": ".autoenv .env.fish devenv.nix .direnv/*.rc",
+        "agent-tui": ".agent-tui/",
+    },
+    "text": {
+        "an agent": """
+            agents.md agents.override.md claude.md claude.local.md gemini.md .cursorrules
+            .windsurfrules .goosehints .clinerules agent.md qwen.md crush.md warp.md .rules
+            .augment-guidelines""",
+        "git hooks": """
+            .pre-commit-config.yaml .pre-commit-hooks.yaml .overcommit.yml *lefthook*.y*ml""",
+        "the shell": ".envrc",
+    },
+    "later": {
+        "version control": ".hg/ .jj/",
         "git": ".gitattributes .gitmodules",
-        "CI": ".gitlab-ci.yml jenkinsfile azure-pipelines.yml .travis.yml .drone.yml"
-        " .woodpecker.yml bitbucket-pipelines.yml appveyor.yml cloudbuild.yaml cloudbuild.yml"
-        " buildspec.yml buildspec.yaml",
+        "a build": ".bundle/ .mvn/ .gradle/",
+        "the shell": ".direnv/",
+        "any program that uses these packages": "site-packages/ .pnp/",
+        "any program that calls these commands": """
+            node_modules/.bin/ .venv/bin/ .venv/scripts/ venv/bin/ venv/scripts/ env/bin/
+            env/scripts/""",
+        "CI": """
+            .circleci/ .buildkite/ .gitea/ .forgejo/ .github/workflows/ .github/actions/
+            .gitlab-ci.yml jenkinsfile azure-pipelines.yml .travis.yml .drone.yml .woodpecker.yml
+            bitbucket-pipelines.yml appveyor.yml cloudbuild.yaml cloudbuild.yml buildspec.yml
+            buildspec.yaml""",
+        "npm": ".npmrc",
         "pnpm": ".pnpmfile.cjs",
-        "cargo": "rust-toolchain.toml rust-toolchain",
+        "yarn": ".yarnrc .yarnrc.yml .yarn/releases/ .yarn/plugins/",
+        "cargo": ".cargo/config.toml .cargo/config rust-toolchain.toml rust-toolchain",
         "uv": "uv.toml",
         "bazel": ".bazelrc user.bazelrc",
-    }
-)
+        "Python": "*.pth",
+    },
+    "start": {
+        "shells": """
+            .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .bashrc.d/ .profile
+            .profile.d/ profile.d/ .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .cshrc .tcshrc
+            .login .logout .inputrc config.fish .envrc .local/bin/""",
+        "the session": """
+            .xprofile .xinitrc .xsession .xsessionrc .pam_environment autostart/ launchagents/
+            launchdaemons/ systemd/""",
+        "the scheduler": "crontab cron.d/ cron.daily/ cron.hourly/ cron.weekly/ cron.monthly/",
+        "git and Mercurial": ".gitconfig .gitmodules .config/git/ .hgrc",
+        "ssh": "authorized_keys",
+        "editors": ".vimrc .gvimrc .exrc .emacs",
+        "debuggers and interpreters": """
+            .gdbinit .lldbinit .irbrc .pryrc .pdbrc .rprofile .pythonrc sitecustomize.py
+            usercustomize.py""",
+        "package managers": ".yarnrc .yarnrc.yml pip.conf",
+        "other programs": """
+            .mailcap .lesskey .lessfilter .curlrc .wgetrc .ripgreprc .psqlrc .sqliterc .screenrc
+            .tmux.conf""",
+    },
+}
+"""The paths that each program follows, folded as `fold_name` does. ``name/`` is a folder with all
+that is in it; ``a/b`` lies in a folder ``a``; ``*`` matches within one name."""
+
+
 _HARMLESS_HIDDEN_NAMES = """
     .gitignore .gitkeep .keep .dockerignore .npmignore .eslintignore .prettierignore .ignore
     .rgignore .editorconfig .prettierrc* .stylelintrc* .markdownlint* .python-version .nvmrc
@@ -135,6 +140,73 @@ _RUN_BY_NAMES: Final = {
 _RUN_BY: Final = {program: tuple(names.split()) for program, names in _RUN_BY_NAMES.items()}
 
 
+_UNASKED: Final = frozenset[When](("unasked", "text"))
+_EDITED: Final = frozenset[When]((*_UNASKED, "later"))
+
+
+_MOST_AROUND: Final = 2
+"""Names before the last one in the table."""
+
+
+class _Listed(NamedTuple):
+    """A path of the table: `around` are the names before the last one."""
+
+    when: When
+    who: str
+    around: tuple[str, ...]
+    is_folder: bool
+
+
+class _Paths:
+    """The table, arranged for looking up the last name of a path."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, list[_Listed]] = {}
+        for when, listed in TABLE.items():
+            for who, paths in listed.items():
+                for path in paths.split():
+                    *around, name = path.rstrip("/").split("/")
+                    entry = _Listed(when, who, tuple(around), path.endswith("/"))
+                    self._by_name.setdefault(name, []).append(entry)
+        self._globs = {
+            glob: re.compile(fnmatch.translate(glob)) for glob in self._by_name if "*" in glob
+        }
+        self._any_glob = re.compile("|".join(glob.pattern for glob in self._globs.values()))
+
+    def is_listed(self, name: str) -> bool:
+        """Whether a path that ends in the folded `name` may be in the table."""
+        return name in self._by_name or self._any_glob.match(name) is not None
+
+    def find(
+        self, names: Sequence[str], whens: Collection[When], *, is_around: bool = False
+    ) -> _Listed | None:
+        """Who follows the path of these folded `names`; None if nobody does.
+
+        Args:
+            names: The path's parts, as `fold_name` returns them.
+            whens: What counts.
+            is_around: Whether only a folder counts, as the question is about something in it.
+        """
+        for each in self._listed(names[-1]):
+            if (
+                each.when in whens
+                and (each.is_folder or not is_around)
+                and tuple(names[-1 - len(each.around) : -1]) == each.around
+            ):
+                return each
+        return None
+
+    def _listed(self, name: str) -> Iterator[_Listed]:
+        yield from self._by_name.get(name, ())
+        if self._any_glob.match(name):
+            for glob, pattern in self._globs.items():
+                if pattern.match(name):
+                    yield from self._by_name[glob]
+
+
+_PATHS: Final = _Paths()
+
+
 def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
     """Which program follows the file at `path`; empty if none is known.
 
@@ -146,11 +218,7 @@ def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
     names = [fold_name(part) for part in path.parts if part != ".."]
     if not names:  # the workspace itself: no program follows a folder
         return ""
-    found = next((_FOLDERS[name] for name in names[:-1] if name in _FOLDERS), "")
-    for pair in pairwise(names):
-        found = found or _PAIRS.get(pair, "")
-    last = names[-1]
-    if found := found or _NAMES.get(last, "") or _by_pattern(last) or "Python" * _is_pth(last):
+    if found := _find_on_way(names, _EDITED):
         return found
     if not path.is_absolute() and (hidden := _unknown_hidden(names)):
         return f"the program that reads {hidden}"
@@ -161,18 +229,20 @@ def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
 
 
 def who_obeys_entry(folder: str, name: str) -> str:
-    """Which program follows the entry `name` of a folder named `folder`, outside and unasked.
+    """Which program follows the entry `name` of `folder`, outside and unasked.
 
     For a folder, this covers all its content. Empty if none does.
+
+    Args:
+        folder: Its path, or as much of the end as there is.
+        name: The entry's name.
     """
     last = fold_name(name)
-    return (
-        _OUTSIDE_FOLDERS.get(last, "")
-        or _OUTSIDE_NAMES.get(last, "")
-        or _OUTSIDE_PAIRS.get((fold_name(folder), last), "")
-        or _by_pattern(last)
-        or ("the shell" if folder == ".direnv" and last.endswith(".rc") else "")
-    )
+    if not _PATHS.is_listed(last):
+        return ""
+    around = [fold_name(part) for part in folder.split("/")[-_MOST_AROUND:]]
+    found = _PATHS.find((*around, last), _UNASKED)
+    return found.who if found else ""
 
 
 def is_only_read(name: str) -> bool:
@@ -181,18 +251,22 @@ def is_only_read(name: str) -> bool:
     Such a file is not protected by a mount, so that git can change it on a checkout or a merge: it
     is compared after each command.
     """
-    last = fold_name(name)
-    return last in _TEXTS or fnmatch.fnmatchcase(last, _LEFTHOOK)
+    found = _PATHS.find((fold_name(name),), _UNASKED)
+    return found is not None and found.when == "text"
 
 
-def _by_pattern(name: str) -> str:
-    if name.endswith(_OUTSIDE_SUFFIXES):
-        return "an editor"
-    return "git hooks" if "lefthook" in name and fnmatch.fnmatchcase(name, _LEFTHOOK) else ""
+def is_read_at_start(path: Path) -> bool:
+    """Whether programs read or run the file at `path` at every start."""
+    return bool(_find_on_way([fold_name(part) for part in path.parts], {"start"}))
 
 
-def _is_pth(name: str) -> bool:
-    return name.endswith(".pth")
+def _find_on_way(names: Sequence[str], whens: Collection[When]) -> str:
+    """Which program follows the path of `names`, or a folder around it; empty if none does."""
+    for end in range(1, len(names) + 1):
+        near = names[max(0, end - 1 - _MOST_AROUND) : end]  # a path may have very many parts
+        if found := _PATHS.find(near, whens, is_around=end < len(names)):
+            return found.who
+    return ""
 
 
 def _unknown_hidden(names: Sequence[str]) -> str:

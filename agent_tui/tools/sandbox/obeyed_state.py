@@ -4,16 +4,15 @@ Beside them is a marker of each program that runs commands in a folder.
 """
 
 import hashlib
-import json
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer
 
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.file_locks import FileLock, LockHeldError
@@ -21,17 +20,16 @@ from agent_tui.paths import make_private_dir
 from agent_tui.tools.files.protected import is_secret_name
 from agent_tui.tools.sandbox.beneath import folder_of, read_at
 from agent_tui.tools.sandbox.git_controls import ControlKind, controls_of
-from agent_tui.tools.sandbox.known_versions import References
 from agent_tui.tools.sandbox.obeyed import is_only_read
 from agent_tui.tools.sandbox.project_walk import WalkFindings
 
-MOST_COPIED_FILES: Final = 200
-_MOST_COPIED_BYTES: Final = 2_000_000
+_MOST_FILES: Final = 2_000
+_MOST_BYTES: Final = 20_000_000
 _MOST_VERSIONS: Final = 20
 LINK: Final = "link:"
 OTHER: Final = "other"
 
-Stamp: TypeAlias = tuple[int, int, int]
+_Stamp: TypeAlias = tuple[int, int, int]
 """Inode, ``ctime`` in nanoseconds and size."""
 
 Protection: TypeAlias = Literal["compared", "copied", "mounted"]
@@ -43,37 +41,100 @@ _BUSY: Final = b"1"
 _IDLE: Final = b"0"
 
 
+def _from_json(value: object) -> object:
+    return os.fsdecode(value.encode("latin-1")) if isinstance(value, str) else value
+
+
+def _to_json(path: str | Path) -> str:
+    return os.fsencode(path).decode("latin-1")
+
+
+_FsText: TypeAlias = Annotated[
+    str, BeforeValidator(_from_json), PlainSerializer(_to_json, when_used="json")
+]
+"""A name of the file system, which JSON can store whatever its bytes are."""
+
+_FsPath: TypeAlias = Annotated[
+    Path, BeforeValidator(_from_json), PlainSerializer(_to_json, when_used="json")
+]
+
+
+class References(BaseModel):
+    """What references of a repository point to.
+
+    Args:
+        trusted: Commits of the user.
+        last: Each reference when a command last ended.
+    """
+
+    trusted: list[str] = []
+    last: dict[_FsText, str] = {}
+
+
+class Question(NamedTuple):
+    """A change that stays until the user decides: who follows the file, and its digest before."""
+
+    who: str
+    before: str
+
+
+class Approved(BaseModel):
+    """The last approved state, which is on disk while commands run.
+
+    Args:
+        nodes: The uppermost followed files and folders.
+        files: The digest of each file in them, and of what git follows.
+        asked: What of it the user has yet to decide.
+        seen: The digests that each file had, the newest first.
+        references: By the work tree.
+        first: See `ProjectWalk`.
+    """
+
+    nodes: set[_FsPath] = Field(default_factory=set[Path])
+    files: dict[_FsPath, str] = {}
+    asked: dict[_FsPath, Question] = {}
+    seen: dict[_FsPath, tuple[str, ...]] = {}
+    references: dict[_FsPath, References] = {}
+    first: tuple[_FsText, ...] = ()
+
+    def is_asked(self, path: Path) -> bool:
+        """Whether the user has yet to decide on `path`, or on a folder around it."""
+        return any(place in self.asked for place in (path, *path.parents)) if self.asked else False
+
+    def note_seen(self) -> None:
+        """Remember the contents as versions that were in place, a few per file."""
+        for path, digest in self.files.items():
+            versions = self.seen.get(path, ())
+            if digest != OTHER and versions[:1] != (digest,) and not self.is_asked(path):
+                older = (each for each in versions if each != digest)
+                self.seen[path] = (digest, *older)[:_MOST_VERSIONS]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An uppermost followed file or folder: which program follows it, and how it is protected."""
+
+    who: str
+    way: Protection
+
+
 @dataclass(slots=True)
 class Look:
     """The current state.
 
     Args:
-        nodes: The uppermost followed files and folders, and the program that follows each.
-        ways: How each is protected.
-        contents: A digest of each file (except in mounted folders) and each link.
-        controls: What git follows.
-        control_contents: The digest of each.
+        nodes: The uppermost followed files and folders.
+        files: A digest of each file in them, of each link, and of what git follows.
+        controls: The last: what each is for.
     """
 
-    nodes: dict[Path, str] = field(default_factory=dict[Path, str])
-    ways: dict[Path, Protection] = field(default_factory=dict[Path, Protection])
-    contents: dict[Path, str] = field(default_factory=dict[Path, str])
+    nodes: dict[Path, Node] = field(default_factory=dict[Path, Node])
+    files: dict[Path, str] = field(default_factory=dict[Path, str])
     controls: dict[Path, ControlKind] = field(default_factory=dict[Path, ControlKind])
-    control_contents: dict[Path, str] = field(default_factory=dict[Path, str])
 
-
-class KeptState(BaseModel):
-    """The last approved state, as stored on disk."""
-
-    model_config = ConfigDict(frozen=True)
-
-    nodes: tuple[str, ...] = ()
-    contents: dict[str, str] = {}
-    controls: dict[str, str] = {}
-    seen: dict[str, tuple[str, ...]] = {}
-    trusted: dict[str, tuple[str, ...]] = {}
-    last: dict[str, dict[str, str]] = {}
-    first: tuple[str, ...] = ()
+    def node_of(self, path: Path) -> Path | None:
+        """The node that `path` is or lies in."""
+        return next((place for place in (path, *path.parents) if place in self.nodes), None)
 
 
 class Contents:
@@ -87,7 +148,7 @@ class Contents:
     def __init__(self, folder: Path, roots: Sequence[Path]) -> None:
         self._folder = folder
         self._roots = roots
-        self._known: dict[Path, tuple[Stamp, str]] = {}
+        self._known: dict[Path, tuple[_Stamp, str]] = {}
 
     def digest_of(self, path: Path) -> str:
         """Digest of what is at `path` now, which is stored; empty if nothing is there."""
@@ -131,31 +192,28 @@ class Contents:
             replace_private_file(self._folder / name, content)
         return f"{name}-{mode:o}"
 
+    def look_at(self, found: WalkFindings, *, has_mounts: bool) -> Look:
+        """The state of everything that a walk `found`.
 
-def look_at(found: WalkFindings, contents: Contents, *, has_mounts: bool) -> Look:
-    """The state of everything that a walk `found`.
-
-    Args:
-        found: From `ProjectWalk`.
-        contents: Reads it.
-        has_mounts: Whether the wall can protect a file in a writable folder.
-    """
-    look = Look()
-    for node, who in found.obeyed.items():
-        look.nodes[node] = who
-        files = files_of(node)
-        look.ways[node] = way = way_of(node, files, has_mounts=has_mounts)
-        if way != "mounted" or not node.is_dir():
-            for path in files or ():
-                look.contents[path] = contents.digest_of(path)
-    for entry in found.gits:
-        for path, kind in controls_of(entry):
-            look.controls[path] = kind
-            look.control_contents[path] = contents.digest_of(path)
-    return look
+        Args:
+            found: From `ProjectWalk`.
+            has_mounts: Whether the wall can protect a file in a writable folder.
+        """
+        look = Look()
+        for node, who in found.obeyed.items():
+            files = files_of(node)
+            way = _way_of(node, files, has_mounts=has_mounts)
+            look.nodes[node] = Node(who, way)
+            if way != "mounted" or not node.is_dir():
+                look.files |= {path: self.digest_of(path) for path in files or ()}
+        for entry in found.gits:
+            for path, kind in controls_of(entry):
+                look.controls[path] = kind
+                look.files[path] = self.digest_of(path)
+        return look
 
 
-def way_of(node: Path, files: Sequence[Path] | None, *, has_mounts: bool) -> Protection:
+def _way_of(node: Path, files: Sequence[Path] | None, *, has_mounts: bool) -> Protection:
     """How `node` with these `files` (None: too many) is protected."""
     if not has_mounts or node.is_symlink():
         return "compared"
@@ -173,88 +231,17 @@ def files_of(node: Path) -> list[Path] | None:
     size = 0
     pending = [node]
     for path in pending:
-        try:
+        with suppress(OSError):
             status = path.lstat()
             if stat.S_ISDIR(status.st_mode):
                 with os.scandir(path) as entries:
                     pending += sorted(path / entry.name for entry in entries)
-                continue
-        except OSError:
-            continue
-        found.append(path)
-        size += status.st_size
-        if len(pending) > MOST_COPIED_FILES or size > _MOST_COPIED_BYTES:
-            return None
+            else:
+                found.append(path)
+                size += status.st_size
+            if len(pending) > _MOST_FILES or size > _MOST_BYTES:
+                return None
     return found
-
-
-def read_state(file: Path) -> KeptState | None:
-    """The state stored in `file`; None if there is none."""
-    try:
-        return KeptState.model_validate_json(file.read_bytes())
-    except (OSError, ValueError):
-        return None
-
-
-def write_state(file: Path, state: KeptState) -> None:
-    """Store `state` in `file`.
-
-    Raises:
-        OSError: It cannot be written.
-    """
-    replace_private_file(file, json.dumps(state.model_dump(mode="json")))
-
-
-def state_of(
-    look: Look,
-    seen: Mapping[Path, tuple[str, ...]],
-    references: Mapping[str, References],
-    first: Sequence[str],
-) -> KeptState:
-    """What to store of an approved state."""
-    return KeptState(
-        nodes=tuple(map(name_of, look.nodes)),
-        contents={name_of(path): digest for path, digest in look.contents.items()},
-        controls={name_of(path): digest for path, digest in look.control_contents.items()},
-        seen={name_of(path): digests for path, digests in seen.items()},
-        trusted={name_of(Path(top)): tuple(each.trusted) for top, each in references.items()},
-        last={
-            name_of(Path(top)): {name_of(Path(ref)): id for ref, id in each.last.items()}
-            for top, each in references.items()
-        },
-        first=tuple(name_of(Path(path)) for path in first),
-    )
-
-
-def references_of(state: KeptState) -> dict[str, References]:
-    """The stored references, by repository."""
-    return {
-        str(path_of(top)): References(
-            list(trusted),
-            {str(path_of(ref)): id for ref, id in state.last.get(top, {}).items()},
-        )
-        for top, trusted in state.trusted.items()
-    }
-
-
-def with_seen(seen: Mapping[Path, tuple[str, ...]], look: Look) -> dict[Path, tuple[str, ...]]:
-    """`seen` with the current contents, the newest first, a few per file."""
-    versions = dict(seen)
-    for path, digest in look.contents.items():
-        if digest != OTHER:
-            older = (each for each in versions.get(path, ()) if each != digest)
-            versions[path] = (digest, *older)[:_MOST_VERSIONS]
-    return versions
-
-
-def name_of(path: Path) -> str:
-    """`path` as text for JSON, whatever its bytes are."""
-    return os.fsencode(path).decode("latin-1")
-
-
-def path_of(name: str) -> Path:
-    """The inverse of `name_of`."""
-    return Path(os.fsdecode(name.encode("latin-1")))
 
 
 class BusyMarker:

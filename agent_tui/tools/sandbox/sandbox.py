@@ -67,7 +67,7 @@ from agent_tui.tools.sandbox.plan import (
 from agent_tui.tools.sandbox.ports import WallPorts
 from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.seccomp import filter_program
-from agent_tui.tools.sandbox.watch import Covers, ObeyedWatch, Settled
+from agent_tui.tools.sandbox.watch import Covers, ObeyedWatch
 
 _PROBE_S: Final = 5.0
 _STANDS_WITHIN_S: Final = 10.0
@@ -217,7 +217,7 @@ class Sandbox:
         self._watches: dict[Path, ObeyedWatch] = {}
         self._shown: dict[Path, tuple[Path, ...]] = {}
         self._hinted: set[Path] = set()
-        self._looks: set[asyncio.Future[Settled]] = set()
+        self._looks: set[asyncio.Future[None]] = set()
         self._real: dict[Path, tuple[Path, ...]] = {}
         self.expect(*around.added, *(folder for _, folder in around.caches))
 
@@ -382,7 +382,7 @@ class Sandbox:
 
     def look_again(self, watch: ObeyedWatch) -> None:
         """Check what a job has left. On the event loop."""
-        look = asyncio.ensure_future(watch.hold(is_told=False))
+        look = asyncio.ensure_future(watch.end_job())
         self._looks.add(look)
         look.add_done_callback(self._looks.discard)
 
@@ -443,7 +443,7 @@ class Sandbox:
             await self._end(wall)
         watches, self._watches = self._watches, {}
         for watch in watches.values():
-            await asyncio.to_thread(watch.close)
+            await watch.close()
         await asyncio.to_thread(self._stand_ins.remove)
 
     async def _end(self, wall: _Wall) -> None:

@@ -11,29 +11,41 @@ outside before that.
 What does not exist yet cannot be protected by a mount: it is searched for after each command. New
 git repositories stay, except hooks, and settings that could run programs.
 
-The baseline is on disk while commands run. After ``kill -9`` the next conversation in the folder
-compares with it.
+The user works in the same folders. What was covered before anything that runs now began is changed
+by the user alone. What changed while only jobs ran, or after the user replaced a covered file, may
+be the user's: it stays, and they are asked. Only what changed during a command is set aside at
+once.
+
+The approved state is on disk while commands run. After ``kill -9`` the next conversation in the
+folder compares with it.
 """
 
 import asyncio
 import os
 import shutil
-import stat
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import ToolError
 from agent_tui.paths import make_private_dir
-from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import git_entry
-from agent_tui.tools.git.command import object_id
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import MOST_BYTES, folder_of, make_folders, write_at
 from agent_tui.tools.sandbox.git_controls import (
+    ControlKind,
     covers_of,
-    plain_settings,
+    plain_content,
     repositories_of,
     why_obeyed,
 )
@@ -43,20 +55,20 @@ from agent_tui.tools.sandbox.known_versions import KnownVersions, RefsStamp
 from agent_tui.tools.sandbox.obeyed_state import (
     LINK,
     OTHER,
+    Approved,
     BusyMarker,
     Contents,
-    KeptState,
     Look,
+    Question,
     files_of,
-    look_at,
-    path_of,
-    read_state,
-    references_of,
-    state_of,
-    with_seen,
-    write_state,
 )
-from agent_tui.tools.sandbox.project_walk import ProjectWalk, WalkFindings
+from agent_tui.tools.sandbox.project_walk import MOST_FOLDERS, ProjectWalk, WalkFindings
+
+_TOO_MANY = (
+    f"This project has more than {MOST_FOLDERS:,} folders. In the deepest of them, commands see "
+    "files with keys, and what they leave for editors, shells and git is not examined. To avoid "
+    "that, start in a subfolder."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +76,14 @@ class Settled:
     """What was done after a command.
 
     Args:
-        held: Set aside until the user decides.
+        held: What the user decides on.
         brought: Files that git changed to a version from the user's commits.
+        notice: What the user and the model are told once.
     """
 
     held: tuple[HeldFile, ...] = ()
     brought: tuple[Path, ...] = ()
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,37 +103,25 @@ class Covers:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """One change made by commands.
+    """One change made by commands, or perhaps by the user.
 
     Args:
-        path: What it affects; `source` is where it is now, elsewhere for a copy.
-        who: Why it is set aside.
+        path: What it affects.
+        source: Where it is now: elsewhere for a copy; None if only git has it.
+        who: Why the user decides.
         before: The digest of what was there; empty for nothing.
         files: What must be known for it to stay: paths and digests.
-        is_control: Whether it is one of git's own files, which no commit brings.
+        control: For one of git's own files, which no commit brings: its kind.
+        may_be_users: Whether the user had a hand in it.
     """
 
     path: Path
-    source: Path
+    source: Path | None
     who: str
     before: str = ""
     files: tuple[tuple[Path, str], ...] = ()
-    is_control: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Done:
-    """What commands did; in `moved` are repositories whose references may have moved."""
-
-    look: Look
-    changes: Sequence[_Change]
-    moved: Mapping[Path, RefsStamp]
-    has_new_index: bool
-
-    @property
-    def is_any(self) -> bool:
-        """Whether anything needs a closer look."""
-        return bool(self.changes or self.moved or self.has_new_index)
+    control: ControlKind | None = None
+    may_be_users: bool = False
 
 
 @dataclass(slots=True)
@@ -130,11 +132,17 @@ class _Judged:
         look: The state that was judged.
         aside: Which of it was set aside.
         ours: What we wrote in the meantime: the digest of each file.
+        only_jobs: Whether only jobs ran since the last look.
     """
 
     look: Look
     aside: set[Path] = field(default_factory=set[Path])
     ours: dict[Path, str] = field(default_factory=dict[Path, str])
+    only_jobs: bool = False
+
+    def stays(self, path: Path) -> bool:
+        """Whether nothing around `path` was set aside."""
+        return self.aside.isdisjoint((path, *path.parents))
 
 
 class ObeyedWatch:
@@ -177,15 +185,17 @@ class ObeyedWatch:
         self._versions = KnownVersions(keeper, environ, self._walk.roots)
         self._has_mounts = has_mounts
         self._own_copies = folder / "copies" / f"{os.getpid()}-{os.urandom(4).hex()}"
-        self._running = 0
+        self._commands = 0
+        self._jobs = 0
+        self._is_unsettled = False
         self._marker = BusyMarker(folder / "running", self._own_copies.name)
-        self._baseline: Look = Look()
-        self._seen: dict[Path, tuple[str, ...]] = {}
+        self._approved = Approved()
+        self._state_file = folder / "approved.json"
+        self._written: tuple[bytes, tuple[int, int]] = b"", (0, 0)
         self._made: set[Path] = set()
-        self._refused: set[tuple[Path, str]] = set()
-        self._state: KeptState = KeptState()
-        self._state_stamp: tuple[int, int] = (0, 0)
+        self._covered: dict[Path, int] = {}
         self._pending: list[HeldFile] = []
+        self._is_limit_told = False
         self._turn = asyncio.Lock()
         self.hidden = HiddenFiles(may_show, environ, keeper)
         self.found = WalkFindings()
@@ -193,7 +203,7 @@ class ObeyedWatch:
         self._synced: dict[Path, dict[str, str]] = {}
 
     async def recover(self) -> tuple[HeldFile, ...]:
-        """Compare with the baseline if a program was killed while commands ran.
+        """Compare with the approved state if a program was killed while commands ran.
 
         Call this when a conversation begins. What is held is also part of the next `hold`.
 
@@ -205,8 +215,7 @@ class ObeyedWatch:
             with _convert_errors():
                 if await asyncio.to_thread(self._take_up):
                     await self._settle()
-                if not self._running:
-                    self._marker.say_idle()
+                self._say_if_idle()
             return tuple(self._pending[before:])
 
     async def note(self) -> None:
@@ -217,19 +226,19 @@ class ObeyedWatch:
         """
         async with self._turn:
             with _convert_errors():
-                is_persons, moved = await asyncio.to_thread(self._begin)
-                if not is_persons:
-                    await self._settle()
+                is_users, is_alone, moved = await asyncio.to_thread(self._begin)
+                if not is_users:
+                    await self._settle(only_jobs=is_alone and self._runs_only_jobs)
                 elif moved:
                     await self._versions.note(moved, are_persons=True)
-                    await asyncio.to_thread(self._rebase)
-            self._running += 1
+                    await asyncio.to_thread(self._approve)
+            self._commands += 1
 
     async def hold(self, *, is_over: bool = True, is_told: bool = True) -> Settled:
         """Judge what a command did that ended, or continues as a job.
 
         Args:
-            is_over: False if it continues: then call again at its end.
+            is_over: False if it becomes a job: then call `end_job` at its end.
             is_told: Whether the result is reported; otherwise held files are in the next one.
 
         Raises:
@@ -237,71 +246,140 @@ class ObeyedWatch:
         """
         async with self._turn:
             with _convert_errors():
-                brought = await self._settle()
-                self._running -= is_over
-                if not self._running:
-                    self._marker.say_idle()
+                try:
+                    brought = await self._settle(is_over=is_over)
+                finally:
+                    self._commands -= 1
+                    self._jobs += not is_over
+                self._say_if_idle()
             if not is_told:
                 return Settled()
-            held, self._pending = tuple(self._pending), []
-            return Settled(held, tuple(brought))
+            held, self._pending = (*self._pending, *self._questions()), []
+            return Settled(held, tuple(brought), self._take_notice())
 
-    async def release(self, held: HeldFile) -> None:
-        """Put a held file in place, as the user was shown it.
+    async def end_job(self) -> None:
+        """Judge what a job did that ended; held files are in the next result.
+
+        Raises:
+            ToolError: Our folder cannot be used.
+        """
+        async with self._turn:
+            with _convert_errors():
+                try:
+                    await self._settle(only_jobs=self._runs_only_jobs)
+                finally:
+                    self._jobs -= 1
+                self._say_if_idle()
+
+    async def decide(self, held: HeldFile, may_stay: bool) -> HeldFile:
+        """Do what the user decided on a held file. Only what they were shown may stay.
+
+        Args:
+            held: The file.
+            may_stay: Whether it is to be where it was found.
+
+        Returns:
+            `held`, or where it was moved.
 
         Raises:
             ToolError: It cannot be done; the text says why.
         """
         async with self._turn:
-            await asyncio.to_thread(self._store.put_in_place, held)
+            if not held.is_in_place:
+                if may_stay:
+                    await asyncio.to_thread(self._store.put_in_place, held)
+                    await self._approve_part(held.path)
+                return held
             with _convert_errors():
-                await asyncio.to_thread(self._rebase, held.path)
+                return await asyncio.to_thread(self._decide_in_place, held, may_stay)
 
     async def accept(self, paths: Iterable[Path]) -> None:
         """Accept that our own tools wrote `paths` with approval: nothing of it is held."""
         async with self._turn:
-            with _convert_errors():
-                for path in paths:
-                    await asyncio.to_thread(self._rebase, path)
+            for path in paths:
+                self._approved.asked.pop(path, None)
+                await self._approve_part(path)
 
-    def close(self) -> None:
-        """Close the watch once no command runs or will run."""
+    def _decide_in_place(self, held: HeldFile, may_stay: bool) -> HeldFile:
+        state, path = self._approved, held.path
+        if may_stay:
+            self._store.check(held)
+        who, before = state.asked.pop(path, Question(held.who, ""))
+        if not may_stay and os.path.lexists(path):  # whatever it is by now
+            kind = self._look().controls.get(path)
+            ours: dict[Path, str] = {}
+            held = self._put_aside(_Change(path, path, who, before, control=kind), ours)
+            gone = {each for each in state.files if each.is_relative_to(path)}
+            state.files = {each: state.files[each] for each in state.files.keys() - gone}
+            if digest := ours.get(path, before):
+                state.files[path] = digest
+            else:
+                state.nodes.discard(path)
+        self._write_state()
+        return held
+
+    async def close(self) -> None:
+        """Close the watch once no command runs or will run. What jobs left is judged before."""
+        async with self._turn:
+            if self._commands or self._jobs:
+                with suppress(OSError):
+                    await self._settle(only_jobs=self._runs_only_jobs)
+            await asyncio.to_thread(self._remove)
+
+    def _remove(self) -> None:
         self._marker.remove()
         shutil.rmtree(self._own_copies, ignore_errors=True)
 
-    def _begin(self) -> tuple[bool, Mapping[Path, RefsStamp]]:
-        """Whether the current state is the user's, and for which repositories git must be called.
+    def _begin(self) -> tuple[bool, bool, Mapping[Path, RefsStamp]]:
+        """How things are as a command begins.
 
-        If for none, the state is adopted at once: each thread switch costs a command 0.1 ms.
+        If git need not be called, the user's state is adopted at once: each thread switch costs a
+        command 0.1 ms.
+
+        Returns:
+            Whether the state is the user's, whether no other program runs commands, and for which
+            repositories git must be called.
         """
-        is_persons = not (self._take_up() or self._running)
+        is_alone = not self._take_up()
+        if not is_alone:
+            self._covered = {}
+        is_users = is_alone and not (self._commands or self._jobs or self._is_unsettled)
         moved = self._versions.find_moved()
-        if is_persons and not moved:
-            self._rebase()
-        return is_persons, moved
+        if is_users and not moved:
+            self._approve()
+        return is_users, is_alone, moved
 
     def _take_up(self) -> bool:
-        """Read the state stored on disk; returns whether some of it may not be the user's."""
+        """Read the state stored on disk; returns whether another program may have changed files."""
         self._marker.say_busy()  # in case this program is killed
-        has_state = self._stamp_of_state() == self._state_stamp
-        if not has_state and (state := read_state(self._state_file)) is not None:
-            self._use(state)
-            has_state = True
+        has_state = self._stamp_of_state() == self._written[1]
+        if not has_state:
+            with suppress(OSError, ValueError):
+                self._approved = Approved.model_validate_json(self._state_file.read_bytes())
+                self._versions.references = self._approved.references
+                self._walk.first = self._approved.first
+                has_state = True
         return self._marker.is_another_busy() and has_state
 
-    @property
-    def _state_file(self) -> Path:
-        return self._folder / "baseline.json"
+    def _questions(self) -> Iterator[HeldFile]:
+        """What was left in place, as it is now, until the user has decided."""
+        for path, (who, before) in self._approved.asked.items():
+            with suppress(OSError):
+                yield self._store.describe_at(path, path, who, self._contents.of(before))
 
-    def _use(self, state: KeptState) -> None:
-        self._baseline = Look(
-            nodes={path_of(name): "" for name in state.nodes},
-            contents={path_of(name): digest for name, digest in state.contents.items()},
-            control_contents={path_of(name): digest for name, digest in state.controls.items()},
-        )
-        self._seen = {path_of(name): digests for name, digests in state.seen.items()}
-        self._versions.references = references_of(state)
-        self._walk.first = tuple(str(path_of(name)) for name in state.first)
+    @property
+    def _runs_only_jobs(self) -> bool:
+        return not (self._commands or self._is_unsettled)
+
+    def _say_if_idle(self) -> None:
+        if not (self._commands or self._jobs):
+            self._marker.say_idle()
+
+    def _take_notice(self) -> str:
+        if not self._walk.left_out or self._is_limit_told:
+            return ""
+        self._is_limit_told = True
+        return _TOO_MANY
 
     def _stamp_of_state(self) -> tuple[int, int]:
         try:
@@ -313,12 +391,16 @@ class ObeyedWatch:
     def _look(self) -> Look:
         self.found = self._walk.look()
         self.found.gits.extend(self._entries_above)
-        return look_at(self.found, self._contents, has_mounts=self._has_mounts)
+        return self._contents.look_at(self.found, has_mounts=self._has_mounts)
 
-    def _rebase(
+    async def _approve_part(self, path: Path) -> None:
+        with _convert_errors():
+            await asyncio.to_thread(self._approve, path)
+
+    def _approve(
         self, only: Path | None = None, look: Look | None = None, judged: _Judged | None = None
     ) -> None:
-        """Make the current state the baseline.
+        """Make the current state the approved one.
 
         Args:
             only: Only for this file or folder.
@@ -326,21 +408,33 @@ class ObeyedWatch:
             judged: Commands made it; what they did since then is not accepted.
         """
         look = look or self._look()
-        self.hidden.take(self.found.secrets, by_commands=judged is not None)
+        by_commands = judged is not None and not judged.only_jobs
+        self.hidden.take(self.found.secrets, by_commands=by_commands)
+        state = self._approved
         if only is not None:
-            look = _with_part(self._baseline, look, only)
-        ordered = look if judged is None else _in_order(look, self._baseline, judged)
-        self._seen = with_seen(self._seen, ordered)
-        state = state_of(ordered, self._seen, self._versions.references, self._walk.first)
-        if state != self._state or self._stamp_of_state() != self._state_stamp:
-            write_state(self._state_file, state)
-            self._state, self._state_stamp = state, self._stamp_of_state()
-        self._baseline = ordered
-        self.covers = Covers(
-            tuple(sorted({*_find_mounted(look, self._roots), *self._git_covers()})),
-            tuple(self._copies_of(look)),
-            self.hidden.paths,
-        )
+            _take_part(state, look, only)
+        elif judged is not None:
+            _take_judged(state, look, judged)
+        else:
+            state.nodes, state.files = set(look.nodes), look.files
+        for path, (_, before) in list(state.asked.items()):
+            if not os.path.lexists(path) or (before and look.files.get(path) == before):
+                del state.asked[path]
+        self._write_state()
+        mounted = {*_find_mounted(look, self._roots), *self._git_covers()}
+        copies = tuple(self._copies_of(look))
+        self.covers = Covers(tuple(sorted(mounted)), copies, self.hidden.paths)
+        if only is None and judged is None:
+            self._covered = self._find_covered()
+
+    def _write_state(self) -> None:
+        state = self._approved
+        state.note_seen()
+        state.references, state.first = self._versions.references, self._walk.first
+        text = state.model_dump_json().encode()
+        if (text, self._stamp_of_state()) != self._written:
+            replace_private_file(self._state_file, text)
+            self._written = text, self._stamp_of_state()
 
     def _git_covers(self) -> Iterator[Path]:
         """What git follows, except in commands' own repositories, which they may remove."""
@@ -349,13 +443,37 @@ class ObeyedWatch:
                 if entry not in self._made:
                     yield from _inside(covers_of(entry), self._roots)
 
+    def _find_covered(self) -> dict[Path, int]:
+        """The inodes of what the wall covers, so that no command that begins now can change it.
+
+        Without what has a second name, which may lie where a command can write.
+        """
+        covered: dict[Path, int] = {}
+        if self._has_mounts:
+            for path in (*self.covers.read_only, *(path for path, _ in self.covers.copies)):
+                with suppress(OSError):
+                    files = files_of(path)
+                    if files is not None and all(file.lstat().st_nlink == 1 for file in files):
+                        covered[path] = path.lstat().st_ino
+        return covered
+
+    def _who_changed(self, path: Path) -> bool | None:
+        """Whether only the user can have changed `path`; None if they had a hand in it."""
+        place = next((each for each in (path, *path.parents) if each in self._covered), None)
+        if place is None:
+            return False
+        with suppress(OSError):
+            if place.lstat().st_ino == self._covered[place]:
+                return True
+        return None
+
     def _copies_of(self, look: Look) -> Iterator[tuple[Path, Path]]:
         """The copy of each folder that has one, brought up to date."""
-        for node, way in look.ways.items():
-            if way == "copied":
-                copy = self._copy_of(node)
-                self._make_alike(node, copy)
-                yield node, copy
+        for path, node in look.nodes.items():
+            if node.way == "copied":
+                copy = self._copy_of(path)
+                self._make_alike(path, copy)
+                yield path, copy
 
     def _copy_of(self, node: Path) -> Path:
         at = next(root for root in self._roots if node.is_relative_to(root))
@@ -384,95 +502,131 @@ class ObeyedWatch:
             return None
         return {os.fspath(f.relative_to(folder)): self._contents.digest_of(f) for f in files}
 
-    async def _settle(self) -> list[Path]:
-        """Accept or set aside what commands did; the resulting state becomes the baseline."""
-        done = await asyncio.to_thread(self._look_for_changes)
-        judged, brought = _Judged(done.look), list[Path]()
-        if not done.is_any:
+    async def _settle(self, *, only_jobs: bool = False, is_over: bool = True) -> list[Path]:
+        """Accept what commands did, set it aside, or ask; the result becomes the approved state.
+
+        Args:
+            only_jobs: Whether only jobs ran since the last look.
+            is_over: Whether the command has ended: else it may need the steps that it noted.
+        """
+        self._is_unsettled = True  # if this fails
+        look, changes, moved, has_new_index = await asyncio.to_thread(self._find_done, only_jobs)
+        judged, brought = _Judged(look, only_jobs=only_jobs), list[Path]()
+        if not (changes or moved or has_new_index):
+            self._is_unsettled = False
             return brought
-        await self._versions.note(done.moved, are_persons=False)
-        changes = done.changes
+        await self._versions.note(moved, are_persons=False)
+        if has_new_index:
+            changes += [change async for change in self._find_checked_out(look)]
         for change in changes:
             if await self._may_stay(change):
                 if change.source != change.path:
                     brought += await asyncio.to_thread(self._bring, change)
                     judged.ours.update(change.files)
-            elif change.files[:1] != ((change.path, ""),):  # what was deleted in a copy is restored
+            elif change.files[:1] == ((change.path, ""),):
+                pass  # what was deleted in a copy is restored
+            elif change.may_be_users or (change.control == "step" and not is_over):
+                question = Question(change.who, change.before)
+                self._approved.asked.setdefault(change.path, question)
+            else:
                 judged.aside.add(change.path)
                 with suppress(FileNotFoundError):  # another program was faster
-                    self._pending.append(await asyncio.to_thread(self._put_aside, change, judged))
-        if done.has_new_index:
-            brought += await self._check_out_mounted(judged)
-        known = None if changes or brought else done.look
-        await asyncio.to_thread(self._rebase, None, known, judged)
+                    held = await asyncio.to_thread(self._put_aside, change, judged.ours)
+                    self._pending.append(held)
+        known = None if changes or brought else look
+        await asyncio.to_thread(self._approve, None, known, judged)
+        self._is_unsettled = False
         return brought
 
-    def _look_for_changes(self) -> _Done:
-        """What commands did; if it is nothing, the current state is adopted at once."""
-        moved = self._versions.find_moved()
-        look, changes = self._changes()
-        done = _Done(look, changes, moved, has_new_index=self._versions.has_new_index())
-        if not done.is_any:
-            self._rebase(None, look, _Judged(look))
-        return done
+    def _find_done(
+        self, only_jobs: bool
+    ) -> tuple[Look, list[_Change], Mapping[Path, RefsStamp], bool]:
+        """The state, what commands did, and where references and the index moved.
 
-    def _changes(self) -> tuple[Look, list[_Change]]:
+        If nothing, the current state is adopted at once.
+        """
+        moved = self._versions.find_moved()
         before = set(self.found.gits)
         look = self._look()
         self._made |= set(self.found.gits) - before
-        return look, [
-            *self._new_nodes(look),
-            *self._find_changed_files(look),
+        changes = [
+            *self._new_nodes(look, only_jobs),
+            *self._find_changed_files(look, only_jobs),
             *self._find_changed_copies(look),
-            *self._find_changed_controls(look),
         ]
+        has_new_index = self._versions.has_new_index()
+        if not (changes or moved or has_new_index):
+            self._approve(None, look, _Judged(look, only_jobs=only_jobs))
+        return look, changes, moved, has_new_index
 
-    def _new_nodes(self, look: Look) -> Iterator[_Change]:
-        for node, who in look.nodes.items():
-            if node not in self._baseline.nodes:
-                files = files_of(node)
-                known = tuple((path, self._contents.digest_of(path)) for path in files or ())
-                yield _Change(node, node, _obeys(who), files=known if files else ((node, OTHER),))
+    def _new_nodes(self, look: Look, only_jobs: bool) -> Iterator[_Change]:
+        for path, node in look.nodes.items():
+            if path not in self._approved.nodes:
+                files = files_of(path)
+                known = tuple((file, self._contents.digest_of(file)) for file in files or ())
+                files_to_know = known if files else ((path, OTHER),)
+                may_be_users = only_jobs or self._who_changed(path) is None
+                who = _obeys(node.who)
+                yield _Change(path, path, who, files=files_to_know, may_be_users=may_be_users)
 
-    def _find_changed_files(self, look: Look) -> Iterator[_Change]:
-        """Changes in compared files that existed before; no program follows a deleted one."""
-        for path, digest in look.contents.items():
-            node = next((n for n in (path, *path.parents) if n in look.nodes), path)
-            before = self._baseline.contents.get(path, "")
-            is_compared = node in self._baseline.nodes and look.ways.get(node) != "copied"
-            if is_compared and digest and digest != before:
-                who = _obeys(look.nodes[node])
-                yield _Change(path, path, who, before, ((path, digest),))
+    def _find_changed_files(self, look: Look, only_jobs: bool) -> Iterator[_Change]:
+        """Changes in files that existed before, or are git's; no program follows a deleted one.
+
+        Mounted ones too: the mount disappears when the user's editor or git replaces the file.
+        """
+        for path, digest in look.files.items():
+            before = self._approved.files.get(path, "")
+            if not digest or digest == before:
+                continue
+            kind, node = look.controls.get(path), look.node_of(path)
+            if kind is not None:  # the `.git` that leads elsewhere is held
+                is_ours = any(path.is_relative_to(root) for root in self._roots)
+                was = self._contents.bytes_of(before)
+                who = why_obeyed(path, kind, self._roots, was) if is_ours else ""
+            else:
+                is_known = node in self._approved.nodes
+                who = _obeys(look.nodes[node].who) if node is not None and is_known else ""
+            if who and (is_users := self._who_changed(path)) is not True:
+                may_be = only_jobs or is_users is None
+                yield _Change(path, path, who, before, ((path, digest),), kind, may_be)
 
     def _find_changed_copies(self, look: Look) -> Iterator[_Change]:
-        for node, copy in self.covers.copies:
-            who = _obeys(look.nodes.get(node, "the outside"))
+        for path, copy in self.covers.copies:
+            who = _obeys(look.nodes[path].who if path in look.nodes else "the outside")
             now = self._digests_below(copy)
             if now is None:
-                yield _Change(node, copy, who, files=((node, OTHER),))
+                yield _Change(path, copy, who, files=((path, OTHER),))
                 continue
-            before = self._synced[node]
+            before = self._synced[path]
             for below in sorted({*now, *before}):
                 old, new = before.get(below, ""), now.get(below, "")
                 if new != old:
-                    path = node / below
-                    yield _Change(path, copy / below, who, old, ((path, new),))
+                    yield _Change(path / below, copy / below, who, old, ((path / below, new),))
 
-    def _find_changed_controls(self, look: Look) -> Iterator[_Change]:
-        for path, kind in look.controls.items():
-            before = self._baseline.control_contents.get(path, "")
-            is_ours = any(path.is_relative_to(root) for root in self._roots)
-            if look.control_contents[path] == before or not is_ours:
-                continue  # the `.git` that leads there is held
-            # Mounted ones too: the mount disappears when the user's git replaces the file.
-            if why := why_obeyed(path, kind, self._roots, self._contents.bytes_of(before)):
-                yield _Change(path, path, why, before, is_control=True)
+    async def _find_checked_out(self, look: Look) -> AsyncIterator[_Change]:
+        """What a checkout could not write to mounted files: ``git`` exits with 0 anyway.
+
+        Only where a version that the user committed is in place, and each version once.
+        """
+        for path, node in look.nodes.items():
+            before = look.files.get(path, "")
+            kept = self._contents.of(before)
+            if node.way != "mounted" or path not in self._approved.nodes or kept is None:
+                continue
+            content = await self._versions.find_checked_out(path)
+            if content is None or content == kept[0] or len(content) > MOST_BYTES:
+                continue
+            digest = await asyncio.to_thread(self._contents.keep, content, kept[1])
+            is_new = self._synced.get(path) != {"": digest}
+            if is_new and await self._versions.has(path, kept[0]):
+                self._synced[path] = {"": digest}
+                yield _Change(path, None, _obeys(node.who), before, ((path, digest),))
 
     async def _may_stay(self, change: _Change) -> bool:
-        if change.is_control:
+        if change.control is not None:
             return False
         for path, digest in change.files:
-            if digest in self._seen.get(path, ()):
+            if digest in self._approved.seen.get(path, ()):
                 continue
             # Deleted: only what a commit still has is deleted outside, too.
             content = self._contents.bytes_of(digest or change.before)
@@ -498,70 +652,32 @@ class ObeyedWatch:
             return []
         return [path]
 
-    def _put_aside(self, change: _Change, judged: _Judged) -> HeldFile:
-        if change.source != change.path:
-            return self._keep_of_copy(change)
-        before = self._contents.of(change.before)
-        is_config = change.is_control and change.path.name in ("config", "config.worktree")
-        if is_config and not change.path.is_symlink():
+    def _put_aside(self, change: _Change, ours: dict[Path, str]) -> HeldFile:
+        """Set aside what `change` did; what is written instead is added to `ours`."""
+        path, before = change.path, self._contents.of(change.before)
+        if change.source != path:
+            content = change.source or self._contents.bytes_of(change.files[0][1])
+            return self._store.set_aside(path, change.who, before, content)
+        if link := next((place for place in self._below_roots(path) if place.is_symlink()), None):
+            return self._store.set_aside(link, change.who)
+        if change.control in ("config", "step") and not path.is_symlink():
             was, mode = before or (None, 0o644)
-            plain = plain_settings(change.path, was).encode("utf-8", "surrogateescape")
-            judged.ours[change.path] = self._contents.keep(plain, mode)
-            return self._store.take_back(change.path, change.who, plain, mode)
-        if before is not None:
-            return self._store.take_back(change.path, change.who, *before)
-        held = self._store.move(change.path, change.who)
+            plain = plain_content(path, change.control, was)
+            if plain or before is not None:
+                ours[path] = self._contents.keep(plain, mode)
+                return self._store.set_aside(path, change.who, (plain, mode))
+        held = self._store.set_aside(path, change.who, before)
         if change.before.startswith(LINK):
             target = os.fsdecode(bytes.fromhex(change.before.removeprefix(LINK)))
-            with folder_of(change.path, self._roots) as folder:
-                os.symlink(target, change.path.name, dir_fd=folder)
+            with folder_of(path, self._roots) as folder:
+                os.symlink(target, path.name, dir_fd=folder)
         return held
 
-    def _keep_of_copy(self, change: _Change) -> HeldFile:
-        before = self._contents.of(change.before)
-        return self._store.keep(
-            change.path, change.who, before[0] if before else None, change.source
-        )
-
-    async def _check_out_mounted(self, judged: _Judged) -> list[Path]:
-        """Write the versions that a checkout could not write: ``git`` exits with 0 anyway.
-
-        That is the case if index and commit agree on one version, but another committed one is
-        there. A version that only commands committed is set aside.
-        """
-        brought: list[Path] = []
-        for node, way in list(self._baseline.ways.items()):
-            if way != "mounted" or not node.is_file() or node.is_symlink():
-                continue
-            id = await self._versions.find_checked_out(node)
-            now = await asyncio.to_thread(_read, node)
-            if (
-                not id
-                or now is None
-                or object_id(now, like=id) == id
-                or (node, id) in self._refused
-            ):
-                continue
-            content = await self._versions.content(node, id)
-            ids = await self._versions.ids(node)
-            if content is None or len(content) > MOST_BYTES or object_id(now, like=id) not in ids:
-                continue
-            if id in ids:
-                judged.ours[node] = await asyncio.to_thread(self._write, node, content)
-                brought.append(node)
-            else:
-                self._refused.add((node, id))
-                who = _obeys(self._baseline.nodes[node])
-                held = await asyncio.to_thread(self._store.keep_bytes, node, who, now, content)
-                self._pending.append(held)
-        return brought
-
-    def _write(self, path: Path, content: bytes) -> str:
-        """Write `content`, and return its digest."""
-        mode = stat.S_IMODE(path.lstat().st_mode)
-        with folder_of(path, self._roots) as folder:
-            write_at(folder, path.name, content, mode)
-        return self._contents.keep(content, mode & 0o777)
+    def _below_roots(self, path: Path) -> Iterator[Path]:
+        """The folders around `path` in the working folders, the uppermost first."""
+        for place in reversed(path.parents):
+            if any(root in place.parents for root in self._roots):
+                yield place
 
 
 @contextmanager
@@ -587,11 +703,11 @@ def _entries_above(roots: Sequence[Path]) -> Iterator[Path]:
 
 def _find_mounted(look: Look, roots: Sequence[Path]) -> Iterator[Path]:
     """What is mounted read-only in `look`, links followed."""
-    for node, way in look.ways.items():
-        if node.is_symlink():
-            yield from _inside([node], roots)
-        elif way == "mounted":  # a walk follows no links, so none is on the way
-            yield node
+    for path, node in look.nodes.items():
+        if path.is_symlink():
+            yield from _inside([path], roots)
+        elif node.way == "mounted":  # a walk follows no links, so none is on the way
+            yield path
 
 
 def _inside(paths: Iterable[Path], roots: Sequence[Path]) -> Iterator[Path]:
@@ -602,68 +718,42 @@ def _inside(paths: Iterable[Path], roots: Sequence[Path]) -> Iterator[Path]:
                 yield resolved
 
 
-def _in_order(now: Look, before: Look, judged: _Judged) -> Look:
-    """`now` without what a running command did since `judged.look`, which is yet to be judged.
-
-    Otherwise a file that is written again and again would count as the user's.
-    """
-    seen = judged.look
-    stayed = judged.aside.isdisjoint
-
-    def keep_allowed(
-        now: dict[Path, str], was: dict[Path, str], seen: dict[Path, str]
-    ) -> dict[Path, str]:
-        found: dict[Path, str] = {}
-        for path, digest in now.items():
-            allowed = {was.get(path), judged.ours.get(path)}
-            if stayed((path, *path.parents)):
-                allowed.add(seen.get(path))
-            if digest in allowed:
-                found[path] = digest
-            elif path in was:
-                found[path] = was[path]
-        return found
-
-    return replace(
-        now,
-        nodes={
-            node: who
-            for node, who in now.nodes.items()
-            if node in before.nodes or (node in seen.nodes and stayed((node,)))
-        },
-        contents=keep_allowed(now.contents, before.contents, seen.contents),
-        control_contents=keep_allowed(
-            now.control_contents, before.control_contents, seen.control_contents
-        ),
-    )
-
-
-def _with_part(before: Look, now: Look, only: Path) -> Look:
-    """`before`, with `only` replaced by its state in `now`."""
+def _take_part(state: Approved, look: Look, only: Path) -> None:
+    """Replace `only` in `state` by its state in `look`."""
 
     def is_part(path: Path) -> bool:
         return path.is_relative_to(only) or only.is_relative_to(path)
 
-    look = Look(ways=now.ways, controls=now.controls)
-    for mine, old, new in (
-        (look.nodes, before.nodes, now.nodes),
-        (look.contents, before.contents, now.contents),
-        (look.control_contents, before.control_contents, now.control_contents),
-    ):
-        mine.update({path: of for path, of in old.items() if not is_part(path)})
-        mine.update({path: of for path, of in new.items() if is_part(path)})
-    return look
+    state.nodes = {path for path in state.nodes if not is_part(path)}
+    state.nodes |= {path for path in look.nodes if is_part(path)}
+    state.files = {path: digest for path, digest in state.files.items() if not is_part(path)}
+    state.files |= {path: digest for path, digest in look.files.items() if is_part(path)}
+
+
+def _take_judged(state: Approved, now: Look, judged: _Judged) -> None:
+    """Take `now` into `state` without what a running command did since `judged.look`.
+
+    Otherwise a file that is written again and again would count as the user's.
+    """
+    was, files = state.files, dict[Path, str]()
+    for path, digest in now.files.items():
+        allowed = {was.get(path), judged.ours.get(path)}
+        if judged.stays(path):
+            allowed.add(judged.look.files.get(path))
+        if digest in allowed:
+            files[path] = digest
+        elif path in was:
+            files[path] = was[path]
+    state.files = files
+    state.nodes = {
+        path
+        for path in now.nodes
+        if path in state.nodes or (path in judged.look.nodes and path not in judged.aside)
+    }
 
 
 def _obeys(who: str) -> str:
     return f"{who} obeys it"
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return read_regular_file(path) if path.stat().st_size <= MOST_BYTES else None
-    except OSError:
-        return None
 
 
 def _remove(path: Path) -> None:

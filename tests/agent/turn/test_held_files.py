@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.events import ApprovalRequest, ApprovalRequested, Notice, ToolFinished
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.sandbox import project_walk
 from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings, WallParts
 from agent_tui.tools.sandbox.watch import ObeyedWatch
 from tests.support.runtime import Stage
@@ -30,6 +32,7 @@ class _Walled:
         self.stage = stage
         self.asked: list[ApprovalRequest] = []
         self.noticed: list[str] = []
+        self.runtimes: list[AgentRuntime] = []
         home = stage.folder / "home"
         home.mkdir()
         keeper = ProcessKeeper()
@@ -62,10 +65,11 @@ class _Walled:
             permissions=PermissionSettings(allow=("bash(*)", *allow)),
         )
         runtime.services.toolbox = self.toolbox
+        self.runtimes.append(runtime)
         told: list[str] = []
         async for event in runtime.submit("go"):
             if isinstance(event, ApprovalRequested):
-                is_held = event.request.reason.startswith("held back")
+                is_held = event.request.reason.startswith(("held back", "in place"))
                 self.asked += [event.request] if is_held else []
                 given = (answer if is_held else None) or ApprovalAnswer("once")
                 runtime.pending_approvals.answer(event.request.id, given)
@@ -84,6 +88,8 @@ class _Walled:
 async def walled(stage: Stage) -> AsyncIterator[_Walled]:
     walled = _Walled(stage)
     yield walled
+    for runtime in walled.runtimes:
+        await runtime.conversation.jobs.leave()
     await walled.sandbox.close_walls()
 
 
@@ -123,6 +129,69 @@ async def test_where_nobody_is_asked_only_a_rule_puts_it_in_place(
     assert "[.envrc was not put in place" in told
     assert walled.text(".envrc") == ""
     assert walled.text(".vscode/tasks.json") == "{}\n"
+
+
+_JOB = "(until [ -e go ]; do sleep 0.02; done) & true"
+
+
+async def _write_while_a_job_runs(walled: _Walled) -> None:
+    workspace = walled.stage.workspace
+    (workspace / "AGENTS.md").write_text("one\n")
+    await walled.run(_JOB)
+    (workspace / "AGENTS.md").write_text("one\nmine\n")
+    (workspace / ".envrc").write_text("export A=1\n")
+
+
+async def test_what_may_be_the_persons_is_asked_about_where_it_is(walled: _Walled):
+    await _write_while_a_job_runs(walled)
+    (told,) = await walled.run("true", answer=ApprovalAnswer("once"))
+    (request,) = walled.asked
+    assert (
+        request.reason
+        == "in place, written by you or a command: the shell obeys it; an agent obeys it"
+    )
+    assert "+mine" in request.body
+    assert "[.envrc stays, as the user allowed it]" in told
+    assert walled.text("AGENTS.md") == "one\nmine\n"
+    assert walled.text(".envrc") == "export A=1\n"
+    assert walled.noticed == []
+
+
+async def test_a_no_takes_it_back(walled: _Walled):
+    await _write_while_a_job_runs(walled)
+    (told,) = await walled.run("true", answer=ApprovalAnswer("no", "that was not me"))
+    assert "They say: that was not me" in told
+    assert "[AGENTS.md was taken back. Do not try another way.]" in told
+    assert walled.text("AGENTS.md") == "one\n"
+    assert walled.text(".envrc") == ""
+    (noticed,) = (text for text in walled.noticed if text.startswith("AGENTS.md"))
+    assert Path(noticed.rpartition(": ")[2]).read_text() == "one\nmine\n"
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_interactive"), [("full", True), ("full", False), ("accept-edits", False)]
+)
+async def test_where_nobody_is_asked_a_job_gets_nothing_through(
+    walled: _Walled, mode: PermissionMode, is_interactive: bool
+):
+    await _write_while_a_job_runs(walled)
+    (told,) = await walled.run(
+        "true", mode=mode, is_interactive=is_interactive, allow=("write(.envrc)",)
+    )
+    assert walled.asked == []
+    assert "[AGENTS.md was taken back" in told
+    assert walled.text("AGENTS.md") == "one\n"
+    assert any(text.startswith("AGENTS.md was held back") for text in walled.noticed)
+
+
+async def test_the_limit_of_the_watch_is_a_notice(walled: _Walled, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(project_walk, "MOST_FOLDERS", 2)
+    for name in "abc":
+        (walled.stage.workspace / name).mkdir()
+    told = await walled.run("true", "true")
+    (noticed,) = walled.noticed
+    assert "start in a subfolder" in noticed
+    assert sum(noticed in each for each in told) == 1
 
 
 @pytest.mark.thorough

@@ -58,6 +58,31 @@ async def test_what_a_command_made_stays_visible_until_the_person_changes_it(pla
     assert _names(place) == {".env", "other/.env"}
 
 
+async def test_what_the_person_writes_while_a_job_runs_is_hidden_and_stays_so(
+    place: WatchedFolder,
+):
+    await place.run("true")
+    await place.watch.note()
+    await place.watch.hold(is_over=False)
+    place.outside("echo A=key > .env; mkdir sub; echo B=key > sub/.env")
+    await place.watch.note()
+    assert _names(place) == {".env", "sub/.env"}
+    place.inside("echo C= > made.env")
+    await place.watch.hold()
+    assert _names(place) == {".env", "sub/.env"}
+    await place.run("true")
+    assert _names(place) == {".env", "sub/.env"}
+    place.outside("echo A=key > made.env")
+    await place.watch.end_job()
+    assert _names(place) == {".env", "sub/.env", "made.env"}
+
+
+async def test_every_file_with_keys_is_hidden_however_many_there_are(place: WatchedFolder):
+    place.outside("for n in $(seq 600); do touch $n.env; done")
+    await place.run("true")
+    assert len(_names(place)) == 600
+
+
 async def test_the_model_is_told_once_of_a_hidden_file_that_a_command_meets(place: WatchedFolder):
     place.outside("echo A=key > .env")
     await place.run("true")

@@ -1,8 +1,11 @@
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from agent_tui.tools.sandbox.obeyed import is_only_read, who_obeys, who_obeys_entry
+from agent_tui.permissions.protected_paths import ProtectedPaths
+from agent_tui.tools.sandbox.obeyed import TABLE, When, is_only_read, who_obeys, who_obeys_entry
+from agent_tui.tools.sandbox.project_walk import ProjectWalk
 
 
 @pytest.mark.parametrize(
@@ -18,6 +21,16 @@ from agent_tui.tools.sandbox.obeyed import is_only_read, who_obeys, who_obeys_en
         (".envrc", "the shell"),
         (".direnv/flake-profile-x.rc", "the shell"),
         (".config/mise.toml", "mise"),
+        (".config/mise", "mise"),
+        ("mise/conf.d", "mise"),
+        ("mise.production.toml", "mise"),
+        (".helix", "an editor"),
+        ("opencode.jsonc", "an agent"),
+        ("crush.json", "an agent"),
+        (".pdbrc", "a debugger or an interpreter"),
+        (".Rprofile", "a debugger or an interpreter"),
+        (".gdbinit", "a debugger or an interpreter"),
+        (".jj/repo/config.toml", "version control"),
         (".husky", "git hooks"),
         ("lefthook-local.yml", "git hooks"),
         (".hg/hgrc", "version control"),
@@ -25,7 +38,7 @@ from agent_tui.tools.sandbox.obeyed import is_only_read, who_obeys, who_obeys_en
 )
 def test_what_somebody_outside_obeys_unasked(path: str, who: str):
     place = Path(path)
-    assert who_obeys_entry(place.parent.name, place.name) == who
+    assert who_obeys_entry(f"/work/{place.parent}", place.name) == who
 
 
 @pytest.mark.parametrize(
@@ -34,12 +47,13 @@ def test_what_somebody_outside_obeys_unasked(path: str, who: str):
         # CI obeys these after a push, builds write those, and nobody knows of the others.
         *(".github/workflows", ".gitlab-ci.yml", ".circleci"),
         *("venv/bin", "lib/site-packages", "node_modules/.bin", "x.pth", ".direnv/python-3.12"),
+        *(".cargo/config.toml", ".yarnrc.yml", ".bazelrc", ".jj", ".hg", ".bashrc", "config.toml"),
         *(".unknown", ".env", ".gitignore", ".gitattributes", "package.json", "Makefile"),
     ],
 )
 def test_what_commands_in_the_wall_may_write(path: str):
     place = Path(path)
-    assert who_obeys_entry(place.parent.name, place.name) == ""
+    assert who_obeys_entry(f"/work/{place.parent}", place.name) == ""
 
 
 @pytest.mark.parametrize(
@@ -64,3 +78,49 @@ def test_texts_run_nothing_by_themselves():
         map(is_only_read, ("AGENTS.md", ".envrc", "lefthook.yml", ".pre-commit-config.yaml"))
     )
     assert not any(map(is_only_read, (".mcp.json", "mise.toml", ".nvim.lua", "x.code-workspace")))
+
+
+def _paths(*whens: When) -> Iterator[tuple[str, str]]:
+    """An example of each path of the table, and whether it is a folder."""
+    for when in whens:
+        for who, listed in TABLE[when].items():
+            yield from ((path.replace("*", "x"), who) for path in listed.split())
+
+
+@pytest.mark.parametrize("around", ["", "sub/"])
+def test_file_tools_and_the_watch_agree_on_what_is_followed_unasked(tmp_path: Path, around: str):
+    for path, who in _paths("unasked", "text"):
+        file = tmp_path / path.strip("/").replace("/", "-") / around / path
+        (file if path.endswith("/") else file.parent).mkdir(parents=True)
+        if not path.endswith("/"):
+            file.touch()
+        root = tmp_path / path.strip("/").replace("/", "-")
+        found = ProjectWalk([root]).look().obeyed
+        assert found == {root / around / path: who}
+        inside = Path(around, path, "x" if path.endswith("/") else "")
+        assert who_obeys(inside) == who
+        assert who_obeys(root / inside) == who
+
+
+def test_file_tools_alone_ask_about_what_runs_later(tmp_path: Path):
+    for path, who in _paths("later"):
+        assert who_obeys(Path("sub", path, "x" if path.endswith("/") else "")) == who
+        folder, _, name = path.strip("/").rpartition("/")
+        assert who_obeys_entry(f"/work/{folder}", name) == ""
+
+
+def test_what_programs_read_at_every_start_is_protected_in_every_mode(tmp_path: Path):
+    guard = ProtectedPaths(tmp_path)
+    for path, _ in _paths("start"):
+        file = tmp_path / path / ("x" if path.endswith("/") else "")
+        assert guard.why_writing_asks(file), path
+    assert guard.why_writing_asks(tmp_path / "crontab/notes.txt") == ""
+    assert guard.why_writing_asks(tmp_path / "AGENTS.md") == ""
+
+
+def test_the_table_is_folded_and_lists_no_path_twice():
+    for when, listed in TABLE.items():
+        paths = [path for names in listed.values() for path in names.split()]
+        assert len(paths) == len(set(paths)), when
+        assert paths == [path.lower() for path in paths]
+        assert all(path.strip("/").count("/") <= 2 for path in paths)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.errors import ToolError
+from agent_tui.tools.sandbox import project_walk
 from agent_tui.tools.sandbox.git_controls import covers_of
 from agent_tui.tools.sandbox.project_walk import ProjectWalk
 from tests.support.sandbox import needs_bwrap
@@ -76,7 +77,7 @@ async def test_what_the_person_makes_between_commands_stays(open_place: WatchedF
 async def test_a_yes_puts_exactly_in_place_what_was_shown(open_place: WatchedFolder):
     settled = await open_place.run("mkdir .vscode; echo 1 > .vscode/tasks.json; chmod +x .vscode/*")
     (held,) = settled.held
-    await open_place.watch.release(held)
+    await open_place.watch.decide(held, True)
     assert open_place.text(".vscode/tasks.json") == "1\n"
     assert (open_place.root / ".vscode" / "tasks.json").stat().st_mode & 0o111
     assert open_place.held(await open_place.run("true")) == {}
@@ -84,7 +85,7 @@ async def test_a_yes_puts_exactly_in_place_what_was_shown(open_place: WatchedFol
     settled = await open_place.run("echo 1 > .envrc")
     settled.held[0].aside.write_text("2")
     with pytest.raises(ToolError, match="has changed"):
-        await open_place.watch.release(settled.held[0])
+        await open_place.watch.decide(settled.held[0], True)
     assert not (open_place.root / ".envrc").exists()
 
 
@@ -97,7 +98,7 @@ async def test_what_is_held_never_leads_out_of_the_folder(
     (held,) = settled.held
     open_place.inside(f"rm -r sub; ln -s {outside} sub")
     with pytest.raises(ToolError, match="was not put in place"):
-        await open_place.watch.release(held)
+        await open_place.watch.decide(held, True)
     assert list(outside.iterdir()) == []
 
 
@@ -156,9 +157,306 @@ async def test_a_job_is_watched_until_its_end(open_place: WatchedFolder):
     await open_place.watch.note()
     assert (await open_place.watch.hold(is_over=False)).held == ()
     open_place.inside("echo 1 > .envrc")
-    assert set(open_place.held(await open_place.run("true"))) == {".envrc"}
+    settled = await open_place.run("true")
+    assert set(open_place.held(settled)) == {".envrc"}
+    await open_place.watch.decide(settled.held[0], False)
+    assert not (open_place.root / ".envrc").exists()
     open_place.inside("echo 1 > .envrc")
-    assert set(open_place.held(await open_place.watch.hold())) == {".envrc"}
+    await open_place.watch.end_job()
+    assert set(open_place.held(await open_place.run("true"))) == {".envrc"}
+
+
+async def _begin_job(place: WatchedFolder, command: str = "true") -> None:
+    await place.watch.note()
+    place.inside(command)
+    assert (await place.watch.hold(is_over=False)).held == ()
+
+
+async def test_what_may_be_the_persons_while_only_a_job_runs_is_asked_about_and_stays(
+    open_place: WatchedFolder,
+):
+    open_place.outside("git init -q; echo one > AGENTS.md")
+    await _begin_job(open_place)
+    open_place.outside(
+        "echo mine >> AGENTS.md; mkdir .vscode; echo 1 > .vscode/tasks.json;"
+        "git config alias.x '!true'; echo x > .git/hooks/pre-push"
+    )
+    settled = await open_place.run("true")
+    assert set(open_place.held(settled)) == {
+        *("AGENTS.md", ".vscode", ".git/config", ".git/hooks/pre-push"),
+    }
+    assert all(held.is_in_place for held in settled.held)
+    (agents,) = (held for held in settled.held if held.path.name == "AGENTS.md")
+    assert "+mine" in agents.diff
+    assert agents.describe("AGENTS.md").startswith("not held back, as the user may have written it")
+    for held in settled.held:
+        assert await open_place.watch.decide(held, True) == held
+    assert open_place.text("AGENTS.md") == "one\nmine\n"
+    assert open_place.text(".vscode/tasks.json") == "1\n"
+    assert open_place.text(".git/hooks/pre-push") == "x\n"
+    assert "alias" in open_place.text(".git/config")
+    assert (await open_place.run("true")).held == ()
+    await open_place.watch.end_job()
+    assert (await open_place.run("true")).held == ()
+
+
+async def test_a_no_takes_back_what_was_left_in_place(open_place: WatchedFolder):
+    open_place.outside("git init -q; echo one > AGENTS.md; git config user.name Ada")
+    await _begin_job(open_place)
+    open_place.inside(
+        "echo evil > AGENTS.md; mkdir .vscode; echo 1 > .vscode/tasks.json;"
+        "git config core.fsmonitor ./evil; ln -s /etc .idea"
+    )
+    await open_place.watch.end_job()
+    settled = await open_place.run("true")
+    assert set(open_place.held(settled)) == {"AGENTS.md", ".vscode", ".git/config", ".idea"}
+    for held in settled.held:
+        moved = await open_place.watch.decide(held, False)
+        assert moved.aside.is_relative_to(open_place.own)
+    assert open_place.text("AGENTS.md") == "one\n"
+    assert not (open_place.root / ".vscode").exists()
+    assert not (open_place.root / ".idea").is_symlink()
+    assert "evil" not in open_place.text(".git/config")
+    assert "Ada" in open_place.text(".git/config")
+    # What was refused is no version that was in place before.
+    assert set(open_place.held(await open_place.run("echo evil > AGENTS.md"))) == {"AGENTS.md"}
+
+
+async def test_a_command_takes_no_part_in_what_the_person_is_asked_about(
+    open_place: WatchedFolder,
+):
+    open_place.outside("echo one > AGENTS.md")
+    await _begin_job(open_place)
+    open_place.outside("echo mine >> AGENTS.md")
+    settled = await open_place.run("echo evil >> AGENTS.md")
+    mine, evil = sorted(settled.held, key=lambda held: not held.is_in_place)
+    assert "+mine" in mine.diff
+    assert not evil.is_in_place
+    assert open_place.text("AGENTS.md") == "one\nmine\n"
+    await open_place.watch.decide(mine, True)
+    assert open_place.text("AGENTS.md") == "one\nmine\n"
+
+
+async def test_a_question_about_what_has_changed_since_is_asked_again(open_place: WatchedFolder):
+    await _begin_job(open_place)
+    open_place.outside("echo 1 > .envrc")
+    (held,) = (await open_place.run("true")).held
+    open_place.outside("echo 2 > .envrc")
+    with pytest.raises(ToolError, match="has changed since"):
+        await open_place.watch.decide(held, True)
+    (again,) = (await open_place.run("true")).held
+    assert "+2" in again.diff
+    open_place.inside("echo 3 > .envrc")
+    assert (await open_place.watch.decide(again, False)).aside.read_text() == "3\n"
+    assert not (open_place.root / ".envrc").exists()
+
+
+async def test_a_question_that_nobody_answered_is_asked_by_the_next_program(
+    open_place: WatchedFolder,
+):
+    open_place.outside("echo one > AGENTS.md")
+    await _begin_job(open_place)
+    open_place.inside("echo evil > AGENTS.md")
+    await open_place.watch.close()
+    open_place.watch = open_place.watch_again()
+    (held,) = (await open_place.run("true")).held
+    assert held.is_in_place
+    await open_place.watch.decide(held, False)
+    assert open_place.text("AGENTS.md") == "one\n"
+    assert await open_place.watch_again().recover() == ()
+
+
+async def test_what_the_person_takes_back_themselves_is_not_asked_about(open_place: WatchedFolder):
+    open_place.outside("echo one > AGENTS.md")
+    await _begin_job(open_place)
+    open_place.outside("echo mine >> AGENTS.md; echo 1 > .envrc")
+    await open_place.watch.end_job()
+    open_place.outside("echo one > AGENTS.md; rm .envrc")
+    assert (await open_place.run("true")).held == ()
+
+
+@needs_bwrap
+async def test_what_only_the_person_can_have_changed_is_never_held(place: WatchedFolder):
+    place.outside(
+        "git init -q; echo 1 > mise.toml; mkdir .vscode; echo 1 > .vscode/settings.json;"
+        "git config user.name Ada"
+    )
+    await place.watch.note()
+    place.outside(
+        "echo 2 > mise.toml; echo 2 > .vscode/settings.json; echo 2 > .vscode/new;"
+        "echo x > .git/hooks/pre-push; printf '[alias]\\n\\tx = !true\\n' >> .git/config"
+    )
+    assert (await place.watch.hold(is_over=False)).held == ()
+    place.outside("echo 3 > mise.toml; echo y > .git/hooks/pre-push")
+    assert (await place.run("true")).held == ()
+    assert place.text("mise.toml") == "3\n"
+    assert place.text(".git/hooks/pre-push") == "y\n"
+    assert "alias" in place.text(".git/config")
+
+
+@needs_bwrap
+async def test_a_covered_file_that_the_person_replaced_during_a_command_is_asked_about(
+    place: WatchedFolder,
+):
+    place.outside("git init -q; echo 1 > mise.toml; mkdir .vscode; echo 1 > .vscode/a")
+    await place.watch.note()
+    place.outside(
+        "echo 2 > new; mv new mise.toml; mv .vscode old; mkdir .vscode; echo 2 > .vscode/a;"
+        "git config alias.x '!true'"
+    )
+    settled = await place.watch.hold()
+    assert set(place.held(settled)) == {"mise.toml", ".vscode/a", ".git/config"}
+    assert all(held.is_in_place for held in settled.held)
+    assert place.text("mise.toml") == "2\n"
+
+
+@needs_bwrap
+async def test_a_second_name_of_a_covered_file_leads_nowhere(place: WatchedFolder):
+    place.outside(
+        "echo 1 > mise.toml; ln mise.toml other; mkdir .vscode; echo 1 > .vscode/a; ln .vscode/a b"
+    )
+    settled = await place.run("echo evil >> other; echo evil >> b; rm other b")
+    assert set(place.held(settled)) == {"mise.toml", ".vscode/a"}
+    assert place.text("mise.toml") == place.text(".vscode/a") == "1\n"
+
+
+@needs_bwrap
+async def test_a_job_keeps_its_way_into_a_folder_that_is_covered_later(place: WatchedFolder):
+    await _begin_job(place)
+    place.outside("mkdir .vscode; echo 1 > .vscode/a")
+    (held,) = (await place.run("true")).held
+    await place.watch.decide(held, True)
+    assert (await place.run("true")).held == ()
+    place.outside("echo evil > .vscode/a")  # as a job does that stands in the folder
+    assert set(place.held(await place.run("true"))) == {".vscode/a"}
+
+
+@needs_bwrap
+async def test_what_another_program_covers_is_not_known(place: WatchedFolder):
+    place.outside("echo 1 > mise.toml")
+    await place.run("true")
+    await place.watch_again().note()
+    await place.watch.note()
+    place.outside("echo 2 > mise.toml")  # as a command of the other program might
+    assert set(place.held(await place.watch.hold())) == {"mise.toml"}
+
+
+async def test_a_command_that_is_not_over_yet_keeps_the_steps_of_its_rebase(
+    open_place: WatchedFolder,
+):
+    open_place.outside("git init -q; git commit -q --allow-empty -m one")
+    await open_place.watch.note()
+    open_place.inside("mkdir .git/rebase-merge; echo 'exec x' > .git/rebase-merge/git-rebase-todo")
+    (held,) = (await open_place.watch.hold(is_over=False)).held
+    assert held.is_in_place
+    assert open_place.text(".git/rebase-merge/git-rebase-todo") == "exec x\n"
+    await open_place.watch.end_job()
+
+
+_TODO = ".git/rebase-merge/git-rebase-todo"
+
+
+@pytest.mark.parametrize(
+    ("command", "file", "left"),
+    [
+        (
+            f"printf 'exec ./x\npick abc\n  x y\n# exec z\n' > {_TODO}",
+            _TODO,
+            "pick abc\n# exec z\n",
+        ),
+        (f"echo exec ./x >> {_TODO}", _TODO, "exec ./mine\npick abc one\n"),
+        ("echo x/e > .git/rebase-merge/strategy", ".git/rebase-merge/strategy", ""),
+        (
+            "mkdir .git/sequencer; printf '[options]\n\tstrategy = x/e\n' > .git/sequencer/opts",
+            ".git/sequencer/opts",
+            "[options]\n",
+        ),
+        ("echo \"'a'; x\" > .git/BISECT_NAMES", ".git/BISECT_NAMES", ""),
+        (
+            f"(yes '# long' | head -c 1100000; echo exec x) > {_TODO}",
+            _TODO,
+            "exec ./mine\npick abc one\n",
+        ),
+    ],
+)
+async def test_what_a_command_leaves_in_unfinished_work_runs_nothing_later(
+    open_place: WatchedFolder, command: str, file: str, left: str
+):
+    open_place.outside(
+        "git init -q; mkdir .git/rebase-merge;"
+        f"if [ {file} = {_TODO} ]; then printf 'exec ./mine\npick abc one\n' > {_TODO}; fi"
+    )
+    (held,) = (await open_place.run(command)).held
+    assert held.who.startswith("git would run")
+    assert str(held.path.relative_to(open_place.root)) == file
+    assert open_place.text(file) == left
+    assert (await open_place.run("true")).held == ()
+    if held.files:
+        await open_place.watch.decide(held, True)
+        assert len(open_place.text(file)) > len(left)
+
+
+@pytest.mark.parametrize(
+    ("link", "names"),
+    [
+        (".git/rebase-merge", ("git-rebase-todo",)),
+        (".git/modules", ("m/HEAD", "m/config")),
+        (".git/info", ("attributes",)),
+    ],
+)
+async def test_a_link_in_a_git_folder_to_what_would_run_is_set_aside(
+    open_place: WatchedFolder, link: str, names: tuple[str, ...]
+):
+    open_place.outside("git init -q; rm -rf .git/info")
+    makes = "; ".join(
+        f"mkdir -p $(dirname evil/{name}); printf '[core]\\n fsmonitor=x\\nexec x\\n* filter=x\\n'"
+        f" > evil/{name}"
+        for name in names
+    )
+    settled = await open_place.run(f"{makes}; ln -s ../evil {link}")
+    assert set(open_place.held(settled)) == {link}
+    assert not (open_place.root / link).is_symlink()
+    assert (await open_place.run("true")).held == ()
+
+
+async def test_what_a_question_cannot_show_is_named(open_place: WatchedFolder):
+    await _begin_job(open_place)
+    open_place.outside("mkdir .vscode; echo 1 > .vscode/a; ln -s a .vscode/b")
+    (held,) = (await open_place.run("true")).held
+    assert held.diff.endswith("Not shown: b\n")
+
+
+async def test_a_rebase_that_a_command_leaves_half_done_can_be_continued(
+    open_place: WatchedFolder,
+):
+    commit = "git commit -qm"
+    open_place.outside(
+        f"git init -q -b main; echo 1 > a; git add a; {commit} 1; git switch -qc b; echo 2 > a;"
+        f"{commit} 2 a; echo x > c; git add c; {commit} 3; git switch -q main; echo 3 > a;"
+        f"{commit} 4 a; git switch -q b"
+    )
+    settled = await open_place.run("git rebase -q main -x 'touch ran'", code=None)
+    assert {held.path.name for held in settled.held} == {"git-rebase-todo"}
+    open_place.outside("echo 4 > a; git add a; GIT_EDITOR=true git rebase --continue")
+    assert not (open_place.root / "ran").exists()
+    open_place.outside("test $(git log --format=%s | wc -l) = 4")
+
+
+async def test_unfinished_work_that_runs_nothing_stays(open_place: WatchedFolder):
+    commit = "git commit -qm"
+    open_place.outside(
+        f"git init -q -b main; echo 1 > a; git add a; {commit} 1; git switch -qc b; echo 2 > a;"
+        f"{commit} 2 a; echo 5 > a; {commit} 3 a; git switch -q main; echo 3 > a; {commit} 4 a"
+    )
+    for command in (
+        "git cherry-pick --strategy=ort -Xpatience b~1 b",
+        "git cherry-pick --abort; git bisect start -- a 'b c'",
+        "git bisect reset; git switch -q b; git rebase -q -X ours --strategy ort -i main",
+        "git rebase --abort; git rebase -q --apply main",
+        "git rebase --abort; git merge -q main",
+    ):
+        settled = await open_place.run(command, code=None)
+        assert settled.held == (), open_place.printed
 
 
 _KILLED = """
@@ -381,7 +679,7 @@ async def test_a_repository_whose_settings_were_held_still_works(open_place: Wat
     assert "fsmonitor" not in open_place.text("s/.git/config")
     (held,) = settled.held
     assert "+\tfsmonitor = ./x" in held.diff
-    await open_place.watch.release(held)
+    await open_place.watch.decide(held, True)
     open_place.outside("cd s; test $(git config core.fsmonitor) = ./x")
 
 
@@ -390,7 +688,7 @@ async def test_a_yes_takes_nothing_back_that_the_person_did_meanwhile(open_place
     (held,) = (await open_place.run("echo evil > AGENTS.md")).held
     open_place.outside("echo mine > AGENTS.md")
     with pytest.raises(ToolError, match="has changed since"):
-        await open_place.watch.release(held)
+        await open_place.watch.decide(held, True)
     assert open_place.text("AGENTS.md") == "mine\n"
 
 
@@ -406,3 +704,15 @@ def test_a_walk_finds_what_outside_programs_follow(tmp_path: Path):
         *(".vscode", ".git/hooks", ".git/config", "sub/.claude", "sub/.git/config"),
         "CLAUDE.md",
     }
+
+
+async def test_the_limit_of_folders_is_told_once(
+    open_place: WatchedFolder, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(project_walk, "MOST_FOLDERS", 3)
+    open_place.outside("mkdir -p a/deep b/deep c/deep; touch a/deep/.env")
+    first, second = await open_place.run("true"), await open_place.run("true")
+    assert "start in a subfolder" in first.notice
+    assert second.notice == ""
+    settled = await open_place.run("git init -q new; git -C new config core.fsmonitor ./x")
+    assert set(open_place.held(settled)) == {"new/.git/config"}

@@ -152,7 +152,43 @@ async def test_a_file_with_keys_stays_hidden_among_very_many_folders(talk: Conve
     assert KEY not in await talk.says("cat sub/.env")
     await talk.says("i=0; while [ $i -lt 4100 ]; do i=$((i+1)); echo !$i; done | xargs mkdir")
     assert KEY not in await talk.says("cat sub/.env")
-    assert KEY not in await talk.says("cat sub/.env")
+    (talk.work / "~/deep/er").mkdir(parents=True)
+    (talk.work / "~/deep/er/.env").write_text(KEY)
+    assert KEY not in await talk.says("cat '~/deep/er/.env'")
+    await talk.restart()
+    assert KEY not in await talk.says("cat sub/.env '~/deep/er/.env'")
+
+
+@pytest.mark.thorough
+async def test_no_repository_among_very_many_folders_runs_anything(talk: Conversation):
+    git(talk.work, "init", "-q")
+    await talk.says("seq 4100 | xargs mkdir; mkdir -p x/y/z")
+    await talk.says(
+        f"cd x/y/z; git init -q; git config core.fsmonitor 'touch {talk.base}/ran; false';"
+        "mkdir .vscode; echo x > .vscode/tasks.json"
+    )
+    git(talk.work / "x/y/z", "status")
+    assert not (talk.base / "ran").exists()
+    assert not (talk.work / "x/y/z/.vscode").exists()
+
+
+async def test_no_line_that_a_command_adds_to_a_rebase_runs_when_it_goes_on(talk: Conversation):
+    git(talk.work, "init", "-q")
+    for text in ("one", "two"):
+        (talk.work / "a").write_text(text)
+        git(talk.work, "add", ".")
+        git(talk.work, "commit", "-qm", text)
+    editor = "sequence.editor=sed -i 1s/pick/edit/"
+    git(talk.work, "-c", editor, "rebase", "-q", "-i", "--root")
+    await talk.says(
+        f"echo 'exec touch {talk.base}/ran' >> .git/rebase-merge/git-rebase-todo;"
+        f"mkdir git-merge-x; printf '#!/bin/sh\\ntouch {talk.base}/ran\\n' > git-merge-x/e;"
+        "chmod +x git-merge-x/e;"
+        "echo x/e > .git/rebase-merge/strategy"
+    )
+    git(talk.work, "rebase", "--continue")
+    assert not (talk.base / "ran").exists()
+    assert git(talk.work, "log", "--format=%s").split() == ["two", "one"]
 
 
 async def test_settings_of_a_new_wall_are_written_into_the_stand_in_alone(talk: Conversation):
@@ -189,9 +225,9 @@ async def test_a_job_that_waits_for_a_cover_to_fall_off_changes_nothing_that_git
     (talk.work / "new").write_text("a = 2\n")
     (talk.work / "new").replace(talk.work / "mise.toml")
     await asyncio.sleep(0.4)
-    await talk.says("true")
+    await talk.refuses_all("true")
     await asyncio.sleep(2.5)
-    await talk.says("true")
+    await talk.refuses_all("true")
     config = (talk.work / ".git/config").read_text()
     assert "evil" not in config
     assert "evil" not in (talk.work / "mise.toml").read_text()
@@ -207,9 +243,9 @@ async def test_a_job_that_never_ceases_to_write_has_nothing_taken_for_the_person
     loop = "while [ ! -e end ]; do echo evil > AGENTS.md; echo evil > .envrc; done"
     await talk.bash(loop, background=True)
     for _ in range(4):
-        await talk.says("true")
-    await talk.says("touch end; sleep 0.3")
-    await talk.says("true")
+        await talk.refuses_all("true")
+    await talk.refuses_all("touch end; sleep 0.3")
+    await talk.refuses_all("true")
     assert (talk.work / "AGENTS.md").read_text() == "mine"
     assert not (talk.work / ".envrc").exists()
 

@@ -1,0 +1,95 @@
+"""What a walk through a project finds, however many folders it has."""
+
+from pathlib import Path
+
+import pytest
+
+from agent_tui.tools.sandbox import project_walk
+from agent_tui.tools.sandbox.project_walk import ProjectWalk
+
+
+def _make(root: Path, *names: str) -> None:
+    for name in names:
+        path = root / name
+        if name.endswith("/"):
+            path.mkdir(parents=True, exist_ok=True)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("x")
+
+
+def _names(root: Path, paths: list[Path]) -> set[str]:
+    return {str(path.relative_to(root)) for path in paths}
+
+
+@pytest.mark.thorough
+def test_nothing_is_missed_among_ten_thousand_folders(tmp_path: Path):
+    _make(tmp_path, *(f"a{number // 100}/b{number}/" for number in range(10_000)))
+    walk = ProjectWalk([tmp_path])
+    walk.look()
+    _make(tmp_path, "z/y/x/w/.git/config", "a0/b0/c/.env", "a99/b9999/d/.vscode/tasks.json")
+    found = walk.look()
+    assert _names(tmp_path, found.gits) == {"z/y/x/w/.git"}
+    assert _names(tmp_path, found.secrets) == {"a0/b0/c/.env"}
+    assert _names(tmp_path, list(found.obeyed)) == {"a99/b9999/d/.vscode"}
+    assert not walk.left_out
+
+
+def test_all_that_is_new_is_visited_where_the_first_look_met_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(project_walk, "MOST_FOLDERS", 4)
+    _make(tmp_path, *(f"{name}/deep/.env" for name in "abc"))
+    walk = ProjectWalk([tmp_path])
+    assert walk.look().secrets == []
+    assert _names(tmp_path, list(map(Path, walk.left_out))) == {"a/deep", "b/deep", "c/deep"}
+    _make(tmp_path, *(f"new{number}/" for number in range(20)))
+    _make(tmp_path, "new19/x/.git/config", "c/made/.env", "c/deep/unknown/.git/config")
+    found = walk.look()
+    assert _names(tmp_path, found.gits) == {"new19/x/.git"}
+    assert _names(tmp_path, found.secrets) == {"c/made/.env"}
+
+
+def test_what_was_found_before_is_found_by_the_next_walk_beyond_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    _make(tmp_path, "z/deep/.env")
+    walk = ProjectWalk([tmp_path])
+    walk.look()
+    monkeypatch.setattr(project_walk, "MOST_FOLDERS", 4)
+    _make(tmp_path, *(f"a{number}/" for number in range(20)))
+    later = ProjectWalk([tmp_path])
+    later.first = walk.first
+    assert _names(tmp_path, later.look().secrets) == {"z/deep/.env"}
+
+
+def test_of_folders_that_builds_fill_only_a_repository_directly_in_them_counts(tmp_path: Path):
+    _make(tmp_path, ".venv/.git/config", "node_modules/.git/config", "node_modules/a/.git/config")
+    _make(tmp_path, ".terraform/terraform.tfstate")
+    found = ProjectWalk([tmp_path]).look()
+    assert _names(tmp_path, found.gits) == {".venv/.git", "node_modules/.git"}
+    assert found.secrets == []
+
+
+def test_a_root_is_visited_whatever_its_name_is(tmp_path: Path):
+    _make(tmp_path, "venv/sub/.env")
+    root = tmp_path / "venv"
+    assert _names(root, ProjectWalk([root]).look().secrets) == {"sub/.env"}
+
+
+def test_no_file_that_a_command_makes_has_a_folder_skipped(tmp_path: Path):
+    _make(tmp_path, "pyvenv.cfg", "lib/x/.git/config", "bin/AGENTS.md", "share/.env")
+    found = ProjectWalk([tmp_path]).look()
+    assert _names(tmp_path, [*found.gits, *found.obeyed, *found.secrets]) == {
+        *("lib/x/.git", "bin/AGENTS.md", "share/.env"),
+    }
+
+
+def test_a_folder_that_is_moved_or_gone_is_noticed(tmp_path: Path):
+    _make(tmp_path, "a/b/.env")
+    walk = ProjectWalk([tmp_path])
+    walk.look()
+    (tmp_path / "a").rename(tmp_path / "c")
+    assert _names(tmp_path, walk.look().secrets) == {"c/b/.env"}
+    (tmp_path / "c/b/.env").unlink()
+    assert walk.look().secrets == []
