@@ -68,7 +68,7 @@ def find_shared_files() -> list[Path]:
     files = {path: None for path in package.rglob("*")}
     for found in _distributions():
         for file in found.files or ():
-            files[Path(os.fspath(found.locate_file(file)))] = None
+            files[Path(str(found.locate_file(file)))] = None
     return [path for path in files if _is_shared(path)]
 
 
