@@ -94,12 +94,14 @@ def start(folder: Path) -> tuple[subprocess.Popen[bytes], int, bytes]:
     return process, master, read_until(master, b"Ask anything", seen, 30)
 
 
-def test_a_closed_terminal_ends_the_program(tmp_path: Path):
+@pytest.mark.parametrize("is_told", [True, False], ids=["told", "below su"])
+def test_a_closed_terminal_ends_the_program(tmp_path: Path, is_told: bool):
     process, master, _ = start(tmp_path)
     try:
         os.close(master)
-        process.send_signal(signal.SIGHUP)
-        process.send_signal(signal.SIGCONT)  # the kernel sends both
+        if is_told:
+            process.send_signal(signal.SIGHUP)
+            process.send_signal(signal.SIGCONT)  # the kernel sends both
         assert process.wait(30) == 128 + signal.SIGHUP
     finally:
         process.kill()

@@ -7,6 +7,7 @@ character there becomes keys, an Enter or a Ctrl+G among them.
 import os
 import re
 import selectors
+import signal
 import time
 from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator
@@ -121,7 +122,10 @@ class TerminalDriver(LinuxDriver):
     """Textual's driver for terminals with that parser; bytes that are no UTF-8 do not stop it."""
 
     def run_input_thread(self) -> None:
-        """Read until the driver is told to stop, or the terminal is gone."""
+        """Read until the driver is told to stop, or the terminal is gone: then the program leaves.
+
+        The kernel tells only the session's leader of that, which may be ``su`` or ``sudo``.
+        """
         parser = PasteSafeParser(self._debug)
         decode = getincrementaldecoder("utf-8")("replace").decode
         with selectors.SelectSelector() as selector:
@@ -130,6 +134,7 @@ class TerminalDriver(LinuxDriver):
                 if selector.select(_TICK_S):
                     data = self._read()
                     if not data:
+                        os.kill(os.getpid(), signal.SIGHUP)
                         break
                     if text := decode(data):
                         self._tell(parser.feed(text))
