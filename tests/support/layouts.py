@@ -66,6 +66,9 @@ class Surroundings:
         (self.home / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.org\n")
         (self.home / "notes").write_text("decoy\n")
         (self.home / ".ssh").mkdir(mode=0o700)
+        closed = self.home / "closed"
+        (closed / "tool/bin").mkdir(parents=True)
+        closed.chmod(0)
         for name in [name for name in os.environ if name.startswith("XDG_")]:
             del os.environ[name]
         os.environ["HOME"] = str(self.home)
@@ -74,7 +77,13 @@ class Surroundings:
         for folder in self.own:
             folder.mkdir(parents=True, exist_ok=True)
         path = os.defpath if backend == "bubblewrap" else str(self._without_bwrap())
-        self.environ = {"PATH": path, "HOME": str(self.home), "LANG": "C.UTF-8"}
+        self.environ = {
+            "PATH": f"{closed}/tool/bin:{path}",
+            "HOME": str(self.home),
+            "LANG": "C.UTF-8",
+            "SSH_AUTH_SOCK": f"{closed}/tool/agent.sock",
+            "VIRTUAL_ENV": f"{closed}/tool",
+        }
 
     def _without_bwrap(self) -> Path:
         folder = self.base / "bin"

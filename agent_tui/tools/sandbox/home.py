@@ -19,7 +19,7 @@ from typing import Final
 
 from agent_tui.errors import ToolError
 from agent_tui.regular_files import open_regular_file
-from agent_tui.safe_paths import is_trusted
+from agent_tui.safe_paths import is_file, is_folder, is_trusted
 from agent_tui.secret_text import has_key, has_password_in_address
 from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -229,11 +229,11 @@ def _installation(programs: Path, view: HomeView) -> Iterator[Path]:
     yield programs
     prefix = programs.parent
     around = max((place for place in view.places if place in programs.parents), key=_depth)
-    if programs.name not in _PROGRAM_FOLDERS or prefix == around or prefix.is_mount():
+    if programs.name not in _PROGRAM_FOLDERS or prefix == around or os.path.ismount(prefix):
         return
     steps = prefix.relative_to(around).parts
     is_near = steps[0].startswith(".") and len(steps) <= _SHALLOW
-    if is_near and programs.name == "bin" and not (prefix / "conda-meta").is_dir():
+    if is_near and programs.name == "bin" and not is_folder(prefix / "conda-meta"):
         yield from (prefix / name for name in _INSTALLED)
     else:
         yield prefix
@@ -245,7 +245,7 @@ def _find_linked_programs(programs: Path, view: HomeView) -> Iterator[Path]:
         for entry in entries:
             if entry.is_symlink():
                 target = Path(os.path.realpath(entry.path))
-                if view.holds(target) and target.is_file():
+                if view.holds(target) and is_file(target):
                     yield target
 
 
@@ -377,11 +377,18 @@ def _read(file: Path) -> str:
 def find_hidden(environ: Mapping[str, str]) -> tuple[Path, ...]:
     """What to hide in every wall. Blocking."""
     sockets = (Path(_address(environ.get(name, ""))) for name in _SOCKET_VARIABLES)
-    found = [_SOCKET_FOLDER, *(path for path in sockets if path.is_absolute() and path.is_socket())]
+    found = [_SOCKET_FOLDER, *(path for path in sockets if path.is_absolute() and _is_socket(path))]
     if os.geteuid() == 0:
         for folder, depth in _SEARCHED:
             found += _find_closed_to_others(Path(folder), depth)
     return tuple(found[:_MOST_HIDDEN])
+
+
+def _is_socket(path: Path) -> bool:
+    try:
+        return path.is_socket()
+    except OSError:  # in a folder that nobody here may enter
+        return False
 
 
 def sockets_of_others(own: Path) -> tuple[Path, ...]:
@@ -396,9 +403,8 @@ def sockets_of_others(own: Path) -> tuple[Path, ...]:
     named = {Path(os.fsdecode(name)) for name in _SOCKET_NAME.findall(table)}
     found: list[Path] = []
     for path in sorted(named):
-        with suppress(OSError):  # in a folder that nobody here may enter
-            if path.is_socket() and own not in path.parents:
-                found.append(path.resolve())
+        if _is_socket(path) and own not in path.parents:
+            found.append(path.resolve())
     return tuple(path for path in found if _is_reached_without_capabilities(path))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+from agent_tui.safe_paths import is_folder
 from agent_tui.tools.sandbox.git_controls import git_place
 
 Backend: TypeAlias = Literal["bubblewrap", "landlock", "none"]
@@ -130,7 +131,7 @@ def plan_for(
         caches=tuple(
             (place, own)
             for place, own in replaced
-            if place.is_dir() or (home in place.parents and found.isdisjoint(place.parents))
+            if is_folder(place) or (home in place.parents and found.isdisjoint(place.parents))
         ),
     )
 
