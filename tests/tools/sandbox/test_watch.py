@@ -501,6 +501,7 @@ async def test_after_a_kill_the_next_program_compares(open_place: WatchedFolder)
 
 
 @needs_bwrap
+@pytest.mark.parametrize("has_mounts", [True, False])
 @pytest.mark.parametrize(
     "command",
     [
@@ -511,8 +512,9 @@ async def test_after_a_kill_the_next_program_compares(open_place: WatchedFolder)
     ],
 )
 async def test_what_git_brings_of_the_person_s_commits_comes_right(
-    place: WatchedFolder, command: str
+    tmp_path: Path, command: str, has_mounts: bool
 ):
+    place = _place(tmp_path, has_mounts=has_mounts)
     place.outside(_TWO_BRANCHES)
     place.outside(
         "git rm -q mise.toml; git commit -qm none; git switch -q other;"
