@@ -18,9 +18,10 @@ from agent_tui.tools.job_table import MAX_RUNNING
 from agent_tui.tools.processes.environment import outside_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.shell import ShellCommand, ShellOrder, ShellResult
+from agent_tui.tools.sandbox.held import HeldFile
 from agent_tui.tools.sandbox.hints import errors_in, outside_hint, stray_hint, wall_hint
 from agent_tui.tools.sandbox.sandbox import Sandbox
-from agent_tui.tools.sandbox.watch import Settled
+from agent_tui.tools.sandbox.watch import ObeyedWatch, Settled
 
 _LONGEST_TIMEOUT_S = 3_600
 _SETTLE_S = 1.0
@@ -130,7 +131,7 @@ class BashTool:
             output,
             for_model="\n".join(lines),
             held=settled.held,
-            settle_held=watch.decide,
+            settle_held=partial(_settle, wall, watch, context.cwd),
             notice=settled.notice,
         )
 
@@ -196,6 +197,16 @@ class BashTool:
             return (), await snapshot
         reading = asyncio.to_thread(context.files.find_unchanged)
         return await asyncio.gather(reading, snapshot)
+
+
+async def _settle(
+    wall: Sandbox, watch: ObeyedWatch, cwd: Path, held: HeldFile, may_stay: bool
+) -> HeldFile:
+    """Do what the user decided on `held`; returns where it is."""
+    moved = await watch.decide(held, may_stay)
+    if moved.aside != held.aside:  # what was put back is covered at once: a job may go on
+        await wall.keeper(cwd)
+    return moved
 
 
 def _after(settled: Settled, context: ToolContext) -> Iterator[str]:

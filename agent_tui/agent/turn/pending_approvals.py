@@ -78,7 +78,8 @@ class HeldDecision:
     """Asks the user about the files that a result holds back.
 
     A file that a rule allows to be written is put in place. In full mode, or if nobody can be
-    asked, the others stay held back. `ask` shows them and waits; `remember` stores a rule.
+    asked, the others stay held back. A file that is in place may be the user's, so they are asked
+    whatever the model may not write. `ask` shows the files and waits; `remember` stores a rule.
     """
 
     permissions: PermissionEngine
@@ -108,8 +109,9 @@ class HeldDecision:
         """Which of `files` may stay; the user's words are added to `said`."""
         judged = [(held, self.permissions.judge(_WRITE, _intent((held,), root))) for held in files]
         allowed = [held for held, v in judged if v.decision == "allow" and v.by == "rule"]
-        asked = [held for held, v in judged if v.decision == "ask"]
-        if asked and self.permissions.mode != "full":
+        asked = [held for held, v in judged if v.decision == "ask" or held.is_in_place]
+        asked = [held for held in asked if held not in allowed]
+        if asked and self.permissions.mode != "full" and self.permissions.is_interactive:
             intent = _intent(asked, root)
             verdict = self.permissions.judge(_WRITE, intent)
             why = "; ".join(dict.fromkeys(held.who for held in asked))

@@ -34,10 +34,11 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
         "a development container": ".devcontainer/ .devcontainer.json",
         "an agent": """
             .claude/ .codex/ .gemini/ .cursor/ .agents/ .opencode/ .pi/ .windsurf/ .continue/ .roo/
-            .kiro/ .aider/ .goose/ .junie/ .amp/ .augment/ .crush/ .factory/ .kilocode/ .kimi/
-            .openhands/ .qwen/ .trae/ .vibe/ .github/copilot-instructions.md .github/instructions/
-            .github/prompts/ .github/chatmodes/ .github/agents/ .mcp.json mcp.json .aider.conf.yml
-            opencode.json opencode.jsonc crush.json .crush.json .roomodes .kilocodemodes""",
+            .kiro/ .aider/ .goose/ .junie/ .amp/ .augment/ .crush/commands/ .factory/ .kilocode/
+            .kimi/ .openhands/ .qwen/ .trae/ .vibe/ .github/copilot-instructions.md
+            .github/instructions/ .github/prompts/ .github/chatmodes/ .github/agents/ .mcp.json
+            mcp.json .aider.conf.yml opencode.json opencode.jsonc crush.json .crush.json .roomodes
+            .kilocodemodes""",
         "a debugger or an interpreter": """
             .gdbinit .lldbinit .pdbrc .pdbrc.py .rprofile .renviron .rdata .irbrc _irbrc irb.rc
             .pryrc .rdbgrc .byebugrc .ghci .ocamlinit .iex.exs .octaverc .perldb .erlang""",

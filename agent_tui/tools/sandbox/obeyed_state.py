@@ -97,6 +97,14 @@ class Approved(BaseModel):
     references: dict[_FsPath, References] = {}
     first: tuple[_FsText, ...] = ()
 
+    @classmethod
+    def read(cls, file: Path) -> "Approved | None":
+        """The state stored in `file`; None if there is none."""
+        try:
+            return cls.model_validate_json(file.read_bytes())
+        except (OSError, ValueError):
+            return None
+
     def is_asked(self, path: Path) -> bool:
         """Whether the user has yet to decide on `path`, or on a folder around it."""
         return any(place in self.asked for place in (path, *path.parents)) if self.asked else False

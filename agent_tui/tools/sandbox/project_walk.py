@@ -11,8 +11,8 @@ from agent_tui.tools.files.protected import is_secret_name
 from agent_tui.tools.sandbox.obeyed import who_obeys_entry
 
 MOST_FOLDERS: Final = 250_000
-"""The most folders of the user's that are visited. Per 100,000, the first look takes 2 s of
-processor time, later ones 0.3 s, and all of them 60 MB."""
+"""The most folders of the user's that are visited. Per 100,000, the first look takes 3 s of
+processor time, later ones 0.3 s, and all of them 50 MB."""
 
 REBUILT_FOLDERS: Final = frozenset(
     (

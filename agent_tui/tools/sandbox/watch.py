@@ -353,12 +353,9 @@ class ObeyedWatch:
         """Read the state stored on disk; returns whether another program may have changed files."""
         self._marker.say_busy()  # in case this program is killed
         has_state = self._stamp_of_state() == self._written[1]
-        if not has_state:
-            with suppress(OSError, ValueError):
-                self._approved = Approved.model_validate_json(self._state_file.read_bytes())
-                self._versions.references = self._approved.references
-                self._walk.first = self._approved.first
-                has_state = True
+        if not has_state and (state := Approved.read(self._state_file)) is not None:
+            self._approved, has_state = state, True
+            self._versions.references, self._walk.first = state.references, state.first
         return self._marker.is_another_busy() and has_state
 
     def _questions(self) -> Iterator[HeldFile]:

@@ -55,6 +55,7 @@ class _Walled:
         mode: PermissionMode = "accept-edits",
         is_interactive: bool = True,
         allow: tuple[str, ...] = (),
+        deny: tuple[str, ...] = (),
     ) -> list[str]:
         """The results of commands; questions about held files get `answer`, others a yes."""
         calls = tuple(call(f"c{n}", "bash", command=each) for n, each in enumerate(commands))
@@ -62,7 +63,7 @@ class _Walled:
             [Reply(tool_calls=calls), Reply("ok")],
             mode=mode,
             is_interactive=is_interactive,
-            permissions=PermissionSettings(allow=("bash(*)", *allow)),
+            permissions=PermissionSettings(allow=("bash(*)", *allow), deny=deny),
         )
         runtime.services.toolbox = self.toolbox
         self.runtimes.append(runtime)
@@ -182,6 +183,16 @@ async def test_where_nobody_is_asked_a_job_gets_nothing_through(
     assert "[AGENTS.md was taken back" in told
     assert walled.text("AGENTS.md") == "one\n"
     assert any(text.startswith("AGENTS.md was held back") for text in walled.noticed)
+
+
+@pytest.mark.parametrize(("mode", "deny"), [("plan", ()), ("accept-edits", ("write(AGENTS.md)",))])
+async def test_what_may_be_the_persons_is_asked_about_even_if_the_model_may_not_write_it(
+    walled: _Walled, mode: PermissionMode, deny: tuple[str, ...]
+):
+    await _write_while_a_job_runs(walled)
+    await walled.run("true", answer=ApprovalAnswer("once"), mode=mode, deny=deny)
+    assert len(walled.asked) == 1
+    assert walled.text("AGENTS.md") == "one\nmine\n"
 
 
 async def test_the_limit_of_the_watch_is_a_notice(walled: _Walled, monkeypatch: pytest.MonkeyPatch):

@@ -266,6 +266,21 @@ async def test_a_question_that_nobody_answered_is_asked_by_the_next_program(
     assert await open_place.watch_again().recover() == ()
 
 
+async def test_a_name_of_any_bytes_is_remembered(open_place: WatchedFolder):
+    open_place.outside(
+        'd=$(printf \'a\\377\'); mkdir "$d" ü; echo 1 > "$d/AGENTS.md"; echo 1 > ü/.envrc'
+    )
+    await _begin_job(open_place)
+    open_place.outside("d=$(printf 'a\\377'); echo 2 >> \"$d/AGENTS.md\"; echo 2 >> ü/.envrc")
+    await open_place.watch.close()
+    open_place.watch = open_place.watch_again()
+    held = (await open_place.run("true")).held
+    assert len(held) == 2
+    for each in held:
+        await open_place.watch.decide(each, False)
+        assert each.path.read_text() == "1\n"
+
+
 async def test_what_the_person_takes_back_themselves_is_not_asked_about(open_place: WatchedFolder):
     open_place.outside("echo one > AGENTS.md")
     await _begin_job(open_place)
@@ -501,6 +516,7 @@ async def test_after_a_kill_the_next_program_compares(open_place: WatchedFolder)
 
 
 @needs_bwrap
+@pytest.mark.parametrize("has_mounts", [True, False])
 @pytest.mark.parametrize(
     "command",
     [
@@ -511,8 +527,9 @@ async def test_after_a_kill_the_next_program_compares(open_place: WatchedFolder)
     ],
 )
 async def test_what_git_brings_of_the_person_s_commits_comes_right(
-    place: WatchedFolder, command: str
+    tmp_path: Path, command: str, has_mounts: bool
 ):
+    place = _place(tmp_path, has_mounts=has_mounts)
     place.outside(_TWO_BRANCHES)
     place.outside(
         "git rm -q mise.toml; git commit -qm none; git switch -q other;"

@@ -216,8 +216,8 @@ async def test_a_job_that_waits_for_a_cover_to_fall_off_changes_nothing_that_git
     (talk.work / ".vscode/tasks.json").write_text("{}")
     (talk.work / "mise.toml").write_text("a = 1")
     await talk.bash(
-        "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30;"
-        " do printf '[core]\\n\\tfsmonitor = ./evil\\n' >> .git/config; echo evil >> mise.toml;"
+        "while [ ! -e end ]; do"
+        " printf '[core]\\n\\tfsmonitor = ./evil\\n' >> .git/config; echo evil >> mise.toml;"
         " sleep 0.1; done",
         background=True,
     )
@@ -226,7 +226,8 @@ async def test_a_job_that_waits_for_a_cover_to_fall_off_changes_nothing_that_git
     (talk.work / "new").replace(talk.work / "mise.toml")
     await asyncio.sleep(0.4)
     await talk.refuses_all("true")
-    await asyncio.sleep(2.5)
+    await talk.refuses_all("true")
+    await talk.refuses_all("touch end; sleep 0.3")
     await talk.refuses_all("true")
     config = (talk.work / ".git/config").read_text()
     assert "evil" not in config
