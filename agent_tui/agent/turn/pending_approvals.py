@@ -11,7 +11,7 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.attachments import approving_message
 from agent_tui.errors import ToolError
 from agent_tui.events import Notice, PlanHandedOver, UserMessageAdded
-from agent_tui.messages import ToolCall, ToolDetails, UserMessage
+from agent_tui.messages import ToolCall, ToolDetails, UserMessage, with_words
 from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.tools.base import Intent, ToolOutput
 from agent_tui.tools.plan import plan_steps, plan_title
@@ -97,19 +97,23 @@ class HeldDecision:
         placed = [held for held, v in judged if v.decision == "allow" and v.by == "rule"]
         asked = [held for held, v in judged if v.decision == "ask"]
         said: list[str] = []
+        words = ""
         if asked and self.permissions.mode != "full":
             intent = _intent(asked, root)
             verdict = self.permissions.judge(_WRITE, intent)
             why = "; ".join(dict.fromkeys(held.who for held in asked))
             answer = await self.ask(call, intent, replace(verdict, why=f"held back: {why}"))
             if answer.choice == "no":
-                said += [f"They say: {answer.words}"] if answer.words else []
+                words = answer.words
+                said += [with_words("The user refused this.", words)] if words else []
             else:
                 self.remember(answer, verdict.session_rule)
                 placed += asked
         for held in output.held:
             said.append(await self._settle(held, output, is_placed=held in placed, root=root))
-        return replace(output, for_model="\n".join((output.for_model, *said)), held=())
+        details = output.for_person.model_copy(update={"user_words": words})
+        text = "\n".join((output.for_model, *said))
+        return replace(output, for_model=text, for_person=details, held=())
 
     async def _settle(
         self, held: HeldFile, output: ToolOutput, *, is_placed: bool, root: Path
@@ -173,10 +177,9 @@ class PlanDecision:
         intent = Intent(plan_title(plan), "none", body=plan, body_kind="plan")
         answer = await self.ask(call, intent)
         if answer.choice == "no":
-            said = f"{_DECLINED} They say: {answer.words}" if answer.words else _DECLINED
             return ToolOutput(
-                said,
-                ToolDetails(ending="declined"),
+                with_words(_DECLINED, answer.words),
+                ToolDetails(ending="declined", user_words=answer.words),
                 is_error=True,
                 ends_turn="" if answer.words else "aborted",
             )

@@ -385,7 +385,7 @@ class AgentActions:
     def _facts(self, segment: range, tokens: int) -> str:
         """The user's messages with their rules, open errors and touched files of a segment."""
         entries = self._entries_of(segment)
-        spoken = [(e.entry_id, e.text) for e in read_history(entries) if isinstance(e, Said)]
+        spoken = [(e.entry_id, e.told) for e in read_history(entries) if isinstance(e, Said)]
         said = choose_messages(spoken, tokens // _SAID_PART, self._counter)
         block = escape_tags(
             "\n".join(f"({n}) {text}" for n, text in enumerate(said.lines, start=1))
