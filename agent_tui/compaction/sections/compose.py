@@ -306,7 +306,8 @@ def make_sections(
     spoken_room = int(room_tokens * PERSON_SHARE) + max(unused, 0)
     most = int(room_tokens * SAID_MOST_SHARE) if rooms.said is None else rooms.said
     needed = min(least_tokens(said, counter), most)
-    room_tokens -= max(needed - spoken_room, 0)
+    borrowed = max(needed - spoken_room, 0)
+    room_tokens -= borrowed
     spoken = choose_messages(said, max(needed, spoken_room) + rooms.unused, counter)
     state = _state_lines(record, int(room_tokens * STATE_SHARE), counter)
     known = " ".join("\n".join((elsewhere, *spoken.lines, *task, *state)).split())
@@ -335,7 +336,7 @@ def make_sections(
     lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
     read, modified = cap_lists(lists, chars)
     rules_room = int(room_tokens * RULES_SHARE) if rooms.rules is None else rooms.rules
-    pins = _rules_beside(spoken.lines, record, rules_room, counter)
+    pins = _rules_beside(spoken.lines, record, max(rules_room - borrowed, 0), counter)
     before = tag_blocks(
         ("said-by-the-person", _number_messages(spoken.lines)),
         ("pinned-constraints", pins),

@@ -235,8 +235,8 @@ def _said_about(action: Action, result: ToolResultMessage) -> Iterator[str]:
 def _subject(action: Action) -> str:
     if action.command:
         return f"$ {one_line(action.command, _SUBJECT_CHARS)}"
-    target = f" of {action.path}" if action.path else ""
-    return f"{action.tool}{one_line(target, _SUBJECT_CHARS)}"
+    target = one_line(action.path, _SUBJECT_CHARS)
+    return f"{action.tool} of {target}" if target else action.tool
 
 
 def _ran(action: Action, text: str, exit_code: int | None) -> Output:

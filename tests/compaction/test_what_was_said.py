@@ -1,0 +1,128 @@
+"""Whatever was said, all of it is in the context whole, or shortened with its id."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent_tui.compaction.sections.history import is_filler
+from agent_tui.config import CompactionSettings
+from agent_tui.messages import TextContent, ToolCall, ToolDetails, ToolResultMessage
+from agent_tui.sessions.entries import Entry
+from agent_tui.tokens import TokenCounter
+from tests.compaction.compacting import compacted, in_place, seen
+from tests.compaction.writer import GOOD, Writer
+from tests.support.talk import Talk
+
+_SLACK_TOKENS = 150
+"""A message takes at least a line; less room than a few of them is none."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What was said, and the entry that has it."""
+
+    entry_id: str
+    text: str
+
+
+def _paste(talk: Talk, size: int) -> Statement:
+    lines = (f"2026-03-01 worker-{n} INFO request {n * size} took {n} ms" for n in range(size))
+    text = f"It printed this ({len(talk.entries)}):\n" + "\n".join(lines)
+    return Statement(talk.user(text).id, text)
+
+
+def _order(talk: Talk, size: int) -> Statement:
+    text = f"Rename part {len(talk.entries)} of {size}"
+    return Statement(talk.user(text).id, text)
+
+
+def _wish(talk: Talk, size: int) -> Statement:
+    text = f"In part {len(talk.entries)} {'the words are short and plain, ' * (size % 40)}please"
+    return Statement(talk.user(text).id, text)
+
+
+def _answer(talk: Talk, size: int) -> Statement:
+    talk.reply(f"Part {len(talk.entries)} is done. Shall I drop table_{size}?")
+    return Statement(talk.user("yes").id, f"drop table_{size}?")
+
+
+def _refusal(talk: Talk, size: int) -> Statement:
+    call = ToolCall(id=f"c{len(talk.entries)}", name="edit", arguments={"path": f"a{size}.py"})
+    talk.reply("", call)
+    words = f"never touch part {len(talk.entries)}"
+    is_new = bool(size % 2)  # earlier versions have the words only in the text
+    details = ToolDetails(ending="declined", user_words=words if is_new else "")
+    entry = talk.message(
+        lambda ms: ToolResultMessage(
+            tool_call_id=call.id,
+            tool_name=call.name,
+            content=(TextContent(text=f"The user declined this call. They say: {words}"),),
+            is_error=True,
+            details=details.model_dump(mode="json", by_alias=True, exclude_defaults=True),
+            timestamp=ms,
+        )
+    )
+    return Statement(entry.id, f"refused edit of a{size}.py: {words}")
+
+
+def _filler(talk: Talk, size: int) -> None:
+    talk.reply("Done.")
+    talk.user(("ok", "Go on!", "thanks, continue")[size % 3])
+
+
+def _work(talk: Talk, size: int) -> None:
+    text = "\n".join(f"value_{n} = {n}" for n in range(size))
+    talk.tool("read", {"path": f"src/m{size}.py"}, text)
+
+
+_KINDS = (_paste, _order, _order, _wish, _answer, _refusal, _filler, _work, _work)
+_STEPS = st.lists(st.tuples(st.sampled_from(_KINDS), st.integers(1, 450)), min_size=4, max_size=60)
+
+
+def _talk(steps: Sequence[tuple[object, int]]) -> tuple[Talk, list[Statement]]:
+    talk = Talk()
+    talk.user("Build the greeter.")
+    talk.reply("I begin. " + "It is a long way to go. " * 60)
+    statements: list[Statement] = []
+    for make, size in steps:
+        if (made := make(talk, size)) is not None:  # pyright: ignore
+            statements.append(made)
+        talk.reply(f"Part {len(talk.entries)} is done.")
+    return talk, statements
+
+
+def _is_there(statement: Statement, text: str) -> bool:
+    is_cut = re.search(rf"\[recall {statement.entry_id}\]", text)
+    return statement.text in text or is_cut is not None
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps=_STEPS, window=st.sampled_from([16_000, 40_000, 128_000]), has_notes=st.booleans())
+def test_all_that_was_said_is_there_while_the_target_is_not_full(
+    counter: TokenCounter,
+    steps: Sequence[tuple[object, int]],
+    window: int,
+    has_notes: bool,
+) -> None:
+    talk, statements = _talk(steps)
+    chosen = CompactionSettings()
+    writer = Writer([f"<notes>\n{GOOD}\n</notes>\n<keep>\n#1\n#2\n</keep>"]) if has_notes else None
+    path: tuple[Entry, ...] = talk.path
+    result = compacted(path, counter, settings=chosen, window=window, writer=writer)
+    if result is None:
+        return
+    messages = seen(in_place(path, result))
+    text = "\n".join(item.message.text for item in messages).replace("&lt;", "<")
+    used = counter.count_messages(item.message for item in messages)
+    lost = [one for one in statements if not _is_there(one, text)]
+    assert not lost or used >= window * chosen.target_share(window) - _SLACK_TOKENS, lost
+
+
+def test_only_fillers_say_nothing() -> None:
+    for filler in ("ok", "Thanks!", "Go on.", "ok, go on", "Yes", "yes, please"):
+        assert is_filler(filler)
+    for said in ("no", "undo it", "ok, but skip the tests", "yes to the second", "stop"):
+        assert not is_filler(said)
