@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -126,3 +127,48 @@ def test_only_fillers_say_nothing() -> None:
         assert is_filler(filler)
     for said in ("no", "undo it", "ok, but skip the tests", "yes to the second", "stop"):
         assert not is_filler(said)
+
+
+def _orders(count: int, *, with_files: bool) -> Talk:
+    talk = Talk()
+    talk.user("Build the greeter.")
+    for number in range(count):
+        if with_files and number % 10 == 0:
+            _work(talk, 300 + number)
+        talk.reply(f"Part {number} is done.")
+        talk.user(f"Rename part {number} to piece {count - number}")
+    talk.reply("All is done.")
+    return talk
+
+
+@pytest.mark.parametrize("count", [500, 1_400])
+@pytest.mark.parametrize("with_files", [True, False])
+def test_orders_are_left_out_only_when_the_target_is_full(
+    counter: TokenCounter, count: int, with_files: bool
+) -> None:
+    talk, chosen = _orders(count, with_files=with_files), CompactionSettings()
+    result = compacted(talk.path, counter, settings=chosen, window=100_000)
+    assert result is not None
+    messages = seen(in_place(talk.path, result))
+    text = "\n".join(item.message.text for item in messages)
+    lost = sum(f"Rename part {n} to piece {count - n}" not in text for n in range(count))
+    used = counter.count_messages(item.message for item in messages)
+    if count == 500:
+        assert not lost
+    else:
+        assert 0.97 * 100_000 * chosen.target_share(100_000) <= used
+        assert f"[{lost} of the oldest messages left out here; recall finds them: e0" in text
+
+
+def test_room_that_nothing_else_takes_goes_to_what_was_said(counter: TokenCounter) -> None:
+    talk, chosen = _orders(800, with_files=False), CompactionSettings()
+    paste = _paste(talk, 3_000)
+    talk.reply("I see.")
+    result = compacted(talk.path, counter, settings=chosen, window=100_000)
+    assert result is not None
+    messages = seen(in_place(talk.path, result))
+    text = "\n".join(item.message.text for item in messages)
+    assert all(f"Rename part {n} to piece {800 - n}" in text for n in range(800))
+    assert f"[recall {paste.entry_id}]" in text
+    used = counter.count_messages(item.message for item in messages)
+    assert used <= 1.01 * 100_000 * chosen.target_share(100_000)
