@@ -393,7 +393,7 @@ class Compactor:
                 emit(event)
             used = conversation.usage.used
             if confirm is not None and (why_not := await confirm(await self.preview())):
-                emit(Notice("warning", why_not))
+                emit(CompactionFailed(why_not))
                 return None
             hooks = ConversationHooks(conversation, emit)
             refusal, kept = await hooks.before_compaction("manual", focus)
