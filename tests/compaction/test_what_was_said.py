@@ -1,19 +1,21 @@
 """Whatever was said, all of it is in the context whole, or shortened with its id."""
 
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.sections.history import is_filler
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import TextContent, ToolCall, ToolDetails, ToolResultMessage
 from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import TokenCounter
-from tests.compaction.compacting import compacted, in_place, seen
+from tests.compaction.compacting import compacted, in_place, request_for, seen
 from tests.compaction.writer import GOOD, Writer
 from tests.support.talk import Talk
 
@@ -172,3 +174,38 @@ def test_room_that_nothing_else_takes_goes_to_what_was_said(counter: TokenCounte
     assert f"[recall {paste.entry_id}]" in text
     used = counter.count_messages(item.message for item in messages)
     assert used <= 1.01 * 100_000 * chosen.target_share(100_000)
+
+
+def _steps_of(work: Callable[[], object]) -> int:
+    """The number of function calls that `work` makes."""
+    steps = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal steps
+        steps += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return steps
+
+
+def test_a_paste_of_four_times_the_lines_takes_at_most_six_times_the_steps(
+    counter: TokenCounter,
+) -> None:
+    def steps_for(lines: int) -> int:
+        talk = Talk()
+        talk.user("Build the greeter.")
+        talk.reply("I begin.")
+        log = (f"INFO app.services.authentication: request {n} took {n} ms" for n in range(lines))
+        talk.user("\n".join(log))
+        talk.reply("I see. " * 200)
+        talk.user("Go on.")
+        talk.reply("Done. " * 200)
+        request = request_for(talk.path, settings=CompactionSettings(), window=100_000)
+        counter.load()
+        return _steps_of(lambda: make_draft(request, counter=counter))
+
+    assert steps_for(4_000) < 6 * steps_for(1_000)
