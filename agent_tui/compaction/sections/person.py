@@ -11,7 +11,7 @@ from agent_tui.tokens import TokenCounter
 LEAST_TOKENS = 60
 """No message is left out while one that is longer than this can still be cut in the middle."""
 
-_LINE_TOKENS = 24
+_LINE_TOKENS = 32
 """If even that is too much, messages are cut to their beginning, down to about this."""
 
 _NUMBER_TOKENS = 4
@@ -23,7 +23,7 @@ _MARK_TOKENS = 20
 _STEP = 0.95
 _NEWEST = 2
 _IDS_SHARE = 0.1
-_LEFT_OUT = "[{count} of the oldest messages left out here; recall finds them{ids}]"
+_LEFT_OUT = "[{count} of the oldest messages left out; recall finds them{ids}]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ def test_where_there_is_no_room_the_oldest_are_counted_and_named(counter: TokenC
     gone = 200 - (len(rest) - 2)
     assert spoken.left_out == gone
     assert rest == [*orders[gone:], "Go.", "Now."]
-    assert mark.startswith(f"[{gone} of the oldest messages left out here; recall finds them: id")
+    assert mark.startswith(f"[{gone} of the oldest messages left out; recall finds them: id")
     assert mark.endswith(f" id{gone}]")
     assert 550 <= sum(counter.count_text(line) + 4 for line in spoken.lines) <= 610
 
@@ -98,7 +98,7 @@ def test_the_first_and_the_newest_stay_even_without_any_room(counter: TokenCount
     lines = choose_messages(said("first", "second", "third", "newest"), 0, counter).lines
     assert lines == [
         "first",
-        "[1 of the oldest messages left out here; recall finds them]",
+        "[1 of the oldest messages left out; recall finds them]",
         "third",
         "newest",
     ]
