@@ -127,7 +127,7 @@ def test_all_that_was_said_is_there_while_the_target_is_not_full(
 def test_only_fillers_say_nothing() -> None:
     for filler in ("ok", "Thanks!", "Go on.", "ok, go on", "Yes", "yes, please"):
         assert is_filler(filler)
-    for said in ("no", "undo it", "ok, but skip the tests", "yes to the second", "stop"):
+    for said in ("no", "undo it", "ok, but skip the tests", "yes to the second", "stop", "do it"):
         assert not is_filler(said)
 
 

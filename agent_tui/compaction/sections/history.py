@@ -70,12 +70,13 @@ _FILLERS: Final = frozenset(
     {
         *("ok", "okay", "k", "yes", "y", "yep", "yeah", "sure", "right", "thanks", "thank you"),
         *("thx", "please", "great", "good", "nice", "perfect", "cool", "go on", "go ahead", "go"),
-        *("continue", "proceed", "next", "keep going", "carry on", "do it", "ja", "gut", "danke"),
+        *("continue", "proceed", "next", "keep going", "carry on", "ja", "gut", "danke"),
         *("weiter", "mach weiter", "bitte"),
     }
 )
 """Messages that say nothing unless they answer a question: "ok, go on" has two of them."""
 
+_FILLER_CHARS = 60
 _BETWEEN_FILLERS = re.compile(r"[\s,.!;:)]*[,.!;:)]+[\s,.!;:)]*")
 _QUESTION_CHARS = 300
 _ANSWER_WORDS = 8
@@ -83,7 +84,9 @@ _ANSWER_WORDS = 8
 
 def is_filler(text: str) -> bool:
     """Whether `text` is made of fillers alone, in any case and with any punctuation."""
-    parts = _BETWEEN_FILLERS.split(f"{' '.join(text.casefold().split())}.")
+    if len(text) > _FILLER_CHARS:
+        return False
+    parts = _BETWEEN_FILLERS.split(" ".join(text.casefold().split()))
     return all(part in _FILLERS for part in parts if part)
 
 
