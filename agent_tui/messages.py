@@ -283,6 +283,19 @@ class TurnFacts(Stored):
 
 CallEnding: TypeAlias = Literal["", "declined", "cancelled"]
 
+_THEY_SAY = " They say: "
+"""Between what the program says of a refusal and the user's reason."""
+
+
+def with_words(text: str, words: str) -> str:
+    """`text`, about a refusal, with the user's `words`; `words_in` finds them again."""
+    return f"{text}{_THEY_SAY}{words}" if words else text
+
+
+def words_in(text: str) -> str:
+    """The user's words at the end of `text`; empty if there are none."""
+    return text.partition(_THEY_SAY)[2].strip()
+
 
 class ContextNote(Stored):
     """How full the context is, in tokens, as the model reads it below a tool result.
@@ -320,15 +333,17 @@ class ToolDetails(Stored):
     ``full_output_path`` has the whole output if the model got a shortened one. ``printed_lines``
     counts all lines that a command printed; None if the call ran no command. ``elapsed_ms`` is the
     duration of a call of a second or more, without the wait for an answer. ``ending`` says why a
-    call had no result: the user said no, or interrupted. ``refusal`` is why a call was not allowed:
-    a rule, a mode, a hook, or nobody to approve it. ``refused_hosts`` are hosts that commands could
-    not reach, each with the reason. ``jobs`` are the background commands that the result reports.
-    ``digest_before`` is the SHA-256 of the one changed file as it was before, if an imported
-    session says that; the content is kept beside the session.
+    call had no result: the user said no, or interrupted. ``user_words`` is what the user said about
+    the call: why they refused it, or what they answered to its questions. ``refusal`` is why a call
+    was not allowed: a rule, a mode, a hook, or nobody to approve it. ``refused_hosts`` are hosts
+    that commands could not reach, each with the reason. ``jobs`` are the background commands that
+    the result reports. ``digest_before`` is the SHA-256 of the one changed file as it was before,
+    if an imported session says that; the content is kept beside the session.
     """
 
     summary: str = ""
     ending: CallEnding = ""
+    user_words: str = ""
     refusal: str = ""
     refused_hosts: dict[str, str] = Field(default_factory=dict)
     diff: str | None = None

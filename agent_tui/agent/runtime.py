@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent_tui.agent.activity import Activity, Emit
 from agent_tui.agent.compaction.cache_clock import ColdPrice
-from agent_tui.agent.compaction.compactor import BackgroundSummary, Compactor, Pause
+from agent_tui.agent.compaction.compactor import BackgroundSummary, Compactor, Confirm, Pause
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.explorer import Explorer
 from agent_tui.agent.goal.runner import GoalRunner
@@ -77,6 +77,7 @@ class AgentRuntime:
         self, services: RuntimeServices, model: ModelRef, cwd: Path, mode: PermissionMode
     ) -> None:
         self._activity: Activity | None = None
+        self._is_compacting = False
         self._background = BackgroundSummary(services.compaction)
         self._pause = Pause()
         self.past = PastSessions(services.store)
@@ -147,22 +148,36 @@ class AgentRuntime:
         """Run a prompt repeatedly; one `TurnFinished` ends the whole loop."""
         return self._write(lambda emit: self._loops().run(plan, emit))
 
+    @property
+    def is_compacting(self) -> bool:
+        """Whether the running activity is a compaction that the user asked for."""
+        return self.is_busy and self._is_compacting
+
     def compact(
-        self, focus: str = "", decided: Decision | None = None
+        self,
+        focus: str = "",
+        decided: Decision | None = None,
+        confirm: Confirm | None = None,
     ) -> AsyncGenerator[AgentEvent, None]:
         """Compact with the strategy in the settings; on failure or abort nothing is written.
 
         The tiered strategy and a proposal with the user's decisions (`decided`) write a summary to
-        a new session file; other strategies shorten this one.
+        a new session file, after `confirm`; other strategies shorten this one.
         """
         strategy = self.conversation.settings.strategy
         if strategy != "tiered" and decided is None:
             return self.compact_here(strategy, focus)
-        return self._write(lambda emit: self._compact(focus, emit, decided))
+        return self._write(
+            lambda emit: self._note_compacting(self._compact(focus, emit, decided, confirm))
+        )
 
     def compact_here(self, strategy: str, focus: str = "") -> AsyncGenerator[AgentEvent, None]:
         """Compact in place, in this session file; on failure or abort nothing is written."""
-        return self._write(lambda emit: self._compactor().compact_here(strategy, focus, emit))
+        return self._write(
+            lambda emit: self._note_compacting(
+                self._compactor().compact_here(strategy, focus, emit)
+            )
+        )
 
     async def propose_compaction(self, on_progress: OnProgress, *, asks_model: bool) -> Proposal:
         """Propose what ``/compact`` would keep, for the user to decide; writes nothing.
@@ -387,8 +402,17 @@ class AgentRuntime:
         else:
             await self._loops().go_on(emit)
 
-    async def _compact(self, focus: str, emit: Emit, decided: Decision | None) -> None:
-        child = await self._compactor().compact_to_child(focus, emit, decided)
+    async def _note_compacting(self, compaction: Awaitable[None]) -> None:
+        self._is_compacting = True
+        try:
+            await compaction
+        finally:
+            self._is_compacting = False
+
+    async def _compact(
+        self, focus: str, emit: Emit, decided: Decision | None, confirm: Confirm | None
+    ) -> None:
+        child = await self._compactor().compact_to_child(focus, emit, decided, confirm)
         if child is None:
             return
         for event in self.sessions.follow_compaction(*child):

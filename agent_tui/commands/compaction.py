@@ -9,7 +9,7 @@ from agent_tui.commands.core.front import Choice, Front, Page, PageSection, Ques
 from agent_tui.commands.core.plugin_kinds import STRATEGIES
 from agent_tui.commands.core.short_words import count_text
 from agent_tui.compaction.model_client import OnProgress
-from agent_tui.compaction.outcome import TIERED, CompactionPreview
+from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.compaction.strategies.registry import strategy_descriptions, unknown_strategy
 from agent_tui.errors import AgentTuiError
@@ -18,6 +18,8 @@ from agent_tui.sessions.entries import Ledger
 from agent_tui.tokens import ContextUsage
 
 PREVIEW = "--preview"
+_RUNNING = "A compaction is already running. Esc or /abort stops it."
+_BUSY = "Cannot compact while the agent works. Use /abort first."
 PREVIEW_TITLE = "What a compaction would do now"
 _STRATEGY = "--strategy"
 _FORCE = "--force"
@@ -37,7 +39,7 @@ TIER_LABELS: Mapping[int, str] = {
 
 @command(
     f"[focus] [{PREVIEW}] [{_FORCE}] [{_STRATEGY} NAME]",
-    refusal="Cannot compact while the agent works. Use /abort first.",
+    refusal=lambda front: _RUNNING if front.runtime.is_compacting else _BUSY,
     completions=lambda front: (
         Completion(PREVIEW, "show what it would do, and choose what it keeps"),
         Completion(_FORCE, "compact even if that frees almost nothing"),
@@ -62,33 +64,28 @@ async def compact(front: Front, argument: str) -> None:
         )
     elif _FORCE in words:
         await front.run(front.runtime.compact(" ".join(w for w in words if w != _FORCE)))
-    elif await _is_worth_it(front):
-        await front.run(front.runtime.compact(argument))
+    else:
+        await front.run(front.runtime.compact(argument, confirm=partial(_why_not, front)))
 
 
-async def _is_worth_it(front: Front) -> bool:
-    """Whether to begin a new session; asks the user if that would free next to nothing."""
-    runtime = front.runtime
-    if runtime.conversation.settings.strategy != TIERED:
-        return True  # this strategy shortens in the present session
-    preview = await runtime.preview_compaction()
+async def _why_not(front: Front, preview: CompactionPreview) -> str:
+    """Why not to begin a new session, empty to do it; asks if that would free next to nothing."""
     used = preview.tokens_before
     small = min(preview.window // _LEAST_PART_OF_WINDOW, _LEAST_TOKENS)
     if preview.compact_tokens is None or used - preview.compact_tokens >= max(
         used // _LEAST_PART, small
     ):
-        return True  # or the compaction itself says why there is nothing to compact
+        return ""  # or the compaction itself says why there is nothing to compact
     freed = f"about {used - preview.compact_tokens:,} of {used:,} tokens"
     gain = f"This would free only {freed} in a {preview.window:,}-token context window"
     if not front.can_ask:
-        front.say(f"Not compacted: {gain.lower()}. /compact {_FORCE} compacts anyway.", "warning")
-        return False
+        return f"Not compacted: {gain.lower()}. /compact {_FORCE} compacts anyway."
     question = Question(
         "Compact anyway?",
         (f"{gain}. Compacting starts a new session.",),
         (Choice(True, "yes, in a new session", "y"), Choice(False, "no", "n")),
     )
-    return bool(await front.ask(question))
+    return "" if await front.ask(question) else "Not compacted; nothing was changed."
 
 
 async def _compact_here(front: Front, words: Sequence[str]) -> None:
@@ -160,7 +157,7 @@ def keeping_choice(front: Front, *, asks_model: bool = True) -> KeepingChoice | 
 
     async def compact_so(decision: Decision) -> None:
         if runtime.is_busy:
-            front.say("Cannot compact while the agent works. Use /abort first.", "warning")
+            front.say(_RUNNING if runtime.is_compacting else _BUSY, "warning")
         else:
             await front.run(runtime.compact(decided=decision))
 

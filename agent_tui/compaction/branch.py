@@ -14,6 +14,7 @@ from agent_tui.compaction.model_client import (
     SummaryModel,
     failure_of,
 )
+from agent_tui.compaction.sections.history import is_filler
 from agent_tui.compaction.summary.degeneration import NOTHING
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
 from agent_tui.compaction.summary.templates import template_named
@@ -34,8 +35,6 @@ _LEAST_SUMMARY_TOKENS = 150
 
 _MESSAGE_CHARS = 400
 _REPLY_CHARS = 1_200
-_SHORTEST_REQUEST = 10
-"""Shorter messages ("ok", "wow") contain no request."""
 
 _ASKED = """\
 Write the notes for the conversation above.
@@ -178,7 +177,7 @@ def summary_by_code(
     lines = [
         f"- asked: {one_line(text, _MESSAGE_CHARS)}"
         for text in reversed(ledger.user_messages)
-        if len(text) >= _SHORTEST_REQUEST
+        if not is_filler(text)
     ]
     lines += [f"- open: {todo}" for todo in ledger.open_todos]
     if last_reply:

@@ -26,6 +26,7 @@ from agent_tui.compaction.sections.compose import (
     LEAST_KEPT,
     NOTES_SHARE,
     RULES_SHARE,
+    SAID_MOST_SHARE,
     TAIL_SHARE,
     TASK_SHARE,
     WAY_SHARE,
@@ -373,6 +374,7 @@ class _Planner:
         choice = request.choice
         self._has_notes = choice is not None and bool(choice.notes and choice.picks)
         self._lasting: tuple[Pick, ...] = ()
+        self._unused = 0
         self.kept = Kept()
 
     def plan(self, summary: str) -> tuple[CompactionPlan, Sections, tuple[str, tuple[str, ...]]]:
@@ -402,6 +404,10 @@ class _Planner:
             over = self._size(sections, way[0]) + sum(tail.tokens[cut:]) - room
         cut, tail = self._fill(cut, tail, -over)
         sections, way = self._before_cut(cut, tail, files)
+        left = room - self._size(sections, way[0]) - sum(tail.tokens[cut:])
+        if left > 0 and not sections.has_all_said:
+            self._unused = left
+            sections, way = self._before_cut(cut, tail, files)
         plan = plan_cut(self._path, self._live, cut, tail.edits, tail.tokens, summary)
         return plan, sections, way
 
@@ -483,10 +489,10 @@ class _Planner:
             has_notes=self._has_notes,
             elsewhere="\n".join((way, *message_texts(said, UNLIMITED))),
         )
-        rules_room = _rules_room(request, self._live.pinned_tokens, self._room)
-        sections = make(rooms=SectionRooms(0 if picks else None, rules_room))
+        rooms = self._rooms
+        sections = make(rooms=replace(rooms, tasks=0) if picks else rooms)
         self.kept = Kept()
-        left = int(room * (1 - TAIL_SHARE)) - self._size(sections, way)
+        left = int(room * (1 - TAIL_SHARE)) + rooms.unused - self._size(sections, way)
         needed = tail.files_to_show(entries)
         if picks:
             least, most = (int(room * share) for share in (LEAST_KEPT, KEPT_SHARE))
@@ -504,7 +510,7 @@ class _Planner:
             tasks_room = max(min(left, int(room * TASK_SHARE)), 0)
             named = {name for pick in chosen for name in (pick.piece.entry_id, pick.piece.path)}
             is_told = any({task.entry_id, task.item} & named for task in self._record.tasks)
-            rooms = SectionRooms(0 if is_told else tasks_room, rules_room)
+            rooms = replace(rooms, tasks=0 if is_told else tasks_room)
             sections = make(chosen=ids, rooms=rooms)
             left -= self._counter.count_text(sections.before_prose) - before
         if files is None:
@@ -520,6 +526,18 @@ class _Planner:
         return sections.with_files(
             file for file in files if file.path not in self.kept.paths or file.path in needed
         )
+
+    @property
+    def _rooms(self) -> SectionRooms:
+        """Rules and the user's messages have shares of the target.
+
+        However small the conversation itself is, it is not the reason to leave one out.
+        """
+        request, room = self._request, self._sections_room
+        target = _target(request) - request.overhead_tokens - self._live.pinned_tokens
+        room = room if request.is_limit else max(room, target)
+        rules, said = (int(room * share) for share in (RULES_SHARE, SAID_MOST_SHARE))
+        return SectionRooms(rules=rules, said=said, unused=self._unused)
 
     def _before(self, cut: int) -> frozenset[str]:
         """The entries that the way so far covers: the path up to the cut, without pinned ones."""
@@ -557,12 +575,6 @@ def _room(request: CompactionRequest, conversation: int, pinned: int) -> int:
 def _target(request: CompactionRequest) -> int:
     window = request.window
     return request.target_tokens or int(window * request.settings.target_share(window))
-
-
-def _rules_room(request: CompactionRequest, pinned: int, room: int) -> int:
-    """Tokens for rules: their share of the target, however small the conversation itself is."""
-    left = 0 if request.is_limit else _target(request) - request.overhead_tokens - pinned
-    return int(max(room, left) * RULES_SHARE)
 
 
 def _last_exchange(live: LiveConversation) -> int:

@@ -114,7 +114,8 @@ class CompactionPlanner:
         # Without a summary, an automatic compaction has nothing to do.
         with suppress(CompactionError):
             outcome = await self._by_code(request, strategy)
-        before = ConversationUnits(request, self._counter, strategy).tokens_before
+        units = await asyncio.to_thread(ConversationUnits, request, self._counter, strategy)
+        before = units.tokens_before
         measured, estimated = request.tokens_before or before, max(before, 1)
 
         def scale(tokens: int) -> int:
@@ -130,7 +131,7 @@ class CompactionPlanner:
             target_tokens=scale(request.target_tokens),
             messages=messages,
             freed={tier: scale(tokens) for tier, tokens in freed.items()},
-            ledger=ledger_of(request),
+            ledger=await asyncio.to_thread(ledger_of, request),
             problem=problem,
         )
 

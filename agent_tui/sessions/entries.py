@@ -155,7 +155,7 @@ class Handover(Stored):
     said: dict[str, str] = Field(default_factory=dict)
     """Entry ids of the user's messages in the ledger, by a digest of their text."""
     asked: dict[str, str] = Field(default_factory=dict)
-    """The questions answered by those that say little alone, by the same digest."""
+    """The questions that some of them answer, by the same digest; now part of the texts."""
     tasks: tuple[TaskText, ...] = ()
     state: WorkState = Field(default_factory=WorkState)
     findings: tuple[str, ...] = ()

@@ -128,7 +128,7 @@ async def test_compact_that_frees_next_to_nothing_does_nothing_without_force(pri
     path = printing.runtime.conversation.log.path
     code, out, err = await printing.run("/compact")
     assert (code, out) == (ExitCode.FAILED, "")
-    assert err.startswith("agent-tui: Not compacted: this would free only about ")
+    assert err.startswith("Not compacted: this would free only about ")
     assert "/compact --force compacts anyway." in err
     assert printing.runtime.conversation.log.path == path
     await printing.run("/compact --force")

@@ -1,5 +1,6 @@
 """Compaction as a person sees it: commands, pages, lines in the chat, the bar."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from agent_tui.commands.core.registry import load_commands
+from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import AgentTuiError
@@ -79,6 +81,51 @@ async def test_compact_summarises_and_keeps_the_chat(tmp_path: Path):
         assert block.tokens_after == ui.usage.used < before
         assert ui.blocks[: len(shown)] == shown
         assert ui.path != path
+
+
+async def test_compact_shows_at_once_that_it_works_and_a_second_one_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async with at_work(tmp_path, held(SUMMARY)) as ui:
+        used, planner, go_on = ui.usage.used, ui.runtime.services.compaction, asyncio.Event()
+        preview = planner.preview
+
+        async def count_slowly(request: CompactionRequest, strategy: str) -> CompactionPreview:
+            await go_on.wait()
+            return await preview(request, strategy)
+
+        monkeypatch.setattr(planner, "preview", count_slowly)
+        await ui.submit("/compact")
+        await ui.until(lambda: ui.activity.state is not None)
+        assert ui.activity.state is not None
+        assert ui.activity.state.label == f"Compacting {used:,} tokens"
+        await ui.submit("/compact")
+        await ui.until(lambda: ui.notices)
+        assert ui.notices == ["A compaction is already running. Esc or /abort stops it."]
+        go_on.set()
+        await ui.settle()
+        await ui.finish()
+        assert len(summaries(ui)) == 1
+
+
+async def test_esc_ends_a_compaction_that_still_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async with at_work(tmp_path) as ui:
+        never = asyncio.Event()
+
+        async def count_forever(_request: CompactionRequest, _strategy: str) -> CompactionPreview:
+            await never.wait()
+            raise AssertionError
+
+        monkeypatch.setattr(ui.runtime.services.compaction, "preview", count_forever)
+        path = ui.path
+        await ui.submit("/compact")
+        await ui.until(lambda: ui.activity.state is not None)
+        await ui.pilot.press("escape")
+        await ui.until(lambda: not ui.is_running)
+        assert ui.notices == ["Compaction cancelled; nothing was changed."]
+        assert ui.path == path
 
 
 @pytest.mark.thorough

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.compaction.cache_clock import (
@@ -157,6 +158,10 @@ _LOOK_AGAIN_PARTS = 50
 """If the context grew by less than this part of the window, do not check again."""
 
 
+Confirm: TypeAlias = Callable[[CompactionPreview], Awaitable[str]]
+"""Says why a compaction that the user asked for should not be done; empty if it should."""
+
+
 class Compactor:
     """Compacts one conversation, in place or into a new session file.
 
@@ -261,6 +266,7 @@ class Compactor:
         After a wait for a limit, nothing is written if the model does not answer.
         """
         conversation = self._conversation
+        started = _StartTeller(reason, focus, conversation.usage.used, emit)
         for event in await conversation.refresh_usage():
             emit(event)
         hooks = ConversationHooks(conversation, emit)
@@ -279,7 +285,6 @@ class Compactor:
             least_gain_tokens=self._least_gain(reason),
             ahead=self._ahead(focus),
         )
-        started = _StartTeller(reason, focus, conversation.usage.used, emit)
         try:
             outcome = await self._services.compaction.outcome(
                 request, chosen, started.progress, self._conversation.counting(emit)
@@ -367,7 +372,11 @@ class Compactor:
         )
 
     async def compact_to_child(
-        self, focus: str, emit: Emit, decided: Decision | None = None
+        self,
+        focus: str,
+        emit: Emit,
+        decided: Decision | None = None,
+        confirm: Confirm | None = None,
     ) -> tuple[SessionLog, CompactionFinished] | None:
         """Write the compacted conversation as a new session; None when it failed.
 
@@ -375,18 +384,22 @@ class Compactor:
             focus: What the user asked to pay attention to.
             emit: Takes the events.
             decided: The proposal with the user's decisions; None without one.
+            confirm: Says why not to do it, given what it would do; None to do it.
         """
         conversation = self._conversation
-        for event in await conversation.refresh_usage():
-            emit(event)
-        used = conversation.usage.used
-        hooks = ConversationHooks(conversation, emit)
-        refusal, kept = await hooks.before_compaction("manual", focus)
-        if refusal:
-            emit(CompactionFailed(_REFUSED.format(why=refusal)))
-            return None
-        emit(CompactionStarted("manual", focus, used))
+        emit(CompactionStarted("manual", focus, conversation.usage.used))
         try:
+            for event in await conversation.refresh_usage():
+                emit(event)
+            used = conversation.usage.used
+            if confirm is not None and (why_not := await confirm(await self.preview())):
+                emit(CompactionFailed(why_not))
+                return None
+            hooks = ConversationHooks(conversation, emit)
+            refusal, kept = await hooks.before_compaction("manual", focus)
+            if refusal:
+                emit(CompactionFailed(_REFUSED.format(why=refusal)))
+                return None
             ahead = self._ahead(focus) if decided is None else None
             request = await self._request(focus, is_asked=True, wants_summary=True, ahead=ahead)
             request = request if decided is None else decided.apply_to(request)
@@ -545,19 +558,28 @@ def outcome_event(
 
 
 class _StartTeller:
-    """Reports the start of a compaction at its first slow step, and every step after that."""
+    """Reports the start of a compaction at its first slow step, and every step after that.
+
+    One that the user asked for is reported at once.
+    """
 
     def __init__(self, reason: CompactionReason, focus: str, used: int, emit: Emit) -> None:
         self._started = CompactionStarted(reason, focus, used)
         self._emit = emit
         self.is_told = False
+        if reason == "manual":
+            self.tell()
 
     def progress(self, phase: str, summary_chars: int) -> None:
         """Report one step; has the signature of `OnProgress`."""
+        self.tell()
+        self._emit(CompactionProgress(phase, summary_chars))
+
+    def tell(self) -> None:
+        """Report the start, once."""
         if not self.is_told:
             self.is_told = True
             self._emit(self._started)
-        self._emit(CompactionProgress(phase, summary_chars))
 
 
 def progress_to(emit: Emit) -> OnProgress:

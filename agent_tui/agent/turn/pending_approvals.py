@@ -11,7 +11,7 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.attachments import approving_message
 from agent_tui.errors import ToolError
 from agent_tui.events import Notice, PlanHandedOver, UserMessageAdded
-from agent_tui.messages import ToolCall, ToolDetails, UserMessage
+from agent_tui.messages import ToolCall, ToolDetails, UserMessage, with_words
 from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.tools.base import Intent, ToolOutput
 from agent_tui.tools.plan import plan_steps, plan_title
@@ -95,18 +95,22 @@ class HeldDecision:
             return output
         root = await asyncio.to_thread(cwd.resolve)
         said: list[str] = []
+        words: list[str] = []
         for is_in_place in (False, True):
             files = [held for held in output.held if held.is_in_place == is_in_place]
-            allowed = await self._ask_about(call, files, root, said)
+            allowed = await self._ask_about(call, files, root, words)
             for held in files:
                 may_stay = held in allowed
                 said.append(await self._settle(held, output.settle_held, root, may_stay=may_stay))
-        return replace(output, for_model="\n".join((output.for_model, *said)), held=())
+        refusals = [with_words("The user refused this.", each) for each in words]
+        details = output.for_person.model_copy(update={"user_words": "\n".join(words)})
+        text = "\n".join((output.for_model, *refusals, *said))
+        return replace(output, for_model=text, for_person=details, held=())
 
     async def _ask_about(
-        self, call: ToolCall, files: Sequence[HeldFile], root: Path, said: list[str]
+        self, call: ToolCall, files: Sequence[HeldFile], root: Path, words: list[str]
     ) -> list[HeldFile]:
-        """Which of `files` may stay; the user's words are added to `said`."""
+        """Which of `files` may stay; what the user says instead is added to `words`."""
         judged = [(held, self.permissions.judge(_WRITE, _intent((held,), root))) for held in files]
         allowed = [held for held, v in judged if v.decision == "allow" and v.by == "rule"]
         asked = [held for held, v in judged if v.decision == "ask" or held.is_in_place]
@@ -118,7 +122,7 @@ class HeldDecision:
             how = "in place, written by you or a command" if asked[0].is_in_place else "held back"
             answer = await self.ask(call, intent, replace(verdict, why=f"{how}: {why}"))
             if answer.choice == "no":
-                said += [f"They say: {answer.words}"] if answer.words else []
+                words += [answer.words] if answer.words else []
             else:
                 self.remember(answer, verdict.session_rule)
                 allowed += asked
@@ -194,10 +198,9 @@ class PlanDecision:
         intent = Intent(plan_title(plan), "none", body=plan, body_kind="plan")
         answer = await self.ask(call, intent)
         if answer.choice == "no":
-            said = f"{_DECLINED} They say: {answer.words}" if answer.words else _DECLINED
             return ToolOutput(
-                said,
-                ToolDetails(ending="declined"),
+                with_words(_DECLINED, answer.words),
+                ToolDetails(ending="declined", user_words=answer.words),
                 is_error=True,
                 ends_turn="" if answer.words else "aborted",
             )

@@ -44,6 +44,7 @@ from agent_tui.messages import (
     ToolCall,
     ToolDetails,
     ToolResultMessage,
+    with_words,
 )
 from agent_tui.permissions.engine import Verdict
 from agent_tui.permissions.rules import Decision
@@ -470,7 +471,9 @@ class ToolRunner:
             asked = _ASKED.format(why=verdict.why) if verdict.is_compound else ""
             if not answer.words:
                 raise _Declined(f"{_DECLINED}{asked}")
-            return _error_output(f"{_DECLINED}{asked} They say: {answer.words}", "declined")
+            text = with_words(f"{_DECLINED}{asked}", answer.words)
+            details = ToolDetails(ending="declined", user_words=answer.words)
+            return ToolOutput(text, details, is_error=True)
         self._remember(answer, verdict.session_rule)
         again = await self._prepare(call, context)
         touched = permissions.judge(call.name, again.intent).touched

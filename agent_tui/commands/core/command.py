@@ -30,6 +30,7 @@ Completions: TypeAlias = Iterable[str | Completion]
 CompletionSource: TypeAlias = Callable[[Front], Completions | Awaitable[Completions]]
 """Slow sources are awaited, in a separate task."""
 HintSource: TypeAlias = Callable[[Plugins], str]
+RefusalSource: TypeAlias = Callable[[Front], str]
 CommandSource: TypeAlias = Literal["program", "user", "project", "server"]
 Need: TypeAlias = Literal["", "person", "list", "screen"]
 """What a command requires: somebody who answers, lists to choose from, or a screen."""
@@ -45,7 +46,8 @@ class Command:
         argument_hint: ``[focus]``, ``<name>``, or empty if it takes none.
         run: The command itself.
         aliases: Other names it answers to.
-        refusal: Why it cannot run during a turn; empty if it can.
+        refusal: Why it cannot run while something else does, in these words or from a function;
+            empty if it can.
         completions: Possible arguments.
         harmless: Words in the argument with which it can still run during a turn.
         takes_path: Whether paths complete the last word of the argument, after `completions`.
@@ -59,7 +61,7 @@ class Command:
     argument_hint: str
     run: CommandFunction
     aliases: tuple[str, ...] = ()
-    refusal: str = ""
+    refusal: str | RefusalSource = ""
     completions: CompletionSource | None = None
     harmless: tuple[str, ...] = ()
     takes_path: bool = False
@@ -105,16 +107,18 @@ class Command:
             case _:
                 return ""
 
-    def refusal_of(self, argument: str) -> str:
-        """Why it cannot run with `argument` during a turn; empty if it can."""
-        return "" if any(word in self.harmless for word in argument.split()) else self.refusal
+    def refusal_of(self, argument: str, front: Front) -> str:
+        """Why it cannot run with `argument` while `front` works; empty if it can."""
+        if any(word in self.harmless for word in argument.split()):
+            return ""
+        return self.refusal if isinstance(self.refusal, str) else self.refusal(front)
 
 
 def command(
     argument: str | HintSource = "",
     *,
     aliases: tuple[str, ...] = (),
-    refusal: str = "",
+    refusal: str | RefusalSource = "",
     completions: CompletionSource | None = None,
     harmless: tuple[str, ...] = (),
     takes_path: bool = False,
@@ -126,7 +130,8 @@ def command(
         argument: Hint for the argument, in ``[]`` if it is optional; a function if it depends on
             the plugins.
         aliases: Other names.
-        refusal: If given, the command is refused while a turn runs, with these words.
+        refusal: If given, the command is refused while a turn runs, with these words, or with
+            those of the function.
         completions: Possible arguments.
         harmless: Words in the argument with which it is not refused.
         takes_path: Whether paths complete the last word of the argument.

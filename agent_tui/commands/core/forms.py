@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agent_tui.messages import JsonObject
 
 _ANSWERS: Final = (Choice(True, "answer it", "a"), Choice(False, "decline", "d"))
+_READ: Final = "The model reads it, too."
 _SEND: Final = (Choice(True, "send this", "s"), Choice(False, "decline", "d"))
 
 
@@ -50,7 +51,7 @@ def form_filler(front: Front, fill_whole: FormFiller | None = None) -> FormFille
                 return CANCELLED
             if typed:
                 values[field.name] = field.value(typed)
-        shown = tuple(f"{name}: {value}" for name, value in values.items())
+        shown = (*(f"{name}: {value}" for name, value in values.items()), _READ)
         title = f"Send this to MCP server {asked.server}?"
         is_sent = await front.ask(Question(title, shown, _SEND, is_grave=True, unanswered="no"))
         return accept_form(values) if is_sent else DECLINED

@@ -24,8 +24,9 @@ class CalledCommand:
 
     def refusal(self, front: Front) -> str:
         """Why `front` cannot run it now; empty if it can."""
-        missing = self.command.missing_in(front)
-        return missing or (self.command.refusal_of(self.argument) if front.is_working else "")
+        if (missing := self.command.missing_in(front)) or not front.is_working:
+            return missing
+        return self.command.refusal_of(self.argument, front)
 
     async def run(self, front: Front) -> None:
         """Run the command, or say why it cannot run.

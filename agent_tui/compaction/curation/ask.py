@@ -99,8 +99,8 @@ Before your next step it shrinks from about {used:,} to {target:,} tokens, and y
 task with what stays and nothing else. You know best what you will need, so decide what stays. \
 Do not call a tool and do not continue the task: answer with text alone.
 
-These stay without your help: every message of the user, pinned instructions, your plan, and \
-your newest messages{newest}.
+These stay without your help: every message of the user, with the reasons of refusals and the \
+answers to questions, pinned instructions, your plan, and your newest messages{newest}.
 {focus}
 Answer in two parts.
 

@@ -8,11 +8,13 @@ from agent_tui.compaction.plan import newest_compaction
 from agent_tui.compaction.sections.commands import open_errors
 from agent_tui.compaction.sections.history import Done, Said, read_history
 from agent_tui.messages import Todo, ToolResultMessage
-from agent_tui.omissions import one_line, shorten_middle
+from agent_tui.omissions import one_line
 from agent_tui.sessions.entries import Carryover, CompactionEntry, Entry, Ledger, MessageEntry
 
-MAX_USER_MESSAGE_CHARS = 40_000
 MAX_USER_MESSAGES_CHARS = 200_000
+LONG_CHARS = 2_000
+"""A longer message is usually pasted text, which is left out before the others."""
+
 MAX_TODOS = 40
 
 
@@ -28,9 +30,8 @@ def build_ledger(
     """
     path, earlier = tuple(entries), previous or Ledger()
     events = read_history(path)
-    said = [event.text for event in events if isinstance(event, Said)]
-    rules = [rule for text in said for rule in find_rules(text)]
-    shortened = [shorten_middle(text, MAX_USER_MESSAGE_CHARS) for text in said]
+    said = [event for event in events if isinstance(event, Said)]
+    rules = [rule for event in said for rule in find_rules(event.text)]
     listed = (entry.details for entry in path if isinstance(entry, CompactionEntry))
     steps = (
         Touched(earlier.read_files[::-1], earlier.modified_files[::-1]),
@@ -41,7 +42,8 @@ def build_ledger(
     todos = _open_todos(path)
     return Ledger(
         user_messages=_within(
-            _newest_first(shortened, earlier.user_messages), MAX_USER_MESSAGES_CHARS
+            _newest_first([event.recorded for event in said], earlier.user_messages),
+            MAX_USER_MESSAGES_CHARS,
         ),
         pinned=fit_pins(_newest_first(rules, earlier.pinned)),
         read_files=files.read,
@@ -102,18 +104,18 @@ def _open_todos(path: Sequence[Entry]) -> tuple[str, ...] | None:
 
 
 def _within(newest_first: Sequence[str], max_chars: int) -> tuple[str, ...]:
-    """The newest texts that fit, and always the oldest one, which states the goal."""
-    if not newest_first:
-        return ()
-    *later, first = newest_first
-    max_chars -= len(first)
-    taken: list[str] = []
-    for text in later:
+    """The texts that fit: the oldest one, which states the goal, then short ones, then long ones.
+
+    Of each kind, newer ones have priority.
+    """
+    taken = set(newest_first[-1:])
+    max_chars -= sum(map(len, taken))
+    for text in sorted(newest_first[:-1], key=lambda text: len(text) > LONG_CHARS):
         max_chars -= len(text)
         if max_chars < 0:
             break
-        taken.append(text)
-    return (*taken, first)
+        taken.add(text)
+    return tuple(text for text in newest_first if text in taken)
 
 
 def _todo_line(todo: Todo) -> str:

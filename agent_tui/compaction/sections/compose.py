@@ -6,8 +6,8 @@ findings, open errors, commands, the current files, and the way so far.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from agent_tui.compaction.ledger.files import FileOperations, cap_lists, normalise_path
 from agent_tui.compaction.ledger.pinned import fit_pins
@@ -21,8 +21,14 @@ from agent_tui.compaction.sections.files import (
     files_for_later,
     path_shown_by,
 )
-from agent_tui.compaction.sections.history import HistoryEvent, Said, read_history
-from agent_tui.compaction.sections.person import choose_messages, questions_answered, with_questions
+from agent_tui.compaction.sections.history import (
+    HistoryEvent,
+    Said,
+    as_recorded,
+    read_history,
+    with_question,
+)
+from agent_tui.compaction.sections.person import choose_messages, least_tokens
 from agent_tui.compaction.sections.state import (
     StateReader,
     check_lines,
@@ -47,6 +53,9 @@ from agent_tui.tokens import TokenCounter
 PERSON_SHARE = 0.15
 TASK_SHARE = 0.15
 """What the task's text does not use goes to the user's messages, which often state the task."""
+
+SAID_MOST_SHARE = 0.40
+"""A maximum for the user's messages, cut as far as possible, before any of them is left out."""
 
 RULES_SHARE = 0.5
 """A maximum, for rules that are not in the messages above; it only matters in a small window."""
@@ -74,7 +83,6 @@ LISTS_SHARE, NOTED_LISTS_SHARE = 0.05, 0.02
 
 _LEAST_LIST_CHARS = 800
 _MOST_UNCOMMITTED = 8
-_NUMBER_TOKENS = 4
 TAIL_SHARE = 0.20
 """The minimum for the newest messages; they also get what the sections leave."""
 
@@ -84,7 +92,7 @@ class WorkRecord:
     """What the log says about the work, at its end.
 
     Args:
-        said: Entry id and text of every user message, oldest first.
+        said: Entry id and text of all that the user said, oldest first; the id is empty if unknown.
         events: The events in this session's log.
         tasks: Texts of tasks, the most recently shown last.
         state: The state of the work.
@@ -95,7 +103,6 @@ class WorkRecord:
         ledger: Pinned rules and lists of files.
         earlier_way: Lines passed on by a parent session.
         folders: Paths of the working folder.
-        asked: The questions that short user messages answer, by message text.
     """
 
     said: tuple[tuple[str, str], ...]
@@ -109,7 +116,6 @@ class WorkRecord:
     ledger: Ledger
     earlier_way: tuple[str, ...]
     folders: tuple[str, ...]
-    asked: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def uncommitted(self) -> tuple[str, ...]:
@@ -145,18 +151,15 @@ def read_work(
     known = ids.index(earlier.through) + 1 if earlier.through in ids else 0
     events = read_history(path)
     new = read_history(path[known:]) if known else events
-    said: dict[str, str] = {text: "" for text in reversed(ledger.user_messages)}
-    said.update((text, earlier.said.get(_digest(text), "")) for text in said)
-    said.update((event.text, event.entry_id) for event in events if isinstance(event, Said))
-    known_questions = ((text, earlier.asked.get(_digest(text))) for text in said)
-    asked = {text: question for text, question in known_questions if question}
+    said = tuple(_all_said(events, ledger, earlier))
     state = StateReader.after(earlier.state).read(new)
     files = tuple(FileReader(folders, earlier.files).read(new))
     begun = items_begun(earlier.state)
     has_commits = bool(earlier.state.commits)
-    tasks = task_texts(new, earlier.tasks, said, begun, has_commits=has_commits)
+    texts = [text for _, text in said]
+    tasks = task_texts(new, earlier.tasks, texts, begun, has_commits=has_commits)
     return WorkRecord(
-        said=tuple((entry_id, text) for text, entry_id in said.items()),
+        said=said,
         events=events,
         tasks=tuple(_as_it_is_now(task, files, folders, on_disk) for task in tasks),
         state=state.model_copy(update={"jobs": _running(path, earlier.state)}),
@@ -167,8 +170,28 @@ def read_work(
         ledger=ledger,
         earlier_way=earlier.way,
         folders=tuple(folders),
-        asked=asked | questions_answered(events),
     )
+
+
+def _all_said(
+    events: Iterable[HistoryEvent], ledger: Ledger, earlier: Handover
+) -> Iterator[tuple[str, str]]:
+    """Entry id and text of all that the user said, each text where it was said last.
+
+    What no event has was said in an earlier session; its ledger may have shortened it.
+    """
+    spoken: dict[str, Said] = {}
+    for event in events:
+        if isinstance(event, Said):
+            spoken.pop(event.told, None)
+            spoken[event.told] = event
+    known = {form for event in spoken.values() for form in (event.text, event.recorded)}
+    for text in reversed(ledger.user_messages):
+        if text not in known:
+            key = _digest(text)
+            yield earlier.said.get(key, ""), with_question(text, earlier.asked.get(key, ""))
+    for told, event in spoken.items():
+        yield event.entry_id, told
 
 
 def _as_it_is_now(
@@ -208,6 +231,7 @@ class Sections:
         lists: The last blocks.
         shown: The files shown.
         left_out: Number of user messages that did not fit.
+        has_all_said: Whether all user messages are there whole, apart from repetitions and fillers.
     """
 
     before_prose: str
@@ -215,6 +239,7 @@ class Sections:
     lists: str
     shown: tuple[ShownFile, ...]
     left_out: int
+    has_all_said: bool = True
 
     def with_files(self, files: Iterable[ShownFile]) -> "Sections":
         """The same sections with `files` as they are now."""
@@ -231,10 +256,14 @@ class SectionRooms:
     Args:
         tasks: For the texts of tasks.
         rules: For rules that are not in the messages above them.
+        said: For the user's messages, as far as that is needed to leave none of them out.
+        unused: For the user's messages beyond everything else.
     """
 
     tasks: int | None = None
     rules: int | None = None
+    said: int | None = None
+    unused: int = 0
 
 
 BY_SHARE = SectionRooms()
@@ -275,9 +304,11 @@ def make_sections(
     task = task_blocks(tasks, tasks_room, counter)
     unused = tasks_room - counter.count_text("\n".join(task))
     spoken_room = int(room_tokens * PERSON_SHARE) + max(unused, 0)
-    spoken = choose_messages(said, spoken_room, counter)
-    spoken_room -= sum(counter.count_text(line) + _NUMBER_TOKENS for line in spoken.lines)
-    lines = with_questions(spoken.lines, record.asked, spoken_room, counter)
+    most = int(room_tokens * SAID_MOST_SHARE) if rooms.said is None else rooms.said
+    needed = min(least_tokens(said, counter), most)
+    borrowed = max(needed - spoken_room, 0)
+    room_tokens -= borrowed
+    spoken = choose_messages(said, max(needed, spoken_room) + rooms.unused, counter)
     state = _state_lines(record, int(room_tokens * STATE_SHARE), counter)
     known = " ".join("\n".join((elsewhere, *spoken.lines, *task, *state)).split())
     newest = [text for _, text in record.said[-2:]]
@@ -305,9 +336,9 @@ def make_sections(
     lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
     read, modified = cap_lists(lists, chars)
     rules_room = int(room_tokens * RULES_SHARE) if rooms.rules is None else rooms.rules
-    pins = _rules_beside(spoken.lines, record, rules_room, counter)
+    pins = _rules_beside(spoken.lines, record, max(rules_room - borrowed, 0), counter)
     before = tag_blocks(
-        ("said-by-the-person", _number_messages(lines)),
+        ("said-by-the-person", _number_messages(spoken.lines)),
         ("pinned-constraints", pins),
         ("task-text", task),
     )
@@ -323,6 +354,7 @@ def make_sections(
         lists=tag_blocks(("read-files", read), ("modified-files", modified)),
         shown=(),
         left_out=spoken.left_out,
+        has_all_said=spoken.is_whole,
     )
 
 
@@ -364,10 +396,10 @@ def handover_of(
         covered: Files of which the summary shows chosen parts.
     """
     known = set(record.ledger.user_messages)
+    recorded = ((entry_id, as_recorded(text)) for entry_id, text in record.said)
     return Handover(
         through=through,
-        said={_digest(text): entry_id for entry_id, text in record.said if text in known},
-        asked={_digest(text): asked for text, asked in record.asked.items() if text in known},
+        said={_digest(text): entry_id for entry_id, text in recorded if text in known},
         tasks=record.tasks[-8:],
         state=record.state,
         findings=record.findings,

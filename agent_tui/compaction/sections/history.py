@@ -1,8 +1,9 @@
 """A conversation as messages, replies and actions, whatever program wrote it."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from agent_tui.attachments import AttachedFile, find_attached_files, without_attachments
 from agent_tui.compaction.tiers.model import Action, Output
@@ -14,16 +15,31 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from agent_tui.omissions import IMAGE_MARK
+from agent_tui.omissions import IMAGE_MARK, shorten_middle
 from agent_tui.sessions.entries import Entry, MessageEntry
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message of the user's; each of its images is a line."""
+    """What the user wrote; each of its images is a line.
+
+    Words about a call have the call before them: ``refused edit of a.py: never touch a.py``.
+    `question` is the end of the reply that a short message answers; empty if it answers none.
+    """
 
     entry_id: str
     text: str
+    question: str = ""
+
+    @property
+    def told(self) -> str:
+        """The text with the question it answers."""
+        return with_question(self.text, self.question)
+
+    @property
+    def recorded(self) -> str:
+        """The same as a ledger keeps it, at most `MAX_RECORDED_CHARS` long."""
+        return as_recorded(self.told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +64,41 @@ class Done:
 
 HistoryEvent: TypeAlias = Said | Replied | Done
 
+MAX_RECORDED_CHARS = 40_000
+
+_FILLERS: Final = frozenset(
+    {
+        *("ok", "okay", "k", "yes", "y", "yep", "yeah", "sure", "right", "thanks", "thank you"),
+        *("thx", "please", "great", "good", "nice", "perfect", "cool", "go on", "go ahead", "go"),
+        *("continue", "proceed", "next", "keep going", "carry on", "ja", "gut", "danke"),
+        *("weiter", "mach weiter", "bitte"),
+    }
+)
+"""Messages that say nothing unless they answer a question: "ok, go on" has two of them."""
+
+_FILLER_CHARS = 60
+_BETWEEN_FILLERS = re.compile(r"[\s,.!;:)]*[,.!;:)]+[\s,.!;:)]*")
+_QUESTION_CHARS = 300
+_ANSWER_WORDS = 8
+
+
+def is_filler(text: str) -> bool:
+    """Whether `text` is made of fillers alone, in any case and with any punctuation."""
+    if len(text) > _FILLER_CHARS:
+        return False
+    parts = _BETWEEN_FILLERS.split(" ".join(text.casefold().split()))
+    return all(part in _FILLERS for part in parts if part)
+
+
+def as_recorded(told: str) -> str:
+    """What the user said as a ledger keeps it."""
+    return shorten_middle(told, MAX_RECORDED_CHARS)
+
+
+def with_question(text: str, question: str) -> str:
+    """`text` with the `question` that it answers, which may be empty."""
+    return f"{text} [in answer to: …{question}]" if question else text
+
 
 def read_history(path: Sequence[Entry]) -> tuple[HistoryEvent, ...]:
     """The events of `path` in order, without those hidden from the model."""
@@ -58,16 +109,26 @@ def read_history(path: Sequence[Entry]) -> tuple[HistoryEvent, ...]:
     for entry, output in zip(entries, outputs, strict=True):
         if output is not None:
             events.append(Done(entry.id, output, _files_of_changes(entry.message)))
+            events += [Said(entry.id, text) for text in output.said]
         elif isinstance(entry.message, UserMessage):
             written = without_attachments(entry.message.text).strip()
             if text := "\n".join((written, *(IMAGE_MARK for _ in entry.message.images))).strip():
-                events.append(Said(entry.id, text))
+                events.append(Said(entry.id, text, _question_before(text, events)))
             events += [
                 Done(entry.id, _read(file)) for file in find_attached_files(entry.message.text)
             ]
         elif isinstance(entry.message, AssistantMessage):
             events.append(Replied(entry.id, entry.message.text.strip()))
     return tuple(events)
+
+
+def _question_before(answer: str, events: Sequence[HistoryEvent]) -> str:
+    """The end of the reply before `answer`, on one line, if it asks and `answer` is short."""
+    before = events[-1] if events else None
+    if not isinstance(before, Replied) or len(answer.split()) > _ANSWER_WORDS:
+        return ""
+    end = before.text[-_QUESTION_CHARS:]
+    return " ".join(end.split()) if "?" in end else ""
 
 
 def _read(file: AttachedFile) -> Output:

@@ -1,73 +1,72 @@
-"""The user's messages word for word: repetitions are dropped first, statements last."""
+"""The user's messages word for word: the longest are cut before any is left out."""
 
-import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import pairwise
 
-from agent_tui.compaction.ledger.pinned import find_rules, sentences_of
-from agent_tui.compaction.sections.history import HistoryEvent, Replied, Said
+from agent_tui.compaction.sections.history import is_filler
 from agent_tui.compaction.tiers.forms import keep_ends
 from agent_tui.omissions import one_line, recall_mark
 from agent_tui.tokens import TokenCounter
 
-_LEAST_TOKENS = 60
-"""A message is not shortened below this before another one is dropped completely."""
+LEAST_TOKENS = 60
+"""No message is left out while one that is longer than this can still be cut in the middle."""
 
-_LONG_TOKENS = 300
-"""A longer message is usually pasted text; its middle matters least."""
+_LINE_TOKENS = 32
+"""If even that is too much, messages are cut to their beginning, down to about this."""
 
 _NUMBER_TOKENS = 4
 """Tokens of the number before a message."""
 
-_LINE_CHARS = 60
-_ANSWER_WORDS = 8
-_QUESTION_CHARS = 300
-_NEWEST = 2
-_SHORT_WORDS = 4
-_PLAIN, _BESIDE, _STATEMENT = 1, 2, 3
-_SAME = 0.8
-_SMALL_WORD = 3
-_GAP = "[…] "
-_LEFT_OUT = "[{count} of the later messages left out; recall finds them{ids}]"
+_MARK_TOKENS = 20
+"""Tokens of the mark for what was cut, with its id."""
 
-_WORD = re.compile(r"[^\W_][\w./:@$%#+-]*")
-_VALUE = re.compile(r"\d|[./_@$%#]\w|\w[A-Z]|`")
-_NAME = re.compile(r"(?<!^)(?<![.!?:]\s)\b[A-Z]\w*")
-_ASSIGNS = re.compile(r"\w[:=]\s+\w")
+_STEP = 0.95
+_NEWEST = 2
+_IDS_SHARE = 0.1
+_LEFT_OUT = "[{count} of the oldest messages left out; recall finds them{ids}]"
 
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """The user's messages as a summary shows them; `left_out` of them are not shown."""
+    """The user's messages as a summary shows them.
+
+    Args:
+        lines: One text a message, oldest first.
+        left_out: Number of messages that are not shown at all.
+        is_whole: Whether nothing was cut or left out, apart from repetitions and fillers.
+    """
 
     lines: list[str]
     left_out: int = 0
+    is_whole: bool = True
 
 
-@dataclass(slots=True)
-class _Sentence:
-    """One sentence of a message.
-
-    `worth`: 0 is nothing new, 1 is plain, 2 is plain beside a statement, 3 is a statement: a rule,
-    or a sentence with a value or a name.
-    """
-
-    text: str
-    worth: int
-    tokens: float
-    is_there: bool = True
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Message:
     entry_id: str
     text: str
     tokens: int
-    sentences: list[_Sentence]
-    is_whole: bool = True
+    least: int = _LINE_TOKENS
+
+    def cut(self, most: int, counter: TokenCounter) -> "_Message":
+        """The message in about `most` tokens: its two ends, or its beginning if that is little."""
+        most = max(most, self.least)
+        if self.tokens <= most:
+            return self
+        room = most - _NUMBER_TOKENS
+        if most >= LEAST_TOKENS:
+            ends = (room - _MARK_TOKENS) // 2
+            tokens, entry_id = self.tokens - _NUMBER_TOKENS, self.entry_id
+            text = keep_ends(
+                self.text, tokens=tokens, end_tokens=ends, entry_id=entry_id, counter=counter
+            )
+        else:
+            mark = recall_mark(self.entry_id) if self.entry_id else ""
+            room -= counter.count_text(mark)
+            chars = len(self.text) * room // self.tokens
+            text = f"{one_line(self.text, max(chars, 2))} {mark}".rstrip()
+        tokens = counter.count_text(text) + _NUMBER_TOKENS
+        return _Message(self.entry_id, text, tokens, self.least) if tokens < self.tokens else self
 
 
 def choose_messages(
@@ -75,233 +74,39 @@ def choose_messages(
 ) -> Spoken:
     """The messages within `room_tokens`, oldest first.
 
-    If not all fit, these are dropped in order until the rest fits: sentences that a later message
-    repeats or that say nothing ("go on"), the middle of long messages, plain sentences from the
-    oldest on, those beside a statement, and finally whole messages with a rule, number, name or
-    value. Such a message leaves its beginning and the id to recall it, or the id alone if space is
-    short. The first message and the newest ones stay.
+    If not all fit, these go in order until the rest fits: fillers ("go on") and messages that a
+    later one repeats; the middle of the longest messages, all down to the same size; the ends of
+    those that are left; whole messages from the oldest on, for which one line has the number and
+    the newest ids. The first message and the newest two always stay.
 
     Args:
         messages: Entry id and text of each, oldest first.
         room_tokens: Limit of all together.
         counter: Counts their tokens.
     """
-    sizes = [counter.count_text(text) + _NUMBER_TOKENS for _, text in messages]
-    if sum(sizes) <= room_tokens:
-        return Spoken([text for _, text in messages])
-    kept = _read(messages, sizes, counter)
-    over: float = sum(sizes) - room_tokens
-    over -= _leave_out(kept, 0, over)
-    over = _shorten_long(kept, over, counter)
-    for worth in (_PLAIN, _BESIDE):
-        over -= _leave_out(kept, worth, over)
-    _leave_out_statements(kept, over, counter)
-    return _within(list(_lines(kept)), room_tokens, counter)
-
-
-def questions_answered(events: Sequence[HistoryEvent]) -> dict[str, str]:
-    """For each short message that answers a question, the end of the reply with the question."""
-    return {
-        said.text: " ".join(reply.text[-_QUESTION_CHARS:].split())
-        for reply, said in pairwise(events)
-        if isinstance(said, Said)
-        and isinstance(reply, Replied)
-        and len(said.text.split()) <= _ANSWER_WORDS
-        and "?" in reply.text[-_QUESTION_CHARS:]
-    }
-
-
-def with_questions(
-    lines: Sequence[str], asked: Mapping[str, str], room_tokens: int, counter: TokenCounter
-) -> list[str]:
-    """`lines` followed by the questions they answer, newest first, as far as there is space."""
-    told: list[str] = []
-    for line in reversed(lines):
-        behind = f" [in answer to: …{asked[line]}]" if line in asked else ""
-        tokens = counter.count_text(behind)
-        if tokens <= room_tokens:
-            room_tokens -= tokens
-            line += behind
-        told.append(line)
-    return told[::-1]
-
-
-def _read(
-    messages: Sequence[tuple[str, str]], sizes: Sequence[int], counter: TokenCounter
-) -> list[_Message]:
-    """Split the messages into sentences, newest first, to find what is repeated later."""
-    later: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
-    found: list[_Message] = []
-    for (entry_id, text), tokens in zip(reversed(messages), reversed(sizes), strict=True):
-        rules = find_rules(text)
-        sentences: list[_Sentence] = []
-        for sentence in sentences_of(text):
-            words, longest = _words_of(sentence)
-            is_said = any(_is_said(words, other) for other in later[longest])
-            worth = 0 if is_said or not words else _worth(sentence, words, rules)
-            share = (tokens - _NUMBER_TOKENS) * len(sentence) / max(len(text), 1)
-            sentences.append(_Sentence(sentence, worth, share))
-            if not is_said:
-                for word in words:
-                    later[word].append(words)
-        message = _Message(entry_id, text, tokens, sentences)
-        if _states(message):
-            for part in sentences:
-                part.worth = _BESIDE if part.worth == _PLAIN else part.worth
-        found.append(message)
-    return found[::-1]
-
-
-@lru_cache(maxsize=4_096)
-def _words_of(sentence: str) -> tuple[frozenset[str], str]:
-    """The words of `sentence`, and the longest of them."""
-    words = frozenset(word.casefold() for word in _WORD.findall(sentence))
-    return words, max(words, key=lambda word: (len(word), word), default="")
-
-
-def _is_said(words: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether `other` contains nearly all of `words`, including every longer word and value."""
-    missing = words - other
-    return all(len(word) <= _SMALL_WORD and not _VALUE.search(word) for word in missing) and len(
-        missing
-    ) <= (1 - _SAME) * len(words)
-
-
-def _worth(sentence: str, words: frozenset[str], rules: Sequence[str]) -> int:
-    plain = sentence.strip()
-    if any(plain in rule or rule in plain for rule in rules):
-        return _STATEMENT
-    if _VALUE.search(plain) or _NAME.search(plain) or _ASSIGNS.search(plain):
-        return _STATEMENT
-    if len(words) <= _SHORT_WORDS:
-        return 0
-    return _PLAIN
-
-
-def _states(message: _Message) -> bool:
-    return any(sentence.worth >= _STATEMENT for sentence in message.sentences)
-
-
-def _leave_out(messages: Sequence[_Message], worth: int, over: float) -> float:
-    """Leave out sentences of `worth`, oldest first; returns the tokens saved."""
-    found = [
-        (message, sentence)
-        for message in messages[1:-_NEWEST]
-        for sentence in message.sentences
-        if sentence.worth == worth and sentence.is_there and message.is_whole
-    ]
-    gained = 0.0
-    for message, sentence in found:
-        if gained >= over:
+    whole = _measure(messages, counter)
+    if sum(message.tokens for message in whole) <= room_tokens:
+        return Spoken([message.text for message in whole])
+    kept = _measure(_worth_keeping(messages), counter)
+    shown, most = kept, equal_share([message.tokens for message in kept], room_tokens)
+    while (used := sum(message.tokens for message in shown)) > room_tokens:
+        shown = [message.cut(most, counter) for message in kept]
+        if most <= _LINE_TOKENS:
+            used = sum(message.tokens for message in shown)
             break
-        sentence.is_there = False
-        is_all = not any(one.is_there for one in message.sentences)
-        gained += sentence.tokens + _NUMBER_TOKENS * is_all
-    return gained
+        most = int(most * _STEP)  # marks and line ends took more than was cut for them
+    lines, left_out = _leave_out_oldest(shown, used - room_tokens, counter)
+    return Spoken(lines, left_out, is_whole=shown == kept and not left_out)
 
 
-def _leave_out_statements(messages: Sequence[_Message], over: float, counter: TokenCounter) -> None:
-    """Leave out messages with statements, longest first, until `over` tokens are saved.
-
-    Each is left out whole: a rule without the value beside it would mean something else.
-    """
-    found = [
-        (sum(part.tokens for part in message.sentences if part.is_there), message)
-        for message in messages[1:-_NEWEST]
-        if message.is_whole and any(part.is_there for part in message.sentences)
-    ]
-    for tokens, message in sorted(found, key=lambda one: -one[0]):
-        if over <= 0:
-            break
-        for part in message.sentences:
-            part.is_there = False
-        over -= max(tokens - counter.count_text(_rest(message)), 0)
+def least_tokens(messages: Sequence[tuple[str, str]], counter: TokenCounter) -> int:
+    """The tokens that `messages` need if long ones are cut and none is left out."""
+    kept = _measure(_worth_keeping(messages), counter)
+    return sum(min(message.tokens, LEAST_TOKENS) for message in kept)
 
 
-def _shorten_long(messages: Sequence[_Message], over: float, counter: TokenCounter) -> float:
-    """Cut the middle of long messages, all to the same size; returns the tokens still too many."""
-    long = [
-        message
-        for message in messages
-        if message.tokens > _LONG_TOKENS and all(part.is_there for part in message.sentences)
-    ]
-    if over <= 0 or not long:
-        return over
-    sizes = [message.tokens for message in long]
-    share = max(_equal_share(sizes, int(sum(sizes) - over)), _LEAST_TOKENS)
-    for message in long:
-        if message.tokens > share:
-            ends = max((share - 20) // 2, 10)
-            message.text = keep_ends(
-                message.text,
-                tokens=message.tokens,
-                end_tokens=ends,
-                entry_id=message.entry_id,
-                counter=counter,
-            )
-            size = counter.count_text(message.text)
-            over -= message.tokens - size
-            message.tokens, message.is_whole = size, False
-    return over
-
-
-def _lines(messages: Sequence[_Message]) -> Iterator[tuple[str, str | None]]:
-    """The messages as shortened so far.
-
-    Each comes with its id if only its beginning is left, and "" if nothing is.
-    """
-    for message in messages:
-        there = any(sentence.is_there for sentence in message.sentences)
-        if there or not message.is_whole or not message.sentences:
-            yield _text(message), None
-        elif _states(message):
-            yield _rest(message), message.entry_id
-        else:
-            yield "", ""
-
-
-def _rest(message: _Message) -> str:
-    return f"{one_line(message.text, _LINE_CHARS)} {recall_mark(message.entry_id)}"
-
-
-def _text(message: _Message) -> str:
-    if not message.is_whole or all(sentence.is_there for sentence in message.sentences):
-        return message.text
-    parts: list[str] = []
-    for sentence in message.sentences:
-        if sentence.is_there:
-            parts.append(sentence.text)
-        elif parts[-1:] != [_GAP]:
-            parts.append(_GAP)
-    return "".join(parts).strip()
-
-
-def _within(lines: Sequence[tuple[str, str | None]], room: int, counter: TokenCounter) -> Spoken:
-    """Those `lines` that fit, of shortened messages the newest ones, and the ids of the rest."""
-    sizes = [counter.count_text(text) + _NUMBER_TOKENS for text, _ in lines]
-    ids = [entry_id for _, entry_id in lines if entry_id]
-    id_tokens = max((counter.count_text(one) + 1 for one in ids), default=1)
-    room -= sum(size for (_, rest), size in zip(lines, sizes, strict=True) if rest is None)
-    most_ids = min(len(ids), max(room, 0) // id_tokens)
-    room -= id_tokens * most_ids
-    shown: list[str] = []
-    left_out: list[str] = []
-    for (text, rest), size in zip(reversed(lines), reversed(sizes), strict=True):
-        if rest and size - id_tokens <= room:
-            room -= size - id_tokens
-        elif rest is not None:
-            left_out.append(rest)
-            continue
-        shown.append(text)
-    if left_out:
-        named = " ".join([one for one in left_out if one][:most_ids][::-1])
-        ids_text = f": {named}" if named else ""
-        shown.insert(-1, _LEFT_OUT.format(count=len(left_out), ids=ids_text))
-    return Spoken(shown[::-1], sum(rest is not None for _, rest in lines))
-
-
-def _equal_share(sizes: Sequence[int], room: int) -> int:
-    """The size to which the largest ones must shrink so that all fit."""
+def equal_share(sizes: Sequence[int], room: int) -> int:
+    """The size to which the largest ones must shrink so that all fit into `room`."""
     left, share = room, max(sizes, default=0)
     for number, size in enumerate(sorted(sizes)):
         share = left // (len(sizes) - number)
@@ -309,3 +114,53 @@ def _equal_share(sizes: Sequence[int], room: int) -> int:
             return share
         left -= size
     return max(sizes, default=0)
+
+
+def _measure(messages: Sequence[tuple[str, str]], counter: TokenCounter) -> list[_Message]:
+    """The messages with their sizes; the first and the newest ones are cut less than others."""
+    last = len(messages) - _NEWEST
+    return [
+        _Message(
+            entry_id,
+            text,
+            counter.count_text(text) + _NUMBER_TOKENS,
+            _LINE_TOKENS if 0 < at < last else LEAST_TOKENS,
+        )
+        for at, (entry_id, text) in enumerate(messages)
+    ]
+
+
+def _worth_keeping(messages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """`messages` without fillers and without those that a later one repeats."""
+    newest = {" ".join(text.casefold().split()): at for at, (_, text) in enumerate(messages)}
+    last = set(newest.values())
+    ends = {0, *range(len(messages) - _NEWEST, len(messages))}
+    return [
+        message
+        for at, message in enumerate(messages)
+        if at in ends or (at in last and not is_filler(message[1]))
+    ]
+
+
+def _leave_out_oldest(
+    messages: Sequence[_Message], over: int, counter: TokenCounter
+) -> tuple[list[str], int]:
+    """The texts without the oldest ones but the first, to save `over` tokens; and their number."""
+    if over <= 0 or len(messages) <= 1 + _NEWEST:
+        return [message.text for message in messages], 0
+    room = sum(message.tokens for message in messages) - over
+    ids_room = int(room * _IDS_SHARE)
+    over += ids_room + counter.count_text(_LEFT_OUT)
+    at = 1
+    while over > 0 and at < len(messages) - _NEWEST:
+        over -= messages[at].tokens
+        at += 1
+    named: list[str] = []
+    for message in reversed(messages[1:at]):
+        ids_room -= counter.count_text(message.entry_id) + 1
+        if ids_room < 0 or not message.entry_id:
+            break
+        named.append(message.entry_id)
+    ids = f": {' '.join(reversed(named))}" if named else ""
+    mark = _LEFT_OUT.format(count=at - 1, ids=ids)
+    return [messages[0].text, mark, *(message.text for message in messages[at:])], at - 1

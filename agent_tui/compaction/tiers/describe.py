@@ -18,6 +18,7 @@ from agent_tui.omissions import one_line, recall_mark
 
 _LOOKED_AT_CHARS = 8_000
 _SUBJECT_CHARS = 80
+_SAID_CHARS = 1_000
 _TELLING_LINE_CHARS = 120
 _LONGEST_TELLING_LINE = 400
 """A longer line is generated or minified text that happens to contain the word."""
@@ -33,7 +34,7 @@ _EMPTY_WORDS = re.compile(
 def describe(output: Output, entry_id: str, remark: str = "") -> str:
     """Describe `output` in one line that ends with a reference to the original.
 
-    An error's message stays: a retry would hit it again.
+    An error's message stays: a retry would hit it again. So does what the user said about it.
 
     Args:
         output: The output to describe.
@@ -43,7 +44,9 @@ def describe(output: Output, entry_id: str, remark: str = "") -> str:
     status = "failed" if output.has_failed else ""
     if output.exit_code is not None:
         status = f"exit {output.exit_code}"
-    if output.has_failed:
+    if output.said:
+        came = [one_line("; ".join(output.said), _SAID_CHARS)]
+    elif output.has_failed:
         came = [error_text(output.text[-_LOOKED_AT_CHARS:]) or telling_line(output.text)]
     else:
         lines = output.text.rstrip("\n").count("\n") + 1

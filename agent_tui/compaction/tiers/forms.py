@@ -83,8 +83,9 @@ _LIST_END = 10
 
 
 def left_out_mark(tokens: int, entry_id: str) -> str:
-    """The mark that replaces `tokens` tokens; `entry_id` has the original."""
-    return f"{omission_mark(f'{tokens:,} tokens')} {recall_mark(entry_id)}"
+    """The mark that replaces `tokens` tokens; `entry_id` has the original, unless it is empty."""
+    mark = omission_mark(f"{tokens:,} tokens")
+    return f"{mark} {recall_mark(entry_id)}" if entry_id else mark
 
 
 def keep_ends(

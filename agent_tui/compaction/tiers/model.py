@@ -73,7 +73,7 @@ class Output:
 
     `file_key` identifies the file, however its path was written; empty if no file was named.
     `files` are those that the tool says it touched; None if it does not say. `images` is the number
-    of images in it.
+    of images in it. `said` is what the user said about the action, such as why it was refused.
     """
 
     action: Action
@@ -85,6 +85,7 @@ class Output:
     file_key: str = ""
     files: FileTouches | None = None
     images: int = 0
+    said: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from agent_tui.compaction.tiers.model import PATH_ARGUMENTS, Action, ActionKind, Output, tool_kind
 from agent_tui.messages import (
@@ -14,6 +14,7 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
     images_in,
+    words_in,
 )
 from agent_tui.omissions import one_line
 
@@ -39,6 +40,7 @@ _SAYS_NOTHING = re.compile(
 )
 """Endings, tags around an output, rules and headings."""
 
+_SUBJECT_CHARS = 120
 _TELLING_LINES = 3
 _LONGEST_ERROR_LINE = 400
 """Longer lines are generated or minified text that happens to contain the word."""
@@ -211,7 +213,30 @@ def _of_result(result: ToolResultMessage, waiting: list[ToolCall]) -> Output:
         file_key=files.read[0] if files and len(files.read) == 1 else file_key(action.path),
         files=files,
         images=len(images_in(result.content)),
+        said=tuple(_said_about(action, result)),
     )
+
+
+def _said_about(action: Action, result: ToolResultMessage) -> Iterator[str]:
+    """What the user said about `action`, each with what it refers to.
+
+    Sessions of earlier versions have it only in the texts that the program wrote itself.
+    """
+    details = result.tool_details
+    is_declined = details.ending == "declined"
+    words = details.user_words or (words_in(result.text) if is_declined else "")
+    if words:
+        yield f"{'refused' if is_declined else 'said about'} {_subject(action)}: {words}"
+    for host, why in details.refused_hosts.items():
+        if words := words_in(why):
+            yield f"refused network access to {host}: {words}"
+
+
+def _subject(action: Action) -> str:
+    if action.command:
+        return f"$ {one_line(action.command, _SUBJECT_CHARS)}"
+    target = one_line(action.path, _SUBJECT_CHARS)
+    return f"{action.tool} of {target}" if target else action.tool
 
 
 def _ran(action: Action, text: str, exit_code: int | None) -> Output:

@@ -127,6 +127,16 @@ def accept_form(values: JsonObject) -> JsonObject:
     return {"action": "accept", "content": values}
 
 
+def tell_answer(asked: Elicitation, answer: JsonObject) -> str:
+    """What the user answered, for the model: the question, and each field; empty if declined."""
+    values = answer.get("content")
+    if answer.get("action") != "accept" or not isinstance(values, dict):
+        return ""
+    titles = {field.name: field.title for field in asked.fields}
+    told = [f"{titles.get(name, name)}: {value}" for name, value in values.items()]
+    return f"{asked.message} -> {'; '.join(told)}"
+
+
 def elicitation(server: str, params: JsonObject) -> Elicitation:
     """Parse the parameters of ``elicitation/create``.
 

@@ -1,6 +1,7 @@
 """All MCP servers of a program: which exist, which run, and what they offer in a turn."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from typing import Final
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.messages import JsonObject
 from agent_tui.tools.base import ToolOutput
-from agent_tui.tools.mcp.elicitation import Elicitation, FormFiller
+from agent_tui.tools.mcp.elicitation import Elicitation, FormFiller, tell_answer
 from agent_tui.tools.mcp.finding import ServerLine, ServerOffer, finder_specs
 from agent_tui.tools.mcp.library import RemotePrompt, prompt_text
 from agent_tui.tools.mcp.remote_tools import RemoteTool
@@ -57,6 +58,7 @@ class McpHub:
         self._listener: Callable[[str], None] | None = None
         self._fill: FormFiller | None = None
         self._filling = asyncio.Lock()
+        self._answers: defaultdict[str, list[str]] = defaultdict(list)
         self._reconciling = asyncio.Lock()
         self._starting: asyncio.Task[None] | None = None
         self._offered: tuple[tuple[McpServer, RemoteTool], ...] = ()
@@ -104,7 +106,10 @@ class McpHub:
 
         async def in_turn(asked: Elicitation) -> JsonObject:
             async with self._filling:
-                return await fill(asked)
+                answer = await fill(asked)
+            if told := tell_answer(asked, answer):
+                self._answers[asked.server].append(told)
+            return answer
 
         self._fill = in_turn
 
@@ -202,6 +207,11 @@ class McpHub:
             if tool.name == name:
                 return await server.call(tool, arguments, on_progress)
         raise ToolError(f"{name} no longer exists.")
+
+    def take_answers(self, name: str) -> str:
+        """What the user answered to the server of the tool `name` since the last time."""
+        servers = {tool.name: server.spec.name for server, tool in self._offered}
+        return "\n".join(self._answers.pop(servers.get(name, ""), ()))
 
     @property
     def prompts(self) -> tuple[RemotePrompt, ...]:

@@ -3,13 +3,14 @@
 import asyncio
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject, ToolSpec
+from agent_tui.secret_text import mask_secrets
 from agent_tui.tools.base import Intent, PreparedCall, Toolbox, ToolContext, ToolOutput
 from agent_tui.tools.foreign_calls import UnderstoodCall
 from agent_tui.tools.mcp.finding import (
@@ -88,14 +89,29 @@ class CombinedToolbox:
         return PreparedCall(intent, lambda: self._run(name, arguments, context))
 
     async def _run(self, name: str, arguments: JsonObject, context: ToolContext) -> ToolOutput:
-        result = await self.hub.call(name, arguments, context.emit)
-        return await asyncio.to_thread(
+        try:
+            result = await self.hub.call(name, arguments, context.emit)
+        except ToolError as error:
+            output = self._with_answers(name, ToolOutput(str(error), is_error=True), context)
+            if not output.for_person.user_words:
+                raise
+            return output
+        output = await asyncio.to_thread(
             call_output,
             result,
             limits=context.limits,
             output_dir=context.output_dir,
             known_secrets=context.secrets,
         )
+        return self._with_answers(name, output, context)
+
+    def _with_answers(self, name: str, output: ToolOutput, context: ToolContext) -> ToolOutput:
+        """`output` with what the user answered to the server's questions during the call."""
+        if not (said := mask_secrets(self.hub.take_answers(name), context.secrets)):
+            return output
+        text = f"{output.for_model}\n[the user answered the server: {said}]"
+        details = output.for_person.model_copy(update={"user_words": said})
+        return replace(output, for_model=text, for_person=details)
 
     def _check_finder(self, name: str, arguments: JsonObject) -> None:
         if name == CALL_TOOL:

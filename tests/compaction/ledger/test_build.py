@@ -3,12 +3,12 @@ from collections.abc import Sequence
 import pytest
 
 from agent_tui.compaction.ledger.build import (
-    MAX_USER_MESSAGE_CHARS,
     MAX_USER_MESSAGES_CHARS,
     build_ledger,
     earlier_ledger,
     entries_to_record,
 )
+from agent_tui.compaction.sections.history import MAX_RECORDED_CHARS
 from agent_tui.messages import BashExecutionMessage, FileTouches, Todo, ToolCall
 from agent_tui.sessions.entries import Carryover, CompactionDetails, Entry, Ledger
 from tests.support.talk import Talk
@@ -137,7 +137,7 @@ def test_user_messages_are_newest_first_and_shortened_in_the_middle():
     assert made.user_messages[1] == "first"
     assert made.user_messages[0].startswith("begin ")
     assert made.user_messages[0].endswith(" end")
-    assert len(made.user_messages[0]) <= MAX_USER_MESSAGE_CHARS
+    assert len(made.user_messages[0]) <= MAX_RECORDED_CHARS
 
 
 def test_user_messages_are_bounded_and_the_first_request_stays():
@@ -149,6 +149,16 @@ def test_user_messages_are_bounded_and_the_first_request_stays():
     assert made.user_messages[-1].startswith("0 ")
     assert made.user_messages[-2].startswith("182 ")
     assert sum(map(len, made.user_messages)) <= MAX_USER_MESSAGES_CHARS
+
+
+def test_pastes_push_no_short_message_out_of_the_ledger():
+    talk = Talk()
+    for text in ("Build it.", "Use sqlite.", *(f"{n} " + "y" * 30_000 for n in range(9)), "Go."):
+        talk.user(text)
+    made = ledger(talk.path)
+    assert made.user_messages[0] == "Go."
+    assert made.user_messages[-2:] == ("Use sqlite.", "Build it.")
+    assert [text[:2] for text in made.user_messages[1:-2]] == [f"{n} " for n in range(8, 2, -1)]
 
 
 def test_an_error_is_listed_with_its_command_until_the_command_succeeds():

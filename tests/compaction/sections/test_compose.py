@@ -18,6 +18,7 @@ from agent_tui.compaction.sections.compose import (
     LISTS_SHARE,
     PERSON_SHARE,
     RULES_SHARE,
+    SAID_MOST_SHARE,
     STATE_SHARE,
     TASK_SHARE,
     WAY_SHARE,
@@ -219,7 +220,7 @@ def test_every_section_keeps_to_its_share_and_uses_most_of_it(
         most = max(share * room, min(LEAST.get(tag, 0), 2 * share * room))
         assert found.get(tag, 0) <= most + TAG_TOKENS, tag
     assert found["said-by-the-person"] + found["task-text"] <= (
-        1.1 * (PERSON_SHARE + TASK_SHARE) * room + TAG_TOKENS
+        1.1 * (SAID_MOST_SHARE + TASK_SHARE) * room + TAG_TOKENS
     )
     for tag, share in (("said-by-the-person", PERSON_SHARE), ("task-text", TASK_SHARE)):
         assert found[tag] >= 0.6 * share * room, tag
@@ -355,9 +356,33 @@ def test_a_short_answer_stands_with_what_it_answers(counter: TokenCounter) -> No
     ]
     handed = handover_of(record, made(record, 4_000, counter), (), talk.path[-1].id)
     ledger = build_ledger(talk.path, folders=FOLDERS, previous=Ledger())
-    assert read_work((), ledger, handed, FOLDERS).asked == record.asked
-    without = blocks(text_of(made(record, 130, counter)))["said-by-the-person"]
-    assert "in answer to" not in without
+    assert read_work((), ledger, handed, FOLDERS).said == record.said
+
+
+def test_an_earlier_versions_handover_has_the_questions_apart(counter: TokenCounter) -> None:
+    earlier = Ledger(user_messages=("can leave it",))
+    record = replace(record_of(begun().path), said=(("e1", "can leave it"),), ledger=earlier)
+    handed = handover_of(record, made(record, 4_000, counter), (), "")
+    (digest,) = handed.said
+    handed = handed.model_copy(update={"asked": {digest: "Should it move?"}})
+    told = "can leave it [in answer to: …Should it move?]"
+    assert read_work((), earlier, handed, FOLDERS).said == (("e1", told),)
+
+
+def test_what_is_said_again_stands_where_it_was_said_last() -> None:
+    talk = begun("Use sqlite.")
+    for text in ("Use postgres.", "Use sqlite."):
+        talk.reply("Done.")
+        talk.user(text)
+    ledger = build_ledger(talk.path, folders=FOLDERS, previous=Ledger())
+    said = read_work(talk.path, ledger, None, FOLDERS).said
+    assert [text for _, text in said] == ["Use postgres.", "Use sqlite."]
+
+
+def test_a_very_long_paste_is_there_once_and_has_its_id() -> None:
+    talk = begun("x" * 90_000)
+    ledger = build_ledger(talk.path, folders=FOLDERS, previous=Ledger())
+    assert read_work(talk.path, ledger, None, FOLDERS).said == ((talk.entries[0].id, "x" * 90_000),)
 
 
 def test_the_newest_errors_and_commands_stay_where_there_is_little_room(

@@ -1,11 +1,9 @@
 """What the person said stands word for word, and is shortened only where there is no room."""
 
-import re
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_tui.compaction.sections.person import choose_messages
+from agent_tui.compaction.sections.person import LEAST_TOKENS, choose_messages, least_tokens
 from agent_tui.tokens import TokenCounter
 
 LONG = " ".join(f"word{number}" for number in range(600))
@@ -43,18 +41,20 @@ def test_long_messages_are_all_brought_down_to_the_same_size(counter: TokenCount
     assert 500 < sum(sizes) <= 640
 
 
-FILLER = "We went through the plan again and talked about all of it for quite a while."
+FILLER = "Thanks, go on."
 STATED = "The budget is $803 and must not be exceeded."
 
 
-def test_what_is_said_again_later_goes_first(counter: TokenCounter) -> None:
-    texts = ["Fix the parser.", *[FILLER, "go on"] * 40, STATED, "yes", "What next?"]
-    lines = choose_messages(said(*texts), 40, counter).lines
-    assert lines[0] == "Fix the parser."
-    assert STATED in lines
-    assert lines.count(FILLER) <= 1
-    assert lines[1].endswith("of the later messages left out; recall finds them]")
-    assert lines[-1] == "What next?"
+def test_fillers_and_repetitions_go_first(counter: TokenCounter) -> None:
+    texts = ["Fix the parser.", *["undo it", FILLER, " Undo  it"] * 40, STATED, "yes", "What next?"]
+    spoken = choose_messages(said(*texts), 60, counter)
+    assert spoken.lines == ["Fix the parser.", " Undo  it", STATED, "yes", "What next?"]
+    assert (spoken.left_out, spoken.is_whole) == (0, True)
+
+
+def test_nothing_goes_while_all_of_it_fits(counter: TokenCounter) -> None:
+    texts = ["Fix the parser.", "ok", "ok", STATED, "ok"]
+    assert choose_messages(said(*texts), 100, counter).lines == texts
 
 
 def test_a_repetition_with_another_value_is_none(counter: TokenCounter) -> None:
@@ -64,86 +64,56 @@ def test_a_repetition_with_another_value_is_none(counter: TokenCounter) -> None:
     assert STATED.replace("803", "950") in lines
 
 
-def test_plain_sentences_go_before_statements(counter: TokenCounter) -> None:
-    plain = [
-        f"{word} we talked a good deal about the {word} side of it once more, " * 4 + "and so on."
-        for word in ("north", "south", "upper", "lower", "inner", "outer", "early", "later")
-    ]
-    stated = [f"The budget of part {number} is ${number}00." for number in range(1, 9)]
-    texts = ["Fix the parser.", *map(" ".join, zip(plain, stated, strict=True)), "Go.", "Now."]
-    lines = choose_messages(said(*texts), 300, counter).lines
-    assert lines[1] == f"[…] {stated[0]}"
-    assert all(any(one in line for line in lines) for one in stated)
+def test_a_paste_is_cut_all_the_way_down_before_an_order_goes(counter: TokenCounter) -> None:
+    orders = [f"Rename part {number}" for number in range(20)]
+    spoken = choose_messages(said("Begin.", *orders, LONG, "Go.", "Now."), 240, counter)
+    assert set(orders) <= set(spoken.lines)
+    (cut,) = (line for line in spoken.lines if "[recall id21]" in line)
+    assert counter.count_text(cut) <= LEAST_TOKENS
+    assert (spoken.left_out, spoken.is_whole) == (0, False)
 
 
-def test_what_a_short_message_states_stays_together(counter: TokenCounter) -> None:
-    rule = "Only Python 3.11. Calls from inside the sandbox to the outside."
-    lines = choose_messages(
-        said("Fix the parser.", rule, *[FILLER, "Go on"] * 9), 70, counter
-    ).lines
-    assert rule in lines
+def test_long_sentences_keep_their_beginning_before_one_goes(counter: TokenCounter) -> None:
+    wishes = [f"Part {n} has words, " + "short and plain, " * 9 for n in range(20)]
+    spoken = choose_messages(said("Begin.", *wishes, "Go.", "Now."), 700, counter)
+    assert spoken.left_out == 0
+    assert all(f"Part {n} has words" in line for n, line in enumerate(spoken.lines[1:-2]))
+    assert all(line.endswith(f"… [recall id{n}]") for n, line in enumerate(spoken.lines[1:-2], 1))
 
 
-def test_what_there_is_no_room_for_is_counted(counter: TokenCounter) -> None:
-    texts = ["Fix the parser.", *(f"{FILLER} {word}" for word in "abc"), STATED, "Now.", "Next?"]
-    assert choose_messages(said(*texts), 1_000, counter).left_out == 0
-    assert choose_messages(said(*texts), 50, counter).left_out == 3
-
-
-def test_of_too_many_statements_the_oldest_leave_a_line_or_a_number(
-    counter: TokenCounter,
-) -> None:
-    texts = [
-        f"Part {number} of the plan is called P{number:03d} and belongs to team {number}, "
-        + "which answers for all of it in every respect and until the end of the year, " * 6
-        for number in range(40)
-    ]
-    lines = choose_messages(said(*texts), 1_500, counter).lines
-    assert lines[0] == texts[0]
-    assert lines[-2:] == texts[-2:]
-    gone = [line for line in lines if line.startswith("Part ") and line.endswith("]")]
-    assert gone or "of the later messages left out" in lines[1]
-    assert sum(map(counter.count_text, lines)) <= 1_540
+def test_where_there_is_no_room_the_oldest_are_counted_and_named(counter: TokenCounter) -> None:
+    orders = [f"Rename part {number}" for number in range(200)]
+    spoken = choose_messages(said("Begin.", *orders, "Go.", "Now."), 600, counter)
+    first, mark, *rest = spoken.lines
+    assert first == "Begin."
+    gone = 200 - (len(rest) - 2)
+    assert spoken.left_out == gone
+    assert rest == [*orders[gone:], "Go.", "Now."]
+    assert mark.startswith(f"[{gone} of the oldest messages left out; recall finds them: id")
+    assert mark.endswith(f" id{gone}]")
+    assert 550 <= sum(counter.count_text(line) + 4 for line in spoken.lines) <= 610
 
 
 def test_the_first_and_the_newest_stay_even_without_any_room(counter: TokenCounter) -> None:
     lines = choose_messages(said("first", "second", "third", "newest"), 0, counter).lines
     assert lines == [
         "first",
-        "[1 of the later messages left out; recall finds them]",
+        "[1 of the oldest messages left out; recall finds them]",
         "third",
         "newest",
     ]
 
 
-def test_a_rule_never_stays_without_the_value_beside_it(counter: TokenCounter) -> None:
-    rule = "The cap of the budget is $803 in total. Never exceed it without approval."
-    stated = [f"Part {number} of it belongs to team {number}." for number in range(60)]
-    for room in range(100, 900, 20):
-        lines = choose_messages(said("Begin.", rule, *stated, "Go.", "Now."), room, counter).lines
-        assert rule in lines or not any(
-            "Never exceed" in line and "$803" not in line for line in lines
-        )
+def test_what_an_earlier_session_said_has_no_empty_id(counter: TokenCounter) -> None:
+    spoken = choose_messages([("", LONG), ("", "Wait. " * 30), ("", "Go.")], 120, counter)
+    assert "recall" not in "".join(spoken.lines)
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    values=st.lists(st.integers(100, 999), min_size=1, max_size=40, unique=True),
-    chatter=st.lists(st.sampled_from(["go on", FILLER]), max_size=20),
-    room=st.integers(min_value=0, max_value=1_500),
-)
-def test_what_was_stated_stands_whole_within_the_share_and_beyond_it_its_id(
-    counter: TokenCounter, values: list[int], chatter: list[str], room: int
-) -> None:
-    stated = [f"The limit of part {value} is ${value}." for value in values]
-    messages = said("Begin.", *stated, *chatter, "Go on.", "And now?")
-    text = "\n".join(choose_messages(messages, room, counter).lines)
-    gone = [(id, one) for id, one in messages if one in stated and one not in text]
-    if room >= 8 * len(messages) + 60:
-        assert all(re.search(rf"\b{id}\b", text) for id, _ in gone)
-    needed = sum(counter.count_text(one) + 4 for one in stated)
-    if needed + 60 * len(chatter) + 60 <= room:
-        assert not gone
+def test_the_least_that_messages_need_keeps_them_all(counter: TokenCounter) -> None:
+    messages = said("Begin.", *(f"Rename part {n}" for n in range(50)), LONG, LONG * 2, "Go.")
+    needed = least_tokens(messages, counter)
+    assert needed < 700
+    assert choose_messages(messages, needed, counter).left_out == 0
 
 
 @settings(max_examples=60, deadline=None)

@@ -82,7 +82,8 @@ def test_what_is_no_form_is_refused(params):
 async def call(stage, tool: str) -> JsonValue:
     box = CombinedToolbox(default_toolbox(), stage.hub)
     said = await box.prepare(f"mcp__srv__{tool}", {}, stage.context()).run()
-    return json.loads(said.for_model)
+    stage.user_words = said.for_person.user_words
+    return json.loads(said.for_model.partition("\n[the user answered")[0])
 
 
 async def test_a_server_asks_in_the_middle_of_a_call_and_is_answered(stage):
@@ -95,6 +96,7 @@ async def test_a_server_asks_in_the_middle_of_a_call_and_is_answered(stage):
     stage.hub.let_answer(fill)
     await stage.ready("form")
     assert await call(stage, "form") == {"action": "accept", "content": {"who": "Ada"}}
+    assert stage.user_words == "Who are you? -> Your name: Ada"
     assert (asked[0].server, asked[0].message) == ("srv", "Who are you?")
     assert [field.title for field in asked[0].fields][:2] == ["Your name", "age"]
     assert (await call(stage, "page"), asked[1].url)[1] == "https://pay.invalid/"
@@ -112,6 +114,7 @@ async def test_the_time_a_person_takes_is_not_the_calls(stage):
     stage.hub.let_answer(fill)
     await stage.ready("form")
     assert await call(stage, "form") == {"action": "decline"}
+    assert stage.user_words == ""
     assert seen == [None]
 
 

@@ -112,7 +112,9 @@ async def test_a_server_without_a_handshake_is_told_what_is_called_and_may_ask(s
         said = await box.prepare("mcp__srv__echo", {"text": "hi"}, stage.context()).run()
         await stage.hub.aclose()
     answer = {"one": {"action": "accept", "content": {"said": "Who?"}}}
-    assert json.loads(said.for_model) == [answer, "kept"]
+    result, _, told = said.for_model.partition("\n")
+    assert json.loads(result) == [answer, "kept"]
+    assert told == "[the user answered the server: Who? -> said: Who?]"
     sent = {name.lower(): value for name, value in far.headers[-1].items()}
     assert sent["mcp-protocol-version"] == "2026-07-28"
     assert (sent["mcp-method"], sent["mcp-name"]) == ("tools/call", "echo")

@@ -12,7 +12,7 @@ from agent_tui.compaction.draft import ledger_of
 from agent_tui.compaction.ledger.build import build_ledger
 from agent_tui.compaction.model_client import ModelReply
 from agent_tui.compaction.sections.history import Said, read_history
-from agent_tui.compaction.sections.person import choose_messages
+from agent_tui.compaction.sections.person import choose_messages, least_tokens
 from agent_tui.compaction.strategies.message_plan import (
     Fate,
     Gone,
@@ -385,8 +385,9 @@ class AgentActions:
     def _facts(self, segment: range, tokens: int) -> str:
         """The user's messages with their rules, open errors and touched files of a segment."""
         entries = self._entries_of(segment)
-        spoken = [(e.entry_id, e.text) for e in read_history(entries) if isinstance(e, Said)]
-        said = choose_messages(spoken, tokens // _SAID_PART, self._counter)
+        spoken = [(e.entry_id, e.told) for e in read_history(entries) if isinstance(e, Said)]
+        room = max(tokens // _SAID_PART, least_tokens(spoken, self._counter))
+        said = choose_messages(spoken, room, self._counter)
         block = escape_tags(
             "\n".join(f"({n}) {text}" for n, text in enumerate(said.lines, start=1))
         )

@@ -143,7 +143,7 @@ async def test_what_was_replaced_once_can_be_replaced_again_with_its_rules(
         Reply(tool_calls=(segment(1, 7),)),
         Reply(tool_calls=(segment(1, 7, account(1)), verify())),
     ]
-    again = Scene(counter, replies, path, target_tokens=WITH_SEGMENTS - 100)
+    again = Scene(counter, replies, path, target_tokens=WITH_SEGMENTS - 300)
     path = edited(path, await again.plan())
     assert_sendable(path)
     opening = texts(path)[0]
