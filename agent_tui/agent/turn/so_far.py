@@ -6,6 +6,8 @@ from agent_tui.tools.base import EmitOutput, ToolOutput
 from agent_tui.tools.processes.shell import interruption_of
 from agent_tui.tools.shorten import OutputLimits, keep_ends, plain_text
 
+_NOT_BEGUN = "Not run: the user interrupted before it started."
+
 
 class OutputSoFar:
     """Passes on what a call puts out, and keeps the end of it.
@@ -16,12 +18,14 @@ class OutputSoFar:
 
     Attributes:
         result: A better result than that end, from the call itself; None if it gave none.
+        began_s: When the call began, on the clock of its caller; None before.
     """
 
     def __init__(self, emit: EmitOutput, limits: OutputLimits) -> None:
         self._emit = emit
         self.limits = limits
         self.result: ToolOutput | None = None
+        self.began_s: float | None = None
         self._end = ""
         self._line_ends = 0
 
@@ -31,12 +35,14 @@ class OutputSoFar:
         self._end = (self._end + text)[-self.limits.max_bytes :]
         self._emit(text, skipped_lines)
 
-    def interrupted(self, elapsed_s: float) -> ToolOutput:
-        """The result of the call if the user interrupts it after `elapsed_s` seconds."""
+    def interrupted(self, now_s: float) -> ToolOutput:
+        """The result of the call if the user interrupts it at `now_s`."""
+        details = ToolDetails(ending="cancelled")
+        if self.began_s is None:
+            return ToolOutput(_NOT_BEGUN, details, is_error=True)
         if self.result is not None:
             return self.result
-        ending, in_full = interruption_of(elapsed_s)
-        details = ToolDetails(ending="cancelled")
+        ending, in_full = interruption_of(now_s - self.began_s)
         text = plain_text(self._end).rstrip("\n")
         if not text.strip():
             return ToolOutput(f"I{in_full[1:]}.", details, is_error=True)

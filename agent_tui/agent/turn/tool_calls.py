@@ -66,7 +66,6 @@ from agent_tui.tools.git.helper_work import HelperWork
 from agent_tui.tools.shorten import OutputLimits, keep_head, size_bytes
 
 _NOT_RUN = "Not run: the user interrupted before this call."
-_UNANSWERED = "Not run: the user interrupted before it started."
 _PLAN_VERDICT = Verdict("ask", "")
 """A plan is always shown to the user, whatever the rules say."""
 _DECLINED = "The user declined this call."
@@ -104,12 +103,11 @@ class _Ready:
 
 @dataclass(frozen=True, slots=True)
 class _UnderWay:
-    """A running call, what it has put out, and when it began."""
+    """A running call, and what it has put out."""
 
     call: ToolCall
     running: asyncio.Task[ToolOutput]
     so_far: OutputSoFar
-    began_s: float
 
 
 @dataclass(slots=True)
@@ -247,7 +245,7 @@ class ToolRunner:
                     await self._finish(under_way)
                     await self.settle()
                 running = asyncio.create_task(self._output(ready, remark, so_far))
-                under_way.append(_UnderWay(call, running, so_far, self._clock_s()))
+                under_way.append(_UnderWay(call, running, so_far))
                 begun += 1
                 if not ready.only_reads:
                     await self._finish(under_way)
@@ -255,7 +253,7 @@ class ToolRunner:
         except asyncio.CancelledError:
             await self._end(under_way)
             for call in calls[begun : begun + 1]:
-                self._record(call, _error_output(_UNANSWERED, "cancelled"))
+                self._record(call, self._so_far(call).interrupted(self._clock_s()))
             self._skip(calls[begun + 1 :], _NOT_RUN)
             raise
         except _Declined as declined:
@@ -292,9 +290,10 @@ class ToolRunner:
         finally:
             for each in under_way:
                 is_done = each.running.done() and not each.running.cancelled()
-                ran_s = self._clock_s() - each.began_s
-                output = each.running.result() if is_done else each.so_far.interrupted(ran_s)
-                self._record(each.call, output)
+                if is_done:
+                    self._record(each.call, each.running.result())
+                else:
+                    self._record(each.call, each.so_far.interrupted(self._clock_s()))
             under_way.clear()
 
     def _skip(self, calls: Sequence[ToolCall], why: str) -> None:
@@ -420,7 +419,7 @@ class ToolRunner:
     async def _output(self, ready: _Ready, remark: str, so_far: OutputSoFar) -> ToolOutput:
         if isinstance(ready.work, ToolOutput):
             return _with_remark(ready.work, remark)
-        began_s = self._clock_s()
+        so_far.began_s = began_s = self._clock_s()
         try:
             with self._report_faults(ready.tool_name):
                 output = await ready.work()
@@ -600,11 +599,12 @@ class ToolRunner:
         await self.settle()
         output = await change()
         self._answered.uncounted.clear()
-        self.repetition.forget_single_calls()
         return output
 
     def _record(self, call: ToolCall, output: ToolOutput) -> None:
         output = self.repetition.with_remark(call, output)
+        if self.repetition.has_progressed:
+            self._note_progress()
         self._ending = self._ending or output.ends_turn
         message = _result_message(call, output)
         self._answered.add(message)
@@ -643,6 +643,12 @@ class ToolRunner:
         if files != FileTouches():
             self._conversation.log.append(changes_entry(result_id, files))
             self.repetition.note_changes()
+            self._note_progress()
+
+    def _note_progress(self) -> None:
+        """Note that compactions are not all that happens."""
+        conversation = self._conversation
+        conversation.refill = conversation.refill.after_progress()
 
 
 def _with_time(output: ToolOutput, ran_s: float) -> ToolOutput:

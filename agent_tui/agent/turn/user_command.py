@@ -79,7 +79,7 @@ async def run_user_command(
     if check is not None:
         context.waited_s = lambda: check.network.waited_s
     emit(BashStarted(call_id, command))
-    began_s = conversation.services.clock()
+    so_far.began_s = conversation.services.clock()
     try:
         output = await _run(conversation, command, context, check)
         for held in output.held:
@@ -89,7 +89,7 @@ async def run_user_command(
     except asyncio.CancelledError as cancelled:
         if isinstance(cancelled, CallInterrupted):
             so_far.result = cancelled.output
-        output = so_far.interrupted(conversation.services.clock() - began_s)
+        output = so_far.interrupted(conversation.services.clock())
         record(output.for_model, output.for_person)
         raise
     else:

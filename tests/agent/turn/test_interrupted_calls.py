@@ -125,9 +125,11 @@ async def test_a_cut_output_of_the_users_own_command_stays_on_disk_too(stage):
 def test_a_tool_that_only_streams_keeps_the_end_of_what_it_said(printed):
     seen = []
     so_far = OutputSoFar(lambda text, skipped=0: seen.append(text), OutputLimits())
+    assert so_far.interrupted(0).for_model.startswith("Not run")
+    so_far.began_s = 100.0
     for line in printed.splitlines(keepends=True):
         so_far(line)
-    output = so_far.interrupted(12.4)
+    output = so_far.interrupted(112.4)
     assert "".join(seen) == printed
     assert output.is_error
     assert output.for_person.ending == "cancelled"
@@ -142,6 +144,7 @@ def test_a_tool_that_only_streams_keeps_the_end_of_what_it_said(printed):
 def test_what_a_tool_said_is_bounded_in_memory_and_for_the_model():
     limits = OutputLimits(max_bytes=2_000)
     so_far = OutputSoFar(lambda _text, _skipped=0: None, limits)
+    so_far.began_s = 0.0
     for number in range(10_000):
         so_far(f"line {number}\n")
     output = so_far.interrupted(1)
