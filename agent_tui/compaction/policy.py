@@ -274,8 +274,7 @@ class RefillWatch:
     Args:
         replies: Number since the last automatic compaction; None before the first.
         refills: How often in a row the context filled up within three replies.
-        fruitless: How many automatic compactions in a row, each within three replies of the one
-            before, there were since the last progress.
+        fruitless: How many automatic compactions there were since the last progress.
     """
 
     replies: int | None = None
@@ -295,8 +294,8 @@ class RefillWatch:
     def loop_message(self, filling: str) -> str:
         """Why the turn ends, with names of `Ways`; `filling` names what fills the context."""
         return (
-            f"Stopped: the context was compacted {self.fruitless} times, each time within "
-            f"{_REFILL_REPLIES} replies, and nothing new was read, run or changed in between. "
+            f"Stopped: the context was compacted {self.fruitless} times, and nothing new was "
+            "read, run or changed in between. "
             f"Mostly in the context: {filling}. Choose a model with a larger window ({{model}}), "
             "compact with a focus ({compact}), or ask for fewer files at a time."
         )
@@ -319,9 +318,8 @@ class RefillWatch:
 
     def after_compaction(self) -> "RefillWatch":
         """The watch after an automatic compaction."""
-        if self.replies is None or self.replies > _REFILL_REPLIES:
-            return RefillWatch(0, 0, 1)
-        return RefillWatch(0, self.refills + 1, self.fruitless + 1)
+        is_refill = self.replies is not None and self.replies <= _REFILL_REPLIES
+        return RefillWatch(0, self.refills + 1 if is_refill else 0, self.fruitless + 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ async def test_a_run_in_which_only_compactions_happen_ends_with_a_limit(stage: S
 
     provider = ScriptedProvider(script)
     code, out, err = await run(stage.runtime(provider, window=10_000, is_interactive=False), "text")
-    assert (code, out) == (3, "")
+    assert (code, out) == (3, ""), err
     assert "Stopped: the context was compacted 3 times" in err
 
 
