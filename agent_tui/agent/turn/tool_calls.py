@@ -403,11 +403,11 @@ class ToolRunner:
     async def _run_itself(self, call: ToolCall, prepared: PreparedCall) -> ToolOutput:
         """Run `call`; a command's output includes connections that the network refused."""
         network = self._services.network
-        if network is None or not (prepared.intent.access == "execute" or call.name == "job"):
-            return await prepared.run()
-        with network.command():
-            output = await prepared.run()
-        return network.with_refusals(output)
+        if network is not None and call.name == "job":
+            return await network.look_at_job(str(call.arguments.get("id")), prepared.run)
+        if network is not None and prepared.intent.access == "execute":
+            return await network.run_command(prepared.run)
+        return await prepared.run()
 
     def _keep_files(self, intent: Intent, *, only_reads: bool) -> AbstractAsyncContextManager[None]:
         return nullcontext() if only_reads else self._files.watch(intent)

@@ -2,7 +2,6 @@
 
 import asyncio
 import uuid
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from agent_tui.agent.activity import Emit
@@ -115,8 +114,8 @@ async def _run(
     arguments: JsonObject = {"command": command, **timeout}
     prepared = conversation.services.toolbox.prepare("bash", arguments, context)
     async with FileKeeper(conversation, context.environ).watch(prepared.intent):
-        with check.network.command() if check is not None else nullcontext():
-            output = await prepared.run()
+        run = prepared.run
+        output = await (run() if check is None else check.network.run_command(run))
     files = await output.find_changes() if output.find_changes else FileTouches()
     return replace(output, for_person=output.for_person.model_copy(update={"files": files}))
 

@@ -2,12 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 
 import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.agent.turn.user_command import CheckRun, run_user_command
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.events import (
     AgentEvent,
@@ -16,6 +17,7 @@ from agent_tui.events import (
     ApprovalResolved,
     Notice,
     ToolFinished,
+    ToolStarted,
     TurnFinished,
 )
 from agent_tui.plain.questions import approval_lines
@@ -215,7 +217,7 @@ async def test_a_private_address_is_told_as_a_refusal(stage: Stage):
     assert "[network access to a.test was refused: a.test resolves to 10.0.0.1, an " in told
 
 
-async def test_a_job_is_refused_with_a_notice_while_no_turn_is_under_way(
+async def test_what_has_ended_is_refused_with_a_notice_and_no_other_result_says_so(
     stage: Stage, gate: NetworkGate
 ):
     runtime = runtime_of(stage, gate, [*script(), *script("true")])
@@ -226,11 +228,99 @@ async def test_a_job_is_refused_with_a_notice_while_no_turn_is_under_way(
     assert why == "no turn is under way, so the user could not be asked"
     for _ in range(2):
         gate.tell_refusal(A_TEST, why)
-    assert heard == [
-        Notice("warning", f"A background job was refused network access to a.test: {why}.")
-    ]
+    said = f"A command that has ended was refused network access to a.test: {why}."
+    assert heard == [Notice("warning", said)]
     (told,) = await Person(runtime).submit()
-    assert told.endswith(f"[network access to a.test was refused: {why}]")
+    assert "a.test" not in told
+
+
+async def test_a_question_that_an_interruption_took_away_is_in_no_later_result(
+    stage: Stage, gate: NetworkGate
+):
+    replies = [*script(get("http://a.test/"))[:1], *script("true")]
+    runtime = runtime_of(stage, gate, replies)
+    heard: list[AgentEvent] = []
+    runtime.listen_to_jobs(heard.append)
+    async for event in runtime.submit("go"):
+        if isinstance(event, ApprovalRequested):
+            runtime.abort()
+    assert await Person(runtime).submit() == ["(no output)\n[exit code 0]"]
+    assert all("a.test" in notice.text for notice in of_kind(heard, Notice))
+
+
+async def test_a_refusal_while_a_later_command_runs_is_not_in_its_result(
+    stage: Stage, gate: NetworkGate
+):
+    """The connection of the first command is refused only when the second runs."""
+    runtime = runtime_of(stage, gate, script(get("http://a.test/"), "true"), is_interactive=False)
+    tell, late = gate.tell_refusal, [True]
+
+    def tell_late(target: Target, why: str) -> None:
+        if late:
+            late.clear()
+            events.append(lambda: tell(target, why))
+        else:
+            tell(target, why)
+
+    gate.tell_refusal = tell_late
+    events: list[Callable[[], None]] = []
+    results: list[str] = []
+    notices: list[str] = []
+    async for event in runtime.submit("go"):
+        match event:
+            case ToolStarted(call_id="c1"):
+                events.pop()()
+            case ToolFinished():
+                results.append(event.message.text)
+            case Notice():
+                notices.append(event.text)
+            case _:
+                pass
+    assert "[network access" not in "".join(results)
+    assert [notice.partition(": ")[0] for notice in notices] == [
+        "A command that has ended was refused network access to a.test"
+    ]
+
+
+async def test_a_jobs_refusal_is_in_the_result_that_looks_at_the_job(
+    stage: Stage, gate: NetworkGate
+):
+    server = call("c0", "bash", command=f"sleep 1.5; {get('http://a.test/')}", background=True)
+    look = call("c1", "job", id="1", wait=30)
+    replies = [Reply(tool_calls=(one,)) for one in (server, look)]
+    runtime = runtime_of(stage, gate, [*replies, *script("true")], is_interactive=False)
+    events = await collect(runtime.submit("go"))
+    begun, looked, other = [event.message.text for event in of_kind(events, ToolFinished)]
+    assert "[network access to a.test was refused: the user can allow it with the rule" in looked
+    assert "[network access" not in begun + other
+    assert [one.text.partition(": ")[0] for one in of_kind(events, Notice)] == [
+        "A background job was refused network access to a.test"
+    ]
+    await runtime.aclose()
+
+
+async def test_a_result_says_that_a_job_may_have_wanted_the_connection(
+    stage: Stage, gate: NetworkGate
+):
+    server = call("c0", "bash", command="sleep 100", background=True)
+    replies = [Reply(tool_calls=(server,)), *script(get("http://a.test/"))]
+    runtime = runtime_of(stage, gate, replies, is_interactive=False)
+    events = await collect(runtime.submit("go"))
+    _, told = [event.message.text for event in of_kind(events, ToolFinished)]
+    assert told.endswith("(this command or job 1 wanted it)]")
+    await runtime.aclose()
+
+
+async def test_a_check_of_a_goal_has_its_refusals_in_its_own_output(
+    stage: Stage, gate: NetworkGate
+):
+    runtime = runtime_of(stage, gate, script("true"), is_interactive=False)
+    check = CheckRun(is_inside=True, timeout_s=30, network=runtime._network)
+    seen: list[AgentEvent] = []
+    conversation = runtime.conversation
+    ran = await run_user_command(conversation, get("http://a.test/"), True, seen.append, check)
+    assert "[network access to a.test was refused" in ran.output
+    assert await Person(runtime).submit() == ["(no output)\n[exit code 0]"]
 
 
 async def test_a_helpers_wall_is_judged_as_one_that_only_reads(stage: Stage, gate: NetworkGate):
