@@ -24,7 +24,7 @@ from agent_tui.agent.turn.repetition import LoopWatch, goes_round
 from agent_tui.agent.turn.reply import CompleteReply, CutReply, ReplyBuilder
 from agent_tui.agent.turn.tool_calls import ToolRunner
 from agent_tui.agent.turn.user_message import user_message
-from agent_tui.compaction.policy import RefillWatch, largest_sources
+from agent_tui.compaction.policy import largest_sources
 from agent_tui.errors import SessionError
 from agent_tui.events import (
     CompactionReason,
@@ -429,7 +429,6 @@ class Turn:
             return
         filling = await asyncio.to_thread(largest_sources, full, conversation.services.counter)
         why = conversation.services.ways.fill(conversation.refill.loop_message(filling))
-        conversation.refill = RefillWatch()
         raise _TurnEnded(TurnFinished("limit", why, can_continue=True))
 
     async def _reply_with_retries(self) -> CompleteReply:

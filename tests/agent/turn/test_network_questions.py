@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 
 import pytest
 
@@ -17,11 +17,12 @@ from agent_tui.events import (
     ApprovalResolved,
     Notice,
     ToolFinished,
-    ToolStarted,
+    ToolOutputDelta,
     TurnFinished,
 )
 from agent_tui.plain.questions import approval_lines
 from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.sandbox.proxy import NetworkGate, Wanted
 from agent_tui.tools.sandbox.proxy_request import Target
 from tests.headless.test_limits import run
@@ -251,35 +252,37 @@ async def test_a_question_that_an_interruption_took_away_is_in_no_later_result(
 async def test_a_refusal_while_a_later_command_runs_is_not_in_its_result(
     stage: Stage, gate: NetworkGate
 ):
-    """The connection of the first command is refused only when the second runs."""
-    runtime = runtime_of(stage, gate, script(get("http://a.test/"), "true"), is_interactive=False)
-    tell, late = gate.tell_refusal, [True]
+    runtime = runtime_of(stage, gate, script(), is_interactive=False)
+    heard: list[AgentEvent] = []
+    runtime.listen_to_jobs(heard.append)
 
-    def tell_late(target: Target, why: str) -> None:
-        if late:
-            late.clear()
-            events.append(lambda: tell(target, why))
-        else:
-            tell(target, why)
+    async def wants() -> ToolOutput:
+        assert await gate.decide(Wanted(A_TEST))
+        return ToolOutput("first")
 
-    gate.tell_refusal = tell_late
-    events: list[Callable[[], None]] = []
-    results: list[str] = []
-    notices: list[str] = []
+    async def runs_later() -> ToolOutput:
+        gate.tell_refusal(A_TEST, "no")
+        return ToolOutput("second")
+
+    questions = runtime._network
+    assert (await questions.run_command(wants)).for_model == "first"
+    assert (await questions.run_command(runs_later)).for_model == "second"
+    said = "A command that has ended was refused network access to a.test: no."
+    assert heard == [Notice("warning", said)]
+
+
+async def test_an_interrupted_command_keeps_its_refusals(stage: Stage, gate: NetworkGate):
+    command = f"{get('http://a.test/')}; echo asked; sleep 100"
+    runtime = runtime_of(stage, gate, script(command), is_interactive=False)
+    events: list[AgentEvent] = []
     async for event in runtime.submit("go"):
-        match event:
-            case ToolStarted(call_id="c1"):
-                events.pop()()
-            case ToolFinished():
-                results.append(event.message.text)
-            case Notice():
-                notices.append(event.text)
-            case _:
-                pass
-    assert "[network access" not in "".join(results)
-    assert [notice.partition(": ")[0] for notice in notices] == [
-        "A command that has ended was refused network access to a.test"
-    ]
+        events.append(event)
+        if isinstance(event, ToolOutputDelta) and "asked" in event.text:
+            runtime.abort()
+    result = only(events, ToolFinished).message
+    assert "[network access to a.test was refused" in result.text
+    assert "a.test" in result.tool_details.refused_hosts
+    assert result.tool_details.ending == "cancelled"
 
 
 async def test_a_jobs_refusal_is_in_the_result_that_looks_at_the_job(
