@@ -333,12 +333,12 @@ class ToolDetails(Stored):
     ``full_output_path`` has the whole output if the model got a shortened one. ``printed_lines``
     counts all lines that a command printed; None if the call ran no command. ``elapsed_ms`` is the
     duration of a call of a second or more, without the wait for an answer. ``ending`` says why a
-    call had no result: the user said no, or interrupted. ``user_words`` is what the user said about
-    the call: why they refused it, or what they answered to its questions. ``refusal`` is why a call
-    was not allowed: a rule, a mode, a hook, or nobody to approve it. ``refused_hosts`` are hosts
-    that commands could not reach, each with the reason. ``jobs`` are the background commands that
-    the result reports. ``digest_before`` is the SHA-256 of the one changed file as it was before,
-    if an imported session says that; the content is kept beside the session.
+    call did not run to its end: the user said no, or interrupted. ``user_words`` is what the user
+    said about the call: why they refused it, or what they answered to its questions. ``refusal`` is
+    why a call was not allowed: a rule, a mode, a hook, or nobody to approve it. ``refused_hosts``
+    are hosts that commands could not reach, each with the reason. ``jobs`` are the background
+    commands that the result reports. ``digest_before`` is the SHA-256 of the one changed file as it
+    was before, if an imported session says that; the content is kept beside the session.
     """
 
     summary: str = ""

@@ -213,6 +213,25 @@ def test_an_interrupt_closes_the_request_and_keeps_the_partial_reply(program, se
     assert (kept.text, kept.stop_reason) == ("this much came", "aborted")
 
 
+@pytest.mark.thorough
+def test_an_interrupt_keeps_what_a_command_printed_for_the_next_request(program, server):
+    command = "echo first; echo last; sleep 100"
+    server.play(
+        Reply(tool_calls=(Call("bash", {"command": command}),)), Reply(text="It printed two lines.")
+    )
+    options = ("--permission-mode", "full")
+    process = program.start("-p", "hi", *options, "--output-format", "stream-json")
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "ToolOutputDelta" in line and "last" in line:
+            process.send_signal(signal.SIGINT)
+            break
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert program.run("-c", "-p", "what did it print?")[0] == 0
+    assert "first\\nlast\\n[interrupted after" in json.dumps(server.chats[1].body["messages"])
+
+
 def test_a_run_that_is_killed_as_it_waits_for_a_limit_is_continued_by_a_scheduler(program, server):
     server.play(rate_limited(retry_after="3600"), Reply(text="Done."))
     process = program.start("-p", "hi", "--output-format", "stream-json")

@@ -263,6 +263,8 @@ class Conversation:
             self.tool_call_ids.update(call.id for call in message.tool_calls)
             self.has_unlearned_reply = True
             self.refill = self.refill.after_reply()
+        elif isinstance(message, UserMessage):
+            self.refill = self.refill.after_progress()
         return entry
 
     def count(self, usage: Usage) -> None:

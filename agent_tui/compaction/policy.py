@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, TypeAlias
 
@@ -180,6 +180,7 @@ _SMALL_WINDOW = 32_768
 
 _FIRST_TOLD_TENTH, _ALL_TENTHS = 6, 10
 
+MOST_FRUITLESS = 3
 _REFILL_REPLIES = 3
 _REFILLS_IN_A_ROW = 3
 
@@ -273,15 +274,31 @@ class RefillWatch:
     Args:
         replies: Number since the last automatic compaction; None before the first.
         refills: How often in a row the context filled up within three replies.
+        fruitless: How many automatic compactions there were since the last progress.
     """
 
     replies: int | None = None
     refills: int = 0
+    fruitless: int = 0
 
     @property
     def is_in_vain(self) -> bool:
         """Whether to tell the user now: after every third refill in a row."""
         return self.refills > 0 and self.refills % _REFILLS_IN_A_ROW == 0
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether nothing but compactions happens, so that the turn must end."""
+        return self.fruitless >= MOST_FRUITLESS
+
+    def loop_message(self, filling: str) -> str:
+        """Why the turn ends, with names of `Ways`; `filling` names what fills the context."""
+        return (
+            f"Stopped: the context was compacted {self.fruitless} times, and nothing new was "
+            "read, run or changed in between. "
+            f"Mostly in the context: {filling}. Choose a model with a larger window ({{model}}), "
+            "compact with a focus ({compact}), or ask for fewer files at a time."
+        )
 
     def message(self, filling: str) -> str:
         """The message, with names of `Ways`; `filling` names what fills the context."""
@@ -293,12 +310,16 @@ class RefillWatch:
 
     def after_reply(self) -> "RefillWatch":
         """The watch after one more reply."""
-        return self if self.replies is None else RefillWatch(self.replies + 1, self.refills)
+        return self if self.replies is None else replace(self, replies=self.replies + 1)
+
+    def after_progress(self) -> "RefillWatch":
+        """The watch after progress (see `Repetition`) or a message of the user."""
+        return replace(self, fruitless=0)
 
     def after_compaction(self) -> "RefillWatch":
         """The watch after an automatic compaction."""
         is_refill = self.replies is not None and self.replies <= _REFILL_REPLIES
-        return RefillWatch(0, self.refills + 1 if is_refill else 0)
+        return RefillWatch(0, self.refills + 1 if is_refill else 0, self.fruitless + 1)
 
 
 @dataclass(frozen=True, slots=True)

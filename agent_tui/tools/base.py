@@ -1,5 +1,6 @@
 """What a tool is: a spec for the model, a preview for the user, and a run."""
 
+import asyncio
 import contextlib
 import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -66,6 +67,18 @@ class ToolOutput:
     held: tuple[HeldFile, ...] = ()
     settle_held: Callable[[HeldFile, bool], Awaitable[HeldFile]] | None = None
     notice: str = ""
+
+
+class CallInterrupted(asyncio.CancelledError):
+    """A cancelled call that keeps its result so far: raise it in place of the cancellation.
+
+    Args:
+        output: What the call had printed, and that it was interrupted.
+    """
+
+    def __init__(self, output: ToolOutput) -> None:
+        super().__init__()
+        self.output = output
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +352,10 @@ class Tool(Protocol[ArgumentsT]):
     async def run(self, arguments: ArgumentsT, context: ToolContext) -> ToolOutput:
         """Run the call. On cancellation, stop everything that was started and re-raise.
 
+        Of a cancelled call, the model gets the end of what it emitted.
+
         Raises:
+            CallInterrupted: It was cancelled and has a better result than that.
             ToolError: It failed in a way that the model can fix.
         """
         ...

@@ -12,12 +12,24 @@ from pydantic import Field
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import Job, ToolDetails
-from agent_tui.tools.base import CommandPlace, Intent, ToolArguments, ToolContext, ToolOutput
+from agent_tui.tools.base import (
+    CallInterrupted,
+    CommandPlace,
+    Intent,
+    ToolArguments,
+    ToolContext,
+    ToolOutput,
+)
 from agent_tui.tools.git.changes import GitChanges, Snapshot
 from agent_tui.tools.job_table import MAX_RUNNING
 from agent_tui.tools.processes.environment import outside_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.processes.shell import ShellCommand, ShellOrder, ShellResult
+from agent_tui.tools.processes.shell import (
+    ShellCommand,
+    ShellOrder,
+    ShellResult,
+    interruption_of,
+)
 from agent_tui.tools.sandbox.held import HeldFile
 from agent_tui.tools.sandbox.hints import errors_in, outside_hint, stray_hint, wall_hint
 from agent_tui.tools.sandbox.sandbox import Sandbox
@@ -151,28 +163,24 @@ class BashTool:
         order = ShellOrder(
             arguments.command, context.cwd, environ, context.output_dir, context.secrets
         )
+        find_changes = None if before is None else partial(self.changes.since, before)
         command = ShellCommand(keeper, order, context.emit)
+        result: ShellResult | None = None
         try:
             jobs = await _wait(command, arguments, context)
             result = command.result(context.limits)
             await asyncio.to_thread(
                 context.files.note_command, known, arguments.command, result.text, context.cwd
             )
+        except asyncio.CancelledError as cancelled:
+            await command.stop()
+            output = _interrupted(command, result or command.result(context.limits))
+            raise CallInterrupted(replace(output, find_changes=find_changes)) from cancelled
         except BaseException:
             await command.stop()
             command.output.drop_file()
             raise
-        path = result.full_output_path
-        if path is None and not jobs:
-            command.output.drop_file()
-        details = ToolDetails(
-            summary=_ending(result, jobs),
-            exit_code=result.exit_code,
-            truncated=result.is_cut,
-            full_output_path=None if path is None else os.fspath(path),
-            printed_lines=result.printed_lines,
-            jobs=jobs,
-        )
+        details = _details(command, result, _ending(result, jobs), jobs)
         is_error = bool(result.exit_code != 0 or result.excess)
         is_error = is_error and not (jobs and result.exit_code is None)
         hints: list[str] = []
@@ -184,7 +192,7 @@ class BashTool:
             result.for_model(details.summary, hints),
             details,
             is_error=is_error,
-            find_changes=None if before is None else partial(self.changes.since, before),
+            find_changes=find_changes,
         )
         return output, command
 
@@ -270,6 +278,30 @@ async def _wait(
         await command.stop()
         return ()
     return (context.jobs.add(command).fact,)
+
+
+def _interrupted(command: ShellCommand, result: ShellResult) -> ToolOutput:
+    """What the stopped `command` had printed when the user interrupted it."""
+    ending, in_full = interruption_of(result.elapsed_s)
+    details = _details(command, result, ending).model_copy(update={"ending": "cancelled"})
+    return ToolOutput(result.for_model(in_full), details, is_error=True)
+
+
+def _details(
+    command: ShellCommand, result: ShellResult, ending: str, jobs: tuple[Job, ...] = ()
+) -> ToolDetails:
+    """The details of `result`; the file with the whole output goes if nobody needs it."""
+    path = result.full_output_path
+    if path is None and not jobs:
+        command.output.drop_file()
+    return ToolDetails(
+        summary=ending,
+        exit_code=result.exit_code,
+        truncated=result.is_cut,
+        full_output_path=None if path is None else os.fspath(path),
+        printed_lines=result.printed_lines,
+        jobs=jobs,
+    )
 
 
 def _ending(result: ShellResult, jobs: tuple[Job, ...]) -> str:

@@ -6,7 +6,7 @@ import signal
 import pytest
 from acp import RequestError
 
-from tests.support.editor import Place, say
+from tests.support.editor import Editor, Place, say
 from tests.support.openai_script import Call, Failure, Reply
 from tests.support.runtime import GOOD_SUMMARY
 from tests.support.session_chain import MESSAGES, write_chain
@@ -70,6 +70,27 @@ async def test_a_turn_is_cancelled(place: Place):
             await asyncio.sleep(0.01)
         await connection.cancel(session_id=begun.session_id)
         assert await turn == "cancelled"
+
+
+async def test_what_a_cancelled_command_printed_stays(place: Place):
+    command = "echo first; echo last; sleep 100"
+    place.server.play(Reply(tool_calls=(Call("bash", {"command": command}),)), Reply(text="Yes."))
+
+    def printed(editor: Editor) -> str:
+        updates = [u for u in editor.updates if u.session_update == "tool_call_update"]
+        return updates[-1].content[0].content.text if updates and updates[-1].content else ""
+
+    async with place.editor("once") as (editor, connection, _):
+        begun = await connection.new_session(cwd=str(place.work), mcp_servers=[])
+        turn = asyncio.create_task(say(connection, begun.session_id, "Go."))
+        while "first\nlast" not in printed(editor):
+            await asyncio.sleep(0.01)
+        await connection.cancel(session_id=begun.session_id)
+        assert await turn == "cancelled"
+        assert printed(editor).startswith("```\nfirst\nlast\n[interrupted after ")
+        assert await say(connection, begun.session_id, "What did it print?") == "end_turn"
+    sent = str(place.server.chats[1].body["messages"])
+    assert "first\\nlast\\n[interrupted after" in sent
 
 
 async def test_why_a_turn_failed_is_told(place: Place):

@@ -1,9 +1,12 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent_tui.compaction.policy import (
     MAX_FAILURES_IN_A_ROW,
     Breaker,
     ContextLimits,
+    RefillWatch,
     context_limits,
     reply_cap_tokens,
     should_compact,
@@ -134,3 +137,36 @@ def test_the_third_failure_in_a_row_stops_automatic_compaction():
 def test_a_success_closes_the_breaker_and_forgets_earlier_failures():
     breaker = Breaker().after_failure().after_failure().after_success().after_failure()
     assert breaker.failures == 1
+
+
+_Step = str
+_STEPS = st.lists(st.sampled_from(["reply", "compaction", "progress"]), max_size=40)
+
+
+def _is_loop(steps: list[_Step]) -> bool:
+    """The definition: three compactions, and no progress since the first of them."""
+    places = [at for at, step in enumerate(steps) if step == "compaction"][-3:]
+    return len(places) == 3 and "progress" not in steps[places[0] :]
+
+
+@given(steps=_STEPS)
+def test_a_loop_is_three_compactions_without_progress(steps: list[_Step]):
+    watch = RefillWatch()
+    for step in steps:
+        match step:
+            case "reply":
+                watch = watch.after_reply()
+            case "compaction":
+                watch = watch.after_compaction()
+            case _:
+                watch = watch.after_progress()
+    assert watch.is_loop == _is_loop(steps)
+
+
+def test_the_message_of_a_loop_names_what_fills_the_context_and_the_ways_out():
+    watch = RefillWatch()
+    for _ in range(3):
+        watch = watch.after_compaction()
+    said = IN_CHAT.fill(watch.loop_message("read a.py 80 %"))
+    for part in ("compacted 3 times", "read a.py 80 %", "/model", "/compact", "fewer files"):
+        assert part in said

@@ -11,11 +11,11 @@ from agent_tui.headless.answer_schema import NO_TERMS, RunTerms, TimeLimit
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
 from agent_tui.messages import Cost, Usage
 from agent_tui.providers.access import AdaptingProvider
-from agent_tui.providers.base import ModelInfo, ModelRef
+from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest
 from agent_tui.providers.limits import Budget
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.providers.silence import Wait
-from tests.support.runtime import Stage, roles
+from tests.support.runtime import GOOD_SUMMARY, Stage, roles
 from tests.support.waiting import WaitingProvider
 
 PRICED = ModelInfo("openai/some", 100_000, 1_000, input_price=1.0, output_price=2.0)
@@ -55,6 +55,22 @@ async def test_no_request_is_made_once_the_budget_is_spent(stage: Stage):
     assert code == ExitCode.LIMIT
     assert "$0.3000 spent, --max-cost is $0.2." in err
     assert len(script.requests) == 1
+
+
+async def test_a_run_in_which_only_compactions_happen_ends_with_a_limit(stage: Stage):
+    (stage.workspace / "a.py").write_text("".join(f"value {n} of a table\n" for n in range(3_000)))
+
+    def script(request: ModelRequest) -> Reply:
+        if request.purpose == "summary":
+            return Reply(GOOD_SUMMARY)
+        number = len(provider.requests)
+        look = call(f"c{number}", "read", path="a.py", offset=1 + number % 7, limit=150)
+        return Reply(tool_calls=(look,))
+
+    provider = ScriptedProvider(script)
+    code, out, err = await run(stage.runtime(provider, window=10_000, is_interactive=False), "text")
+    assert (code, out) == (3, ""), err
+    assert "Stopped: the context was compacted 3 times" in err
 
 
 class Gate(asyncio.Event):

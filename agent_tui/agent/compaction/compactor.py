@@ -27,7 +27,7 @@ from agent_tui.compaction.draft import Ahead, CompactionRequest
 from agent_tui.compaction.model_client import OnProgress, OnUsage
 from agent_tui.compaction.outcome import TIERED, CompactionPreview, Outcome
 from agent_tui.compaction.planner import CompactionPlanner
-from agent_tui.compaction.policy import largest_sources, should_compact
+from agent_tui.compaction.policy import RefillWatch, largest_sources, should_compact
 from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.errors import AgentTuiError, CompactionError, NothingToCompactError, SessionError
@@ -514,7 +514,8 @@ class Compactor:
         """Update the conversation's state after a compaction, and report it."""
         conversation = self._conversation
         conversation.breaker = conversation.breaker.after_success()
-        conversation.refill = conversation.refill.after_compaction()
+        is_asked = event.reason == "manual"
+        conversation.refill = RefillWatch() if is_asked else conversation.refill.after_compaction()
         conversation.left_by_compaction = event.tokens_after
         self._background.drop()
         emit(event)

@@ -2,9 +2,10 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
@@ -13,7 +14,7 @@ from agent_tui.errors import ConfigError
 from agent_tui.events import ApprovalRequest, ApprovalRequested, ApprovalResolved, Notice
 from agent_tui.permissions.engine import Verdict
 from agent_tui.permissions.rules import Decision
-from agent_tui.tools.base import Intent, ToolOutput
+from agent_tui.tools.base import CallInterrupted, Intent, ToolOutput
 from agent_tui.tools.sandbox.proxy import Wanted
 from agent_tui.tools.sandbox.proxy_request import Target
 from agent_tui.tools.sandbox.registries import bundle_of
@@ -36,13 +37,62 @@ class _Question:
     waiting: int = 0
 
 
+@dataclass(eq=False, slots=True)
+class RunningCommand:
+    """A running command of the model, with the refusals that belong to it."""
+
+    refused: dict[str, str] = field(default_factory=dict[str, str])
+
+    def note(self, host: str, why: str) -> None:
+        """Add a refusal."""
+        _note(self.refused, host, why)
+
+    def with_refusals(self, output: ToolOutput) -> ToolOutput:
+        """`output` of the command with its refusals."""
+        return _with_refusals(output, self.refused)
+
+
+class _Askers(NamedTuple):
+    """The commands and jobs that ran when a connection was wanted: one of them wanted it."""
+
+    commands: tuple[RunningCommand, ...]
+    jobs: tuple[str, ...]
+
+    def or_others(self, command: RunningCommand) -> str:
+        """Which others than `command` may have wanted it; empty if none."""
+        others = [f"job {id}" for id in self.jobs]
+        if len(self.commands) > 1:
+            others.append("another command")
+        return f" (this command or {' or '.join(others)} wanted it)" if others else ""
+
+
+_UNKNOWN = _Askers((), ())
+
+
+def _note(refused: dict[str, str], host: str, why: str) -> None:
+    if host in refused or len(refused) < _MOST_KEPT:
+        refused[host] = why
+
+
+def _with_refusals(output: ToolOutput, refused: dict[str, str]) -> ToolOutput:
+    if not refused:
+        return output
+    lines = [f"[network access to {host} was refused: {why}]" for host, why in refused.items()]
+    beside = len(lines) - _MOST_TOLD
+    lines[_MOST_TOLD:] = [f"[and to {beside} more hosts]"] if beside > 0 else []
+    details = output.for_person.model_copy(update={"refused_hosts": refused})
+    text = "\n".join([output.for_model, *lines])
+    return replace(output, for_model=text, for_person=details)
+
+
 @dataclass(slots=True)
 class NetworkQuestions:
     """Decides on connections for the sandbox's gate, in the present conversation.
 
     Asks one question at a time and once per host: a single-time answer holds until the commands
-    that were running have ended. Refusals are reported with the next command's result, as it is
-    unknown which command wanted the connection.
+    that were running have ended. A refusal is reported with the result of the command that ran when
+    the connection was wanted, or with the output of the job. If it has ended, only the user is
+    told.
 
     Args:
         pending: Receives the answers.
@@ -57,10 +107,15 @@ class NetworkQuestions:
     _asked_at_s: float | None = field(default=None, init=False)
     _emit: Emit | None = field(default=None, init=False)
     _commands: int = field(default=0, init=False)
+    _running: list[RunningCommand] = field(default_factory=list[RunningCommand], init=False)
+    _wanted_by: dict[Target, _Askers] = field(default_factory=dict[Target, _Askers], init=False)
+    _of_jobs: dict[str, dict[str, str]] = field(
+        default_factory=dict[str, dict[str, str]], init=False
+    )
     _answers: dict[Target, str] = field(default_factory=dict[Target, str], init=False)
     _questions: dict[Target, _Question] = field(default_factory=dict[Target, _Question], init=False)
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
-    _untold: dict[str, str] = field(default_factory=dict[str, str], init=False)
+    _told: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]], init=False)
 
     @property
     def waited_s(self) -> float:
@@ -71,22 +126,37 @@ class NetworkQuestions:
 
     async def decide(self, wanted: Wanted) -> str:
         """Why a command may not make a connection; empty if it may."""
+        self._wanted_by.pop(wanted.target, None)
+        self._wanted_by[wanted.target] = _Askers(tuple(self._running), self._jobs())
+        if len(self._wanted_by) > _MOST_KEPT:
+            del self._wanted_by[next(iter(self._wanted_by))]
         return await self._why_not(wanted.target, is_read_only=wanted.is_read_only)
 
+    def _jobs(self) -> tuple[str, ...]:
+        return tuple(job.id for job in self.conversation().jobs.running)
+
     def note_refusal(self, target: Target, why: str) -> None:
-        """Report a refusal to the model, and to the user if no turn is running."""
-        is_known = self._untold.get(target.shown) == why
-        if is_known or len(self._untold) >= _MOST_KEPT:
+        """Report a refusal to the model with what wanted the connection, else to the user."""
+        askers = self._wanted_by.get(target, _UNKNOWN)
+        running = [command for command in askers.commands if command in self._running]
+        for command in running:
+            command.note(target.shown, f"{why}{askers.or_others(command)}")
+        if running:
             return
-        self._untold[target.shown] = why
-        if self._emit is None:
-            refused = f"A background job was refused network access to {target.shown}: {why}."
-            self.tell_idle(Notice("warning", refused))
+        jobs = askers.jobs or self._jobs()
+        if len(jobs) == 1:
+            _note(self._of_jobs.setdefault(jobs[0], {}), target.shown, why)
+        if (target.shown, why) not in self._told:
+            self._told.add((target.shown, why))
+            who = "A background job" if jobs else "A command that has ended"
+            refused = f"{who} was refused network access to {target.shown}: {why}."
+            (self._emit or self.tell_idle)(Notice("warning", refused))
 
     @asynccontextmanager
     async def activity(self, emit: Emit) -> AsyncGenerator[None]:
         """Send questions to `emit` inside the block; refuse those still open at the end."""
         self._forget()
+        self._told.clear()
         self._emit = emit
         try:
             yield
@@ -97,9 +167,32 @@ class NetworkQuestions:
                     task.cancel()
                 await asyncio.wait(asking)
 
+    async def run_command(self, run: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:
+        """Run a command of the model; its output includes the connections refused meanwhile.
+
+        Raises:
+            CallInterrupted: It was interrupted; what it had printed includes them, too.
+        """
+        command = RunningCommand()
+        self._running.append(command)
+        try:
+            with self._under_way():
+                output = await run()
+        except CallInterrupted as interrupted:
+            raise CallInterrupted(command.with_refusals(interrupted.output)) from interrupted
+        finally:
+            self._running.remove(command)
+        return command.with_refusals(output)
+
+    async def look_at_job(self, id: str, run: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:
+        """Run a call that looks at the job `id`; its output includes the job's refusals."""
+        with self._under_way():
+            output = await run()
+        return _with_refusals(output, self._of_jobs.pop(id, {}))
+
     @contextmanager
-    def command(self) -> Generator[None]:
-        """Marks that a command of the model runs inside the block."""
+    def _under_way(self) -> Generator[None]:
+        """Marks that a call of the model runs inside the block."""
         self._commands += 1
         try:
             yield
@@ -107,18 +200,6 @@ class NetworkQuestions:
             self._commands -= 1
             self._withdraw()
             self._forget()
-
-    def with_refusals(self, output: ToolOutput) -> ToolOutput:
-        """`output` with the refusals since the last call."""
-        if not self._untold:
-            return output
-        refused, self._untold = self._untold, {}
-        lines = [f"[network access to {host} was refused: {why}]" for host, why in refused.items()]
-        beside = len(lines) - _MOST_TOLD
-        lines[_MOST_TOLD:] = [f"[and to {beside} more hosts]"] if beside > 0 else []
-        details = output.for_person.model_copy(update={"refused_hosts": refused})
-        text = "\n".join([output.for_model, *lines])
-        return replace(output, for_model=text, for_person=details)
 
     async def _why_not(self, target: Target, *, is_read_only: bool) -> str:
         verdict = self._verdict(target, is_read_only=is_read_only)

@@ -3,43 +3,38 @@
 import hashlib
 import json
 import re
-from collections import deque
+from collections import Counter
 from dataclasses import replace
 from typing import Final
 
 from agent_tui.messages import ToolCall
+from agent_tui.omissions import marks_in
 from agent_tui.tools.base import ToolOutput
 
 REMARK_AT: Final = 3
 STUCK_AT: Final = 6
-"""Calls with the same arguments and result, and no change in between.
+"""Calls with the same arguments and result, and no progress in between.
 
-Polling takes two or three; a model that has not understood after five never will.
+Polling takes two or three; a model that has not understood after five never will. A call of a
+second or more may be waiting for something: only `ALIKE_AT` stops it.
 """
 
-MOST_REFUSED = 10
+ALIKE_REMARK_AT: Final = 15
+ALIKE_AT: Final = 30
+"""Replies with a call that had the same result, whatever its arguments, without a new result in
+between.
+
+Twenty values of a parameter, tried in turn, are work; so is waiting for a server.
+"""
+
+MOST_REFUSED: Final = 10
 """Replies in a row whose calls name no tool or cannot be parsed, even if they differ."""
 
-_REMEMBERED = 30
-"""Calls remembered, so that a cycle of up to five calls is noticed too."""
-
-_LOOKING = frozenset(
-    [
-        "read",
-        "grep",
-        "find",
-        "ls",
-        "fetch",
-        "explore",
-        "recall",
-        "why",
-        "todo",
-        "compact",
-        "scope",
-        "job",
-    ]
-)
+_LOOKING = frozenset(["read", "grep", "find", "ls", "fetch", "explore", "recall", "why", "job"])
 """Tools whose calls change nothing that a later call could see."""
+
+_ABOUT_ITSELF = frozenset(["todo", "compact", "scope"])
+"""Tools that tell the model nothing about its work."""
 
 _FILE_TOOLS = frozenset({"edit", "write", "apply_patch"})
 
@@ -47,64 +42,117 @@ _REMARK = (
     "\n\n(You have made this call {count} times with the same result. Do something else, or "
     "answer the user.)"
 )
+_ALIKE_REMARK = (
+    "\n\n(Calls of {count} replies had this same result. Do something else, or answer the user; "
+    "after {most}, the turn is stopped.)"
+)
+_SAME_CALL = f"the same call had the same result {STUCK_AT} times"
+_ALIKE = f"calls of {ALIKE_AT} replies had the same result"
+_NOT_RUN = f"no call of {MOST_REFUSED} replies in a row could be run"
 
 
 class Repetition:
-    """The calls of one turn and their results."""
+    """The calls of one turn and their results, also across compactions.
+
+    Progress is a changed file, a command that was not run with this result since files changed, or
+    a look that shows a line which no earlier look of the turn showed.
+
+    Attributes:
+        has_progressed: Whether the newest call made progress.
+        stuck: Why the model is to be stopped, as part of a sentence; empty if it is not.
+    """
 
     def __init__(self) -> None:
-        self._seen: deque[str] = deque(maxlen=_REMEMBERED)
+        self._same = Counter[str]()
+        self._alike = Counter[str]()
         self._commands: set[str] = set()
+        self._results: set[str] = set()
+        self._of_reply: set[str] = set()
+        self._lines: set[int] = set()
+        self._newest = ""
         self._refused = 0
-        self.is_stuck = False
+        self.has_progressed = False
+        self.stuck = ""
 
     def count_reply(self, *, is_refused: bool) -> None:
         """Count a reply with calls; if `is_refused`, none of them could be run as written."""
+        self._of_reply.clear()
         self._refused = self._refused + 1 if is_refused else 0
-        self.is_stuck = self.is_stuck or self._refused >= MOST_REFUSED
+        if self._refused >= MOST_REFUSED:
+            self.stuck = _NOT_RUN
 
     def with_remark(self, call: ToolCall, output: ToolOutput) -> ToolOutput:
-        """`output`, with a note to the model if the same call gave it before."""
-        told = json.dumps([call.name, call.arguments, output.for_model], sort_keys=True)
-        signature = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
-        if self._has_changed_something(call.name, output, signature):
-            self._seen.clear()
-        self._seen.append(signature)
-        count = self._seen.count(signature)
-        self.is_stuck = self.is_stuck or count >= STUCK_AT
-        if count < REMARK_AT:
-            return output
-        return replace(output, for_model=output.for_model + _REMARK.format(count=count))
+        """`output`, with a note to the model if earlier calls had the same result."""
+        told = output.for_model
+        if kept_at := output.for_person.full_output_path:
+            told = told.replace(kept_at, "")  # each call has a file of its own
+        result = _hash([call.name, told])
+        self._newest = signature = _hash([call.name, call.arguments, told])
+        has_changed = _has_changed_files(call.name, output)
+        self.has_progressed = has_changed or self._is_news(call.name, output, signature)
+        if has_changed:
+            self._commands = {signature}
+        if self.has_progressed:
+            self._same.clear()
+        if has_changed or result not in self._results:
+            self._alike.clear()
+        self._results.add(result)
+        self._same[signature] += 1
+        self._alike[result] += result not in self._of_reply
+        self._of_reply.add(result)
+        return self._remark(output, self._same[signature], self._alike[result])
 
-    def _has_changed_something(self, name: str, output: ToolOutput, signature: str) -> bool:
-        """Whether an earlier call could now give another result.
+    def _remark(self, output: ToolOutput, same: int, alike: int) -> ToolOutput:
+        is_wait = output.for_person.elapsed_ms > 0
+        if alike >= ALIKE_AT:
+            self.stuck = _ALIKE
+        elif same >= STUCK_AT and not is_wait:
+            self.stuck = _SAME_CALL
+        if same >= REMARK_AT:
+            remark = _REMARK.format(count=same)
+        elif alike >= ALIKE_REMARK_AT:
+            remark = _ALIKE_REMARK.format(count=alike, most=ALIKE_AT)
+        else:
+            return output
+        return replace(output, for_model=output.for_model + remark)
+
+    def _is_news(self, name: str, output: ToolOutput, signature: str) -> bool:
+        """Whether a call that changed no file made progress.
 
         What a command did is not always known: one that was not seen since the last file change may
         have changed anything.
         """
-        details = output.for_person
-        if name in _FILE_TOOLS:
-            has_changed = not output.is_error and bool(details.diff)
-        else:
-            has_changed = bool(details.files.written or details.files.edited)
-        if has_changed:
-            self._commands.clear()
-        if has_changed or name in _FILE_TOOLS or name in _LOOKING:
-            return has_changed
-        is_new = signature not in self._commands
-        self._commands.add(signature)
+        if name in _FILE_TOOLS or name in _ABOUT_ITSELF:
+            return False
+        if name not in _LOOKING:
+            is_new = signature not in self._commands
+            self._commands.add(signature)
+            return is_new
+        if output.is_error:
+            return False
+        marks = marks_in(output.for_model)  # where a text was cut depends on the free context
+        lines = {hash(line) for line in output.for_model.splitlines() if line not in marks}
+        is_new = not lines <= self._lines
+        self._lines |= lines
         return is_new
 
     def note_changes(self) -> None:
         """Forget earlier calls because the newest command changed files: any result may differ."""
         self._commands.clear()
-        while len(self._seen) > 1:
-            self._seen.popleft()
+        self._alike.clear()
+        self._same = Counter({self._newest: 1})
 
-    def forget_single_calls(self) -> None:
-        """Forget rare calls: after a compaction, repeating one whose result is gone is fine."""
-        often = [seen for seen in self._seen if self._seen.count(seen) >= REMARK_AT]
-        self._seen = deque(often, maxlen=_REMEMBERED)
+
+def _hash(told: list[object]) -> str:
+    text = json.dumps(told, sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _has_changed_files(name: str, output: ToolOutput) -> bool:
+    details = output.for_person
+    if name in _FILE_TOOLS:
+        return not output.is_error and bool(details.diff)
+    return bool(details.files.written or details.files.edited)
 
 
 _LOOP_PERIODS = range(8, 201)

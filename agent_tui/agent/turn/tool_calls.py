@@ -25,6 +25,7 @@ from agent_tui.agent.turn.pending_approvals import (
 )
 from agent_tui.agent.turn.pins import PinKeeper
 from agent_tui.agent.turn.repetition import Repetition
+from agent_tui.agent.turn.so_far import OutputSoFar
 from agent_tui.errors import AgentTuiError, ConfigError, SessionError, ToolError
 from agent_tui.events import (
     ApprovalRequest,
@@ -53,6 +54,7 @@ from agent_tui.safe_text import printable_line
 from agent_tui.sessions.lineage.file_sessions import FileSessions
 from agent_tui.sessions.replay.file_changes import changes_entry
 from agent_tui.tools.base import (
+    CallInterrupted,
     History,
     Intent,
     PreparedCall,
@@ -64,9 +66,7 @@ from agent_tui.tools.base import (
 from agent_tui.tools.git.helper_work import HelperWork
 from agent_tui.tools.shorten import OutputLimits, keep_head, size_bytes
 
-_INTERRUPTED = "Interrupted by the user before it finished. It may have taken partial effect."
 _NOT_RUN = "Not run: the user interrupted before this call."
-_UNANSWERED = "Not run: the user interrupted before it started."
 _PLAN_VERDICT = Verdict("ask", "")
 """A plan is always shown to the user, whatever the rules say."""
 _DECLINED = "The user declined this call."
@@ -104,10 +104,11 @@ class _Ready:
 
 @dataclass(frozen=True, slots=True)
 class _UnderWay:
-    """A running call."""
+    """A running call, and what it has put out."""
 
     call: ToolCall
     running: asyncio.Task[ToolOutput]
+    so_far: OutputSoFar
 
 
 @dataclass(slots=True)
@@ -239,12 +240,13 @@ class ToolRunner:
         self._answered = _Answered(len(calls), calls[-1].id)
         try:
             for call, remark in understood:
-                ready = await self._ready(call, broken)
+                so_far = self._so_far(call)
+                ready = await self._ready(call, broken, so_far)
                 if not ready.only_reads:
                     await self._finish(under_way)
                     await self.settle()
-                running = asyncio.create_task(self._output(ready, remark))
-                under_way.append(_UnderWay(call, running))
+                running = asyncio.create_task(self._output(ready, remark, so_far))
+                under_way.append(_UnderWay(call, running, so_far))
                 begun += 1
                 if not ready.only_reads:
                     await self._finish(under_way)
@@ -252,7 +254,7 @@ class ToolRunner:
         except asyncio.CancelledError:
             await self._end(under_way)
             for call in calls[begun : begun + 1]:
-                self._record(call, _error_output(_UNANSWERED, "cancelled"))
+                self._record(call, self._so_far(call).interrupted(self._clock_s()))
             self._skip(calls[begun + 1 :], _NOT_RUN)
             raise
         except _Declined as declined:
@@ -280,7 +282,7 @@ class ToolRunner:
             self._record(first.call, first.running.result())
 
     async def _end(self, under_way: list[_UnderWay]) -> None:
-        """Cancel running calls; those that have finished get their true result."""
+        """Cancel running calls: they keep their output, and if they have finished, their result."""
         for each in under_way:
             each.running.cancel()
         try:
@@ -289,10 +291,10 @@ class ToolRunner:
         finally:
             for each in under_way:
                 is_done = each.running.done() and not each.running.cancelled()
-                output = (
-                    each.running.result() if is_done else _error_output(_INTERRUPTED, "cancelled")
-                )
-                self._record(each.call, output)
+                if is_done:
+                    self._record(each.call, each.running.result())
+                else:
+                    self._record(each.call, each.so_far.interrupted(self._clock_s()))
             under_way.clear()
 
     def _skip(self, calls: Sequence[ToolCall], why: str) -> None:
@@ -310,13 +312,25 @@ class ToolRunner:
             return call, ""
         return ToolCall(id=call.id, name=own.name, arguments=own.arguments), own.remark
 
-    async def _ready(self, call: ToolCall, broken: Mapping[str, str]) -> _Ready:
+    def _so_far(self, call: ToolCall) -> OutputSoFar:
+        """Takes the output of `call`, within what is left for it in this reply."""
+        answered = self._answered
+        limits = self._conversation.output_limits(
+            answered.calls, given_bytes=answered.given_bytes, done=answered.done
+        )
+        return OutputSoFar(
+            lambda text, skipped=0: self._emit(ToolOutputDelta(call.id, text, skipped)), limits
+        )
+
+    async def _ready(
+        self, call: ToolCall, broken: Mapping[str, str], so_far: OutputSoFar
+    ) -> _Ready:
         """Announce `call` and have it permitted.
 
         Raises:
             _Declined: The user said no without words.
         """
-        context = self._context(call)
+        context = self._context(call, so_far)
         if why := broken.get(call.id):
             self._announce(call)
             text = f"This call was not run: {why.removesuffix('.')}."
@@ -390,27 +404,32 @@ class ToolRunner:
     async def _run_itself(self, call: ToolCall, prepared: PreparedCall) -> ToolOutput:
         """Run `call`; a command's output includes connections that the network refused."""
         network = self._services.network
-        if network is None or not (prepared.intent.access == "execute" or call.name == "job"):
-            return await prepared.run()
-        with network.command():
-            output = await prepared.run()
-        return network.with_refusals(output)
+        if network is not None and call.name == "job":
+            return await network.look_at_job(str(call.arguments.get("id")), prepared.run)
+        if network is not None and prepared.intent.access == "execute":
+            return await network.run_command(prepared.run)
+        return await prepared.run()
 
     def _keep_files(self, intent: Intent, *, only_reads: bool) -> AbstractAsyncContextManager[None]:
         return nullcontext() if only_reads else self._files.watch(intent)
 
-    async def _output(self, ready: _Ready, remark: str) -> ToolOutput:
+    def _clock_s(self) -> float:
+        """The time in seconds, without what the user took to answer."""
+        return self._conversation.services.clock() - self.waited_s
+
+    async def _output(self, ready: _Ready, remark: str, so_far: OutputSoFar) -> ToolOutput:
         if isinstance(ready.work, ToolOutput):
             return _with_remark(ready.work, remark)
-        clock, waited_s = self._conversation.services.clock, self.waited_s
-        began_s = clock()
+        so_far.began_s = began_s = self._clock_s()
         try:
             with self._report_faults(ready.tool_name):
                 output = await ready.work()
         except ToolError as error:
             output = _failure(str(error), ready.limits)
-        ran_s = clock() - began_s - (self.waited_s - waited_s)
-        return _with_remark(_with_time(output, ran_s), remark)
+        except CallInterrupted as interrupted:
+            so_far.result = interrupted.output
+            raise
+        return _with_remark(_with_time(output, self._clock_s() - began_s), remark)
 
     def _announce(self, call: ToolCall, title: str = "") -> None:
         self._emit(ToolStarted(call.id, call.name, call.arguments, title or call.name))
@@ -537,21 +556,19 @@ class ToolRunner:
                 self._waited_s += self._conversation.services.clock() - asked_at_s
                 self._emit(ApprovalResolved(request.id, allowed))
 
-    def _context(self, call: ToolCall) -> ToolContext:
-        conversation, answered = self._conversation, self._answered
+    def _context(self, call: ToolCall, so_far: OutputSoFar) -> ToolContext:
+        conversation = self._conversation
         shared, history = conversation.services, self._services.history()
         context = ToolContext(
             cwd=conversation.cwd,
-            emit=lambda text, skipped=0: self._emit(ToolOutputDelta(call.id, text, skipped)),
+            emit=so_far,
             files=conversation.files,
             output_dir=shared.output_dir,
             environ=shared.environ,
             todos=conversation.todos,
             default_timeout_s=shared.settings.bash_timeout_s,
             waited_s=lambda: self.waited_s,
-            limits=conversation.output_limits(
-                answered.calls, given_bytes=answered.given_bytes, done=answered.done
-            ),
+            limits=so_far.limits,
             history=history,
             file_sessions=lambda: FileSessions(
                 shared.store, history.sessions(), reaches_others=history.reaches_others
@@ -585,11 +602,12 @@ class ToolRunner:
         await self.settle()
         output = await change()
         self._answered.uncounted.clear()
-        self.repetition.forget_single_calls()
         return output
 
     def _record(self, call: ToolCall, output: ToolOutput) -> None:
         output = self.repetition.with_remark(call, output)
+        if self.repetition.has_progressed:
+            self._note_progress()
         self._ending = self._ending or output.ends_turn
         message = _result_message(call, output)
         self._answered.add(message)
@@ -628,6 +646,12 @@ class ToolRunner:
         if files != FileTouches():
             self._conversation.log.append(changes_entry(result_id, files))
             self.repetition.note_changes()
+            self._note_progress()
+
+    def _note_progress(self) -> None:
+        """Note that compactions are not all that happens."""
+        conversation = self._conversation
+        conversation.refill = conversation.refill.after_progress()
 
 
 def _with_time(output: ToolOutput, ran_s: float) -> ToolOutput:

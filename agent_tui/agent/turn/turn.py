@@ -24,6 +24,7 @@ from agent_tui.agent.turn.repetition import LoopWatch, goes_round
 from agent_tui.agent.turn.reply import CompleteReply, CutReply, ReplyBuilder
 from agent_tui.agent.turn.tool_calls import ToolRunner
 from agent_tui.agent.turn.user_message import user_message
+from agent_tui.compaction.policy import largest_sources
 from agent_tui.errors import SessionError
 from agent_tui.events import (
     CompactionReason,
@@ -66,6 +67,7 @@ from agent_tui.providers.limits import (
 )
 from agent_tui.providers.prompt_cache import cache_lifetime
 from agent_tui.providers.silence import WaitTeller
+from agent_tui.sessions.context import Context
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.replay.notes import turn_facts, turn_facts_entry
 from agent_tui.tokens import ContextUsage
@@ -82,8 +84,8 @@ _MOST_SENT_ON = 3
 
 _KEPT = "The partial reply is kept; the model is asked to continue it."
 _STUCK = (
-    "Stopped: the model keeps repeating tool calls without making progress. "
-    "Tell it what to do instead, or choose another model with {model}."
+    "Stopped: the model keeps repeating tool calls without making progress; {why}. "
+    "Tell it what to do instead, or choose another model with {{model}}."
 )
 _BABBLES = "Stopped: the model keeps repeating the same text."
 _NOT_TO_BE_HAD = ("address", "quota", "not_found")
@@ -291,8 +293,8 @@ class Turn:
         if ending := await self._tools.run_all(calls, reply.broken_calls):
             raise _TurnEnded(TurnFinished(ending, can_continue=ending == "aborted"))
         await self._tools.pin_instructions()
-        if self._tools.repetition.is_stuck:
-            stuck = self._conversation.services.ways.fill(_STUCK)
+        if why := self._tools.repetition.stuck:
+            stuck = self._conversation.services.ways.fill(_STUCK.format(why=why))
             raise _TurnEnded(TurnFinished("error", stuck, can_continue=True))
 
     async def _say(self, text: str, images: tuple[ImageContent, ...]) -> None:
@@ -413,11 +415,21 @@ class Turn:
 
     async def _make_room(self, reason: CompactionReason) -> bool:
         await self._tools.settle()
+        full = self._conversation.context()
         has_room = await self._compactor.make_room(reason, self._emit) is not None
         if has_room:
-            self._tools.repetition.forget_single_calls()
             await self._say_usage()
+            await self._stop_if_in_vain(full)
         return has_room
+
+    async def _stop_if_in_vain(self, full: Context) -> None:
+        """End the turn if only compactions happen; `full` is the context before the newest one."""
+        conversation = self._conversation
+        if not conversation.refill.is_loop:
+            return
+        filling = await asyncio.to_thread(largest_sources, full, conversation.services.counter)
+        why = conversation.services.ways.fill(conversation.refill.loop_message(filling))
+        raise _TurnEnded(TurnFinished("limit", why, can_continue=True))
 
     async def _reply_with_retries(self) -> CompleteReply:
         """Returns the reply, retrying the request if that may help.

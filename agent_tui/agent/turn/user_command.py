@@ -2,17 +2,18 @@
 
 import asyncio
 import uuid
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.agent.turn.network_questions import NetworkQuestions
+from agent_tui.agent.turn.so_far import OutputSoFar
 from agent_tui.errors import ToolError
 from agent_tui.events import BashFinished, BashStarted, Notice, ToolOutputDelta
 from agent_tui.messages import BashExecutionMessage, FileTouches, JsonObject, ToolDetails
-from agent_tui.tools.base import EmitOutput, Intent, ToolContext, ToolOutput
+from agent_tui.tools.base import CallInterrupted, EmitOutput, Intent, ToolContext, ToolOutput
+from agent_tui.tools.shorten import OutputLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +48,13 @@ async def run_user_command(
         check: How it runs as a check; None for a command of the user's own.
     """
     call_id = uuid.uuid4().hex
-    pieces: list[str] = []
-    skipped_lines = 0
+    so_far = OutputSoFar(
+        lambda text, skipped=0: emit(ToolOutputDelta(call_id, text, skipped)),
+        conversation.output_limits(),
+    )
 
-    def take_output(text: str, skipped: int = 0) -> None:
-        nonlocal skipped_lines
-        pieces.append(text)
-        skipped_lines += skipped
-        emit(ToolOutputDelta(call_id, text, skipped))
-
-    def record(
-        output: str, details: ToolDetails, *, cancelled: bool = False
-    ) -> BashExecutionMessage:
+    def record(output: str, details: ToolDetails) -> BashExecutionMessage:
+        cancelled = details.ending == "cancelled"
         is_seen = in_context and (check is None or not (cancelled or details.exit_code == 0))
         message = BashExecutionMessage(
             command=command,
@@ -78,21 +74,22 @@ async def run_user_command(
         return stored
 
     is_inside = check is not None and check.is_inside
-    context = _context(conversation, take_output, is_inside=is_inside)
+    context = _context(conversation, so_far, so_far.limits, is_inside=is_inside)
     if check is not None:
         context.waited_s = lambda: check.network.waited_s
     emit(BashStarted(call_id, command))
+    so_far.began_s = conversation.services.clock()
     try:
         output = await _run(conversation, command, context, check)
         for held in output.held:
             emit(Notice("warning", held.outcome(str(held.path))))
     except ToolError as error:
         recorded = record(str(error), ToolDetails())
-    except asyncio.CancelledError:
-        printed = "".join(pieces)
-        lines = printed.rstrip("\n").count("\n") + 1 + skipped_lines if printed.strip() else 0
-        details = ToolDetails(printed_lines=lines)
-        record(printed[-context.limits.max_bytes :], details, cancelled=True)
+    except asyncio.CancelledError as cancelled:
+        if isinstance(cancelled, CallInterrupted):
+            so_far.result = cancelled.output
+        output = so_far.interrupted(conversation.services.clock())
+        record(output.for_model, output.for_person)
         raise
     else:
         recorded = record(output.for_model, output.for_person)
@@ -103,7 +100,8 @@ async def run_user_command(
 
 def check_intent(conversation: Conversation, command: str) -> Intent:
     """What `command` would do as a check inside the sandbox, for the permission engine."""
-    context = _context(conversation, lambda _text, _skipped=0: None, is_inside=True)
+    limits = conversation.output_limits()
+    context = _context(conversation, lambda _text, _skipped=0: None, limits, is_inside=True)
     toolbox = conversation.services.toolbox
     return toolbox.prepare("bash", {"command": command}, context).intent
 
@@ -116,25 +114,25 @@ async def _run(
     arguments: JsonObject = {"command": command, **timeout}
     prepared = conversation.services.toolbox.prepare("bash", arguments, context)
     async with FileKeeper(conversation, context.environ).watch(prepared.intent):
-        with check.network.command() if check is not None else nullcontext():
-            output = await prepared.run()
+        run = prepared.run
+        output = await (run() if check is None else check.network.run_command(run))
     files = await output.find_changes() if output.find_changes else FileTouches()
     return replace(output, for_person=output.for_person.model_copy(update={"files": files}))
 
 
 def _context(
-    conversation: Conversation, take_output: EmitOutput, *, is_inside: bool
+    conversation: Conversation, emit: EmitOutput, limits: OutputLimits, *, is_inside: bool
 ) -> ToolContext:
     services = conversation.services
     return ToolContext(
         cwd=conversation.cwd,
-        emit=take_output,
+        emit=emit,
         files=conversation.files,
         output_dir=services.output_dir,
         environ=services.environ if is_inside else services.person_environ,
         todos=conversation.todos,
         default_timeout_s=services.settings.bash_timeout_s,
-        limits=conversation.output_limits(),
+        limits=limits,
         is_persons=not is_inside,
         leaves_jobs=False,
         may_show=conversation.permissions.may_show,

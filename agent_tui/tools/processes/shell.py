@@ -25,6 +25,10 @@ _LEFTOVERS_S = 1.0
 whose port is in use."""
 
 
+INTERRUPTED = "interrupted after"
+"""How the ending of an interrupted call begins, for `extract_printed`."""
+
+_PARTIAL = "by the user; it may have taken partial effect"
 _NO_OUTPUT = "(no output)"
 _WHOLE_OUTPUT = "[whole output"
 
@@ -39,6 +43,15 @@ def ending_of(exit_code: int, excess: int) -> str:
     if excess:
         return f"killed: it had {excess:,} processes, more than max_processes allows"
     return f"killed by signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"
+
+
+def interruption_of(elapsed_s: float) -> tuple[str, str]:
+    """How a call ended that the user interrupted after `elapsed_s` seconds: shortly, and in full.
+
+    The full phrase begins with the short one.
+    """
+    ending = f"{INTERRUPTED} {elapsed_s:.0f} s"
+    return ending, f"{ending} {_PARTIAL}"
 
 
 @dataclass(frozen=True, slots=True)

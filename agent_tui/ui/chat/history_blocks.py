@@ -44,7 +44,7 @@ from agent_tui.sessions.replay.goals import goal_of
 from agent_tui.sessions.replay.notes import jobs_in, turn_facts_in
 from agent_tui.sessions.replay.pins import pin_line, pin_of
 from agent_tui.sessions.replay.scope_entries import mark_of
-from agent_tui.tools.processes.shell import extract_printed
+from agent_tui.tools.processes.shell import INTERRUPTED, extract_printed
 from agent_tui.ui.chat.compaction_blocks import (
     change_block,
     mark_blocks,
@@ -220,13 +220,14 @@ def _status_of(message: ToolResultMessage) -> ToolStatus:
 def bash_block(call_id: str, message: BashExecutionMessage) -> BashBlock:
     """A finished command of the user's."""
     status: ToolStatus = "ok" if message.exit_code == 0 else "error"
+    ending = INTERRUPTED if message.cancelled else f"exit code {message.exit_code}]"
     if message.exit_code == 1 and message.printed_lines == 0:
         status = "nothing"
     return BashBlock(
         call_id,
         message.command,
         status="cancelled" if message.cancelled else status,
-        output=extract_printed(message.output, f"exit code {message.exit_code}]"),
+        output=extract_printed(message.output, ending),
         exit_code=message.exit_code,
         in_context=not message.exclude_from_context,
         printed_lines=message.printed_lines,

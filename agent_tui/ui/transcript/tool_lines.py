@@ -132,7 +132,8 @@ def _notes(block: ToolBlock, palette: Palette, title: str) -> list[Segment]:
         style = palette.error if block.status == "error" else palette.muted
         notes.append(Segment(f"  {set_cell_size(summary, min(cell_len(summary), 40))}", style))
     if block.status in ("denied", "cancelled"):
-        notes.append(Segment(f"  {block.status}", palette.warning))
+        if not block.summary:
+            notes.append(Segment(f"  {block.status}", palette.warning))
     elif block.elapsed_s is not None and block.elapsed_s >= _SHOWN_ELAPSED_S:
         notes.append(Segment(f"  {short_time(block.elapsed_s)}", palette.muted))
     return notes

@@ -410,14 +410,15 @@ async def test_leaving_stops_a_summary_in_the_making_and_writes_nothing(stage: S
 
 
 async def test_a_context_that_fills_up_at_once_again_and_again_is_named(stage: Stage):
-    (stage.workspace / "big.txt").write_text("a line of the big file\n" * 400)
+    (stage.workspace / "big.txt").write_text("a line of the big file\n" * 4_000)
     provider = ScriptedProvider(
         lambda request: (
             Reply(text=GOOD_SUMMARY)
             if request.purpose == "summary"
             else Reply(
                 tool_calls=tuple(
-                    call(f"c{len(provider.requests)}-{n}", "read", path="big.txt", offset=n + 1)
+                    call(f"c{at}-{n}", "read", path="big.txt", offset=1 + 150 * at + n)
+                    for at in (len(provider.requests),)
                     for n in range(3)
                 ),
                 usage=Usage(input=16_000, output=10, total_tokens=16_010),
@@ -427,7 +428,7 @@ async def test_a_context_that_fills_up_at_once_again_and_again_is_named(stage: S
         )
     )
     runtime = stage.runtime(provider, window=WINDOW)
-    events = await collect(runtime.submit("Read it again and again."))
+    events = await collect(runtime.submit("Read all of it."))
     told = [notice for notice in of_kind(events, Notice) if "filled up again" in notice.text]
     assert told
     assert "big.txt" in told[0].text

@@ -246,7 +246,7 @@ async def test_an_abort_ends_it_and_what_it_took_until_then_counts(stage: Stage)
                 await asyncio.sleep(0.01)
             runtime.abort()
     assert only(events, TurnFinished).outcome == "aborted"
-    assert "Interrupted by the user" in results(runtime)[0].text
+    assert "grep hello in .\n[interrupted after 0 s by the user" in results(runtime)[0].text
     assert stage.model.closed_streams == 1
     assert runtime.conversation.totals.input_tokens >= 200
 

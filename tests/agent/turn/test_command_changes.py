@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.events import ReplyStarted, ToolFinished, TurnFinished
+from agent_tui.events import ReplyStarted, ToolFinished, ToolOutputDelta, TurnFinished
 from agent_tui.messages import FileTouches, ToolResultMessage
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import Entry, MessageEntry
@@ -99,6 +99,22 @@ async def test_an_aborted_turn_ends_when_it_is_known_what_its_commands_changed(
             runtime.abort()
             asyncio.get_running_loop().call_later(0, look.is_over.set)
     assert results(runtime.conversation.log.entries)[0].tool_details.files == TOUCHED
+    await runtime.aclose()
+
+
+async def test_what_an_interrupted_command_changed_is_recorded_too(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+):
+    look = HeldLook(monkeypatch, stage.workspace)
+    look.is_over.set()
+    command = "echo x > a.py; echo made; sleep 100"
+    runtime = stage.runtime([Reply(tool_calls=(call("c1", "bash", command=command),))])
+    async for event in runtime.submit("go"):
+        if isinstance(event, ToolOutputDelta):
+            runtime.abort()
+    [result] = results(runtime.conversation.log.entries)
+    assert result.tool_details.ending == "cancelled"
+    assert result.tool_details.files == TOUCHED
     await runtime.aclose()
 
 

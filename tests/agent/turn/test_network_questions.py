@@ -8,6 +8,7 @@ import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.agent.turn.user_command import CheckRun, run_user_command
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.events import (
     AgentEvent,
@@ -16,10 +17,12 @@ from agent_tui.events import (
     ApprovalResolved,
     Notice,
     ToolFinished,
+    ToolOutputDelta,
     TurnFinished,
 )
 from agent_tui.plain.questions import approval_lines
 from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.sandbox.proxy import NetworkGate, Wanted
 from agent_tui.tools.sandbox.proxy_request import Target
 from tests.headless.test_limits import run
@@ -215,7 +218,7 @@ async def test_a_private_address_is_told_as_a_refusal(stage: Stage):
     assert "[network access to a.test was refused: a.test resolves to 10.0.0.1, an " in told
 
 
-async def test_a_job_is_refused_with_a_notice_while_no_turn_is_under_way(
+async def test_what_has_ended_is_refused_with_a_notice_and_no_other_result_says_so(
     stage: Stage, gate: NetworkGate
 ):
     runtime = runtime_of(stage, gate, [*script(), *script("true")])
@@ -226,11 +229,101 @@ async def test_a_job_is_refused_with_a_notice_while_no_turn_is_under_way(
     assert why == "no turn is under way, so the user could not be asked"
     for _ in range(2):
         gate.tell_refusal(A_TEST, why)
-    assert heard == [
-        Notice("warning", f"A background job was refused network access to a.test: {why}.")
-    ]
+    said = f"A command that has ended was refused network access to a.test: {why}."
+    assert heard == [Notice("warning", said)]
     (told,) = await Person(runtime).submit()
-    assert told.endswith(f"[network access to a.test was refused: {why}]")
+    assert "a.test" not in told
+
+
+async def test_a_question_that_an_interruption_took_away_is_in_no_later_result(
+    stage: Stage, gate: NetworkGate
+):
+    replies = [*script(get("http://a.test/"))[:1], *script("true")]
+    runtime = runtime_of(stage, gate, replies)
+    heard: list[AgentEvent] = []
+    runtime.listen_to_jobs(heard.append)
+    async for event in runtime.submit("go"):
+        if isinstance(event, ApprovalRequested):
+            runtime.abort()
+    assert await Person(runtime).submit() == ["(no output)\n[exit code 0]"]
+    assert all("a.test" in notice.text for notice in of_kind(heard, Notice))
+
+
+async def test_a_refusal_while_a_later_command_runs_is_not_in_its_result(
+    stage: Stage, gate: NetworkGate
+):
+    runtime = runtime_of(stage, gate, script(), is_interactive=False)
+    heard: list[AgentEvent] = []
+    runtime.listen_to_jobs(heard.append)
+
+    async def wants() -> ToolOutput:
+        assert await gate.decide(Wanted(A_TEST))
+        return ToolOutput("first")
+
+    async def runs_later() -> ToolOutput:
+        gate.tell_refusal(A_TEST, "no")
+        return ToolOutput("second")
+
+    questions = runtime._network
+    assert (await questions.run_command(wants)).for_model == "first"
+    assert (await questions.run_command(runs_later)).for_model == "second"
+    said = "A command that has ended was refused network access to a.test: no."
+    assert heard == [Notice("warning", said)]
+
+
+async def test_an_interrupted_command_keeps_its_refusals(stage: Stage, gate: NetworkGate):
+    command = f"{get('http://a.test/')}; echo asked; sleep 100"
+    runtime = runtime_of(stage, gate, script(command), is_interactive=False)
+    events: list[AgentEvent] = []
+    async for event in runtime.submit("go"):
+        events.append(event)
+        if isinstance(event, ToolOutputDelta) and "asked" in event.text:
+            runtime.abort()
+    result = only(events, ToolFinished).message
+    assert "[network access to a.test was refused" in result.text
+    assert "a.test" in result.tool_details.refused_hosts
+    assert result.tool_details.ending == "cancelled"
+
+
+async def test_a_jobs_refusal_is_in_the_result_that_looks_at_the_job(
+    stage: Stage, gate: NetworkGate
+):
+    server = call("c0", "bash", command=f"sleep 1.5; {get('http://a.test/')}", background=True)
+    look = call("c1", "job", id="1", wait=30)
+    replies = [Reply(tool_calls=(one,)) for one in (server, look)]
+    runtime = runtime_of(stage, gate, [*replies, *script("true")], is_interactive=False)
+    events = await collect(runtime.submit("go"))
+    begun, looked, other = [event.message.text for event in of_kind(events, ToolFinished)]
+    assert "[network access to a.test was refused: the user can allow it with the rule" in looked
+    assert "[network access" not in begun + other
+    assert [one.text.partition(": ")[0] for one in of_kind(events, Notice)] == [
+        "A background job was refused network access to a.test"
+    ]
+    await runtime.aclose()
+
+
+async def test_a_result_says_that_a_job_may_have_wanted_the_connection(
+    stage: Stage, gate: NetworkGate
+):
+    server = call("c0", "bash", command="sleep 100", background=True)
+    replies = [Reply(tool_calls=(server,)), *script(get("http://a.test/"))]
+    runtime = runtime_of(stage, gate, replies, is_interactive=False)
+    events = await collect(runtime.submit("go"))
+    _, told = [event.message.text for event in of_kind(events, ToolFinished)]
+    assert told.endswith("(this command or job 1 wanted it)]")
+    await runtime.aclose()
+
+
+async def test_a_check_of_a_goal_has_its_refusals_in_its_own_output(
+    stage: Stage, gate: NetworkGate
+):
+    runtime = runtime_of(stage, gate, script("true"), is_interactive=False)
+    check = CheckRun(is_inside=True, timeout_s=30, network=runtime._network)
+    seen: list[AgentEvent] = []
+    conversation = runtime.conversation
+    ran = await run_user_command(conversation, get("http://a.test/"), True, seen.append, check)
+    assert "[network access to a.test was refused" in ran.output
+    assert await Person(runtime).submit() == ["(no output)\n[exit code 0]"]
 
 
 async def test_a_helpers_wall_is_judged_as_one_that_only_reads(stage: Stage, gate: NetworkGate):

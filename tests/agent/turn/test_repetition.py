@@ -3,6 +3,8 @@ from dataclasses import replace
 import pytest
 
 from agent_tui.agent.turn.repetition import (
+    ALIKE_AT,
+    ALIKE_REMARK_AT,
     MOST_REFUSED,
     REMARK_AT,
     STUCK_AT,
@@ -35,7 +37,7 @@ def test_a_call_with_another_result_or_other_arguments_is_no_repetition():
         assert repetition.with_remark(call("c", "bash", command="tail log"), output) == output
         same = ToolOutput("same")
         assert repetition.with_remark(call("c", "read", path=f"{number}.txt"), same) == same
-    assert not repetition.is_stuck
+    assert not repetition.stuck
 
 
 @pytest.mark.parametrize("names", ["ab", "abc", "abcd", "abcde"])
@@ -44,7 +46,7 @@ def test_going_round_in_a_circle_is_noticed_too(names):
     for _ in range(STUCK_AT):
         for name in names:
             repetition.with_remark(call("c", "read", path=name), ToolOutput(name))
-    assert repetition.is_stuck
+    assert repetition.stuck
 
 
 def _written(content: str, *, diff: str) -> tuple[ToolCall, ToolOutput]:
@@ -59,7 +61,7 @@ def test_a_check_that_says_the_same_after_each_change_is_no_circle(command):
     for number in range(3 * STUCK_AT):
         repetition.with_remark(*_written(f"x = {number}", diff="-x\n+y"))
         assert repetition.with_remark(check, silent) == silent
-    assert not repetition.is_stuck
+    assert not repetition.stuck
 
 
 def test_a_command_that_changes_a_file_each_time_is_no_circle():
@@ -67,15 +69,16 @@ def test_a_command_that_changes_a_file_each_time_is_no_circle():
     details = ToolDetails(files=FileTouches(edited=("/a.py",)))
     for _ in range(3 * STUCK_AT):
         repetition.with_remark(call("c", "bash", command="./step"), ToolOutput("ok", details))
-    assert not repetition.is_stuck
+    assert not repetition.stuck
 
 
 def test_a_command_not_made_before_may_have_changed_something():
     repetition = Repetition()
     for number in range(3 * STUCK_AT):
+        repetition.count_reply(is_refused=False)
         repetition.with_remark(call("c", "bash", command=f"./set {number}"), ToolOutput("ok"))
         repetition.with_remark(call("c", "bash", command="pytest -q"), ToolOutput("1 failed"))
-    assert not repetition.is_stuck
+    assert not repetition.stuck
 
 
 @pytest.mark.parametrize(
@@ -93,7 +96,7 @@ def test_what_changes_nothing_does_not_hide_a_circle(between):
     for _ in range(STUCK_AT + 1):
         repetition.with_remark(call("c", "bash", command="pytest -q"), ToolOutput("1 failed"))
         repetition.with_remark(*between)
-    assert repetition.is_stuck
+    assert repetition.stuck
 
 
 @pytest.mark.parametrize("name", trajectories() or ["none"])
@@ -128,6 +131,20 @@ async def test_a_model_that_repeats_itself_is_told_and_then_stopped(stage):
     assert "repeating tool calls without making progress" in end.error
 
 
+async def test_a_call_with_small_changes_is_stopped_at_a_limit_that_is_named(stage):
+    def made(request):
+        number = len(provider.requests)
+        return Reply(tool_calls=(call(f"c{number}", "bash", command=f"test {number} -gt 0"),))
+
+    provider = ScriptedProvider(made)
+    runtime = stage.runtime(provider)
+    end = only(await collect(runtime.submit("go")), TurnFinished)
+    assert len(provider.requests) == ALIKE_AT
+    assert (end.outcome, end.can_continue) == ("error", True)
+    assert f"calls of {ALIKE_AT} replies had the same result" in end.error
+    assert "/model" in end.error
+
+
 async def test_a_model_that_only_writes_calls_nobody_can_run_is_stopped(stage):
     def made_up(request):
         number = len(provider.requests)
@@ -143,7 +160,7 @@ def test_a_call_that_can_be_run_ends_a_row_of_refused_ones():
     repetition = Repetition()
     for number in range(3 * MOST_REFUSED):
         repetition.count_reply(is_refused=number % MOST_REFUSED != 0)
-    assert not repetition.is_stuck
+    assert not repetition.stuck
 
 
 async def test_the_next_turn_begins_anew(stage):
@@ -211,33 +228,138 @@ async def test_a_count_that_was_cut_is_not_gone_on_from_by_a_weak_model(stage, i
     assert len(provider.requests) == (1 if is_weak else 2)
 
 
-def test_a_call_made_again_after_its_result_has_gone_is_no_circle():
-    repetition = Repetition()
-    read = call("c", "read", path="a.py")
-    for _ in range(10):
-        for _ in range(2):
-            assert repetition.with_remark(read, ToolOutput("same")).for_model == "same"
-        repetition.forget_single_calls()
-    assert not repetition.is_stuck
-
-
-async def test_what_is_read_again_after_the_compact_tool_is_no_circle(stage):
-    reads = [Reply(tool_calls=(call(f"c{n}", "ls"),)) for n in range(4)]
+async def test_the_third_of_the_same_looks_is_told_however_often_the_model_compacts(stage):
+    reads = [Reply(tool_calls=(call(f"c{n}", "ls"),)) for n in range(3)]
     asks = Reply(tool_calls=(call("k1", "compact"),))
     script = Script(Reply(text=SUMMARY))
     script.turns.extend((*reads[:2], asks, *reads[2:]))
     scene = Scene(stage, script, 40_000)
     events = await collect(scene.begin())
     assert only(events, CompactionFinished).reason == "tool"
-    results = [event.message.text for event in of_kind(events, ToolFinished)]
-    assert not any("with the same result" in text for text in results)
+    results = [event.message for event in of_kind(events, ToolFinished)]
+    told = ["3 times with the same result" in result.text for result in results]
+    assert [result.tool_name for result in results] == ["ls", "ls", "compact", "ls"]
+    assert told == [False, False, False, True]
 
 
-def test_a_circle_goes_on_being_one_across_compactions():
+def _lines(first: int, last: int) -> ToolOutput:
+    text = "\n".join(f"{number}\tx = {number}" for number in range(first, last + 1))
+    return ToolOutput(f"{text}\n[lines {first}-{last} of 900; use offset={last + 1} for more]")
+
+
+def test_a_file_read_in_ranges_is_progress_whatever_is_asked_in_between():
     repetition = Repetition()
-    read = call("c", "read", path="a.py")
-    for _ in range(2):
-        for _ in range(3):
-            repetition.with_remark(read, ToolOutput("same"))
-        repetition.forget_single_calls()
-    assert repetition.is_stuck
+    clean = call("s", "bash", command="git status"), ToolOutput("clean\n[exit code 0]")
+    for first in range(1, 900, 50):
+        assert repetition.with_remark(*clean) == clean[1]
+        read = call("r", "read", path="a.py", offset=first)
+        assert repetition.with_remark(read, _lines(first, first + 49)) == _lines(first, first + 49)
+        assert repetition.has_progressed
+    assert not repetition.stuck
+
+
+@pytest.mark.parametrize("last", [80, 60, 100])
+def test_a_range_read_again_is_no_progress_wherever_it_is_cut(last: int):
+    repetition = Repetition()
+    read = call("r", "read", path="a.py")
+    repetition.with_remark(read, _lines(1, 100))
+    assert repetition.has_progressed
+    repetition.with_remark(read, _lines(1, last))
+    assert not repetition.has_progressed
+
+
+_SAME = ToolOutput("(no output)\n[exit code 0]")
+_ALMOST = {
+    "sleep": lambda n: call("c", "bash", command=f"sleep {n}"),
+    "flags": lambda n: call("c", "bash", command="grep -" + "nirwloHhc"[n % 9] * (n + 1) + " x a"),
+    "search": lambda n: call("c", "grep", pattern="x", context=n),
+}
+
+
+@pytest.mark.parametrize("name", _ALMOST)
+def test_one_call_with_small_changes_is_told_and_then_stopped(name: str):
+    repetition = Repetition()
+    remarks: list[bool] = []
+    while not repetition.stuck:
+        repetition.count_reply(is_refused=False)
+        told = repetition.with_remark(_ALMOST[name](len(remarks)), _SAME)
+        remarks.append(f"after {ALIKE_AT}, the turn is stopped" in told.for_model)
+    assert len(remarks) == ALIKE_AT
+    assert remarks.index(True) == ALIKE_REMARK_AT - 1
+    assert str(ALIKE_AT) in repetition.stuck
+
+
+def test_equal_results_with_something_new_in_between_are_no_circle():
+    repetition = Repetition()
+    for number in range(3 * ALIKE_AT):
+        repetition.count_reply(is_refused=False)
+        repetition.with_remark(call("c", "bash", command=f"./set {number}"), _SAME)
+        if number % ALIKE_REMARK_AT == 0:
+            log = ToolOutput(f"{number} done\n[exit code 0]")
+            repetition.with_remark(call("c", "bash", command="tail -1 log"), log)
+    assert not repetition.stuck
+
+
+def test_a_wait_may_take_as_many_calls_as_any_equal_results():
+    repetition = Repetition()
+    poll = call("c", "bash", command="sleep 5; curl -s localhost:8000")
+    slow = ToolOutput("[exit code 7]", ToolDetails(elapsed_ms=5_000), is_error=True)
+    for _ in range(ALIKE_AT - 1):
+        repetition.count_reply(is_refused=False)
+        repetition.with_remark(poll, slow)
+    assert not repetition.stuck
+    repetition.count_reply(is_refused=False)
+    repetition.with_remark(poll, slow)
+    assert repetition.stuck
+
+
+def test_many_calls_of_one_reply_with_the_same_result_are_one_look():
+    repetition = Repetition()
+    repetition.count_reply(is_refused=False)
+    for number in range(3 * ALIKE_AT):
+        none = ToolOutput("No matches.")
+        assert repetition.with_remark(call("c", "grep", pattern=f"p{number}"), none) == none
+    assert not repetition.stuck
+
+
+def test_a_plan_and_a_job_that_are_looked_at_at_each_step_are_no_circle():
+    repetition = Repetition()
+    for number in range(3 * ALIKE_AT):
+        repetition.count_reply(is_refused=False)
+        plan = ToolOutput(f"{number} of {3 * ALIKE_AT} done")
+        assert repetition.with_remark(call("t", "todo", todos=[f"step {number}"]), plan) == plan
+        assert not repetition.has_progressed
+        state = ToolOutput(f"(no output)\n[job 1: running for {number} s]")
+        assert repetition.with_remark(call("j", "job", id="1", wait=1), state) == state
+    assert not repetition.stuck
+
+
+def test_a_long_output_is_the_same_though_each_is_stored_in_its_own_file():
+    repetition = Repetition()
+    for number in range(STUCK_AT):
+        path = f"/outputs/bash-{number}.log"
+        details = ToolDetails(full_output_path=path)
+        output = ToolOutput(
+            f"1\n[... 9 lines, 9 bytes left out ...]\n[whole output: {path}]", details
+        )
+        repetition.with_remark(call("c", "bash", command="cat big"), output)
+    assert repetition.stuck
+
+
+def test_a_file_that_cannot_be_read_is_no_progress():
+    repetition = Repetition()
+    output = ToolOutput("There is no file x1.py.", is_error=True)
+    repetition.with_remark(call("r", "read", path="x1.py"), output)
+    assert not repetition.has_progressed
+
+
+def test_the_same_test_run_after_each_edit_is_progress():
+    repetition = Repetition()
+    run, failed = call("c", "bash", command="pytest -q"), ToolOutput("1 failed", is_error=True)
+    for number in range(3 * ALIKE_AT):
+        repetition.count_reply(is_refused=False)
+        repetition.with_remark(*_written(f"x = {number}", diff="-x\n+y"))
+        assert repetition.has_progressed
+        assert repetition.with_remark(run, failed) == failed
+        assert repetition.has_progressed
+    assert not repetition.stuck

@@ -133,6 +133,16 @@ def test_five_lines_of_what_a_command_printed_stand_below_its_call():
     assert rows(block, expanded=True)[1:] == [f"   │ line {n}" for n in range(40)]
 
 
+def test_an_interrupted_command_keeps_its_last_lines_and_says_so_once():
+    printed = "\n".join(f"line {number}" for number in range(1, 41))
+    summary = "interrupted after 8 s"
+    block = ToolBlock("1", "bash", "make", "cancelled", printed, summary=summary, printed_lines=40)
+    shown = rows(block)
+    assert shown[0] == f" ○ bash make  {summary}"
+    assert shown[-1] == "   │ line 40"
+    assert rows(ToolBlock("1", "bash", "make", "cancelled")) == [" ○ bash make  cancelled"]
+
+
 def test_lines_that_the_model_did_not_get_are_counted_and_where_they_are_is_told():
     printed = "1\n2\n3\n[... 4307 lines, 20000 bytes left out ...]\n4311\n4312\n" + "x\n" * 9
     block = ToolBlock("1", "bash", "seq", "ok", printed, printed_lines=4_321, kept_at="/o/b.log")
