@@ -127,6 +127,7 @@ _ELSEWHERE = {
     "agent_tui/headless/answer_schema.py": "named by the person: <(command) is a pipe",
     "agent_tui/installation.py": "a file of a package",
     "agent_tui/local_models/pull.py": "what was just fetched",
+    "agent_tui/secret_text.py": "a file of the package",
     "agent_tui/providers/transport/cloud_auth.py": "named by the person",
     "agent_tui/providers/table.py": "a file of a package",
     "agent_tui/sessions/export/formats.py": "a file of the package",

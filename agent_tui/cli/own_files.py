@@ -22,6 +22,7 @@ import agent_tui
 from agent_tui.atomic_files import replace_private_file, scratch_beside
 from agent_tui.installation import DISTRIBUTION
 from agent_tui.paths import user_data_dir
+from agent_tui.regular_files import read_regular_file
 
 _PLUGINS: Final = "agent_tui."
 """How the groups of our plugins' entry points begin."""
@@ -37,15 +38,15 @@ def separate_own_files() -> str:
     """
     packages = Path(platformdirs.__file__).parents[1]
     status = packages.stat()
-    now = f"{packages}\n{status.st_ino} {status.st_mtime_ns}\n"
+    now = os.fsencode(f"{packages}\n{status.st_ino} {status.st_mtime_ns}\n")
     name = f"{zlib.crc32(os.fsencode(packages)):08x}"
     seen = user_data_dir() / "own-files" / name
     with suppress(OSError):
-        if seen.read_text("utf-8", "surrogateescape") == now:
+        if read_regular_file(seen) == now:
             return ""
     replaced = sum(map(_replace_by_copy, find_shared_files()))
     with suppress(OSError):  # then the next start looks again
-        replace_private_file(seen, now.encode("utf-8", "surrogateescape"))
+        replace_private_file(seen, now)
     if not replaced:
         return ""
     files = "1 file" if replaced == 1 else f"{replaced:,} files"

@@ -66,7 +66,7 @@ class Surroundings:
         (self.home / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.org\n")
         (self.home / "notes").write_text("decoy\n")
         (self.home / ".ssh").mkdir(mode=0o700)
-        closed = self.home / "closed"
+        closed = self.closed = self.home / "closed"
         (closed / "tool/bin").mkdir(parents=True)
         closed.chmod(0)
         for name in [name for name in os.environ if name.startswith("XDG_")]:
@@ -232,6 +232,7 @@ async def problems(base: Path, backend: Backend, roots: list[Path]) -> dict[str,
         found = {
             layout.name: await problem_of(layout, around) for layout in layouts(around.home, others)
         }
+    around.closed.chmod(0o700)  # so that it can be removed
     keeper = ProcessKeeper()
     home = command_sandbox(Settings(), around.environ, keeper=keeper).state(around.home)
     found["~"] = "" if home.backend == "none" and "home folder" in home.problem else str(home)

@@ -11,7 +11,7 @@ from agent_tui.tokens import TokenCounter
 LEAST_TOKENS = 60
 """No message is left out while one that is longer than this can still be cut in the middle."""
 
-_LINE_TOKENS = 32
+_LINE_TOKENS = 44
 """If even that is too much, messages are cut to their beginning, down to about this."""
 
 _NUMBER_TOKENS = 4
@@ -23,7 +23,7 @@ _MARK_TOKENS = 20
 _STEP = 0.95
 _NEWEST = 2
 _IDS_SHARE = 0.1
-_LEFT_OUT = "[{count} of the oldest messages left out; recall finds them{ids}]"
+_LEFT_OUT = "[The {count} longest of the later messages left out; recall finds them{ids}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def choose_messages(
 
     If not all fit, these go in order until the rest fits: fillers ("go on") and messages that a
     later one repeats; the middle of the longest messages, all down to the same size; the ends of
-    those that are left; whole messages from the oldest on, for which one line has the number and
+    those that are left; whole messages, the longest first, for which one line has the number and
     the newest ids. The first message and the newest two always stay.
 
     Args:
@@ -95,7 +95,7 @@ def choose_messages(
             used = sum(message.tokens for message in shown)
             break
         most = int(most * _STEP)  # marks and line ends took more than was cut for them
-    lines, left_out = _leave_out_oldest(shown, used - room_tokens, counter)
+    lines, left_out = _leave_out_longest(shown, kept, used - room_tokens, counter)
     return Spoken(lines, left_out, is_whole=shown == kept and not left_out)
 
 
@@ -142,25 +142,29 @@ def _worth_keeping(messages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]
     ]
 
 
-def _leave_out_oldest(
-    messages: Sequence[_Message], over: int, counter: TokenCounter
+def _leave_out_longest(
+    shown: Sequence[_Message], written: Sequence[_Message], over: int, counter: TokenCounter
 ) -> tuple[list[str], int]:
-    """The texts without the oldest ones but the first, to save `over` tokens; and their number."""
-    if over <= 0 or len(messages) <= 1 + _NEWEST:
-        return [message.text for message in messages], 0
-    room = sum(message.tokens for message in messages) - over
-    ids_room = int(room * _IDS_SHARE)
+    """The texts without those that were longest as `written`, to save `over` tokens; and how many.
+
+    Of equally long ones, the oldest go first. The first message and the newest ones stay.
+    """
+    if over <= 0 or len(shown) <= 1 + _NEWEST:
+        return [message.text for message in shown], 0
+    ids_room = int((sum(message.tokens for message in shown) - over) * _IDS_SHARE)
     over += ids_room + counter.count_text(_LEFT_OUT)
-    at = 1
-    while over > 0 and at < len(messages) - _NEWEST:
-        over -= messages[at].tokens
-        at += 1
-    named: list[str] = []
-    for message in reversed(messages[1:at]):
-        ids_room -= counter.count_text(message.entry_id) + 1
-        if ids_room < 0 or not message.entry_id:
+    gone: set[int] = set()
+    for at in sorted(range(1, len(shown) - _NEWEST), key=lambda at: -written[at].tokens):
+        if over <= 0:
             break
-        named.append(message.entry_id)
+        over -= shown[at].tokens
+        gone.add(at)
+    named: list[str] = []
+    for at in sorted(gone, reverse=True):
+        ids_room -= counter.count_text(shown[at].entry_id) + 1
+        if ids_room < 0 or not shown[at].entry_id:
+            break
+        named.append(shown[at].entry_id)
     ids = f": {' '.join(reversed(named))}" if named else ""
-    mark = _LEFT_OUT.format(count=at - 1, ids=ids)
-    return [messages[0].text, mark, *(message.text for message in messages[at:])], at - 1
+    first, *rest = (message.text for at, message in enumerate(shown) if at not in gone)
+    return [first, _LEFT_OUT.format(count=len(gone), ids=ids), *rest], len(gone)

@@ -100,6 +100,12 @@ async def test_the_reason_of_a_refusal_stays(stage: Stage, notes: str, rounds: i
     provider = ScriptedProvider(answers(NOTES[notes], edit_utils))
     runtime = stage.runtime(provider, mode="ask", window=64_000)
     await say(runtime, "Build the greeter.", "Rename it.", words="never touch utils.py for this")
+    (said,) = (
+        entry.message.tool_details.user_words
+        for entry in runtime.conversation.log.entries
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResultMessage)
+    )
+    assert said == "never touch utils.py for this"
     for _ in range(rounds):
         await say(runtime, LOG, "Go on.", "And then?")
         await collect(runtime.compact())

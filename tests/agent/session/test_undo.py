@@ -101,7 +101,7 @@ async def test_the_size_after_going_back_is_not_what_the_compacted_context_was(s
     small = runtime.conversation.usage.used
     await runtime.sessions.undo_compaction()
     assert runtime.conversation.usage.is_estimate
-    assert runtime.conversation.usage.used > 2 * small
+    assert runtime.conversation.usage.used > 1.8 * small
     assert runtime.conversation.usage.used == pytest.approx(in_use(runtime), rel=0.3)
     await collect(runtime.submit("And then?"))
     assert not runtime.conversation.usage.is_estimate

@@ -33,6 +33,7 @@ class _Walled:
         self.asked: list[ApprovalRequest] = []
         self.noticed: list[str] = []
         self.runtimes: list[AgentRuntime] = []
+        self.words: list[str] = []
         home = stage.folder / "home"
         home.mkdir()
         keeper = ProcessKeeper()
@@ -76,6 +77,7 @@ class _Walled:
                 runtime.pending_approvals.answer(event.request.id, given)
             elif isinstance(event, ToolFinished):
                 told.append(event.message.text)
+                self.words.append(event.message.tool_details.user_words)
             elif isinstance(event, Notice):
                 self.noticed.append(event.text)
         return told
@@ -109,6 +111,7 @@ async def test_a_yes_puts_what_a_command_made_in_place(walled: _Walled):
 async def test_a_no_leaves_it_where_it_can_be_found(walled: _Walled):
     (told,) = await walled.run(_MAKE, answer=ApprovalAnswer("no", "use .env"))
     assert "They say: use .env" in told
+    assert walled.words == ["use .env"]
     assert "[.envrc was not put in place. Do not try another way.]" in told
     assert walled.text(".envrc") == ""
     (noticed,) = (text for text in walled.noticed if text.startswith(".envrc"))

@@ -9,6 +9,7 @@ import pytest
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.agent.turn.user_command import CheckRun, run_user_command
+from agent_tui.compaction.sections.history import Said, read_history
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.events import (
     AgentEvent,
@@ -138,6 +139,8 @@ async def test_a_no_with_words_goes_on_with_them(stage: Stage, gate: NetworkGate
         "[network access to a.test was refused: the user declined it. They say: use the cache]"
     )
     assert only(person.events, TurnFinished).outcome == "done"
+    heard = [e.text for e in read_history(runtime.conversation.log.entries) if isinstance(e, Said)]
+    assert heard[1:] == ["refused network access to a.test: use the cache"]
 
 
 async def test_questions_come_one_at_a_time_and_an_answer_to_one_may_answer_others(

@@ -83,6 +83,7 @@ async def test_what_is_missing_goes_to_the_model_which_goes_on_planning(tmp_path
     await answered(runtime, ApprovalAnswer("no", "what about the docs?"), [])
     assert runtime.conversation.permissions.mode == "plan"
     assert result(runtime).text.endswith("They say: what about the docs?")
+    assert result(runtime).tool_details.user_words == "what about the docs?"
     assert said(runtime) == ["make it shout"]
     assert runtime.conversation.todos == []
 

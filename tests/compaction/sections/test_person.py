@@ -75,7 +75,7 @@ def test_a_paste_is_cut_all_the_way_down_before_an_order_goes(counter: TokenCoun
 
 def test_long_sentences_keep_their_beginning_before_one_goes(counter: TokenCounter) -> None:
     wishes = [f"Part {n} has words, " + "short and plain, " * 9 for n in range(20)]
-    spoken = choose_messages(said("Begin.", *wishes, "Go.", "Now."), 700, counter)
+    spoken = choose_messages(said("Begin.", *wishes, "Go.", "Now."), 950, counter)
     assert spoken.left_out == 0
     assert all(f"Part {n} has words" in line for n, line in enumerate(spoken.lines[1:-2]))
     assert all(line.endswith(f"… [recall id{n}]") for n, line in enumerate(spoken.lines[1:-2], 1))
@@ -89,7 +89,9 @@ def test_where_there_is_no_room_the_oldest_are_counted_and_named(counter: TokenC
     gone = 200 - (len(rest) - 2)
     assert spoken.left_out == gone
     assert rest == [*orders[gone:], "Go.", "Now."]
-    assert mark.startswith(f"[{gone} of the oldest messages left out; recall finds them: id")
+    assert mark.startswith(
+        f"[The {gone} longest of the later messages left out; recall finds them: id"
+    )
     assert mark.endswith(f" id{gone}]")
     assert 550 <= sum(counter.count_text(line) + 4 for line in spoken.lines) <= 610
 
@@ -98,7 +100,7 @@ def test_the_first_and_the_newest_stay_even_without_any_room(counter: TokenCount
     lines = choose_messages(said("first", "second", "third", "newest"), 0, counter).lines
     assert lines == [
         "first",
-        "[1 of the oldest messages left out; recall finds them]",
+        "[The 1 longest of the later messages left out; recall finds them]",
         "third",
         "newest",
     ]
