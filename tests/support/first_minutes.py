@@ -3,8 +3,8 @@
     python -m tests.support.first_minutes CHECKOUT PICTURE
 
 Run it as that user, with tmux and uv on ``PATH``, a home folder without agent-tui, and a repository
-at ``~/src/x``. The program is installed from CHECKOUT as README.md says; the model's replies are
-scripted, all else is real.
+at ``~/src/x`` with a ``greet.py``. The program is installed from CHECKOUT as README.md says; the
+model's replies are scripted, all else is real.
 """
 
 import io
@@ -25,6 +25,10 @@ _COLUMNS, _ROWS = 100, 30
 _WITHIN_S = 180.0
 _STILL_S = 1.0
 _FIXED = 'def greet(name):\n    return f"Hello, {name}!"\n'
+_TRIED = (
+    "python3 -c 'from greet import *; print(greet(\"Ada\"))' && "
+    "git commit -qam 'Greet by name' && git log --oneline && ls ~"
+)
 _INSTALL = re.compile(r"^    (UV_LINK_MODE=copy uv tool install .*?)(?:  +#.*)?$", re.MULTILINE)
 
 
@@ -35,7 +39,7 @@ class _Terminal:
         self.frames: list[str] = []
         self._tmux("kill-server", check=False)
         size = ["-x", str(_COLUMNS), "-y", str(_ROWS)]
-        self._tmux("new-session", "-d", *size, "bash --norc")
+        self._tmux("new-session", "-d", *size, "env COLORTERM=truecolor bash --norc")
         self._tmux("set-option", "-g", "status", "off")
         self.type("PS1='\\w$ '; cd ~/src/x; clear")
 
@@ -73,62 +77,61 @@ class _Terminal:
         return ran.stdout
 
 
+_REPLIES = (
+    Reply("Let me look at the code.", tool_calls=(Call("read", {"path": "greet.py"}),)),
+    Reply(
+        "The name is ignored. I fix that.",
+        tool_calls=(Call("write", {"path": "greet.py", "content": _FIXED}),),
+    ),
+    Reply("Now I try it, and commit it.", tool_calls=(Call("bash", {"command": _TRIED}),)),
+    Reply("It greets by name now; the change is committed."),
+)
+
+
 def record(checkout: Path, server: OpenAiServer) -> list[str]:
     """What the user sees from the installation to the continued session, as SVG."""
-    install = _INSTALL.search((checkout / "README.md").read_text("utf-8"))
-    assert install is not None
-    server.play(
-        Reply("Let me look at the code.", tool_calls=(Call("read", {"path": "greet.py"}),)),
-        Reply(
-            "The name is ignored. I fix that.",
-            tool_calls=(Call("write", {"path": "greet.py", "content": _FIXED}),),
-        ),
-        Reply(
-            "Now I try it, and commit it.",
-            tool_calls=(
-                Call(
-                    "bash",
-                    {
-                        "command": "python3 -c 'from greet import *; print(greet(\"Ada\"))' && "
-                        "git commit -qam 'Greet by name' && git log --oneline && ls ~"
-                    },
-                ),
-            ),
-        ),
-        Reply("It greets by name now; the change is committed."),
-    )
     terminal = _Terminal()
     try:
-        terminal.type(f"(cd {shlex.quote(str(checkout))} && {install[1]} 2>&1 | tail -2)")
-        terminal.take("Installed")
-        terminal.type("clear; agent-tui --demo")
-        terminal.take("Tour 1/5")
-        terminal.press("Enter")
-        terminal.take("Run this command?")
-        terminal.press("y")
-        terminal.take("Make this change?")
-        terminal.press("y")
-        terminal.take("Tour 3/5")
-        terminal.press("C-d")
-        terminal.take("x$")
-        url = f"--base-url {server.base_url}"
-        terminal.type(f"clear; OPENAI_API_KEY=none agent-tui -m scripted {url}")
-        terminal.take("ctx:")
-        terminal.type("greet() ignores the name: fix it, try it, and commit")
-        terminal.take("Make this change?")
-        terminal.press("y")
-        terminal.take("Yes,")
-        terminal.press("y")
-        terminal.take("It greets by name now")
-        terminal.type("/compact")
-        terminal.take("ompact")
-        terminal.press("C-d")
-        terminal.take("x$")
-        terminal.type("clear; git log --oneline; OPENAI_API_KEY=none agent-tui -c")
-        terminal.take("greet() ignores the name")
+        _install_and_tour(terminal, checkout)
+        _work(terminal, server)
     finally:
         terminal.close()
     return terminal.frames
+
+
+def _install_and_tour(terminal: _Terminal, checkout: Path) -> None:
+    install = _INSTALL.search((checkout / "README.md").read_text("utf-8"))
+    assert install is not None
+    terminal.type(f"(cd {shlex.quote(str(checkout))} && {install[1]} 2>&1 | tail -2)")
+    terminal.take("Installed")
+    terminal.type("clear; agent-tui --demo")
+    terminal.take("Tour 1/5")
+    terminal.press("Enter")
+    for question in ("Run this command?", "Make this change?", "Run this command?"):
+        terminal.take(question)
+        terminal.press("y")
+    terminal.take("Tour 3/5")
+    terminal.press("Enter")
+    terminal.take("Tour 4/5")
+    terminal.press("C-d")
+    terminal.take("x$")
+
+
+def _work(terminal: _Terminal, server: OpenAiServer) -> None:
+    server.play(*_REPLIES)
+    url = f"--base-url {server.base_url}"
+    terminal.type(f"clear; OPENAI_API_KEY=none agent-tui -m scripted {url}")
+    terminal.take("ctx:")
+    terminal.type("greet() ignores the name: fix it, try it, and commit")
+    terminal.take("Make this change?")
+    terminal.press("y")
+    terminal.take("Run this command?")
+    terminal.press("y")
+    terminal.take("It greets by name now")
+    terminal.press("C-d")
+    terminal.take("x$")
+    terminal.type("clear; git log --oneline; OPENAI_API_KEY=none agent-tui -c")
+    terminal.take("It greets by name now")
 
 
 def main() -> None:
