@@ -1,12 +1,17 @@
 """The interface of all providers: a stream of chunks per request, and one family of errors."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from types import MappingProxyType
+from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import JsonObject, Message, ThinkingLevel, ToolSpec, Usage
 from agent_tui.providers.silence import OnWait, SilenceLimits, ignore_wait
+
+
+SECOND_NAMES: Final[Mapping[str, str]] = MappingProxyType({"cohere_chat": "cohere"})
+"""litellm's second name for a service -> the usual one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +27,9 @@ class ModelRef:
 
     @property
     def provider(self) -> str:
-        """The part before the first slash; empty if there is none."""
-        return self.name.partition("/")[0] if "/" in self.name else ""
+        """The service: the part before the first slash; empty if there is none."""
+        first = self.name.partition("/")[0] if "/" in self.name else ""
+        return SECOND_NAMES.get(first, first)
 
     @property
     def runs_here(self) -> bool:
