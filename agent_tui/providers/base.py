@@ -244,6 +244,7 @@ class ProviderError(AgentTuiError):
         is_no_stream: The response claims success but is not a reply.
         is_unproven: Nothing shows a model server at the address: the connection failed, or the
             response was empty or broken.
+        is_unreadable: The reply arrived, but broke a rule of its protocol.
         stated_window: Tokens of the model's window that the server names; 0 if it names none.
         has_answered: The address has given a reply since the program started.
     """
@@ -259,6 +260,7 @@ class ProviderError(AgentTuiError):
         detail: str = "",
         is_no_stream: bool = False,
         is_unproven: bool = False,
+        is_unreadable: bool = False,
     ) -> None:
         super().__init__(message, hint)
         self.kind: FaultKind = kind
@@ -267,6 +269,7 @@ class ProviderError(AgentTuiError):
         self.detail = detail or message
         self.is_no_stream = is_no_stream
         self.is_unproven = is_unproven
+        self.is_unreadable = is_unreadable
         self.stated_window = 0
         self.has_answered = False
 
@@ -286,6 +289,11 @@ class ProviderError(AgentTuiError):
             "interrupted",
             "crashed",
         )
+
+
+    def repeats(self, before: "ProviderError | None") -> bool:
+        """Whether the reply broke as it did `before`, so that the next one would break, too."""
+        return before is not None and self.is_unreadable and self.detail == before.detail
 
 
 class Provider(Protocol):
