@@ -9,7 +9,6 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.messages import JsonObject, Message, ThinkingLevel, ToolSpec, Usage
 from agent_tui.providers.silence import OnWait, SilenceLimits, ignore_wait
 
-
 SECOND_NAMES: Final[Mapping[str, str]] = MappingProxyType({"cohere_chat": "cohere"})
 """litellm's second name for a service -> the usual one."""
 
@@ -260,7 +259,6 @@ class ProviderError(AgentTuiError):
         detail: str = "",
         is_no_stream: bool = False,
         is_unproven: bool = False,
-        is_unreadable: bool = False,
     ) -> None:
         super().__init__(message, hint)
         self.kind: FaultKind = kind
@@ -269,7 +267,7 @@ class ProviderError(AgentTuiError):
         self.detail = detail or message
         self.is_no_stream = is_no_stream
         self.is_unproven = is_unproven
-        self.is_unreadable = is_unreadable
+        self.is_unreadable = False
         self.stated_window = 0
         self.has_answered = False
 
@@ -289,7 +287,6 @@ class ProviderError(AgentTuiError):
             "interrupted",
             "crashed",
         )
-
 
     def repeats(self, before: "ProviderError | None") -> bool:
         """Whether the reply broke as it did `before`, so that the next one would break, too."""

@@ -82,9 +82,7 @@ async def test_thinking_has_the_two_levels_that_it_knows(thinking: str, effort: 
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_without_a_key_the_variable_to_set_is_named(
-    host: ProviderHost, name: str
-) -> None:
+async def test_without_a_key_the_variable_to_set_is_named(host: ProviderHost, name: str) -> None:
     _, error = await failing(host, ModelRequest(ModelRef(name), "", (UserMessage(content="x"),)))
     assert error.kind == "auth"
     assert "COHERE_API_KEY" in str(error)

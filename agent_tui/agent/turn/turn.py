@@ -463,14 +463,12 @@ class Turn:
                     if await self._falls_back(error):
                         attempt = 1
                         before = None
-                    elif error.repeats(before):
-                        raise self._broke_again(error) from error
-                    elif await self._waits.wait_out(error, self._conversation.model):
+                    elif not error.repeats(before) and await self._waits.wait_out(
+                        error, self._conversation.model
+                    ):
                         await self._get_ready_after_wait(error)
                     else:
-                        if error.kind == "context_overflow" and not is_mended:
-                            advice = self._conversation.advice_if_refused
-                            error.advice = await asyncio.to_thread(advice)
+                        await self._advise(error, before, has_compacted=is_mended)
                         raise _failure(error, self._waits.beyond(error)) from error
                     continue
                 self._emit(RetryScheduled(attempt, most, delay_s, self._reason(error)))
@@ -478,9 +476,14 @@ class Turn:
                 attempt += 1
                 before = error
 
-    def _broke_again(self, error: ProviderError) -> _TurnEnded:
-        advice = self._conversation.services.ways.fill(_BROKE_AGAIN)
-        return _TurnEnded(TurnFinished("error", f"{error.message} {advice}", can_continue=True))
+    async def _advise(
+        self, error: ProviderError, before: ProviderError | None, *, has_compacted: bool
+    ) -> None:
+        """Let `error` say what helps, if the turn knows that better than the provider."""
+        if error.repeats(before):
+            error.advice = _BROKE_AGAIN
+        elif error.kind == "context_overflow" and not has_compacted:
+            error.advice = await asyncio.to_thread(self._conversation.advice_if_refused)
 
     def _reason(self, error: ProviderError) -> str:
         """Why a request is retried, with what the user can do meanwhile if that may be needed."""

@@ -171,8 +171,8 @@ def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False
         detail=detail,
         is_no_stream=fault.name in ("NoStreamError", "PageError"),
         is_unproven=kind == "network" or (kind == "server" and fault.name in _NO_REPLY),
-        is_unreadable=not _UNREADABLE.isdisjoint((fault.name, *fault.causes)),
     )
+    error.is_unreadable = not _UNREADABLE.isdisjoint((fault.name, *fault.causes))
     if kind == "context_overflow":
         error.stated_window = window_in(detail)
     return error
