@@ -39,8 +39,10 @@ from agent_tui.messages import (
     ThinkingContent,
     ThinkingLevel,
     Todo,
+    ToolResultMessage,
     Usage,
     UserMessage,
+    images_in,
     with_texts,
 )
 from agent_tui.permissions.engine import PermissionEngine
@@ -375,6 +377,25 @@ class Conversation:
             f"model's {window:,}-token context window are free. Shorten it, put long text in a "
             "file for the model to read in parts, or switch to a larger window with {model}."
         )
+
+    def advice_if_refused(self) -> str:
+        """What helps if a request is too large and nothing can be compacted. Counts tokens: slow.
+
+        Services also limit the bytes of a request, so the size of images is named.
+        """
+        given = (item.message for item in self.context().messages)
+        newest = [one for one in given if isinstance(one, UserMessage | ToolResultMessage)][-1]
+        tokens, images = self.services.counter.count_message(newest), images_in(newest.content)
+        size = f"{tokens:,} of the request's {max(self.usage.used, tokens):,} tokens"
+        advice = ""
+        if images:
+            count = "an image" if len(images) == 1 else f"{len(images)} images"
+            size += f" and {count} ({sum(len(one.data) for one in images) / 1e6:,.1f} MB)"
+            advice = "Attach smaller or fewer images, or "
+        elif 2 * tokens > self.usage.used:
+            advice = "Shorten it, put long text in a file for the model to read in parts, or "
+        switch = f"{advice}switch to a model with a larger context window with {{model}}."
+        return f"The newest message has about {size}. {switch[0].upper()}{switch[1:]}"
 
     @property
     def _is_window_known(self) -> bool:

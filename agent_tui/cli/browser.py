@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+import threading
 import webbrowser
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -65,7 +66,8 @@ def show_page(page: str) -> None:
     if has_browser(os.environ, sys.platform):
         # It looks its programs up on our own PATH.
         os.environ["PATH"] = keep_trusted(os.environ.get("PATH"))
-        webbrowser.open(page)
+        # In a thread: a browser in the foreground returns only when the user closes it.
+        threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
 
 
 def has_browser(environ: Mapping[str, str], platform: str) -> bool:

@@ -182,17 +182,19 @@ class ModelClient:
             ProviderError: The request failed for good.
         """
         retry = 1
+        before: ProviderError | None = None
         while True:
             try:
                 return await self._send(request, phase, tracker)
             except ProviderError as error:
                 reason = _PASSING_FAULTS.get(error.kind)
-                delay_s = retry_delay_s(error, retry, random.random())
+                delay_s = retry_delay_s(error, retry, random.random(), before=before)
                 if reason is None or delay_s is None or retry > _MOST_RETRIES:
                     raise
                 tracker.tell(f"waiting {format_remaining(delay_s)} ({reason})")
                 await self._sleep(delay_s)
                 retry += 1
+                before = error
 
     async def _send(self, request: ModelRequest, phase: str, tracker: RequestTracker) -> ModelReply:
         texts: list[str] = []

@@ -1,12 +1,16 @@
 """The interface of all providers: a stream of chunks per request, and one family of errors."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from types import MappingProxyType
+from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import JsonObject, Message, ThinkingLevel, ToolSpec, Usage
 from agent_tui.providers.silence import OnWait, SilenceLimits, ignore_wait
+
+SECOND_NAMES: Final[Mapping[str, str]] = MappingProxyType({"cohere_chat": "cohere"})
+"""litellm's second name for a service -> the usual one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +26,9 @@ class ModelRef:
 
     @property
     def provider(self) -> str:
-        """The part before the first slash; empty if there is none."""
-        return self.name.partition("/")[0] if "/" in self.name else ""
+        """The service: the part before the first slash; empty if there is none."""
+        first = self.name.partition("/")[0] if "/" in self.name else ""
+        return SECOND_NAMES.get(first, first)
 
     @property
     def runs_here(self) -> bool:
@@ -238,6 +243,7 @@ class ProviderError(AgentTuiError):
         is_no_stream: The response claims success but is not a reply.
         is_unproven: Nothing shows a model server at the address: the connection failed, or the
             response was empty or broken.
+        is_unreadable: The reply arrived, but broke a rule of its protocol.
         stated_window: Tokens of the model's window that the server names; 0 if it names none.
         has_answered: The address has given a reply since the program started.
     """
@@ -261,6 +267,7 @@ class ProviderError(AgentTuiError):
         self.detail = detail or message
         self.is_no_stream = is_no_stream
         self.is_unproven = is_unproven
+        self.is_unreadable = False
         self.stated_window = 0
         self.has_answered = False
 
@@ -280,6 +287,10 @@ class ProviderError(AgentTuiError):
             "interrupted",
             "crashed",
         )
+
+    def repeats(self, before: "ProviderError | None") -> bool:
+        """Whether the reply broke as it did `before`, so that the next one would break, too."""
+        return before is not None and self.is_unreadable and self.detail == before.detail
 
 
 class Provider(Protocol):

@@ -14,7 +14,7 @@ from agent_tui.local_models.library import ModelLibrary
 from agent_tui.messages import JsonObject
 from agent_tui.providers.accounts.device import Account
 from agent_tui.providers.accounts.table import ACCOUNTS
-from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, reply_limit
+from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, model_name, reply_limit
 from agent_tui.providers.keys import KEY_VARIABLES, secret_variables
 from agent_tui.providers.local.local_catalog import LOCAL, LocalCatalog, Serve
 from agent_tui.providers.registry import OWN_PROVIDERS, OwnProvider
@@ -335,7 +335,8 @@ class ModelCatalog:
             return self.local.info(ref)
         if (own := self._own_models.get(ref.name)) is not None:
             return own
-        names = [ref.name, f"{self._provider_of(ref.name)}/{ref.name}"]
+        names = [ref.name, model_name(ref.provider, ref.model_id)]
+        names.append(f"{self._provider_of(ref.name)}/{ref.name}")
         if ref.provider == _RESELLER:  # "claude-sonnet-4.5" there is "-4-5" at home
             names += [ref.model_id, ref.model_id.replace(".", "-")]
         entries = (self._loaded.info(name) for name in names)
@@ -376,16 +377,16 @@ class ModelCatalog:
 
     def _is_known(self, name: str) -> bool:
         """Whether `name` is a full name: in the table, or of a provider that accepts any."""
-        provider, slash, model_id = name.partition("/")
-        if not slash or not model_id:
+        ref = ModelRef(name)
+        provider = ref.provider
+        if not provider or not ref.model_id:
             return False
         return provider in KEY_VARIABLES or any(self._loaded.of_provider(provider))
 
     def _provider_of(self, name: str) -> str:
         """The provider of a name, which may lack it; empty if unknown."""
-        provider, slash, _ = name.partition("/")
-        if slash:
-            return provider
+        if "/" in name:
+            return ModelRef(name).provider
         with_it = (full for full in self._loaded.ending(name) if full.partition("/")[2] == name)
         return next(with_it, "/").partition("/")[0]
 

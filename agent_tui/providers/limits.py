@@ -81,21 +81,26 @@ def most_retries(error: ProviderError, most: int = MAX_RETRIES) -> int:
 
 
 def retry_delay_s(
-    error: ProviderError, attempt: int, jitter: float, most: int = MAX_RETRIES
+    error: ProviderError,
+    attempt: int,
+    jitter: float,
+    most: int = MAX_RETRIES,
+    before: ProviderError | None = None,
 ) -> float | None:
     """Seconds to wait before retry number `attempt` (1 is the first); None: do not retry.
 
     What the server asks for, else 2, 4, 8 ... up to 60 s. After three retries the wait is never
     shorter than without the server's request. There is no retry if the server asks for more than 60
-    s; `agent.turn.limit_wait` waits longer.
+    s; `agent.turn.limit_wait` waits longer. Nor is there one if the reply breaks as it did before.
 
     Args:
         error: Why the request failed.
         attempt: The number of this retry.
         jitter: A random number from 0 to 1.
         most: The limit on retries.
+        before: Why the previous try failed.
     """
-    if not 1 <= attempt <= most_retries(error, most):
+    if error.repeats(before) or not 1 <= attempt <= most_retries(error, most):
         return None
     delay_s = _FIRST_DELAY_S * 2 ** (attempt - 1) * (1 + _JITTER_SHARE * jitter)
     delay_s = min(delay_s, LONGEST_DELAY_S)

@@ -11,7 +11,7 @@ from typing import Final
 from pydantic import JsonValue, TypeAdapter
 
 from agent_tui.messages import JsonObject
-from agent_tui.providers.base import ModelInfo, reply_limit
+from agent_tui.providers.base import SECOND_NAMES, ModelInfo, reply_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,7 @@ _PER_MILLION = 1_000_000
 
 _PROVIDER_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
+        **SECOND_NAMES,
         "bedrock_converse": "bedrock",
         "vertex_ai-anthropic_models": "vertex_ai",
         "vertex_ai-language-models": "vertex_ai",

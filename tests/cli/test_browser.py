@@ -2,13 +2,17 @@
 
 import asyncio
 import os
+import sys
 import webbrowser
 from pathlib import Path
+from queue import Queue
 
 import pytest
 
 from agent_tui.cli.browser import has_browser, listening_callback, query_in, show_page
 from agent_tui.safe_paths import distrust_programs_in
+
+PATIENCE_S = 30.0
 
 
 @pytest.mark.parametrize(
@@ -60,12 +64,33 @@ def test_a_program_that_a_command_put_into_the_folder_opens_no_page(
     distrust_programs_in([folder])
     monkeypatch.setenv("PATH", f"{folder / '.venv/bin'}{os.pathsep}/usr/bin")
     monkeypatch.setenv("DISPLAY", ":0")
-    paths: list[str] = []
-
-    def note(_page: str) -> bool:
-        paths.append(os.environ["PATH"])
-        return True
-
-    monkeypatch.setattr(webbrowser, "open", note)
+    paths: Queue[str] = Queue()
+    monkeypatch.setattr(webbrowser, "open", lambda _page: paths.put(os.environ["PATH"]))
     show_page("http://127.0.0.1/x")
-    assert paths == ["/usr/bin"]
+    assert paths.get(timeout=PATIENCE_S) == "/usr/bin"
+
+
+async def test_a_browser_that_stays_in_the_foreground_does_not_hold_up_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    page, quits, closed = (tmp_path / name for name in ("page", "quits", "closed"))
+    browser = tmp_path / "browser"
+    browser.write_text(
+        f'#!/bin/sh\necho "$1" > {page}.new; mv {page}.new {page}\n'
+        f"for try in $(seq 100); do test -e {quits} && break; sleep 0.1; done; touch {closed}\n"
+    )
+    browser.chmod(0o755)
+    monkeypatch.setattr(webbrowser, "open", webbrowser.GenericBrowser(str(browser)).open)
+    monkeypatch.setenv("DISPLAY", ":0")
+    async with listening_callback() as callback, asyncio.timeout(PATIENCE_S):
+        show_page(f"http://127.0.0.1:{callback.port}/callback?code=abc")
+        while not page.exists():
+            await asyncio.sleep(0.01)
+        ask_page = f"import urllib.request; urllib.request.urlopen({page.read_text().strip()!r})"
+        asking = await asyncio.create_subprocess_exec(sys.executable, "-c", ask_page)
+        assert await callback.came == {"code": "abc"}
+        assert not closed.exists()
+        await asking.wait()
+        quits.touch()
+        while not closed.exists():
+            await asyncio.sleep(0.01)

@@ -239,5 +239,4 @@ OVERFLOW = row(
         400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"
     ),
     "too long for",
-    "/compact",
 )

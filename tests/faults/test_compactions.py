@@ -1,5 +1,6 @@
 """The fault table inside a compaction, and requests that are too large."""
 
+import base64
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from agent_tui.events import (
     CompactionProgress,
     TurnFinished,
 )
+from agent_tui.messages import ImageContent
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.host import ProviderHost
 from tests.faults.cases import mostly_in_one
@@ -26,9 +28,11 @@ from tests.faults.table import (
     WIRES,
     Row,
     Wire,
+    refused,
 )
+from tests.support.images import png
 from tests.support.openai_server import Failure, OpenAiServer, Reply
-from tests.support.runtime import GOOD_SUMMARY, Stage, of_kind, only
+from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind, only
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -192,12 +196,37 @@ async def test_an_overflow_after_a_tool_runs_it_no_second_time(
     assert talk.times_run == 1
 
 
+_IMAGE = ImageContent(data=base64.b64encode(png()).decode() * 20_000, mime_type="image/png")
+_LARGE = refused(413, "Too large.", "request_too_large", "Too large.")
+
+
+@pytest.mark.parametrize(
+    ("text", "images", "advice"),
+    [
+        ("hello", (), ". Switch to a model with a larger context window with /model."),
+        ("word " * 30_000, (), " tokens. Shorten it,"),
+        ("hello", (_IMAGE,), " tokens and an image (2."),
+        ("hello", (_IMAGE, _IMAGE), "MB). Attach smaller or fewer images,"),
+    ],
+    ids=["short", "long", "an image", "images"],
+)
+@pytest.mark.parametrize("wire", WIRES)
+async def test_where_nothing_can_be_compacted_the_size_of_the_message_is_said(
+    talk: Conversation, text: str, images: tuple[ImageContent, ...], advice: str
+) -> None:
+    talk.server.play(*[talk.of(_LARGE)] * 2)
+    error = failed(await collect(talk.runtime.submit(text, images)))
+    assert "The newest message has about" in error
+    assert advice in error
+    assert "/compact" not in error
+
+
 async def test_a_second_overflow_is_said_with_what_to_do(talk: Conversation) -> None:
     talk.remember()
     too_large = talk.of(OVERFLOW)
     events = await talk.say("and now?", too_large, SUMMARY, too_large)
     error = failed(events)
-    assert [word for word in OVERFLOW.words if word not in error] == []
+    assert [word for word in (*OVERFLOW.words, "/compact") if word not in error] == []
     assert len(of_kind(events, CompactionFinished)) == 1
     assert succeeded(await talk.go_on(FINE))
 

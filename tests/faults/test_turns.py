@@ -188,6 +188,31 @@ async def test_a_reply_that_breaks_off_is_kept_and_can_be_continued(
     await check_partial_reply(talk, row, phase)
 
 
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("name", ["a broken chunk", "no finish reason"])
+async def test_a_reply_that_breaks_twice_in_the_same_way_is_not_asked_for_again(
+    talk: Conversation, wire: Wire, name: str
+) -> None:
+    error = failed(await talk.say("hello", *[talk.of(BREAKS[name])] * 2))
+    assert_plain(error, talk)
+    what_broke = {"a broken chunk": "not valid JSON", "no finish reason": "finish reason"}
+    assert what_broke[name] in error
+    assert "twice in a row" in error
+    assert "/model" in error
+    assert len(talk.server.chats) == 2
+    assert succeeded(await talk.go_on(FINE))
+
+
+@pytest.mark.parametrize("names", [("a broken chunk", "no finish reason"), ("reset", "reset")])
+@pytest.mark.parametrize("wire", WIRES)
+async def test_another_break_and_a_lost_connection_are_retried(
+    talk: Conversation, wire: Wire, names: tuple[str, str]
+) -> None:
+    answers = [talk.of(BREAKS[name]) for name in names]
+    assert succeeded(await talk.say("hello", *answers, FINE))
+    assert len(talk.server.chats) == 3
+
+
 @pytest.mark.thorough
 async def test_a_reply_that_falls_silent_is_kept_and_its_connection_closed(
     impatient_talk: Conversation,

@@ -174,7 +174,7 @@ async def test_no_name_of_a_model_makes_it_call_anybody_else(
         ("replicate/meta/llama-2-70b-chat", {"api.replicate.com"}),
         ("huggingface/meta-llama/Llama-2-7b", {"huggingface.co", "router.huggingface.co"}),
         ("together_ai/meta-llama/Llama-2-7b", {"api.together.xyz"}),
-        ("cohere_chat/command-r-plus", {"api.cohere.com"}),
+        ("cohere_chat/command-r-plus", {"api.cohere.ai"}),
     ],
 )
 async def test_a_service_is_asked_at_its_own_address_and_nowhere_else(

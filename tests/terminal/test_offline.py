@@ -34,11 +34,11 @@ def test_an_offline_start_opens_no_socket_but_loopback(environ, tmp_path):
     (hooks / "sitecustomize.py").write_text(WATCHER)
     log = tmp_path / "sockets.log"
     environ = {**environ, "PYTHONPATH": str(hooks), "SOCKET_LOG": str(log)}
-    argv = [sys.executable, "-m", "agent_tui", "-m", "cohere/command-r-plus"]
+    argv = [sys.executable, "-m", "agent_tui", "-m", "perplexity/sonar-pro"]
     with PtyProgram(argv, environ=environ, cwd=tmp_path) as program:
         program.wait_for("ctx:")
         program.send("/model\r")
-        program.wait_for("command-r-plus")
+        program.wait_for("sonar-pro")
         _wait_until_warm(program)
     lines = log.read_text().splitlines()
     assert len({line.split()[0] for line in lines}) >= 2, "litellm's process was watched too"

@@ -87,6 +87,7 @@ _STUCK = (
     "Stopped: the model keeps repeating tool calls without making progress; {why}. "
     "Tell it what to do instead, or choose another model with {{model}}."
 )
+_BROKE_AGAIN = "This happened twice in a row. Try again later, or switch models with {model}."
 _BABBLES = "Stopped: the model keeps repeating the same text."
 _NOT_TO_BE_HAD = ("address", "quota", "not_found")
 """Errors that waiting does not fix, but another model may."""
@@ -439,7 +440,8 @@ class Turn:
         """
         attempt = 1
         self._cut = CutReply()
-        was_overflow = is_short = False
+        was_overflow = is_mended = is_short = False
+        before: ProviderError | None = None
         while True:
             try:
                 reply = await self._reply(is_short=is_short)
@@ -456,18 +458,32 @@ class Turn:
                     if is_mended or is_short or has_learned:
                         continue
                 most = most_retries(error, self._most_retries)
-                delay_s = retry_delay_s(error, attempt, random.random(), most)
+                delay_s = retry_delay_s(error, attempt, random.random(), most, before)
                 if delay_s is None:
                     if await self._falls_back(error):
                         attempt = 1
-                    elif await self._waits.wait_out(error, self._conversation.model):
+                        before = None
+                    elif not error.repeats(before) and await self._waits.wait_out(
+                        error, self._conversation.model
+                    ):
                         await self._get_ready_after_wait(error)
                     else:
+                        await self._advise(error, before, has_compacted=is_mended)
                         raise _failure(error, self._waits.beyond(error)) from error
                     continue
                 self._emit(RetryScheduled(attempt, most, delay_s, self._reason(error)))
                 await self._sleep(delay_s)
                 attempt += 1
+                before = error
+
+    async def _advise(
+        self, error: ProviderError, before: ProviderError | None, *, has_compacted: bool
+    ) -> None:
+        """Let `error` say what helps, if the turn knows that better than the provider."""
+        if error.repeats(before):
+            error.advice = _BROKE_AGAIN
+        elif error.kind == "context_overflow" and not has_compacted:
+            error.advice = await asyncio.to_thread(self._conversation.advice_if_refused)
 
     def _reason(self, error: ProviderError) -> str:
         """Why a request is retried, with what the user can do meanwhile if that may be needed."""

@@ -98,6 +98,8 @@ _RESETTING: tuple[FaultKind, ...] = ("rate_limit", "overloaded", "server")
 """Kinds for which a server may state when it takes requests again."""
 _NO_REPLY = frozenset({"EmptyReply", "MalformedReplyError", "NoStreamError"})
 """Responses that claim success but hold no reply, or are unreadable."""
+_UNREADABLE = frozenset({"Interrupted", "JSONDecodeError", "MalformedReplyError"})
+"""Replies that break a rule of their protocol, though the connection held."""
 _MAX_DETAIL_CHARS = 400
 _NO_REASON = "no reason given."
 _SWITCH = "Switch models with {model}"
@@ -170,6 +172,7 @@ def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False
         is_no_stream=fault.name in ("NoStreamError", "PageError"),
         is_unproven=kind == "network" or (kind == "server" and fault.name in _NO_REPLY),
     )
+    error.is_unreadable = not _UNREADABLE.isdisjoint((fault.name, *fault.causes))
     if kind == "context_overflow":
         error.stated_window = window_in(detail)
     return error

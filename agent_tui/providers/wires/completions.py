@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject, Message
 from agent_tui.providers.base import (
+    SECOND_NAMES,
     Chunk,
     FinishChunk,
     ModelRef,
@@ -54,24 +55,31 @@ from agent_tui.providers.wires.parts import (
     text_at,
 )
 
-_Asking = Literal["effort", "reasoning", "switch", "never"]
-"""How to request thinking: ``reasoning_effort``, OpenRouter's ``reasoning``, on/off, or not."""
+_Asking = Literal["effort", "none or high", "reasoning", "switch", "never"]
+"""How to request thinking: ``reasoning_effort`` with all its levels or with two, OpenRouter's
+``reasoning``, on/off, or not."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Service:
+    """One service. `counts_unasked`: it counts tokens anyway, and refuses to be asked for it."""
+
     home: str
     asking: _Asking = "effort"
+    counts_unasked: bool = False
 
 
 _SERVICES: Final[Mapping[str, _Service]] = MappingProxyType(
     {
         "cerebras": _Service("https://api.cerebras.ai/v1"),
+        "cohere": _Service(  # docs.cohere.com/docs/compatibility-api
+            "https://api.cohere.ai/compatibility/v1", "none or high", counts_unasked=True
+        ),
         "deepinfra": _Service("https://api.deepinfra.com/v1/openai"),
         "deepseek": _Service("https://api.deepseek.com/v1", "switch"),
         "fireworks_ai": _Service("https://api.fireworks.ai/inference/v1"),
         "groq": _Service("https://api.groq.com/openai/v1"),
-        "mistral": _Service("https://api.mistral.ai/v1", "never"),
+        "mistral": _Service("https://api.mistral.ai/v1", "never", counts_unasked=True),
         "moonshot": _Service("https://api.moonshot.ai/v1", "switch"),
         "openai": _Service("https://api.openai.com/v1"),
         "openrouter": _Service("https://openrouter.ai/api/v1", "reasoning"),
@@ -86,8 +94,6 @@ _OTHER_PROTOCOLS: Final = frozenset(
         "azure",
         "azure_ai",
         "bedrock",
-        "cohere",
-        "cohere_chat",
         "databricks",
         "ollama",
         "ollama_chat",
@@ -129,7 +135,7 @@ def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
     Raises:
         MissingKeyError: No key is set.
     """
-    provider = request.model.partition("/")[0]
+    provider = ModelRef(request.model).provider
     if provider == "azure":
         return azure_openai_address(request, environ, "chat/completions")
     home = request.base_url
@@ -147,13 +153,14 @@ def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
 
 def request_body(request: WireRequest, known: Mapping[str, JsonValue]) -> JsonObject:
     """The body for `request`; `known` is what the table says of its model."""
-    provider = request.model.partition("/")[0]
+    provider = ModelRef(request.model).provider
+    service = _SERVICES.get(provider)
     body: JsonObject = {
         "model": request.model_id,
         "messages": as_value(request.messages),
         "stream": True,
     }
-    if provider != "mistral":  # Mistral counts tokens anyway, and refuses the option
+    if service is None or not service.counts_unasked:
         body["stream_options"] = {"include_usage": True}
     if request.tools:
         body["tools"] = [{"type": "function", "function": tool} for tool in request.tools]
@@ -168,15 +175,16 @@ def request_body(request: WireRequest, known: Mapping[str, JsonValue]) -> JsonOb
         body["grammar"] = waiting_grammar(request.grammar)
     if request.cache_key and provider == "openai" and not request.base_url:
         body["prompt_cache_key"] = request.cache_key
-    service = _SERVICES.get(provider)
     return body | _thinking(request, known, service.asking if service else "effort")
 
 
 def _thinking(request: WireRequest, known: Mapping[str, JsonValue], asking: _Asking) -> JsonObject:
     is_off = request.thinking == "off"
-    if asking == "switch":
+    if asking in ("none or high", "switch"):
         if known.get("supports_reasoning") is not True:
             return {}
+        if asking == "none or high":
+            return {"reasoning_effort": "none" if is_off else "high"}
         return {"thinking": {"type": "disabled" if is_off else "enabled"}}
     is_unthinking = bool(known) and known.get("supports_reasoning") is not True
     if is_off or asking == "never" or is_unthinking:
@@ -364,7 +372,7 @@ COMPLETIONS: Final = http_wire(
     _write,
     ask_with(_address, request_body),
     _Reading,
-    prefixes=tuple(f"{service}/" for service in (*_SERVICES, "azure")),
+    prefixes=tuple(f"{service}/" for service in (*_SERVICES, *SECOND_NAMES, "azure")),
     spare_fields=(
         "stream_options",
         "max_completion_tokens",

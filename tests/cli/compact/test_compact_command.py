@@ -9,8 +9,9 @@ import pytest
 from agent_tui.cli.compact_command import run_command
 from agent_tui.cli.trust_command import run_command as trust
 from agent_tui.errors import AgentTuiError, CompactionError, SessionError, UsageError
+from agent_tui.messages import AssistantMessage, TextContent, UserMessage
 from agent_tui.providers.keys import secret_variables
-from agent_tui.sessions.entries import CompactionEntry, Header
+from agent_tui.sessions.entries import CompactionEntry, Header, MessageEntry
 from agent_tui.sessions.importers.formats import FORMATS, detect_format
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.log import SessionLog
@@ -55,6 +56,27 @@ def test_every_recorded_session_gets_a_smaller_child_and_stays_as_it_was(
         assert carried.summary == given["summary"]
         assert list(carried.modified_files) == given["modified_files"]
         assert list(carried.read_files) == given["read_files"]
+
+
+def test_one_very_long_piped_message_is_shown_once_and_can_be_recalled(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = " ".join(f"word{number}" for number in range(20_000))
+    store = SessionStore(tmp_path / "elsewhere", "none")
+    with store.create(Header(id="a1b2c3", cwd="/project", provider="p", model_id="m")) as log:
+        entry = log.append(MessageEntry(message=UserMessage(content=words)))
+        assert log.path is not None
+        first = as_json(capsys, str(log.path), "--model", "none", "--window", "16000")
+    with SessionLog.open(Path(first["path"])) as child:
+        reply = AssistantMessage(content=(TextContent(text="Words."),), stop_reason="stop")
+        child.append_many([MessageEntry(message=reply)])
+        child.append_many([MessageEntry(message=UserMessage(content="And now?"))])
+    again = as_json(capsys, first["path"], "--model", "none", "--window", "6000", "--dry-run")
+    for summary in (first["summary"], again["summary"]):
+        said = summary.partition("<said-by-the-person>")[2].partition("</said-by-the-person>")[0]
+        assert said.count("word0 word1 ") == 1
+        assert f"[recall {entry.id}]" in said
+        assert "[recall ]" not in summary
 
 
 def test_a_dry_run_writes_nothing_and_says_the_same(
