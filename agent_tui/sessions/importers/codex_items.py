@@ -41,7 +41,14 @@ _BARE_ITEMS = frozenset(
 """History items that have a separate line in files from before 2025-09."""
 
 _SILENT = frozenset(
-    {"world_state", "inter_agent_communication", "inter_agent_communication_metadata"}
+    {
+        "dynamic_tools_updated",
+        "inter_agent_communication",
+        "inter_agent_communication_metadata",
+        "security_risk_score",
+        "token_usage_record",
+        "world_state",
+    }
 )
 _SHELLS = frozenset({"shell", "container.exec", "shell_command", "exec_command", "local_shell"})
 _RUN_BY = frozenset({"bash", "sh", "zsh"})

@@ -330,6 +330,73 @@ def test_a_queued_message_that_stands_in_the_file_comes_once(file: Path, order: 
     assert said_in(read_claude_code(file)) == ["Begin.", "B", "A\nC"]
 
 
+LATER = {
+    "returned": [queue("popAll", "A")],
+    "returned alone": [queue("popOne", "A")],
+    "said": [queue("dequeue"), said("u2", "a2", "A"), replied("a3", "u2", text("Done A."))],
+    "waiting": [],
+}
+
+
+@pytest.mark.parametrize("later", LATER)
+def test_the_lines_after_a_removal_tell_which_message_it_was(file: Path, later: str) -> None:
+    shown = [line("attachment", "q1", "a1", attachment={"type": "queued_command", "prompt": "B"})]
+    write(
+        file,
+        said("u1", None, "Begin."),
+        replied("a1", "u1", text("Begun.")),
+        queue("enqueue", "A"),
+        queue("enqueue", "B"),
+        queue("remove"),
+        *(shown if later == "waiting" else []),
+        replied("a2", "q1" if later == "waiting" else "a1", text("Done B.")),
+        *LATER[later],
+    )
+    session = read_claude_code(file)
+    assert_sound(session)
+    assert session.warnings == ()
+    assert said_in(session)[:2] == ["Begin.", "B"]
+    assert said_in(session)[2:] == ([] if later.startswith("returned") else ["A"])
+
+
+@pytest.mark.parametrize(
+    "kept_back", ["/skills", "<task-notification>\nBuilt.</task-notification>"]
+)
+def test_within_a_turn_a_typed_prompt_is_given_before_what_can_wait(
+    file: Path, kept_back: str
+) -> None:
+    write(
+        file,
+        said("u1", None, "Begin."),
+        queue("enqueue", kept_back),
+        queue("enqueue", "Use tabs."),
+        queue("remove"),
+        replied("a1", "u1", text("With tabs.")),
+        queue("dequeue"),
+        replied("a2", "a1", text("Done.")),
+    )
+    session = read_claude_code(file)
+    assert said_in(session)[:2] == ["Begin.", "Use tabs."]
+    assert isinstance(messages(session)[1], UserMessage)
+    assert said_in(session)[2:] + notes(session) == [kept_back]
+
+
+def test_a_result_that_the_file_has_before_its_call_answers_it(file: Path) -> None:
+    write(
+        file,
+        said("u1", None, "Run both."),
+        result("r1", "a1", "t1", "a.py"),
+        result("r2", "a2", "t2", "/w"),
+        replied("a1", "u1", call("t1", command="ls"), reply="msg_1"),
+        replied("a2", "a1", call("t2", command="pwd"), reply="msg_1"),
+        replied("a3", "r2", text("Done.")),
+    )
+    session = read_claude_code(file)
+    assert_sound(session)
+    assert [(r.tool_call_id, r.text) for r in results(session)] == [("t1", "a.py"), ("t2", "/w")]
+    assert session.warnings == ()
+
+
 def test_a_queued_message_that_was_never_given_is_the_newest_request(file: Path) -> None:
     write(
         file,
