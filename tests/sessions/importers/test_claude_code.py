@@ -585,6 +585,14 @@ def test_odd_lines_are_passed_over_each_with_a_warning(file: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", ["atis-latch", "api-request-started", "content-replacement"])
+def test_lines_about_the_program_itself_are_passed_over_quietly(file: Path, kind: str) -> None:
+    session = read_claude_code(
+        write(file, {"type": kind, "sessionId": "s"}, said("u1", None, "Hi."))
+    )
+    assert (said_in(session), session.warnings) == (["Hi."], ())
+
+
 def test_lines_that_are_each_others_parent_do_not_hang_it(file: Path) -> None:
     write(file, said("u1", "a1", "Hi."), replied("a1", "u1", text("Hello.")))
     assert said_in(read_claude_code(file)) == ["Hi."]

@@ -319,6 +319,12 @@ def test_what_cannot_be_used_is_named_with_its_line(
     assert [text.startswith(warning) for text in session.warnings] == [True]
 
 
+@pytest.mark.parametrize("kind", ["token_usage_record", "security_risk_score", "world_state"])
+def test_lines_about_the_program_itself_are_passed_over_quietly(tmp_path: Path, kind: str) -> None:
+    session = read(tmp_path, head(), line(kind, total=3), said("Hi."))
+    assert session.warnings == ()
+
+
 def test_results_that_say_so_are_errors(tmp_path: Path) -> None:
     written: list[object] = [
         {"content": "no", "success": False},
