@@ -14,6 +14,7 @@ from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
     Message,
+    Pin,
     StopReason,
     TextContent,
     ToolCall,
@@ -35,6 +36,7 @@ from agent_tui.sessions.entries import (
     milliseconds,
 )
 from agent_tui.sessions.file.kept_files import digest_of
+from agent_tui.sessions.replay.pins import pin_entry
 
 SplitText: TypeAlias = Callable[[str], tuple[str, str]]
 WarnOf: TypeAlias = Callable[[str], None]
@@ -43,6 +45,9 @@ WarnOf: TypeAlias = Callable[[str], None]
 _MOST_WARNINGS = 200
 MOST_CONTENTS_BYTES = 64_000_000
 """Earlier contents of files that one session may bring; a session of 3 MB has half a megabyte."""
+
+_MOST_PINNED_CHARS = 40_000
+"""About 10,000 tokens, as of our own instruction files."""
 
 _MOST_RESULTS = 1_000
 """Entries after a reply that are searched for its results."""
@@ -213,6 +218,13 @@ class SessionBuilder:
         """Add something that the other program told the model in the user's name."""
         entry = CustomMessageEntry(custom_type=kind, content=_simplify(content), display=display)
         self._append(entry)
+
+    def pin(self, pin: Pin, text: str) -> None:
+        """Add a text that stays in the context through every compaction, unless it is huge."""
+        if len(text) <= _MOST_PINNED_CHARS:
+            self._append(pin_entry(pin, text))
+        else:
+            self.note(pin.kind, [TextContent(text=text)])
 
     def keep_aside(self, kind: str, data: JsonObject) -> None:
         """Add something that is not part of the context here."""
