@@ -135,7 +135,7 @@ class _Reader:
                     said.append(_file(part))
                 case "compaction":
                     self._compaction = part
-                case "agent" | "subtask":
+                case "agent" | "subtask" | "system":
                     self._builder.keep_aside("opencode", part)
                 case kind if kind not in _SILENT:
                     self._keep_unknown(message, part)
