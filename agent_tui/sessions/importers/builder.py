@@ -409,6 +409,7 @@ class SessionHead:
         name: Its name; empty without one.
         prompt: The first one; searched for last.
         modified: When it last changed; None: when its file did.
+        problem: Why it cannot be imported; empty if nothing speaks against it.
     """
 
     is_session: bool = False
@@ -416,6 +417,7 @@ class SessionHead:
     name: str = ""
     prompt: str = ""
     modified: datetime | None = None
+    problem: str = ""
 
     @property
     def is_whole(self) -> bool:

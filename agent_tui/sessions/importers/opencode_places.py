@@ -19,6 +19,7 @@ from agent_tui.errors import SessionError
 from agent_tui.messages import JsonObject
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_file
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.importers.builder import Warnings
 from agent_tui.sessions.importers.fields import (
     MAX_DOCUMENT_BYTES,
@@ -105,8 +106,8 @@ def read_opencode_session(path: Path, warnings: Warnings) -> OpencodeSession:
         return _only_session(path, warnings)
     if is_database(path.parent) and is_plain_id(path.name):
         return _from_database(path.parent, path.name, warnings)
-    if (tables := tables_in(path)) is not None:
-        raise SessionError(f"{path} is {describe_tables(tables)}.", _DATABASE_HINT)
+    if what := unknown_database(path):
+        raise SessionError(f"{path} is {what}.", _DATABASE_HINT)
     document = json_document(path)
     if is_export(document):
         return _from_export(as_object(document))
@@ -117,33 +118,31 @@ def read_opencode_session(path: Path, warnings: Warnings) -> OpencodeSession:
 
 def is_database(path: Path) -> bool:
     """Whether a SQLite database with the tables of opencode is at `path`."""
-    return _is_known(tables_in(path) or frozenset())
+    return _is_known(_tables_in(path))
 
 
-def tables_in(path: Path) -> frozenset[str] | None:
-    """The names of the tables of the SQLite database `path`; None if it is none.
+def unknown_database(path: Path) -> str:
+    """Describe a database that is none of opencode's known kinds; empty for anything else."""
+    tables = _tables_in(path)
+    if not tables or _is_known(tables):
+        return ""
+    named = ", ".join(map(printable_line, sorted(tables)[:_MOST_TABLES_NAMED]))
+    more = ", …" if len(tables) > _MOST_TABLES_NAMED else ""
+    return f"a database of an unknown kind, with the tables {named}{more}"
 
-    Empty if it cannot be read.
-    """
+
+def _tables_in(path: Path) -> frozenset[str]:
+    """The names of the tables of the SQLite database `path`; none if it is not readable."""
     if not is_file(path):
-        return None
+        return frozenset()
     try:
         with open_regular_file(path) as file:
             if file.read(len(_MAGIC)) != _MAGIC:
-                return None
+                return frozenset()
         with closing(_connect(path)) as database:
             return _stored_tables(database)
-    except (OSError, ValueError):
-        return None
-    except sqlite3.Error:
+    except (OSError, ValueError, sqlite3.Error):
         return frozenset()
-
-
-def describe_tables(tables: frozenset[str]) -> str:
-    """Describe a database of an unknown kind by its tables."""
-    named = ", ".join(sorted(tables)[:_MOST_TABLES_NAMED])
-    more = ", …" * (len(tables) > _MOST_TABLES_NAMED)
-    return f"a database of an unknown kind ({f'tables {named}{more}' if tables else 'no tables'})"
 
 
 def _is_known(tables: frozenset[str]) -> bool:

@@ -163,6 +163,18 @@ def test_an_unknown_message_of_the_second_version_is_kept_and_said(tmp_path: Pat
     assert session.warnings == ("message msg_0001: unknown role 'hologram'; kept",)
 
 
+def test_a_database_of_an_unknown_kind_is_named(tmp_path: Path) -> None:
+    rows = opencode_2_rows()
+    later = {"session_v3": rows["session_v2"], "session_event": rows["session_message"]}
+    database = write_database(tmp_path / ".local/share/opencode/opencode.db", later)
+    what = "a database of an unknown kind, with the tables session_event, session_v3"
+    (found,) = foreign_sessions(tmp_path, {}, FORMATS)
+    assert (found.path, found.title, found.problem) == (database, what, what)
+    for written_by in (None, "opencode"):
+        with pytest.raises(SessionError, match=what):
+            read_foreign(database, written_by)
+
+
 def test_unknown_parts_and_roles_are_kept_and_said(tmp_path: Path) -> None:
     rows = opencode_rows()
     row_of(rows["part"], type="text")["data"].update(type="hologram", weight=3)
