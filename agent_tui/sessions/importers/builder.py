@@ -226,6 +226,24 @@ class SessionBuilder:
         else:
             self.note(pin.kind, [TextContent(text=text)])
 
+    def pin_note(self, entry_id: str, pin: Pin) -> None:
+        """Make a note stay in the context through every compaction, as `pin` does with a text."""
+        index = int(entry_id, 16) - 1
+        note = self._entries[index]
+        assert isinstance(note, CustomMessageEntry)
+        if isinstance(note.content, str) and len(note.content) <= _MOST_PINNED_CHARS:
+            pinned = pin_entry(pin, note.content)
+            changed = ("custom_type", "content", "display", "details")
+            changes = {name: getattr(pinned, name) for name in changed}
+            self._entries[index] = note.model_copy(update=changes)
+
+    @property
+    def is_turn_over(self) -> bool:
+        """Whether the newest message is a reply that is complete and has no calls."""
+        newest = next((e for e in reversed(self._entries) if isinstance(e, MessageEntry)), None)
+        message = newest.message if newest is not None else None
+        return isinstance(message, AssistantMessage) and message.stop_reason == "stop"
+
     def keep_aside(self, kind: str, data: JsonObject) -> None:
         """Add something that is not part of the context here."""
         self._append(CustomEntry(custom_type=kind, data=data))

@@ -229,6 +229,11 @@ class ClaudeRecord:
         return self.data.get("subtype") == _BOUNDARY
 
     @property
+    def is_summary(self) -> bool:
+        """Whether it is the summary that such a context begins with."""
+        return self.data.get("isCompactSummary") is True
+
+    @property
     def is_reply(self) -> bool:
         """Whether it is one block of a reply."""
         return self.data.get("type") == "assistant"

@@ -244,6 +244,44 @@ def test_the_persons_words_are_told_from_the_programs(
     assert len(notes(session)) == told
 
 
+ENDINGS = {
+    "still running": [],
+    "still running after a compaction": [
+        boundary("b1", "r1"),
+        said("u3", "b1", "So far.", isCompactSummary=True, isVisibleInTranscriptOnly=True),
+        replied("a2", "u3", call("t2")),
+    ],
+    "over": [replied("a3", "r1", text("Reviewed."), stop_reason="end_turn")],
+    "followed by a request": [said("u3", "r1", "Stop. Fix a.py instead.")],
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_text_of_a_command_that_still_runs_survives_a_compaction(
+    file: Path, ending: str
+) -> None:
+    asked = "<command-message>review</command-message>\n<command-name>/review</command-name>"
+    write(
+        file,
+        said("u1", None, asked),
+        said("u2", "u1", [text("Review each file. Never edit.")], isMeta=True),
+        replied("a1", "u2", call("t1")),
+        result("r1", "a1", "t1"),
+        *ENDINGS[ending],
+    )
+    session = read_claude_code(file)
+    assert_sound(session)
+    before = shown(build_context(session.entries))
+    assert sum("Review each file. Never edit." in one for one in before) == 1
+    last = session.entries[-1]
+    summary = CompactionEntry(
+        id="c1", parent_id=last.id, summary="All is well.", first_kept_entry_id="c1"
+    )
+    after = shown(build_context((*session.entries, summary)))
+    survives = any("Review each file. Never edit." in one for one in after)
+    assert survives is ending.startswith("still running")
+
+
 def test_words_beside_what_the_program_says_in_parts_of_their_own_are_kept(file: Path) -> None:
     parts = [text("<ide_selection>a = 1</ide_selection>"), text("Fix it."), text("And test it.")]
     write(file, said("u1", None, parts), replied("a1", "u1", text("Ok.")))
