@@ -6,6 +6,7 @@ Unknown fields are kept, so that files of other programs lose nothing.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -239,7 +240,7 @@ class Pin(Stored):
     Args:
         kind: Whether it is a skill, a folder's instructions, or the goal of the work.
         name: The skill's name, or the folder of the instructions.
-        path: The absolute path of the file; for the goal, which has none, ``goal``.
+        path: The absolute path of the file; any other text for a pin without one: ``goal``.
         digest: SHA-256 of the file when it was read, as hex digits.
         is_cut: Whether only its beginning fits.
     """
@@ -249,6 +250,11 @@ class Pin(Stored):
     path: str
     digest: str = ""
     is_cut: bool = False
+
+    @property
+    def has_file(self) -> bool:
+        """Whether the text is that of a file, which may change."""
+        return Path(self.path).is_absolute()
 
 
 class Job(Stored):

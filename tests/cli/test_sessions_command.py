@@ -14,6 +14,7 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import EditReport, report_entry, undo_mark
 from agent_tui.sessions.store import SessionStore
 from tests.sessions.importers import codex_lines, recordings
+from tests.sessions.importers.recordings import write_database
 from tests.support.session_values import conversation, entry, reply, user
 
 FOLDER = Path(__file__).parents[2] / "sessions.example"
@@ -329,6 +330,19 @@ def test_files_of_others_are_neither_deleted_nor_renamed(tmp_path: Path) -> None
         with pytest.raises(SessionError, match="not one of the sessions in"):
             run_command(argv)
     assert theirs.read_bytes() == (FOLDER / "1-tools.jsonl").read_bytes()
+
+
+def test_a_database_of_an_unknown_kind_is_listed_in_every_folder(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    path = write_database(
+        tmp_path / ".local/share/opencode/opencode.db", {"session_v3": [{"id": "ses_1"}]}
+    )
+    listed = printed(capsys, "list", "--from", "opencode")
+    assert "a database of an unknown kind, with the tables sessi" in listed
+    assert str(path) in listed
 
 
 def test_sessions_of_other_agents_are_listed_by_folder(

@@ -225,6 +225,13 @@ def test_a_known_entry_without_what_it_needs_is_kept_as_unknown() -> None:
     assert any("not a usable message" in warning for warning in warnings)
 
 
+def test_the_prompt_of_pi_is_kept_quietly_and_not_shown_to_the_model() -> None:
+    system = {"role": "system", "content": "", "sections": {"cwd": "/w"}, "toolsAdded": []}
+    found, warnings = only_entry(message_json(system))
+    assert isinstance(found, UnknownEntry)
+    assert (found.model_dump()["message"]["sections"], warnings) == ({"cwd": "/w"}, ())
+
+
 def test_lone_surrogates_and_bad_bytes_are_replaced() -> None:
     found, warnings = only_entry(
         message_json({"role": "user", "content": "x"}).replace(b'"x"', b'"\\ud83d a \xff"')

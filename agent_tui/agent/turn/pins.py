@@ -177,7 +177,7 @@ class PinKeeper:
         for path, (pin, text) in before.items():
             if path in texts:
                 continue
-            if pin.kind == "goal":
+            if not pin.has_file:
                 texts[path] = _Text(pin, _body(text), 1)
                 continue
             try:
@@ -245,13 +245,13 @@ def _digest(data: bytes) -> str:
 def _fit(texts: Sequence[_Text], window: int, counter: TokenCounter) -> Iterator[tuple[Pin, str]]:
     """Each text whole, or cut to an even share of the space that shorter ones leave.
 
-    A goal is never cut: there is no file that holds the rest.
+    A text without a file is never cut, for nothing else holds the rest.
     """
-    goals = [text for text in texts if text.pin.kind == "goal"]
-    texts = [text for text in texts if text.pin.kind != "goal"]
+    whole = [text for text in texts if not text.pin.has_file]
+    texts = [text for text in texts if text.pin.has_file]
     sizes = [counter.count_text(text.text) for text in texts]
     room = max(window - _TAKEN_TOKENS, 0) // _SHARE if window > 0 else sum(sizes)
-    fitted = [(goal.pin, goal.text) for goal in goals]
+    fitted = [(text.pin, text.text) for text in whole]
     for text, size, share in zip(texts, sizes, even_shares(sizes, room), strict=True):
         if size <= share:
             fitted.append((text.pin, text.text))

@@ -116,7 +116,7 @@ def print_foreign_sessions(known: ImportFormat, cwd: Path | None, *, is_json: bo
     files = [
         file
         for file in foreign_sessions(home, os.environ, (known,))
-        if cwd is None or file.cwd == cwd
+        if cwd is None or file.cwd == cwd or file.problem
     ]
     if is_json:
         write_json([_foreign_json(file) for file in files])

@@ -195,7 +195,7 @@ def _to_value(data: JsonObject, notes: list[str]) -> DecodedRecord:
     shaped = _as_present_format(data)
     entry: Entry | None = None
     kind = shaped.get("type")
-    if isinstance(kind, str) and kind in _KNOWN_TYPES:
+    if isinstance(kind, str) and kind in _KNOWN_TYPES and not _is_system_message(shaped):
         entry = validate_repaired(_KNOWN_ENTRY.validate_python, shaped, notes)
         if entry is None:
             notes.append(f"not a usable {kind}; kept, but not shown to the model")
@@ -207,6 +207,12 @@ def _to_value(data: JsonObject, notes: list[str]) -> DecodedRecord:
         names_parent,
         kept_index if isinstance(kept_index, int) else None,
     )
+
+
+def _is_system_message(data: JsonObject) -> bool:
+    """Whether an entry is pi's record of its own prompt and tools; ours replace them."""
+    message = data.get("message")
+    return isinstance(message, dict) and message.get("role") == "system"
 
 
 def _with_file_times(entry: Entry) -> Entry:

@@ -14,6 +14,7 @@ from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
     Message,
+    Pin,
     StopReason,
     TextContent,
     ToolCall,
@@ -35,6 +36,7 @@ from agent_tui.sessions.entries import (
     milliseconds,
 )
 from agent_tui.sessions.file.kept_files import digest_of
+from agent_tui.sessions.replay.pins import pin_entry
 
 SplitText: TypeAlias = Callable[[str], tuple[str, str]]
 WarnOf: TypeAlias = Callable[[str], None]
@@ -43,6 +45,9 @@ WarnOf: TypeAlias = Callable[[str], None]
 _MOST_WARNINGS = 200
 MOST_CONTENTS_BYTES = 64_000_000
 """Earlier contents of files that one session may bring; a session of 3 MB has half a megabyte."""
+
+_MOST_PINNED_CHARS = 40_000
+"""About 10,000 tokens, as of our own instruction files."""
 
 _MOST_RESULTS = 1_000
 """Entries after a reply that are searched for its results."""
@@ -213,6 +218,31 @@ class SessionBuilder:
         """Add something that the other program told the model in the user's name."""
         entry = CustomMessageEntry(custom_type=kind, content=_simplify(content), display=display)
         self._append(entry)
+
+    def pin(self, pin: Pin, text: str) -> None:
+        """Add a text that stays in the context through every compaction, unless it is huge."""
+        if len(text) <= _MOST_PINNED_CHARS:
+            self._append(pin_entry(pin, text))
+        else:
+            self.note(pin.kind, [TextContent(text=text)])
+
+    def pin_note(self, entry_id: str, pin: Pin) -> None:
+        """Make a note stay in the context through every compaction, as `pin` does with a text."""
+        index = int(entry_id, 16) - 1
+        note = self._entries[index]
+        assert isinstance(note, CustomMessageEntry)
+        if isinstance(note.content, str) and len(note.content) <= _MOST_PINNED_CHARS:
+            pinned = pin_entry(pin, note.content)
+            changed = ("custom_type", "content", "display", "details")
+            changes = {name: getattr(pinned, name) for name in changed}
+            self._entries[index] = note.model_copy(update=changes)
+
+    @property
+    def is_turn_over(self) -> bool:
+        """Whether the newest message is a reply that is complete and has no calls."""
+        newest = next((e for e in reversed(self._entries) if isinstance(e, MessageEntry)), None)
+        message = newest.message if newest is not None else None
+        return isinstance(message, AssistantMessage) and message.stop_reason == "stop"
 
     def keep_aside(self, kind: str, data: JsonObject) -> None:
         """Add something that is not part of the context here."""
@@ -397,6 +427,7 @@ class SessionHead:
         name: Its name; empty without one.
         prompt: The first one; searched for last.
         modified: When it last changed; None: when its file did.
+        problem: Why it cannot be imported; empty if nothing speaks against it.
     """
 
     is_session: bool = False
@@ -404,6 +435,7 @@ class SessionHead:
     name: str = ""
     prompt: str = ""
     modified: datetime | None = None
+    problem: str = ""
 
     @property
     def is_whole(self) -> bool:

@@ -13,6 +13,7 @@ from agent_tui.messages import (
     AssistantContent,
     ImageContent,
     JsonObject,
+    Pin,
     StopReason,
     TextContent,
     ThinkingContent,
@@ -92,10 +93,13 @@ class _Reader:
         lines = json_lines(self._path, builder.warnings)
         tree = ClaudeTree(lines, builder.warnings, builder.keep_content)
         session_id = ""
+        branch: Sequence[ClaudeRecord] = ()
         for branch in tree.branches():
             session_id = self._take_branch(branch) or session_id
         if not builder.last_id:
             raise SessionError(f"{self._path} contains no Claude Code messages.")
+        if not builder.is_turn_over:
+            self._pin_command(branch)
         if tree.title:
             builder.name(tree.title)
         return builder.finish(session_id or self._path.stem)
@@ -127,6 +131,24 @@ class _Reader:
         self._taken.append(taken)
         return session_id
 
+    def _pin_command(self, branch: Sequence[ClaudeRecord]) -> None:
+        """Pin the text of the slash command that the newest turn of `branch` runs, if any."""
+        command = expansion = ""
+        for line in branch:
+            content = line.queued if line.queued is not None else line.message.get("content")
+            text = joined_text(content)
+            if line.is_reply and not expansion:
+                command = ""
+            elif line.is_reply or line.is_boundary or line.is_summary or not text.strip():
+                continue
+            elif is_of_program(line.data):
+                expansion = expansion or (self._entry_of[line.uuid] if command else "")
+            elif (words := claude_words(text)).said:
+                command, expansion = words.command.partition(" ")[0].strip("/").lower(), ""
+        if expansion:
+            pin = Pin(kind="skill", name=command, path=f"claude/commands/{command}")
+            self._builder.pin_note(expansion, pin)
+
     def _take(self, line: ClaudeRecord) -> None:
         self._builder.at(as_timestamp(line.data.get("timestamp")))
         self._builder.in_folder(text_at(line.data, "cwd"))
@@ -137,7 +159,7 @@ class _Reader:
             self._take_reply(line)
         elif line.queued is not None:
             self._take_said(line, _blocks(line.queued))
-        elif line.data.get("isCompactSummary") is True:
+        elif line.is_summary:
             self._take_summary(line)
         else:
             self._take_said(line, self._take_results(line))

@@ -1,8 +1,12 @@
 """The lines of a Claude Code session that form its conversation, and their contents."""
 
 import re
-from collections.abc import Callable, Iterable
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import TypeAlias
 
 from pydantic import JsonValue
@@ -170,23 +174,39 @@ def _diff(path: str, hunks: list[JsonValue]) -> str:
 _SPOKEN = frozenset({"user", "assistant"})
 _SILENT = frozenset(
     {
+        "agent-color",
         "agent-name",
+        "agent-setting",
         "ai-title",
+        "atis-latch",
         "attachment",
+        "attribution-snapshot",
+        "bridge-session",
+        "content-replacement",
         "custom-title",
+        "ended-by-model",
         "file-history-snapshot",
+        "fork-context-ref",
+        "frame-link",
+        "isolation-latch",
         "last-prompt",
+        "marble-origami-commit",
+        "marble-origami-reset",
+        "marble-origami-snapshot",
         "mode",
         "permission-mode",
         "pr-link",
         "progress",
         "queue-operation",
+        "relocated",
+        "speculation-accept",
         "summary",
         "system",
         "tag",
         "worktree-state",
     }
 )
+_SILENT_OPENINGS = ("api-request-",)
 """Kinds of line with nothing that the model saw, or handled one by one below."""
 
 _BOUNDARY = "compact_boundary"
@@ -207,6 +227,11 @@ class ClaudeRecord:
     def is_boundary(self) -> bool:
         """Whether Claude Code started a new context here."""
         return self.data.get("subtype") == _BOUNDARY
+
+    @property
+    def is_summary(self) -> bool:
+        """Whether it is the summary that such a context begins with."""
+        return self.data.get("isCompactSummary") is True
 
     @property
     def is_reply(self) -> bool:
@@ -237,59 +262,114 @@ class ClaudeRecord:
 class QueuedMessage:
     """One message in the queue.
 
-    Args:
+    Attributes:
         number: The number of the line that queued it, from 1.
         timestamp: When it was queued, as the line has it.
         text: What was typed, or what the program itself queued.
-        is_said: Whether the file also has it as a separate message.
+        said_at: The line that has it as a separate message; None without one.
+        returned_at: The line that returned it to the prompt; None without one.
     """
 
     number: int
     timestamp: str
     text: str
-    is_said: bool = False
+    said_at: int | None = None
+    returned_at: int | None = None
+
+    def is_said_before(self, number: int | None) -> bool:
+        """Whether a line before `number` (None: any line) has it as a separate message."""
+        return self.said_at is not None and (number is None or self.said_at < number)
+
+
+@dataclass(frozen=True, slots=True)
+class _Removal:
+    """A line that takes a message out of the queue; `text` names it, if the line does."""
+
+    number: int
+    operation: str
+    text: str
 
 
 class ClaudeQueue:
     """Follows the ``queue-operation`` lines of a file in order.
 
-    ``enqueue`` has the text. ``dequeue`` and ``remove`` take out the oldest, which then goes to the
-    model: as an ordinary line at the start of a turn, without a line within one. ``popAll`` returns
-    everything to the prompt.
+    ``enqueue`` has the text. ``dequeue`` and ``remove`` give one message to the model: as an
+    ordinary line at the start of a turn, often without a line within one. They seldom name it, so
+    the lines that follow decide which one it was. ``popAll`` and ``popOne`` return messages to the
+    prompt.
     """
 
     def __init__(self) -> None:
-        self._waiting: list[QueuedMessage] = []
-        self._given: list[QueuedMessage] = []
+        self._messages: list[QueuedMessage] = []
+        self._removals: list[_Removal] = []
+        self._replies: list[int] = []
 
     def take(self, number: int, data: JsonObject) -> None:
         """Handle one line; `number` is its place in the file, from 1."""
-        text = joined_text(data.get("content"))
-        match data.get("operation"):
-            case "enqueue" if text.strip():
-                self._waiting.append(QueuedMessage(number, text_at(data, "timestamp"), text))
-            case "dequeue" | "remove" if self._waiting:
-                named = (at for at, one in enumerate(self._waiting) if one.text == text)
-                self._given.append(self._waiting.pop(next(named, 0)))
-            case "popAll":
-                self._waiting.clear()
-            case _:
-                pass
+        text, operation = joined_text(data.get("content")), text_at(data, "operation")
+        if operation == "enqueue" and text.strip():
+            self._messages.append(QueuedMessage(number, text_at(data, "timestamp"), text))
+        elif operation in ("dequeue", "remove", *_RETURNING):
+            self._removals.append(_Removal(number, operation, text))
+        if operation in _RETURNING:
+            returned = (one for one in reversed(self._messages) if text in ("", one.text))
+            for message in returned if not text else islice(returned, 1):
+                message.returned_at = message.returned_at or number
 
-    def was_said(self, text: str) -> None:
-        """Note that the file has `text` as a message, alone or as one of several lines."""
-        for message in (*self._given, *self._waiting):
-            if f"\n{message.text.strip()}\n" in f"\n{text.strip()}\n":
-                message.is_said = True
+    def was_said(self, number: int, text: str) -> None:
+        """Note that line `number` has `text` as a message, alone or as one of several lines."""
+        for message in self._messages:
+            is_open = message.said_at is None and message.returned_at is None
+            if is_open and f"\n{message.text.strip()}\n" in f"\n{text.strip()}\n":
+                message.said_at = number
 
-    def given(self) -> list[QueuedMessage]:
-        """Messages given to the model since the last call that have no line elsewhere."""
-        given, self._given = self._given, []
-        return [message for message in given if not message.is_said]
+    def was_answered(self, number: int) -> None:
+        """Note that a new reply begins on line `number`."""
+        self._replies.append(number)
 
-    def never_given(self) -> list[QueuedMessage]:
-        """Messages that are still unanswered at the end of the file."""
-        return [message for message in (*self._given, *self._waiting) if not message.is_said]
+    def delivered(self) -> Iterator[tuple[QueuedMessage, int | None]]:
+        """The messages that have no line elsewhere, with the line of the reply that got each.
+
+        That is None for those that no reply follows, or that still wait at the end of the file.
+        """
+        waiting: list[QueuedMessage] = []
+        coming = iter(self._messages)
+        ahead = next(coming, None)
+        for removal in self._removals:
+            while ahead is not None and ahead.number < removal.number:
+                waiting.append(ahead)
+                ahead = next(coming, None)
+            if removal.operation in _RETURNING:
+                waiting = [one for one in waiting if one.returned_at != removal.number]
+            elif waiting:
+                at = bisect_right(self._replies, removal.number)
+                reply = self._replies[at] if at < len(self._replies) else None
+                message = min(waiting, key=partial(_doubt, removal, reply))
+                waiting.remove(message)
+                if not message.is_said_before(reply):
+                    yield message, reply
+        rest = (*waiting, *([ahead] if ahead is not None else ()), *coming)
+        yield from ((message, None) for message in rest if message.said_at is None)
+
+
+_RETURNING = ("popAll", "popOne")
+
+
+def _doubt(removal: _Removal, reply: int | None, message: QueuedMessage) -> tuple[bool, ...]:
+    """How much speaks against `message` as the one that was given to the model before `reply`.
+
+    Claude Code gives no slash commands to the model within a turn, and the user's messages before
+    its own notices.
+    """
+    is_later = message.said_at is not None or message.returned_at is not None
+    is_shown = message.is_said_before(reply)
+    return (
+        message.text != removal.text,
+        not is_shown,
+        is_later and not is_shown,
+        removal.operation == "remove" and message.text.startswith("/"),
+        not claude_words(message.text).said,
+    )
 
 
 class ClaudeTree:
@@ -314,13 +394,15 @@ class ClaudeTree:
         self._newest = ""
         self._subagent_lines = 0
         self._queue = ClaudeQueue()
+        self._reply_at: dict[int, ClaudeRecord] = {}
         self._reply_ids: set[str] = set()
+        self._calls_at: dict[str, int] = {}
+        self._places: dict[str, tuple[int, int]] = {}
         self._previous = ""
         for number, data in numbered:
             self._take(number, data)
-        for message in self._queue.never_given():
-            if claude_words(message.text).said:
-                self._link_queued(message, self._newest)
+        self._insert_queued()
+        self._lines.sort(key=self._place)
 
     @property
     def title(self) -> str:
@@ -355,10 +437,10 @@ class ClaudeTree:
             for line in self._lines
             if line.uuid in on_path or (line.is_reply and reply_id(line) in reply_ids)
         }
-        calls = set(_ids(self._lines, chosen, "tool_use", "id"))
-        calls -= set(_ids(self._lines, chosen, "tool_result", "tool_use_id"))
+        calls = set(_ids(self._lines, chosen, *_CALL))
+        calls -= set(_ids(self._lines, chosen, *_RESULT))
         for line in self._lines:
-            answered = {text_at(block, "tool_use_id") for block in line.blocks} & calls
+            answered = set(_ids_on(line, *_RESULT)) & calls
             if line.uuid not in chosen and answered:
                 chosen.add(line.uuid)
                 calls -= answered
@@ -371,7 +453,7 @@ class ClaudeTree:
             return
         kind = text_at(data, "type")
         self._take_title(kind, data)
-        if kind not in _SPOKEN and kind not in _SILENT:
+        if kind not in _SPOKEN and kind not in _SILENT and not kind.startswith(_SILENT_OPENINGS):
             self._warnings.add(f"line {number}: unknown kind {kind[:40]!r}; left out")
         if data.get("isSidechain") is True:
             self._subagent_lines += kind in _SPOKEN
@@ -384,36 +466,55 @@ class ClaudeTree:
             data.setdefault("parentUuid", self._newest or None)
         if uuid:
             line = ClaudeRecord(number, uuid, data)
-            self._take_queued(line)
+            self._follow_queue(line)
             self._link(line, kind)
 
-    def _take_queued(self, line: ClaudeRecord) -> None:
-        """Insert queued messages that the model got between a new reply and the lines above it.
-
-        A queued message that is also an ordinary line of the file is only used as that.
-        """
+    def _follow_queue(self, line: ClaudeRecord) -> None:
+        """Tell the queue of messages and replies that the file has as lines."""
         if not line.is_reply:
             said = line.queued if line.queued is not None else line.message.get("content")
             text = joined_text(said)
-            self._queue.was_said(claude_words(text).command or text)
+            self._queue.was_said(line.number, claude_words(text).command or text)
         elif reply_id(line) not in self._reply_ids:
             self._reply_ids.add(reply_id(line))
-            for message in self._queue.given():
-                above = text_at(line.data, "parentUuid", "logicalParentUuid")
-                line.data["parentUuid"] = self._link_queued(message, above)
+            self._reply_at[line.number] = line
+            self._queue.was_answered(line.number)
 
-    def _link_queued(self, message: QueuedMessage, parent: str) -> str:
+    def _insert_queued(self) -> None:
+        """Insert queued messages that the model got between a reply and the lines above it.
+
+        A queued message that is also an ordinary line of the file is only used as that. One that
+        no reply follows is the newest request.
+        """
+        for message, reply_number in self._queue.delivered():
+            if reply_number is not None:
+                reply = self._reply_at[reply_number].uuid
+                uuid = self._link_queued(message, self._parents[reply], (reply_number, 0))
+                self._before[uuid] = self._before[reply]
+                self._parents[reply] = uuid
+            elif claude_words(message.text).said:
+                self._newest = self._link_queued(message, self._newest, (sys.maxsize, 0))
+
+    def _link_queued(self, message: QueuedMessage, parent: str, place: tuple[int, int]) -> str:
         """Insert a queued message below `parent` into the tree; returns its uuid."""
         uuid = f"line {message.number}"
         said: JsonObject = {
             "type": "user",
             "uuid": uuid,
-            "parentUuid": parent or None,
             "timestamp": message.timestamp,
             "message": {"role": "user", "content": message.text},
         }
-        self._link(ClaudeRecord(message.number, uuid, said), "user")
+        self._parents[uuid], self._before[uuid] = parent, self._newest
+        self._numbers[uuid], self._places[uuid] = message.number, place
+        self._lines.append(ClaudeRecord(message.number, uuid, said))
         return uuid
+
+    def _place(self, line: ClaudeRecord) -> tuple[int, int]:
+        """Where `line` belongs in the order of the file: a result is never before its call."""
+        calls = (self._calls_at.get(call_id, 0) for call_id in _ids_on(line, *_RESULT))
+        call_at = max(calls, default=0)
+        usual = (line.number, 1) if call_at < line.number else (call_at, 2)
+        return self._places.get(line.uuid, usual)
 
     def _take_title(self, kind: str, data: JsonObject) -> None:
         if kind == "summary":
@@ -433,6 +534,8 @@ class ClaudeTree:
             data["toolUseResult"] = noted_facts(data["toolUseResult"], self._keep)
         if kind in _SPOKEN or line.is_boundary or line.queued is not None:
             self._lines.append(line)
+            for call_id in _ids_on(line, *_CALL):
+                self._calls_at.setdefault(call_id, number)
         if kind in _SPOKEN:
             self._newest = uuid
         self._before[uuid] = self._previous
@@ -472,7 +575,14 @@ def reply_id(line: ClaudeRecord) -> str:
     return (text_at(line.message, "id") or line.uuid) if line.is_reply else ""
 
 
-def _ids(lines: Iterable[ClaudeRecord], chosen: set[str], kind: str, key: str) -> Iterable[str]:
-    for line in lines:
-        if line.uuid in chosen:
-            yield from (text_at(b, key) for b in line.blocks if b.get("type") == kind)
+_CALL = ("tool_use", "id")
+_RESULT = ("tool_result", "tool_use_id")
+
+
+def _ids(lines: Iterable[ClaudeRecord], chosen: set[str], kind: str, key: str) -> Iterator[str]:
+    return (one for line in lines if line.uuid in chosen for one in _ids_on(line, kind, key))
+
+
+def _ids_on(line: ClaudeRecord, kind: str, key: str) -> Iterator[str]:
+    """The call ids on `line`: those under `key` in its parts of the kind `kind`."""
+    return (text_at(block, key) for block in line.blocks if block.get("type") == kind)

@@ -10,6 +10,7 @@ from agent_tui.errors import SessionError
 from agent_tui.messages import (
     AssistantContent,
     JsonObject,
+    Pin,
     TextContent,
     ThinkingContent,
     ToolCall,
@@ -36,6 +37,7 @@ from agent_tui.sessions.importers.codex_items import (
     is_notice,
     is_preamble,
     output_of,
+    own_instructions,
     patch_diff,
     split_from_editor,
 )
@@ -54,6 +56,8 @@ _PROVIDER = "openai"
 _SUMMARY_OPENING = "Another language model started to solve this problem"
 _KEPT_REQUESTS_CHARS = 80_000
 """Codex keeps the newest 20,000 tokens of the user's messages beside a summary."""
+
+_OWN_INSTRUCTIONS = Pin(kind="instructions", name="your AGENTS.md of Codex", path="codex/AGENTS.md")
 
 _SILENT = frozenset(
     {"compaction", "compaction_summary", "context_compaction", "ghost_snapshot", "other"}
@@ -158,6 +162,8 @@ class _Reader:
         if role != "user" or is_preamble(text):
             self._in_folder(folder_in(text))
             self.builder.keep_aside("instructions", {"role": role, "text": text})
+            if role == "user" and (own := own_instructions(text)):
+                self.builder.pin(_OWN_INSTRUCTIONS, own)
         elif is_notice(text):
             self.builder.note("notice", content, display=True)
         elif not text.startswith(_SUMMARY_OPENING):

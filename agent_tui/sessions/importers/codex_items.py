@@ -41,7 +41,14 @@ _BARE_ITEMS = frozenset(
 """History items that have a separate line in files from before 2025-09."""
 
 _SILENT = frozenset(
-    {"world_state", "inter_agent_communication", "inter_agent_communication_metadata"}
+    {
+        "dynamic_tools_updated",
+        "inter_agent_communication",
+        "inter_agent_communication_metadata",
+        "security_risk_score",
+        "token_usage_record",
+        "world_state",
+    }
 )
 _SHELLS = frozenset({"shell", "container.exec", "shell_command", "exec_command", "local_shell"})
 _RUN_BY = frozenset({"bash", "sh", "zsh"})
@@ -57,6 +64,15 @@ _PREAMBLE = re.compile(
     r"\s*(?:<(?:environment_context|user_instructions|permissions instructions|collaboration_mode"
     r"|multi_agent_mode|apps_instructions|skills_instructions)>|# AGENTS\.md instructions)"
 )
+_OWN = re.compile(
+    r"\s*(?:# AGENTS\.md instructions(?P<folder> for [^\n]*)?"
+    r"\s+<INSTRUCTIONS>(?P<text>.*?)</INSTRUCTIONS>"
+    r"|<user_instructions>(?P<earlier>.*?)</user_instructions>)",
+    re.DOTALL,
+)
+_OF_PROJECT = "\n--- project-doc ---\n"
+"""What Codex puts between the user's own ``AGENTS.md`` and those of the project."""
+
 _NOTICE = re.compile(
     r"\s*<(?:turn_aborted|user_shell_command|skill|subagent_notification|user_action)>"
 )
@@ -112,6 +128,19 @@ def codex_item(number: int, line: JsonObject) -> CodexItem | None:
 def is_preamble(text: str) -> bool:
     """Whether a user message is what Codex tells the model before the first one."""
     return _PREAMBLE.match(text) is not None
+
+
+def own_instructions(text: str) -> str:
+    """The user's own ``AGENTS.md`` in a preamble, without those of the project.
+
+    Empty if it has none, or does not tell which it has.
+    """
+    found = _OWN.match(text)
+    if found is None:
+        return ""
+    own, divider, _ = (found["text"] or found["earlier"] or "").partition(_OF_PROJECT)
+    is_own = divider or (found["text"] is not None and not found["folder"])
+    return own.strip() if is_own else ""
 
 
 def is_notice(text: str) -> bool:

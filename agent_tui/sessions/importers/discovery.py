@@ -24,7 +24,8 @@ class ForeignFile:
 
     `agent` is the name of its format, `agent_label` the agent's usual name. `cwd` is the empty path
     if the file names none. `title` is its name, else the first prompt, one line of at most 200
-    characters. `size_bytes` is None for a session in a database.
+    characters. `size_bytes` is None for a session in a database. `problem` says why it cannot be
+    imported, and is the title then; usually it is empty.
     """
 
     path: Path
@@ -34,6 +35,7 @@ class ForeignFile:
     title: str
     modified: datetime
     size_bytes: int | None
+    problem: str = ""
 
 
 def foreign_sessions(
@@ -86,9 +88,10 @@ def _foreign_file(path: Path, agent: str, finder: SessionFinder) -> ForeignFile 
         agent=agent,
         agent_label=finder.agent,
         cwd=Path(head.cwd),
-        title=printable_line(head.name or head.prompt),
+        title=printable_line(head.problem or head.name or head.prompt),
         modified=modified or datetime.fromtimestamp(0, UTC),
         size_bytes=status.st_size if status is not None else None,
+        problem=head.problem,
     )
 
 

@@ -1,12 +1,14 @@
 """The import formats, one line each; they include pi's, which is ours too."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from agent_tui.errors import SessionError
 from agent_tui.messages import JsonObject
 from agent_tui.safe_paths import is_file, is_folder
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.format.parse import read_session
 from agent_tui.sessions.importers.builder import (
     ForeignSession,
@@ -29,6 +31,7 @@ from agent_tui.sessions.importers.gemini import GEMINI
 from agent_tui.sessions.importers.guard import guarded_import
 from agent_tui.sessions.importers.kimi import KIMI
 from agent_tui.sessions.importers.opencode import OPENCODE
+from agent_tui.sessions.importers.opencode_places import unknown_database
 
 _TYPES = frozenset({"session", "message", "model_change", "compaction"})
 
@@ -133,12 +136,22 @@ def detect_format(path: Path, formats: Sequence[ImportFormat] = FORMATS) -> str:
     found = found or _format_of_records(path, formats) or _format_of_document(path, formats)
     if found is None and not path.stat().st_size:
         raise SessionError(f"{path} is empty.", "Name a session file.")
+    if found is None and (what := unknown_database(path)):
+        raise SessionError(f"{path} is {what}.", _hint(formats))
     if found is None:
         raise SessionError(
-            f"{path} is not a session that can be imported.",
+            f"{path} is not a session that can be imported{_kind_of_lines(path)}.",
             f"{_hint(formats)} Name one with --from if the file is damaged.",
         )
     return found.name
+
+
+def _kind_of_lines(path: Path) -> str:
+    """Name the kind of the first line that has one, for a message; empty without any."""
+    lines = islice(json_lines(path, Warnings()), _SEARCHED_LINES)
+    kinds = (text_at(as_object(value), "type", "kind") for _, value in lines)
+    kind = next(filter(None, kinds), "")
+    return f": it has lines of an unknown kind, {printable_line(kind, 40)!r}" if kind else ""
 
 
 def _hint(formats: Sequence[ImportFormat]) -> str:

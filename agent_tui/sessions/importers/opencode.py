@@ -51,6 +51,7 @@ from agent_tui.sessions.importers.opencode_places import (
     read_opencode_session,
     sessions_in,
     typed_text,
+    unknown_database,
 )
 
 _STOP_REASONS: dict[str, StopReason] = {
@@ -135,7 +136,7 @@ class _Reader:
                     said.append(_file(part))
                 case "compaction":
                     self._compaction = part
-                case "agent" | "subtask":
+                case "agent" | "subtask" | "system":
                     self._builder.keep_aside("opencode", part)
                 case kind if kind not in _SILENT:
                     self._keep_unknown(message, part)
@@ -320,13 +321,18 @@ def _is_place(path: Path) -> bool:
 
 
 def _files(home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
-    """All sessions; those that opencode moved from its folders to a database are not repeated."""
+    """All sessions, and databases of an unknown kind.
+
+    Sessions that opencode moved from its folders to a database are not repeated.
+    """
     data = sessions_folder(environ.get("XDG_DATA_HOME", ""), ".local/share", home) / "opencode"
     databases = sorted(data.glob("opencode*.db"))
     if named := environ.get("OPENCODE_DB", ""):
         databases.append(data / named)
     in_database: set[str] = set()
     for database in dict.fromkeys(databases):
+        if unknown_database(database):
+            yield database
         for session in sessions_in(database):
             in_database.add(session.name)
             yield session
@@ -338,6 +344,9 @@ def _files(home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
 def _read_place(head: SessionHead, path: Path) -> None:
     if path.suffix == ".json":
         _read_info(head, path)
+        return
+    if problem := unknown_database(path):
+        head.is_session, head.problem = True, problem
         return
     facts = facts_in(path)
     if facts is None:

@@ -27,11 +27,11 @@ def call_details(part: JsonObject, keep: KeepContent, by_subagent: str = "") -> 
     """
     state = as_object(part.get("state"))
     tool, metadata = text_at(part, "tool"), as_object(state.get("metadata"))
-    if tool == "bash":
+    if tool in ("bash", "shell"):
         return ToolDetails(exit_code=as_exit_code(metadata.get("exit")))
     if state.get("status") != "completed":
         return ToolDetails()
-    path = text_at(as_object(state.get("input")), "filePath")
+    path = text_at(as_object(state.get("input")), "filePath", "path")
     if tool == "todowrite":
         return ToolDetails(todos=todos_in(metadata.get("todos"), "content"))
     if tool == "read":
@@ -52,7 +52,7 @@ def changes_of(part: JsonObject) -> str:
     metadata, given = as_object(state.get("metadata")), as_object(state.get("input"))
     if state.get("status") != "completed":
         return ""
-    path = text_at(given, "filePath")
+    path = text_at(given, "filePath", "path")
     if text_at(part, "tool") == "write" and metadata.get("exists") is False:
         return creation(path, text_at(given, "content"))
     files = [as_object(file) for file in as_list(metadata.get("files"))]

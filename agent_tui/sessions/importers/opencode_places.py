@@ -19,6 +19,7 @@ from agent_tui.errors import SessionError
 from agent_tui.messages import JsonObject
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_file
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.importers.builder import Warnings
 from agent_tui.sessions.importers.fields import (
     MAX_DOCUMENT_BYTES,
@@ -30,10 +31,15 @@ from agent_tui.sessions.importers.fields import (
     refuse_links,
     text_at,
 )
+from agent_tui.sessions.importers.opencode_second import converted
 
 _MAGIC = b"SQLite format 3\0"
 _ID = re.compile(r"[0-9A-Za-z_-]{1,100}")
 _TABLES = frozenset({"session", "message", "part"})
+_TABLES_2 = frozenset({"session_v2", "session_message"})
+"""Those of opencode 2.x, which keeps the earlier ones beside them."""
+
+_MOST_TABLES_NAMED = 8
 _MOST_STEPS = 50_000_000
 """Steps of SQLite's machine for one query; a session of 100,000 parts takes a tenth of them."""
 
@@ -100,6 +106,8 @@ def read_opencode_session(path: Path, warnings: Warnings) -> OpencodeSession:
         return _only_session(path, warnings)
     if is_database(path.parent) and is_plain_id(path.name):
         return _from_database(path.parent, path.name, warnings)
+    if what := unknown_database(path):
+        raise SessionError(f"{path} is {what}.", _DATABASE_HINT)
     document = json_document(path)
     if is_export(document):
         return _from_export(as_object(document))
@@ -110,22 +118,42 @@ def read_opencode_session(path: Path, warnings: Warnings) -> OpencodeSession:
 
 def is_database(path: Path) -> bool:
     """Whether a SQLite database with the tables of opencode is at `path`."""
+    return _is_known(_tables_in(path))
+
+
+def unknown_database(path: Path) -> str:
+    """Describe a database that is none of opencode's known kinds; empty for anything else."""
+    tables = _tables_in(path)
+    if not tables or _is_known(tables):
+        return ""
+    named = ", ".join(map(printable_line, sorted(tables)[:_MOST_TABLES_NAMED]))
+    more = ", …" if len(tables) > _MOST_TABLES_NAMED else ""
+    return f"a database of an unknown kind, with the tables {named}{more}"
+
+
+def _tables_in(path: Path) -> frozenset[str]:
+    """The names of the tables of the SQLite database `path`; none if it is not readable."""
     if not is_file(path):
-        return False
+        return frozenset()
     try:
         with open_regular_file(path) as file:
             if file.read(len(_MAGIC)) != _MAGIC:
-                return False
+                return frozenset()
         with closing(_connect(path)) as database:
-            return _has_tables(database)
+            return _stored_tables(database)
     except (OSError, ValueError, sqlite3.Error):
-        return False
+        return frozenset()
+
+
+def _is_known(tables: frozenset[str]) -> bool:
+    return tables >= _TABLES or tables >= _TABLES_2
 
 
 def is_session_info(value: JsonValue) -> bool:
     """Whether a JSON value is the facts of one session."""
     info = as_object(value)
-    return text_at(info, "id").startswith("ses_") and "directory" in info and "messages" not in info
+    has_folder = "directory" in info or "directory" in as_object(info.get("location"))
+    return text_at(info, "id").startswith("ses_") and has_folder and "messages" not in info
 
 
 def is_export(value: JsonValue) -> bool:
@@ -138,13 +166,17 @@ def sessions_in(database_file: Path) -> Iterator[Path]:
     """The paths ``DATABASE/ID`` of the sessions in a database, newest first; no subagents'."""
     if not is_database(database_file):
         return
-    query = "SELECT id FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC LIMIT ?"
     try:
         with closing(_connect(database_file)) as database:
+            queries = " UNION ".join(
+                f"SELECT id, time_updated FROM {table} WHERE coalesce(parent_id, '') = ''"
+                for table in _session_tables(database)
+            )
+            query = f"{queries} ORDER BY time_updated DESC LIMIT ?"
             rows = database.execute(query, (_MOST_SESSIONS,)).fetchall()
     except sqlite3.Error:
         return
-    ids = (_text(row[0]) for row in rows)
+    ids = dict.fromkeys(_text(row[0]) for row in rows)
     yield from (database_file / session_id for session_id in ids if is_plain_id(session_id))
 
 
@@ -162,22 +194,27 @@ def facts_in(path: Path) -> OpencodeFacts | None:
     """The facts of the session at ``DATABASE/ID``; None if it cannot be read."""
     if not is_plain_id(path.name) or not is_database(path.parent):
         return None
-    session = "SELECT directory, title, time_updated FROM session WHERE id = ?"
     first = (
         "SELECT part.data FROM message JOIN part ON part.message_id = message.id"
         " WHERE message.session_id = ? ORDER BY message.time_created, part.id LIMIT 5"
     )
+    first_2 = (
+        "SELECT json_object('type', 'text', 'text', json_extract(data, '$.text'))"
+        " FROM session_message WHERE session_id = ? AND type = 'user' AND json_valid(data)"
+        " ORDER BY seq LIMIT 5"
+    )
     try:
         with closing(_connect(path.parent)) as database:
-            row = database.execute(session, (path.name,)).fetchone()
-            parts = database.execute(first, (path.name,)).fetchall()
+            row = _session_row(database, path.name)
+            is_second = row is not None and _is_second(database, path.name, row)
+            parts = database.execute(first_2 if is_second else first, (path.name,)).fetchall()
     except sqlite3.Error:
         return None
     if row is None:
         return None
     texts = (typed_text(_object(part[0])) for part in parts)
     prompt = next(filter(None, texts), "")
-    return OpencodeFacts(_text(row[0]), _text(row[1]), _count(row[2]), prompt)
+    return OpencodeFacts(row.folder, row.title, row.updated_ms, prompt)
 
 
 def typed_text(part: JsonObject) -> str:
@@ -216,16 +253,62 @@ def _decode(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _has_tables(database: sqlite3.Connection) -> bool:
-    """Whether the tables are there, and stored: a view of the same name could compute anything.
+def _stored_tables(database: sqlite3.Connection) -> frozenset[str]:
+    """The tables that are stored: a view of the same name could compute anything.
 
     So could a generated column, and in one step, which no limit ends.
     """
     query = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
-    if not {_text(row[0]) for row in database.execute(query)} >= _TABLES:
-        return False
+    names = {_text(row[0]) for row in database.execute(query)}
     query = "SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden IN (2, 3)"
-    return not any(database.execute(query, (table,)).fetchone() for table in _TABLES)
+    ours = names & (_TABLES | _TABLES_2)
+    return frozenset(
+        names - {table for table in ours if database.execute(query, (table,)).fetchone()}
+    )
+
+
+def _session_tables(database: sqlite3.Connection) -> list[str]:
+    """The tables with sessions, the newest version's first: it has those of the other, too."""
+    tables = _stored_tables(database)
+    second = ["session_v2"] if tables >= _TABLES_2 else []
+    return [*second, *(["session"] if tables >= _TABLES else [])]
+
+
+@dataclass(frozen=True, slots=True)
+class _SessionRow:
+    """A session in a database; `table` is the one that has it."""
+
+    table: str
+    parent_id: str
+    folder: str
+    title: str
+    revert: JsonObject
+    created_ms: int
+    updated_ms: int
+
+
+def _session_row(database: sqlite3.Connection, session_id: str) -> _SessionRow | None:
+    columns: Final = "parent_id, directory, title, revert, time_created, time_updated"
+    for table in _session_tables(database):
+        query = f"SELECT {columns} FROM {table} WHERE id = ?"
+        if row := database.execute(query, (session_id,)).fetchone():
+            told = (_text(row[0]), _text(row[1]), _text(row[2]), _object(row[3]))
+            return _SessionRow(table, *told, _count(row[4]), _count(row[5]))
+    return None
+
+
+def _is_second(database: sqlite3.Connection, session_id: str, row: _SessionRow) -> bool:
+    """Whether the messages of a session are those in ``session_message``.
+
+    A version that has both kinds of tables may have filled only one for an earlier session.
+    """
+    tables = _stored_tables(database)
+    if "session_message" not in tables or not tables >= _TABLES:
+        return "session_message" in tables
+    preferred = "session_message" if row.table == "session_v2" else "message"
+    query = f"SELECT 1 FROM {preferred} WHERE session_id = ? LIMIT 1"
+    has_any = database.execute(query, (session_id,)).fetchone() is not None
+    return (preferred == "session_message") == has_any
 
 
 def _only_session(database_file: Path, warnings: Warnings) -> OpencodeSession:
@@ -247,19 +330,31 @@ def _from_database(database_file: Path, session_id: str, warnings: Warnings) -> 
 def _read_rows(
     database: sqlite3.Connection, database_file: Path, session_id: str, warnings: Warnings
 ) -> OpencodeSession:
-    columns: Final = "id, parent_id, directory, title, version, revert, time_created, time_updated"
-    row = database.execute(f"SELECT {columns} FROM session WHERE id = ?", (session_id,)).fetchone()
+    row = _session_row(database, session_id)
     if row is None:
         raise SessionError(f"{database_file} has no session {session_id}.")
     info: JsonObject = {
         "id": session_id,
-        "parentID": _text(row[1]),
-        "directory": _text(row[2]),
-        "title": _text(row[3]),
-        "revert": _object(row[5]),
-        "time": {"created": _count(row[6]), "updated": _count(row[7])},
+        "parentID": row.parent_id,
+        "directory": row.folder,
+        "title": row.title,
+        "revert": row.revert,
+        "time": {"created": row.created_ms, "updated": row.updated_ms},
     }
     room = _Room(database_file / session_id)
+    is_second = _is_second(database, session_id, row)
+    read_messages = _messages_2 if is_second else _messages
+    messages = tuple(read_messages(database, session_id, room, warnings))
+
+    def other(other_id: str) -> OpencodeSession | None:
+        return _or_none(lambda: _from_database(database_file, other_id, Warnings()))
+
+    return OpencodeSession(info, messages, other)
+
+
+def _messages(
+    database: sqlite3.Connection, session_id: str, room: _Room, warnings: Warnings
+) -> Iterator[OpencodeMessage]:
     parts: dict[str, list[JsonObject]] = {}
     query = "SELECT id, message_id, data FROM part WHERE session_id = ? ORDER BY id"
     for part_id, message_id, data in database.execute(query, (session_id,)):
@@ -269,7 +364,6 @@ def _read_rows(
             warnings.add(f"part {_text(part_id)}: not a JSON object; left out")
             continue
         parts.setdefault(_text(message_id), []).append({**part, "id": _text(part_id)})
-    messages: list[OpencodeMessage] = []
     query = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id"
     for message_id, data in database.execute(query, (session_id,)):
         name = _text(message_id)
@@ -278,12 +372,22 @@ def _read_rows(
             warnings.add(f"message {name}: not a JSON object; left out")
             continue
         own = tuple(parts.get(name, ()))
-        messages.append(OpencodeMessage(f"message {name}", {**told, "id": name}, own))
+        yield OpencodeMessage(f"message {name}", {**told, "id": name}, own)
 
-    def other(other_id: str) -> OpencodeSession | None:
-        return _or_none(lambda: _from_database(database_file, other_id, Warnings()))
 
-    return OpencodeSession(info, tuple(messages), other)
+def _messages_2(
+    database: sqlite3.Connection, session_id: str, room: _Room, warnings: Warnings
+) -> Iterator[OpencodeMessage]:
+    query = "SELECT id, type, data FROM session_message WHERE session_id = ? ORDER BY seq"
+    for message_id, kind, data in database.execute(query, (session_id,)):
+        name = _text(message_id)
+        room.take(len(_text(data)))
+        told = _object(data)
+        if not told:
+            warnings.add(f"message {name}: not a JSON object; left out")
+            continue
+        for info, parts in converted(_text(kind), {**told, "id": name}):
+            yield OpencodeMessage(f"message {name}", info, parts)
 
 
 def _from_folders(path: Path, info: JsonObject, warnings: Warnings) -> OpencodeSession:
@@ -344,11 +448,16 @@ def _json_files(storage: Path, folder: str, room: _Room, warnings: Warnings) -> 
 def _from_export(whole: JsonObject) -> OpencodeSession:
     messages: list[OpencodeMessage] = []
     for number, item in enumerate(as_list(whole.get("messages")), start=1):
-        message = as_object(item)
-        info = as_object(message.get("info"))
+        message, place = as_object(item), f"message {number}"
+        if "info" not in message:
+            for info, parts in converted(text_at(message, "type"), message):
+                messages.append(OpencodeMessage(place, info, parts))
+            continue
         parts = tuple(map(as_object, as_list(message.get("parts"))))
-        messages.append(OpencodeMessage(f"message {number}", info, parts))
-    return OpencodeSession(as_object(whole.get("info")), tuple(messages), lambda _id: None)
+        messages.append(OpencodeMessage(place, as_object(message.get("info")), parts))
+    told = as_object(whole.get("info"))
+    folder = text_at(told, "directory") or text_at(as_object(told.get("location")), "directory")
+    return OpencodeSession({**told, "directory": folder}, tuple(messages), lambda _id: None)
 
 
 def _or_none(read: Callable[[], OpencodeSession]) -> OpencodeSession | None:

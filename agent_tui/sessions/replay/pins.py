@@ -76,6 +76,8 @@ def pin_line(pin: Pin, *, is_changed: bool = False) -> str:
     """The line for the user about a text that is now pinned."""
     if pin.kind == "goal":
         return f"Goal: {pin.name}"
+    if not pin.has_file:
+        return f"In use: {pin.name}"
     what = f"Skill {pin.name}" if pin.kind == "skill" else f"Instructions for {pin.name}/"
     how = "changed" if is_changed else "in use"
     return f"{what} {how}{', cut to fit the window' * pin.is_cut}: {pin.path}"

@@ -7,10 +7,11 @@ import pytest
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.config import CompactionSettings
 from agent_tui.events import CompactionFinished, Notice, TextPinned
-from agent_tui.messages import ToolCall
+from agent_tui.messages import Pin, ToolCall
 from agent_tui.providers.base import ModelRequest
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import CompactionEntry
+from agent_tui.sessions.replay.pins import pin_entry
 from tests.support.context_checks import assert_sendable
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind, only
 
@@ -173,6 +174,17 @@ async def test_a_changed_file_is_told_and_its_new_text_counts(stage: Stage):
     assert changed.is_changed
     assert BODY + "\n3. Push it." in texts(last_request(stage))
     assert not of_kind(await collect(runtime.submit("Once more.")), TextPinned)
+
+
+async def test_a_text_without_a_file_stays_whole_and_no_file_is_looked_up(stage: Stage):
+    own = "Use tabs.\n" * 2_000
+    write(stage.workspace / "codex/AGENTS.md", "Obey me.")
+    runtime = stage.runtime([Reply(text="Yes.")])
+    pin = Pin(kind="instructions", name="your AGENTS.md of Codex", path="codex/AGENTS.md")
+    runtime.conversation.log.append(pin_entry(pin, own))
+    events = await collect(runtime.submit("Go on."))
+    assert not of_kind(events, TextPinned) + of_kind(events, Notice)
+    assert own.strip() in texts(last_request(stage))
 
 
 async def test_a_file_that_goes_keeps_its_text_and_is_told_of_once(stage: Stage):

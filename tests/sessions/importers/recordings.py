@@ -98,6 +98,71 @@ def opencode(home: Path, project: str = PROJECT) -> Path:
     return write_database(home / ".local/share/opencode/opencode.db", opencode_rows(project)) / MAIN
 
 
+def opencode_2_rows(project: str = PROJECT) -> dict[str, list[dict[str, Any]]]:
+    """The rows of a database of 2.x, by table, in the form of version 2.0.25."""
+    when = 1_791_319_625_000
+    model = {"id": "m1", "providerID": "local"}
+
+    def message(seq: int, kind: str, **data: Any) -> dict[str, Any]:
+        times = {"time_created": when + seq, "time_updated": when + seq}
+        told = {"time": {"created": when + seq}, **data}
+        row = {"id": f"msg_{seq:04}", "session_id": MAIN, "type": kind, "seq": seq}
+        return {**row, **times, "data": told}
+
+    def reply(seq: int, *content: dict[str, Any], **data: Any) -> dict[str, Any]:
+        tokens = {"input": 90, "output": 7, "reasoning": 3, "cache": {"read": 10, "write": 0}}
+        facts = {"agent": "build", "model": model, "tokens": tokens}
+        return message(seq, "assistant", content=list(content), **facts, **data)
+
+    def tool(name: str, given: dict[str, Any], status: str, **state: Any) -> dict[str, Any]:
+        whole = {"status": status, "input": given, **state}
+        times = {"created": when, "completed": when + 900}
+        return {"type": "tool", "id": f"call_{name}", "name": name, "state": whole, "time": times}
+
+    ran = tool(
+        "shell",
+        {"command": "exit 7"},
+        "completed",
+        content=[{"type": "text", "text": "no"}, {"type": "text", "text": "Exited with code 7."}],
+        metadata={"exit": 7},
+    )
+    wrote = tool(
+        "write",
+        {"path": f"{project}/a.txt", "content": "hi"},
+        "completed",
+        content=[{"type": "text", "text": "Created."}],
+    )
+    failed = tool(
+        "read", {"path": f"{project}/b.txt"}, "error", error={"type": "x", "message": "No file."}
+    )
+    image = {"uri": "data:image/png;base64,QQ==", "mime": "image/png", "name": "a.png"}
+    return {
+        "session_v2": [
+            {
+                "id": MAIN,
+                "parent_id": None,
+                "directory": project,
+                "title": None,
+                "revert": None,
+                "time_created": when,
+                "time_updated": when + 5_000,
+            }
+        ],
+        "session_message": [
+            message(1, "system", text="Today is Monday."),
+            message(2, "user", text="Mend a.txt.", files=[image]),
+            reply(3, {"type": "reasoning", "text": "Hm."}, ran, wrote, failed, finish="tool-calls"),
+            message(4, "synthetic", text="Plan mode is on."),
+            reply(5, {"type": "text", "text": "Mended."}, finish="stop"),
+            message(6, "idle", outcome="succeeded"),
+            message(7, "shell", command="ls", output={"output": "a.txt"}),
+            message(8, "compaction", status="completed", reason="manual", summary="All is well."),
+            message(9, "user", text="Go on."),
+            reply(10, error={"type": "aborted", "message": "stopped"}),
+        ],
+    }
+
+
 def opencode_storage(home: Path, project: str = PROJECT) -> Path:
     """A session of the versions that kept JSON files."""
     storage = home / ".local/share/opencode/storage"

@@ -244,6 +244,44 @@ def test_the_persons_words_are_told_from_the_programs(
     assert len(notes(session)) == told
 
 
+ENDINGS = {
+    "still running": [],
+    "still running after a compaction": [
+        boundary("b1", "r1"),
+        said("u3", "b1", "So far.", isCompactSummary=True, isVisibleInTranscriptOnly=True),
+        replied("a2", "u3", call("t2")),
+    ],
+    "over": [replied("a3", "r1", text("Reviewed."), stop_reason="end_turn")],
+    "followed by a request": [said("u3", "r1", "Stop. Fix a.py instead.")],
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_text_of_a_command_that_still_runs_survives_a_compaction(
+    file: Path, ending: str
+) -> None:
+    asked = "<command-message>review</command-message>\n<command-name>/review</command-name>"
+    write(
+        file,
+        said("u1", None, asked),
+        said("u2", "u1", [text("Review each file. Never edit.")], isMeta=True),
+        replied("a1", "u2", call("t1")),
+        result("r1", "a1", "t1"),
+        *ENDINGS[ending],
+    )
+    session = read_claude_code(file)
+    assert_sound(session)
+    before = shown(build_context(session.entries))
+    assert sum("Review each file. Never edit." in one for one in before) == 1
+    last = session.entries[-1]
+    summary = CompactionEntry(
+        id="c1", parent_id=last.id, summary="All is well.", first_kept_entry_id="c1"
+    )
+    after = shown(build_context((*session.entries, summary)))
+    survives = any("Review each file. Never edit." in one for one in after)
+    assert survives is ending.startswith("still running")
+
+
 def test_words_beside_what_the_program_says_in_parts_of_their_own_are_kept(file: Path) -> None:
     parts = [text("<ide_selection>a = 1</ide_selection>"), text("Fix it."), text("And test it.")]
     write(file, said("u1", None, parts), replied("a1", "u1", text("Ok.")))
@@ -328,6 +366,73 @@ def test_a_queued_message_that_stands_in_the_file_comes_once(file: Path, order: 
         replied("a1", "u2", text("Ok.")),
     )
     assert said_in(read_claude_code(file)) == ["Begin.", "B", "A\nC"]
+
+
+LATER = {
+    "returned": [queue("popAll", "A")],
+    "returned alone": [queue("popOne", "A")],
+    "said": [queue("dequeue"), said("u2", "a2", "A"), replied("a3", "u2", text("Done A."))],
+    "waiting": [],
+}
+
+
+@pytest.mark.parametrize("later", LATER)
+def test_the_lines_after_a_removal_tell_which_message_it_was(file: Path, later: str) -> None:
+    shown = [line("attachment", "q1", "a1", attachment={"type": "queued_command", "prompt": "B"})]
+    write(
+        file,
+        said("u1", None, "Begin."),
+        replied("a1", "u1", text("Begun.")),
+        queue("enqueue", "A"),
+        queue("enqueue", "B"),
+        queue("remove"),
+        *(shown if later == "waiting" else []),
+        replied("a2", "q1" if later == "waiting" else "a1", text("Done B.")),
+        *LATER[later],
+    )
+    session = read_claude_code(file)
+    assert_sound(session)
+    assert session.warnings == ()
+    assert said_in(session)[:2] == ["Begin.", "B"]
+    assert said_in(session)[2:] == ([] if later.startswith("returned") else ["A"])
+
+
+@pytest.mark.parametrize(
+    "kept_back", ["/skills", "<task-notification>\nBuilt.</task-notification>"]
+)
+def test_within_a_turn_a_typed_prompt_is_given_before_what_can_wait(
+    file: Path, kept_back: str
+) -> None:
+    write(
+        file,
+        said("u1", None, "Begin."),
+        queue("enqueue", kept_back),
+        queue("enqueue", "Use tabs."),
+        queue("remove"),
+        replied("a1", "u1", text("With tabs.")),
+        queue("dequeue"),
+        replied("a2", "a1", text("Done.")),
+    )
+    session = read_claude_code(file)
+    assert said_in(session)[:2] == ["Begin.", "Use tabs."]
+    assert isinstance(messages(session)[1], UserMessage)
+    assert said_in(session)[2:] + notes(session) == [kept_back]
+
+
+def test_a_result_that_the_file_has_before_its_call_answers_it(file: Path) -> None:
+    write(
+        file,
+        said("u1", None, "Run both."),
+        result("r1", "a1", "t1", "a.py"),
+        result("r2", "a2", "t2", "/w"),
+        replied("a1", "u1", call("t1", command="ls"), reply="msg_1"),
+        replied("a2", "a1", call("t2", command="pwd"), reply="msg_1"),
+        replied("a3", "r2", text("Done.")),
+    )
+    session = read_claude_code(file)
+    assert_sound(session)
+    assert [(r.tool_call_id, r.text) for r in results(session)] == [("t1", "a.py"), ("t2", "/w")]
+    assert session.warnings == ()
 
 
 def test_a_queued_message_that_was_never_given_is_the_newest_request(file: Path) -> None:
@@ -516,6 +621,14 @@ def test_odd_lines_are_passed_over_each_with_a_warning(file: Path) -> None:
         "line 7: a part of unknown kind 'server_t",
         "line 8: a result without an open tool ca",
     ]
+
+
+@pytest.mark.parametrize("kind", ["atis-latch", "api-request-started", "content-replacement"])
+def test_lines_about_the_program_itself_are_passed_over_quietly(file: Path, kind: str) -> None:
+    session = read_claude_code(
+        write(file, {"type": kind, "sessionId": "s"}, said("u1", None, "Hi."))
+    )
+    assert (said_in(session), session.warnings) == (["Hi."], ())
 
 
 def test_lines_that_are_each_others_parent_do_not_hang_it(file: Path) -> None:

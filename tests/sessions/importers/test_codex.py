@@ -12,6 +12,7 @@ from agent_tui.sessions.entries import CompactionEntry, CustomEntry, ModelChange
 from agent_tui.sessions.importers.builder import ForeignSession
 from agent_tui.sessions.importers.codex import read_codex
 from agent_tui.sessions.importers.formats import detect_format, read_foreign
+from agent_tui.sessions.replay.pins import pins_on
 from tests.sessions.importers.codex_lines import (
     CWD,
     WHEN,
@@ -129,6 +130,38 @@ def test_what_codex_told_the_model_at_the_start_is_no_part_of_the_context(tmp_pa
     ]
     assert notes(session) == []
     assert shown(build_context(session.entries))[0] == "user: Fix a.py."
+
+
+@pytest.mark.parametrize(
+    ("told", "own"),
+    [
+        ("# AGENTS.md instructions\n\n<INSTRUCTIONS>\nUse tabs.\n</INSTRUCTIONS>", "Use tabs."),
+        (
+            "# AGENTS.md instructions for /repo/app\n\n<INSTRUCTIONS>\nUse tabs.\n\n"
+            "--- project-doc ---\n\nBe brief.\n\n</INSTRUCTIONS>",
+            "Use tabs.",
+        ),
+        (
+            "<user_instructions>\n\nUse tabs.\n\n--- project-doc ---\n\nBe brief.\n\n"
+            "</user_instructions>",
+            "Use tabs.",
+        ),
+        (
+            "# AGENTS.md instructions for /repo/app\n\n<INSTRUCTIONS>\nBe brief.\n</INSTRUCTIONS>",
+            "",
+        ),
+        ("<user_instructions>\n\nBe brief.\n\n</user_instructions>", ""),
+    ],
+)
+def test_the_persons_own_instructions_stay_in_the_context(
+    tmp_path: Path, told: str, own: str
+) -> None:
+    compacted = line("compacted", message=f"{SUMMARY_OPENING}\nAll is well.")
+    session = read(tmp_path, head(), said(told), said("Fix a.py."), replied("Done."), compacted)
+    pinned = [entry.text for entry in pins_on(session.entries).values()]
+    assert pinned == ([f"<instructions>\n{own}\n</instructions>"] if own else [])
+    assert any(own in text for text in shown(build_context(session.entries))) or not own
+    assert said_in(session) == ["Fix a.py."]
 
 
 def test_commands_are_told_as_a_shell_reads_them_with_their_exit_codes(tmp_path: Path) -> None:
@@ -317,6 +350,12 @@ def test_what_cannot_be_used_is_named_with_its_line(
 ) -> None:
     session = read(tmp_path, head(), odd, said("Hi."))
     assert [text.startswith(warning) for text in session.warnings] == [True]
+
+
+@pytest.mark.parametrize("kind", ["token_usage_record", "security_risk_score", "world_state"])
+def test_lines_about_the_program_itself_are_passed_over_quietly(tmp_path: Path, kind: str) -> None:
+    session = read(tmp_path, head(), line(kind, total=3), said("Hi."))
+    assert session.warnings == ()
 
 
 def test_results_that_say_so_are_errors(tmp_path: Path) -> None:

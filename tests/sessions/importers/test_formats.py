@@ -325,3 +325,10 @@ def _conversation() -> list[dict[str, object]]:
             lines.append(claude_lines.boundary("b", f"r{number}"))
             lines.append(claude_lines.said("s", "b", "Summary.", isCompactSummary=True))
     return lines
+
+
+def test_a_file_of_an_unknown_kind_is_refused_with_the_kind_of_its_lines(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"n": 1}\n{"type": "hologram\\u001b", "n": 2}\n', "utf-8")
+    with pytest.raises(SessionError, match="imported: it has lines of an unknown kind, 'hologram"):
+        detect_format(file)

@@ -9,14 +9,24 @@ from typing import Any
 import pytest
 
 from agent_tui.errors import SessionError
-from agent_tui.sessions.entries import CustomEntry
+from agent_tui.messages import FileTouches, ImageContent, UserMessage
+from agent_tui.sessions.entries import CompactionEntry, CustomEntry
 from agent_tui.sessions.importers import opencode_places
 from agent_tui.sessions.importers.discovery import foreign_sessions
 from agent_tui.sessions.importers.formats import FORMATS, detect_format, read_foreign
-from tests.sessions.importers.entry_checks import calls, replies, results, said
+from tests.sessions.importers.entry_checks import (
+    assert_sound,
+    calls,
+    messages,
+    notes,
+    replies,
+    results,
+    said,
+)
 from tests.sessions.importers.recordings import (
     MAIN,
     opencode,
+    opencode_2_rows,
     opencode_export,
     opencode_rows,
     opencode_storage,
@@ -81,6 +91,88 @@ def test_a_link_to_a_database_has_its_newest_messages(tmp_path: Path) -> None:
         running.commit()
         assert read_foreign(link / MAIN) == read_foreign(path)
         assert "Renamed" in [getattr(e, "name", "") for e in read_foreign(link / MAIN).entries]
+
+
+def test_a_session_of_the_second_version_is_read_whole(tmp_path: Path) -> None:
+    path = write_database(tmp_path / "o.db", opencode_2_rows()) / MAIN
+    assert detect_format(path) == "opencode"
+    session = read_foreign(path.parent)
+    assert session == read_foreign(path)
+    assert_sound(session)
+    assert said(session) == ["Mend a.txt.", "Go on."]
+    asked = messages(session)[0]
+    assert isinstance(asked, UserMessage)
+    assert asked.images == (ImageContent(data="QQ==", mime_type="image/png"),)
+    assert notes(session) == ["Plan mode is on.", "The user ran `ls`:\n\na.txt"]
+    assert [(r.thinking, r.text, r.stop_reason) for r in replies(session)] == [
+        ("Hm.", "", "toolUse"),
+        ("", "Mended.", "stop"),
+        ("", "", "aborted"),
+    ]
+    assert (replies(session)[0].provider, replies(session)[0].model) == ("local", "m1")
+    assert replies(session)[0].usage.context_tokens == 110
+    assert [(r.tool_name, r.text, r.is_error) for r in results(session)] == [
+        ("shell", "no\nExited with code 7.", True),
+        ("write", "Created.", False),
+        ("read", "No file.", True),
+    ]
+    ran, wrote, _ = (result.tool_details for result in results(session))
+    assert ran.exit_code == 7
+    assert wrote.files == FileTouches(written=("/home/someone/project/a.txt",))
+    (compaction,) = [e for e in session.entries if isinstance(e, CompactionEntry)]
+    assert (compaction.summary, compaction.reason) == ("All is well.", "manual")
+    assert session.warnings == ()
+
+
+def test_what_the_second_version_exports_is_the_same_session(tmp_path: Path) -> None:
+    rows = opencode_2_rows()
+    stored = read_foreign(write_database(tmp_path / "o.db", rows) / MAIN)
+    listed = [
+        {**row["data"], "id": row["id"], "type": row["type"]} for row in rows["session_message"]
+    ]
+    info = {"id": MAIN, "location": {"directory": rows["session_v2"][0]["directory"]}}
+    exported = tmp_path / "export.json"
+    exported.write_text(json.dumps({"info": info, "messages": listed}), "utf-8")
+    assert read_foreign(exported) == stored
+
+
+def test_both_versions_in_one_database_are_listed_each_session_once(tmp_path: Path) -> None:
+    earlier, rows = opencode_rows(), opencode_2_rows()
+    other = {**earlier["session"][0], "id": "ses_0009", "parent_id": None}
+    earlier["session"].append(other)
+    rows["session_v2"].append({**rows["session_v2"][0], "id": "ses_0008"})
+    unmoved = {**earlier["message"][0], "id": "msg_x", "session_id": "ses_0008"}
+    earlier["message"].append({**unmoved, "data": {"role": "user"}})
+    part = {"id": "prt_x", "message_id": "msg_x", "session_id": "ses_0008"}
+    said_before = {"type": "text", "text": "Before the move."}
+    earlier["part"].append({**earlier["part"][0], **part, "data": said_before})
+    data = tmp_path / ".local/share/opencode"
+    database = write_database(data / "opencode.db", {**earlier, **rows})
+    found = {file.path.name: file for file in foreign_sessions(tmp_path, {}, FORMATS)}
+    assert sorted(found) == [MAIN, "ses_0008", "ses_0009"]
+    assert (found[MAIN].title, str(found[MAIN].cwd)) == ("Mend a.txt.", "/home/someone/project")
+    assert said(read_foreign(database / MAIN)) == ["Mend a.txt.", "Go on."]
+    assert said(read_foreign(database / "ses_0008")) == ["Before the move."]
+    assert found["ses_0008"].title == "Before the move."
+
+
+def test_an_unknown_message_of_the_second_version_is_kept_and_said(tmp_path: Path) -> None:
+    rows = opencode_2_rows()
+    rows["session_message"][0]["type"] = "hologram"
+    session = read_foreign(write_database(tmp_path / "o.db", rows) / MAIN)
+    assert session.warnings == ("message msg_0001: unknown role 'hologram'; kept",)
+
+
+def test_a_database_of_an_unknown_kind_is_named(tmp_path: Path) -> None:
+    rows = opencode_2_rows()
+    later = {"session_v3": rows["session_v2"], "session_event": rows["session_message"]}
+    database = write_database(tmp_path / ".local/share/opencode/opencode.db", later)
+    what = "a database of an unknown kind, with the tables session_event, session_v3"
+    (found,) = foreign_sessions(tmp_path, {}, FORMATS)
+    assert (found.path, found.title, found.problem) == (database, what, what)
+    for written_by in (None, "opencode"):
+        with pytest.raises(SessionError, match=what):
+            read_foreign(database, written_by)
 
 
 def test_unknown_parts_and_roles_are_kept_and_said(tmp_path: Path) -> None:
