@@ -11,11 +11,11 @@ from agent_tui.drafts.history import decode_draft, encode_draft
 from agent_tui.file_locks import FileLock, LockHeldError, read_holder
 from agent_tui.paths import make_private_dir
 from agent_tui.regular_files import read_regular_file
+from agent_tui.sessions.file.side_files import side_file
 
 MOST_CHARS = 8_000_000
 """If the pastes have more characters, the largest are not kept."""
 
-_SUFFIX = ".draft"
 _LOCK = ".lock"
 
 
@@ -72,7 +72,7 @@ class KeptDraft:
 
 def draft_file(session: Path) -> Path:
     """The file of the draft that belongs to the session at this path."""
-    return session.with_suffix(_SUFFIX)
+    return side_file(session, ".draft")
 
 
 def take_left_draft(session: Path, *, of_folder: bool = False) -> tuple[Draft, Path] | None:
@@ -95,7 +95,7 @@ def take_left_draft(session: Path, *, of_folder: bool = False) -> tuple[Draft, P
 
 def _newest_first(folder: Path) -> Iterator[Path]:
     found: list[tuple[int, Path]] = []
-    for path in folder.glob(f"[!.]*{_SUFFIX}"):
+    for path in folder.glob("[!.]*.draft"):
         with suppress(OSError):
             found.append((path.stat().st_mtime_ns, path))
     return (path for _, path in sorted(found, reverse=True))
