@@ -69,7 +69,7 @@ class PromptHistory:
         try:
             make_private_dir(self._path.parent)
             with _lock(self._path) as descriptor:
-                _write(descriptor, _encode(draft))
+                _write(descriptor, encode_draft(draft))
         except OSError:
             if not self._is_fault_told:
                 self._is_fault_told = True
@@ -142,7 +142,7 @@ def _newest(drafts: Iterable[Draft]) -> list[bytes]:
     kept: list[bytes] = []
     size = 0
     for draft in reversed(tuple(drafts)):
-        line = _encode(draft)
+        line = encode_draft(draft)
         size += len(line)
         if size > MAX_BYTES:
             break
@@ -154,21 +154,22 @@ def _decode_all(lines: Iterable[bytes]) -> dict[str, Draft]:
     """The newest drafts by their text, oldest first."""
     drafts: dict[str, Draft] = {}
     for line in lines:
-        if (draft := _decode(line)) is not None:
+        if (draft := decode_draft(line)) is not None:
             drafts.pop(draft.text, None)
             drafts[draft.text] = draft
     return dict(islice(drafts.items(), max(len(drafts) - MAX_DRAFTS, 0), None))
 
 
-def _encode(draft: Draft) -> bytes:
+def encode_draft(draft: Draft) -> bytes:
+    """One JSON line with the text and the pastes; images are not in it."""
     value: dict[str, object] = {"text": draft.text}
     if draft.pastes:
         value["pastes"] = dict(draft.pastes)
     return json.dumps(value).encode() + b"\n"
 
 
-def _decode(line: bytes) -> Draft | None:
-    """The draft of one line; None for anything that `_encode` did not write."""
+def decode_draft(line: bytes) -> Draft | None:
+    """The draft of one line; None for anything that `encode_draft` did not write."""
     try:
         value: object = json.loads(line)
         if not isinstance(value, dict):

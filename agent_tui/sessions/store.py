@@ -28,6 +28,7 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.file.disk import DiskFile, describe_fault, write_new_file
 from agent_tui.sessions.file.kept_files import folder_of
+from agent_tui.sessions.file.side_files import move_side_files
 from agent_tui.sessions.file.writer import RunningSession, SessionLock, running_session
 from agent_tui.sessions.format.codec import encode_header, encode_repaired
 from agent_tui.sessions.format.parse import id_in_name
@@ -392,6 +393,7 @@ class SessionStore:
             moved = path.rename(target)
             if (kept := folder_of(path)).is_dir():
                 kept.rename(folder_of(target))
+            move_side_files(path, target)
             explored = path.parent / EXPLORED / id_in_name(path)
             if explored.is_dir():
                 explored.rename(make_private_dir(folder / EXPLORED) / target.stem)

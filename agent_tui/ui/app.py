@@ -179,6 +179,9 @@ class AgentApp(App[UiOutcome]):
         warnings = self._use_loaded_settings(options)
         loaded.view.refresh_status()
         await loaded.controller.begin(warnings)
+        if not (options.resume or options.opens_picker):
+            await loaded.drafts.restore(of_folder=True)
+        loaded.drafts.note_change()
         if not self.is_headless:
             # Everything here stays to the end. Scanning it for cycles again and again would stop
             # the program for 0.2 s each time, with a long session on the screen.
@@ -330,6 +333,7 @@ class AgentApp(App[UiOutcome]):
         if self.loaded is not None:
             self.loaded.controller.note_typing()
             self.loaded.view.person_typed()
+            self.loaded.drafts.note_change()
 
     # Messages of widgets that are not imported before the first paint, bound by their names
 

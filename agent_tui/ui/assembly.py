@@ -32,6 +32,7 @@ from agent_tui.ui.first_run.setup import ModelSetup
 from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.prompt.completion import PromptSources, no_resources
+from agent_tui.ui.prompt.draft_keeper import DraftKeeper
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.questions import EarlyKeys
 from agent_tui.ui.status.status_bar import StatusBar
@@ -50,11 +51,13 @@ class LoadedChat:
         view: Shows events.
         controller: Takes what the user does.
         sources: What the prompt completes from and remembers in.
+        drafts: Keeps what is not sent yet.
     """
 
     view: EventView
     controller: Controller
     sources: PromptSources
+    drafts: DraftKeeper
 
 
 def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> LoadedChat:
@@ -78,7 +81,13 @@ def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> Loade
         prompt=window.prompt,
         status_bar=status_bar,
     )
-    view = EventView(options, widgets, StatusView(window, options, widgets))
+    drafts = DraftKeeper(
+        window.prompt,
+        lambda: turns.waiting,
+        lambda: options.runtime.conversation.log.path,
+        lambda text: view.say(text),
+    )
+    view = EventView(options, widgets, StatusView(window, options, widgets), drafts)
     turns = TurnRunner(options.runtime, view, window.start_work, view.give_back)
     setup = ModelSetup(window, options, view)
     registry = load_commands(options.services.plugins)
@@ -92,6 +101,10 @@ def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> Loade
         reads = (sources.history.load, view.status.onboarding.load, view.status.read_folder)
         await asyncio.gather(*(asyncio.to_thread(read) for read in reads))
 
+    async def close() -> None:
+        await drafts.aclose()
+        await sources.files.aclose()
+
     ports = ControllerPorts(
         view=view,
         front=front,
@@ -100,9 +113,9 @@ def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> Loade
         read_files=read_files,
         refresh_commands=prompt_files.refresh,
         set_up_model=setup.at_start,
-        close=sources.files.aclose,
+        close=close,
     )
-    return LoadedChat(view, Controller(options, registry, ports), sources)
+    return LoadedChat(view, Controller(options, registry, ports), sources, drafts)
 
 
 def _prompt_sources(

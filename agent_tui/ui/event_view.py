@@ -35,6 +35,7 @@ from agent_tui.ui.chat.lines_above_prompt import ActivityState
 from agent_tui.ui.chat.welcome import welcome_block
 from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.options import UiOptions
+from agent_tui.ui.prompt.draft_keeper import DraftKeeper
 from agent_tui.ui.status.status_view import StatusView
 from agent_tui.ui.transcript.blocks import (
     BashBlock,
@@ -60,15 +61,19 @@ class EventView:
         options: The conversation, read when another session was opened, and the clock.
         widgets: The widgets to change.
         status: What stands around the chat; follows each event.
+        drafts: Keeps what is not sent yet, beside the present session.
 
     Attributes:
         earlier: What was said before compactions.
         last_outcome: How the last turn of the present activity ended; empty before.
     """
 
-    def __init__(self, options: UiOptions, widgets: ChatWidgets, status: StatusView) -> None:
+    def __init__(
+        self, options: UiOptions, widgets: ChatWidgets, status: StatusView, drafts: DraftKeeper
+    ) -> None:
         self.widgets = widgets
         self.status = status
+        self._drafts = drafts
         self._options = options
         self._runtime = options.runtime
         self._clock = options.clock
@@ -142,6 +147,7 @@ class EventView:
                 self._warn(event)
             case events.QueueChanged():
                 self.widgets.queue.show(event.texts)
+                self._drafts.note_change(at_once=True)
             case events.TodosChanged():
                 self._plan = event.todos
                 self.widgets.plan.show(event.todos)
@@ -443,6 +449,10 @@ class EventView:
             self.redraw()
         if event.reason != "renamed":
             self._has_warned = False
+        if event.reason == "resumed":
+            self.widgets.prompt.run_worker(self._drafts.restore(), group="draft")
+        else:
+            self._drafts.note_change()
         self.status.refresh()
 
     def _go_back(self, event: events.WentBack) -> None:

@@ -151,8 +151,9 @@ class EarlyKeys:
 
     Answer letters are held, however many. Another character makes them writing: all of it goes
     into the prompt, in order. If a pause comes instead, they were answers given too early and are
-    dropped. While the user is writing already, nothing is held; deleting some of a draft is
-    writing.
+    dropped, and the user sees which. While the user is writing already, nothing is held; deleting
+    some of a draft is writing. A prompt with nothing but answers from before the question keeps
+    them until the question ends: then they were too early, too.
 
     Args:
         prompt: Where writing goes.
@@ -206,12 +207,17 @@ class EarlyKeys:
 
     def pause(self) -> None:
         """Drop held keys after a pause: they were an answer given too early."""
+        self._tell_dropped(self._held)
         self._held = ""
         self._is_writing = False
 
     def end(self) -> None:
-        """End the question."""
+        """End the question; drop answers that the prompt had before it and that nothing follows."""
         self.pause()
+        text = self._prompt.area.text
+        if self._is_answer(text) and not self._has_written:
+            self._prompt.load(Draft())
+            self._tell_dropped(text)
         self._answers = frozenset()
         self._has_written = False
 
@@ -235,6 +241,10 @@ class EarlyKeys:
         self._let_held_go()
         self._is_writing = self._has_written = bool(self._answers)
         self._has_deleted = False
+
+    def _tell_dropped(self, answers: str) -> None:
+        if answers:
+            self._prompt.app.notify(f"Typed too early and removed from the prompt: {answers}")
 
     def _let_held_go(self) -> None:
         held, self._held = self._held, ""

@@ -79,6 +79,11 @@ class TurnRunner:
         """Whether what runs was interrupted and has not come to its end."""
         return self._running and self._interrupted
 
+    @property
+    def waiting(self) -> tuple[Draft, ...]:
+        """The queued messages that were not delivered yet."""
+        return tuple(map(self._draft_of, self._runtime.conversation.queue.messages))
+
     def send(self, draft: Draft) -> None:
         """Send a message with its pastes and images; queue it while something runs."""
         if self._running:

@@ -161,7 +161,61 @@ async def test_answers_typed_just_before_the_question_leave_the_prompt(
         assert ui.text == ""
 
 
-async def test_a_letter_that_stood_in_the_prompt_for_long_stays(tmp_path: Path):
+TOO_EARLY = "Typed too early and removed from the prompt: "
+
+
+@pytest.mark.parametrize("before", ["y", "yy", "2"])
+async def test_answers_from_before_the_question_leave_the_prompt_when_it_is_answered(
+    tmp_path: Path, before: str
+):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ui.send("go")
+        await ui.write(before)
+        ui.app.prompt.changed_at = float("-inf")
+        await ui.asked()
+        ui.approval.arm()
+        assert ui.text == before, "until the question ends, it may become a message"
+        await ui.pilot.press("y")
+        await ui.settle()
+        assert is_made(ui)
+        assert ui.text == ""
+        assert ui.toasts == [TOO_EARLY + before]
+        await ui.write("/jobs")
+        ui.app.prompt.close_menu()
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert ui.sent == ["go"], "a command is no message"
+
+
+@pytest.mark.parametrize(("before", "after"), [("yes please", ""), ("y", "es please"), ("Y", "")])
+async def test_what_is_more_than_answers_stays_when_the_question_ends(
+    tmp_path: Path, before: str, after: str
+):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ui.send("go")
+        await ui.write(before)
+        ui.app.prompt.changed_at = float("-inf")
+        await ui.asked()
+        await ui.write(after)
+        ui.approval.arm()
+        await ui.pilot.press("n")
+        await ui.settle()
+        assert not is_made(ui)
+        assert ui.text == before + after
+        assert ui.toasts == []
+
+
+async def test_a_held_answer_that_is_dropped_is_named(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui)
+        await ui.write("yn")
+        assert ui.toasts == []
+        ui.approval.arm()
+        await ui.settle()
+        assert ui.toasts == [TOO_EARLY + "yn"]
+
+
+async def test_a_letter_that_stood_in_the_prompt_for_long_stays_while_it_is_asked(tmp_path: Path):
     async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
         await ui.send("go")
         await ui.write("y")

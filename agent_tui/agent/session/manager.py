@@ -65,6 +65,7 @@ from agent_tui.sessions.lineage.joined import (
     join_trees,
 )
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.partial_reply import store_partial_reply
 from agent_tui.sessions.replay.file_changes import changes_here
 from agent_tui.sessions.replay.notes import end_of_job_line, names_temporary_files
 from agent_tui.tools.job_table import JobTable
@@ -531,7 +532,10 @@ class SessionManager:
         """Open the session at `path`; one that may not be written opens as a copy in memory."""
         store, cwd = self._services.store, self.conversation.cwd
         try:
-            return store.open(str(path), cwd, read_only=mode != "write"), ()
+            log = store.open(str(path), cwd, read_only=mode != "write")
+            if mode == "write":
+                store_partial_reply(log)
+            return log, ()
         except SessionNotWritableError as error:
             source = store.open(str(path), cwd, read_only=True)
             copy = fork_session(source, source.leaf_id, None, cwd=Path(source.header.cwd or cwd))

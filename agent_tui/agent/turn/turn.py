@@ -22,6 +22,7 @@ from agent_tui.agent.turn.limit_wait import (
 )
 from agent_tui.agent.turn.repetition import LoopWatch, goes_round
 from agent_tui.agent.turn.reply import CompleteReply, CutReply, ReplyBuilder
+from agent_tui.agent.turn.reply_keeper import ReplyKeeper
 from agent_tui.agent.turn.tool_calls import ToolRunner
 from agent_tui.agent.turn.user_message import user_message
 from agent_tui.compaction.policy import largest_sources
@@ -45,10 +46,11 @@ from agent_tui.events import (
     TurnStarted,
     UserMessageAdded,
 )
-from agent_tui.messages import ImageContent, StopReason, UserMessage
+from agent_tui.messages import AssistantMessage, ImageContent, StopReason, UserMessage
 from agent_tui.providers.base import (
     Chunk,
     ModelRef,
+    ModelRequest,
     NoticeChunk,
     Provider,
     ProviderError,
@@ -562,9 +564,26 @@ class Turn:
             cap = max(request.max_output_tokens // _SHORT_PARTS, 1)
             request = replace(request, max_output_tokens=cap)
         compaction, sent_s = conversation.context().compaction, conversation.services.wall_clock()
-        is_weak, watch = conversation.model_info.writes_calls, LoopWatch()
         self._cut.begin_try()
         self._emit(ReplyStarted(model.name))
+        with ReplyKeeper(conversation, lambda: self._build_partial(builder, "aborted")):
+            await self._receive(request, builder)
+            reply = builder.build()
+            conversation.requests.record(
+                request,
+                compaction.id if compaction is not None else "",
+                sent_s,
+                reply.message.usage,
+                cache_lifetime(model),
+            )
+            entry = conversation.append(reply.message)
+        self._emit(ReplyFinished(entry.id, reply.message))
+        self._emit(conversation.totals)
+        return reply
+
+    async def _receive(self, request: ModelRequest, builder: ReplyBuilder) -> None:
+        """Stream the reply to `request` into `builder`. What arrived before an error is stored."""
+        is_weak, watch = self._conversation.model_info.writes_calls, LoopWatch()
         try:
             async with aclosing(self._provider.stream(request)) as chunks:
                 async for chunk in chunks:
@@ -583,18 +602,6 @@ class Turn:
         except ProviderError as error:
             self._keep_partial(builder, "error", str(error))
             raise
-        reply = builder.build()
-        conversation.requests.record(
-            request,
-            compaction.id if compaction is not None else "",
-            sent_s,
-            reply.message.usage,
-            cache_lifetime(model),
-        )
-        entry = conversation.append(reply.message)
-        self._emit(ReplyFinished(entry.id, reply.message))
-        self._emit(conversation.totals)
-        return reply
 
     def _tell_wait(self, waited_s: float, is_alive: bool) -> None:
         self._emit(ReplyAwaited(waited_s, is_alive))
@@ -625,13 +632,21 @@ class Turn:
         self, builder: ReplyBuilder, stop_reason: StopReason, error: str | None = None
     ) -> None:
         """Record what arrived before an interruption, unless it is empty or already recorded."""
-        if not builder.has_prose or self._cut.holds(builder.text):
+        message = self._build_partial(builder, stop_reason, error)
+        if message is None:
             self._emit(ReplyDiscarded(was_shown=builder.has_prose))
             return
-        message = builder.build_interrupted(stop_reason, error)
         entry = self._conversation.append(message)
         self._cut.add(entry)
         self._emit(ReplyFinished(entry.id, message))
+
+    def _build_partial(
+        self, builder: ReplyBuilder, stop_reason: StopReason, error: str | None = None
+    ) -> AssistantMessage | None:
+        """The reply so far; None if it is empty or already recorded."""
+        if not builder.has_prose or self._cut.holds(builder.text):
+            return None
+        return builder.build_interrupted(stop_reason, error)
 
     def _emit_delta(self, chunk: Chunk, builder: ReplyBuilder) -> None:
         match chunk:

@@ -1,0 +1,102 @@
+"""What is written and not sent is on disk within a second, and back at the next start."""
+
+from pathlib import Path
+
+from agent_tui.drafts.draft import Draft
+from agent_tui.drafts.kept_drafts import KeptDraft, draft_file, take_left_draft
+from agent_tui.providers.scripted.provider import Reply
+from agent_tui.ui.prompt.draft_keeper import RESTORED
+from tests.support.runtime import Stage
+from tests.support.session_values import user
+from tests.ui.app_support import Ui, asking, held, running_app, said
+
+
+async def kept(ui: Ui) -> Draft | None:
+    """What a start after a kill would find now."""
+    assert ui.app.loaded is not None
+    await ui.app.loaded.drafts.save()
+    return draft_on_disk(ui)
+
+
+def draft_on_disk(ui: Ui) -> Draft | None:
+    path = draft_file(ui.path)
+    if not path.exists():
+        return None
+    copy = path.with_name("copy.draft")
+    copy.write_bytes(path.read_bytes())
+    left = take_left_draft(copy)
+    copy.unlink()
+    return left[0] if left else None
+
+
+def leave(session: Path, draft: Draft) -> None:
+    left = KeptDraft()
+    left.write(draft, session)
+    left.release()
+
+
+async def test_a_change_is_written_without_being_told(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.write("half a thou")
+        await ui.until(lambda: draft_on_disk(ui) == Draft("half a thou"))
+
+
+async def test_a_sent_and_a_cleared_draft_are_removed(tmp_path: Path):
+    async with running_app(tmp_path, Reply(text="Done.")) as ui:
+        await ui.write("go")
+        assert await kept(ui) == Draft("go")
+        await ui.pilot.press("enter")
+        await ui.settle()
+        await ui.until(lambda: not draft_file(ui.path).exists())
+        await ui.write("no")
+        assert await kept(ui) == Draft("no")
+        await ui.pilot.press("ctrl+c")
+        await ui.until(lambda: not draft_file(ui.path).exists())
+
+
+async def test_messages_that_wait_are_kept_until_they_are_delivered(tmp_path: Path):
+    async with running_app(tmp_path, held("One."), Reply(text="Two.")) as ui:
+        await ui.send("go")
+        await ui.send("also this")
+        await ui.write("and")
+        assert ui.queued == ("also this",)
+        assert await kept(ui) == Draft("also this\n\nand")
+        await ui.finish()
+        assert ui.sent == ["go", "also this"]
+        assert await kept(ui) == Draft("and")
+
+
+async def test_a_new_session_restores_the_draft_left_in_its_folder_once(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = asking(stage)
+    path = runtime.conversation.log.path
+    assert path is not None
+    pasted = Draft("look at [paste #1 +99 lines]", {1: "line\n" * 100})
+    leave(path.with_name("killed.jsonl"), pasted)
+    async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
+        await ui.until(lambda: ui.text == pasted.text)
+        await ui.until(lambda: RESTORED in ui.notices)
+        assert ui.app.prompt.draft == pasted
+        assert not draft_file(path.with_name("killed.jsonl")).exists()
+        assert draft_on_disk(ui) == pasted
+
+
+async def test_an_opened_session_restores_its_own_draft_above_what_is_written(tmp_path: Path):
+    stage = Stage(tmp_path)
+    earlier = said(asking(stage), user("before"))
+    path = earlier.conversation.log.path
+    assert path is not None
+    await earlier.aclose()
+    async with running_app(tmp_path, stage=stage) as ui:
+        leave(path, Draft("half a thou"))
+        await ui.send(f"/resume {path}")
+        await ui.until(lambda: RESTORED in ui.notices)
+        assert ui.path == path
+        assert ui.text == "half a thou"
+        assert await kept(ui) == Draft("half a thou")
+
+
+async def test_what_is_written_at_the_end_is_kept(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.write("not sent")
+    assert take_left_draft(ui.path) == (Draft("not sent"), draft_file(ui.path))
