@@ -116,7 +116,8 @@ def link_home(plan: SandboxPlan) -> None:
 def _link_within(stand_in: Path, name: Path, target: Path) -> None:
     """Link `name` in `stand_in` to `target`, where a folder on the way may be a link itself.
 
-    Such a link becomes a folder with a link to each entry.
+    Such a link becomes a folder with a link to each entry. A folder at `name` stays, as
+    something in it is shown.
     """
     for part in reversed(name.parents):
         folder = stand_in / part
@@ -131,7 +132,8 @@ def _link_within(stand_in: Path, name: Path, target: Path) -> None:
     place = stand_in / name
     if place.is_symlink():
         place.unlink()
-    place.symlink_to(target)
+    if not place.is_dir():
+        place.symlink_to(target)
 
 
 def list_grants(plan: SandboxPlan) -> list[tuple[Path, Access]]:

@@ -49,6 +49,7 @@ _INSTALLED: Final = (
 )
 """Parts of a program in a hidden folder, which may also hold credentials."""
 
+_INTERPRETER: Final = re.compile(r"python[\d.]*t?")
 _SHALLOW: Final = 2
 """Depth below a hidden place up to which a folder ``.x`` may be a program's, with credentials."""
 
@@ -103,12 +104,18 @@ class HomeView:
         if real is None:
             return
         self.links |= {link: to for link, to in links.items() if self.holds(link)}
-        if self.holds(real) and not _may_others_write(real):
+        if self.holds(real) and not _may_others_write(real) and not self._may_replace(real):
             self.readable.add(real)
 
     def holds(self, path: Path) -> bool:
         """Whether `path` lies below a hidden place and is not one itself."""
         return path not in self.places and any(place in path.parents for place in self.places)
+
+    def _may_replace(self, path: Path) -> bool:
+        """Whether everybody may put something else in the place of `path`."""
+        around = (folder for folder in path.parents if self.holds(folder))
+        modes = (folder.stat().st_mode for folder in around)
+        return any(mode & stat.S_IWOTH and not mode & stat.S_ISVTX for mode in modes)
 
 
 def what_runs(
@@ -141,8 +148,10 @@ def what_runs(
         for part in _installation(programs, view):
             view.add(part)
         for target in _find_linked_programs(programs, view):
-            for part in (*_installation(target.parent, view), target):
-                view.add(part)
+            if not _is_settings(target.parent, view):
+                for part in _installation(target.parent, view):
+                    view.add(part)
+            view.add(target)
     view.add(own_program()[0])
     return view
 
@@ -239,13 +248,23 @@ def _installation(programs: Path, view: HomeView) -> Iterator[Path]:
         yield prefix
 
 
+def _is_settings(folder: Path, view: HomeView) -> bool:
+    """Whether `folder` may hold credentials beside a program: a near hidden one, as ``.ssh``."""
+    place = max(
+        (place for place in view.places if place in folder.parents), key=_depth, default=folder
+    )
+    steps = folder.relative_to(place).parts
+    is_near = steps[:1] and steps[0].startswith(".") and len(steps) <= _SHALLOW
+    return bool(is_near) and folder.name not in _PROGRAM_FOLDERS
+
+
 def _find_linked_programs(programs: Path, view: HomeView) -> Iterator[Path]:
     """The programs in hidden places that links in a program folder lead to."""
     with suppress(OSError), os.scandir(programs) as entries:
         for entry in entries:
             if entry.is_symlink():
                 target = Path(os.path.realpath(entry.path))
-                if view.holds(target) and is_file(target):
+                if view.holds(target) and is_file(target) and os.access(target, os.X_OK):
                     yield target
 
 
@@ -285,7 +304,7 @@ def _may_others_write(path: Path) -> bool:
 def _has_interpreter(folder: Path) -> bool:
     with suppress(OSError), os.scandir(folder) as entries:
         return any(
-            entry.name.startswith("python")
+            _INTERPRETER.fullmatch(entry.name)
             and entry.is_file(follow_symlinks=False)
             and os.access(entry.path, os.X_OK)
             for entry in entries

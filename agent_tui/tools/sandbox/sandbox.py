@@ -95,6 +95,9 @@ _NOT_INSIDE: Final = (
 _OTHER_HOMES: Final = ("XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
 """They would lead to the real home folder if another one replaces it only by name."""
 
+_HOMES: Final = (Path("/home"), Path("/root"))
+"""Where the system has home folders."""
+
 _NEEDS: Final = "Install bubblewrap, or set sandbox to off."
 
 
@@ -400,23 +403,49 @@ class Sandbox:
             is_error: Whether it failed; otherwise the hint comes once for each folder.
         """
         view = self.view(cwd)
+        failed = set(paths_in("", errors, view))
         for path in paths_in(command, errors, view):
             with suppress(OSError):
-                real = resolve_path(path, cwd)
-                if path_exists(real) and not self.shows(cwd, real):
-                    folder = real if real.is_dir() else real.parent
-                    if is_error or folder not in self._hinted:
-                        self._hinted.add(folder)
-                        return self._hint_for(folder)
+                folder = self._hidden_folder(cwd, path, has_failed=path in failed)
+                if folder is not None and (is_error or folder not in self._hinted):
+                    self._hinted.add(folder)
+                    return self._hint_for(folder)
         return ""
 
+    def _hidden_folder(self, cwd: Path, path: Path, *, has_failed: bool) -> Path | None:
+        """The folder to name for `path`, which commands in `cwd` cannot see; None for no hint.
+
+        It never depends on what exists in a home folder, nor on where links in it lead. So only
+        what an error names (`has_failed`) counts there, and a name with a suffix is a file's.
+        """
+        named = Path(os.path.normpath(cwd / path))
+        if named.is_relative_to(self.home):
+            named = self.home.resolve() / named.relative_to(self.home)
+        plans = [wall.plan for (folder, _), wall in self._walls.items() if folder == cwd]
+        laid = {place for plan in plans for place, _ in (*plan.links, *plan.caches)}
+        if self.shows(cwd, named) or not laid.isdisjoint((named, *named.parents)):
+            return None
+        if any(named.is_relative_to(home) for home in (*self._homes(), *_HOMES)):
+            if named in (*self._homes(), *self._places()):
+                return named
+            return (named.parent if named.suffix else named) if has_failed else None
+        real = resolve_path(named, cwd)
+        is_told = path_exists(real) and real.is_relative_to(self._place_of(named))
+        if not is_told or self.shows(cwd, real):
+            return None
+        return real if real.is_dir() else real.parent
+
     def _hint_for(self, folder: Path) -> str:
-        places = (*self._homes(), *self._places())
-        place = max(filter(folder.is_relative_to, places), key=lambda place: len(place.parts))
+        place = self._place_of(folder)
         below = folder.relative_to(place).parts
         if not below or any(part.startswith(".") for part in below):
             return hidden_place_hint(os.fspath(place))
         return hidden_folder_hint(folder)
+
+    def _place_of(self, path: Path) -> Path:
+        """The innermost hidden place that contains `path`."""
+        places = (*self._homes(), *self._places())
+        return max(filter(path.is_relative_to, places), key=lambda place: len(place.parts))
 
     @property
     def refusals(self) -> int:
@@ -628,7 +657,7 @@ class Sandbox:
                 raise _fell(f"{folder} was replaced by a link")
         workspace = folders[0]
         view = self._view(folders)
-        for path in (cwd, *self._around.added):
+        for path in (self.home, cwd, *self._around.added):
             view.add(path)
         for path, folder in self._around.caches:
             if folder == path:

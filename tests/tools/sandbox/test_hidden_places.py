@@ -134,6 +134,8 @@ def test_nothing_that_others_may_change_is_shown(tmp_path: Path, backend: Backen
         (tmp_path / name).mkdir()
         (tmp_path / name).chmod(mode)
         view.add(tmp_path / name)
+    (tmp_path / "everybody/mine").mkdir()
+    view.add(tmp_path / "everybody/mine")
     view.add(tmp_path)
     assert sorted(path.name for path in view.readable) == ["group", "mine"]
 

@@ -78,6 +78,26 @@ def test_links_to_programs_are_followed_and_made_again(home: Path):
     assert (home.with_name("stand-in") / ".npmrc").read_text() == "fund=false\n"
 
 
+def test_a_link_to_a_program_among_settings_brings_nothing_but_the_program(home: Path):
+    program(home / ".ssh/tunnel.sh")
+    program(home / ".config/tool/run")
+    program(home / "zig/zig")
+    (home / "letters").mkdir()
+    (home / "letters/one.txt").write_text("")
+    (home / "bin").mkdir()
+    for name in (".ssh/tunnel.sh", ".config/tool/run", "zig/zig", "letters/one.txt"):
+        (home / "bin" / Path(name).name).symlink_to(home / name)
+    found = {Path(name) for name in ("bin", "zig", "zig/zig", ".ssh/tunnel.sh", ".config/tool/run")}
+    assert readable(home, home / "bin") == found
+
+
+def test_a_script_named_like_python_makes_no_folder_an_interpreters(home: Path, tmp_path: Path):
+    program(home / "scripts/python-setup.sh")
+    (tmp_path / "work/x").mkdir(parents=True)
+    (tmp_path / "work/x/pyvenv.cfg").write_text(f"home = {home}/scripts\n")
+    assert readable(home, work=tmp_path / "work") == set()
+
+
 def test_a_virtual_environment_brings_its_interpreter(home: Path, tmp_path: Path):
     program(home / ".pythons/deep/cpython-3.12/bin/python3.12")
     environment = tmp_path / "work/.venv"

@@ -70,6 +70,15 @@ def test_the_stand_in_for_home_leads_to_what_exists_of_it(plan: SandboxPlan):
     assert (plan.home_stand_in / "tool").read_text() == "made before\n"
 
 
+def test_a_cache_in_which_something_is_shown_stands_in_nobodys_way(plan: SandboxPlan):
+    shown, own = plan.home / ".cache/uv/archive/x", plan.scratch / "own"
+    shown.mkdir(parents=True)
+    own.mkdir()
+    link_home(replace(plan, readable=(shown,), caches=((plan.home / ".cache/uv", own),)))
+    assert (plan.home_stand_in / ".cache/uv/archive/x").readlink() == shown
+    assert list(own.iterdir()) == []
+
+
 @needs_landlock
 def test_inside_the_workspace_is_written_and_home_is_not_read(plan: SandboxPlan):
     done = run(plan, ["/bin/sh", "-c", f"cat notes > copy; cd {plan.home}; cat tool/program key"])

@@ -68,6 +68,47 @@ async def test_nothing_in_the_workspace_has_a_key_shown(talk: Conversation, comm
     assert not talk.sandbox.shows(talk.work, talk.home / ".ssh/id_rsa")
 
 
+async def test_no_hint_tells_what_exists_in_the_home_folder(talk: Conversation):
+    (talk.home / "src/lib").mkdir(parents=True)
+    (talk.home / "src/lib/notes").write_text("x")
+    (talk.home / "link").symlink_to(talk.home / "src/lib")
+
+    async def told(path: str) -> str:
+        places = (f"{talk.home}/{path}", f"~/{path}", str(talk.work / path))
+        commands = (
+            f"cat {place}{end}" for place in places for end in ("", " 2>/dev/null", " | cat")
+        )
+        said = [await talk.says(f"{command}; [ -e {talk.work} ] && false") for command in commands]
+        return "".join(said).replace(path, "NAME")
+
+    hints = "".join((await told("src/lib/notes")).splitlines()[1:2])
+    assert (
+        hints
+        == f"[{talk.home}/NAME is not shown. Start with --add-dir {talk.home}/NAME to show it.]"
+    )
+    if talk.backend == "bubblewrap":  # the other wall does not hide whether a file exists
+        for there, missing in (
+            ("src/lib/notes", "src/lib/other"),
+            (".ssh/id_rsa", ".ssh/id_none"),
+            ("link", "lank"),
+            ("src/lib", "src/bil"),
+        ):
+            assert await told(there) == await told(missing)
+
+
+async def test_a_home_folder_that_is_a_link_is_home_inside_too(
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch
+):
+    (talk.home / ".gitconfig").write_text("[user]\n\tname = Ada\n")
+    (talk.base / "homes").mkdir()
+    talk.home = talk.home.rename(talk.base / "homes/ada")
+    (talk.base / "home").symlink_to("homes/ada")
+    monkeypatch.setenv("HOME", str(talk.base / "home"))
+    await talk.restart()
+    talk.environ["HOME"] = str(talk.base / "home")
+    assert (await talk.says("git config --global user.name")).startswith("Ada\n")
+
+
 async def test_links_in_a_folder_on_path_have_no_key_shown(talk: Conversation):
     talk.path = f"{talk.work}/.venv/bin"
     (talk.work / ".venv/bin").mkdir(parents=True)
