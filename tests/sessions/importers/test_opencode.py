@@ -292,6 +292,18 @@ def test_what_only_looks_like_a_database_is_refused(tmp_path: Path, kind: str) -
         read_foreign(path / MAIN, "opencode")
 
 
+@pytest.mark.parametrize("computed", ["session_v2", "session_message"])
+def test_what_is_computed_is_no_table_of_the_second_version(tmp_path: Path, computed: str) -> None:
+    rows = opencode_2_rows()
+    columns = ", ".join(f"1 AS {column}" for column in rows.pop(computed)[0])
+    path = write_database(tmp_path / "o.db", rows)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(f"CREATE VIEW {computed} AS SELECT {columns}")
+    assert not opencode_places.is_database(path)
+    with pytest.raises(SessionError, match="of an unknown kind"):
+        read_foreign(path)
+
+
 def test_a_query_that_takes_too_long_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
