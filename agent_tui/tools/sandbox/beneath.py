@@ -68,7 +68,11 @@ def write_at(folder: int, name: str, content: bytes, mode: int = 0o644) -> None:
     """
     scratch = f".agent-tui-{secrets.token_hex(8)}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(scratch, flags, 0o600, dir_fd=folder)
+    try:
+        descriptor = os.open(scratch, flags, 0o600, dir_fd=folder)
+    except PermissionError:
+        open_up(folder, ".")
+        descriptor = os.open(scratch, flags, 0o600, dir_fd=folder)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
@@ -92,6 +96,20 @@ def make_folders(path: Path, roots: Sequence[Path]) -> None:
             os.mkdir(each.name, dir_fd=folder)
 
 
+def open_up(folder: int, name: str) -> None:
+    """Give us, its owner, all rights in the folder `name`; anything else stays as it is.
+
+    A command may take them away, so that nobody but root finds or moves what it left there.
+    """
+    with suppress(OSError):
+        handle = os.open(name, _FOLDER | os.O_PATH, dir_fd=folder)
+        try:
+            mode = stat.S_IMODE(os.fstat(handle).st_mode)
+            Path(f"/proc/self/fd/{handle}").chmod(mode | stat.S_IRWXU)
+        finally:
+            os.close(handle)
+
+
 def move_out(folder: int, name: str, target: Path) -> None:
     """Move a file, a link or a whole folder to `target`: in one step on the same file system.
 
@@ -99,7 +117,12 @@ def move_out(folder: int, name: str, target: Path) -> None:
         OSError: It is gone, or cannot be moved.
     """
     try:
-        os.rename(name, target, src_dir_fd=folder)
+        try:
+            os.rename(name, target, src_dir_fd=folder)
+        except PermissionError:
+            for each in (".", name):
+                open_up(folder, each)
+            os.rename(name, target, src_dir_fd=folder)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise

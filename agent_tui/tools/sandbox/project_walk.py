@@ -1,13 +1,16 @@
 """One walk through the working folders, for everything that the wall must know about them."""
 
 import os
+import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from agent_tui.tools.files.protected import is_secret_name
+from agent_tui.tools.sandbox.beneath import folder_of, open_up
 from agent_tui.tools.sandbox.obeyed import who_obeys_entry
 
 MOST_FOLDERS: Final = 250_000
@@ -25,6 +28,7 @@ REBUILT_FOLDERS: Final = frozenset(
 repository directly in one counts."""
 
 _SKIPPED: Final = frozenset((".git", ".svn"))
+_IN_GIT: Final = ("", "hooks", "info", "modules", "worktrees", "rebase-merge", "sequencer")
 _SAME_MOMENT_NS: Final = 50_000_000
 """A folder changed shortly before a look is read again: file systems have coarse clocks."""
 
@@ -74,7 +78,7 @@ class ProjectWalk:
 
     Folders nearest to a root come first, and those with findings before. The first look leaves out
     what is beyond the limit; later ones visit all that is new, however much a command made. Links
-    are not followed.
+    are not followed. What cannot be listed later, but is the user's, gets the mode that allows it.
 
     Attributes:
         first: The folders with findings at the last look.
@@ -87,6 +91,7 @@ class ProjectWalk:
         self._known: dict[str, _Folder] = {}
         self.first: tuple[str, ...] = ()
         self.left_out: set[str] = set()
+        self._closed: set[tuple[int, int]] = set()
 
     def look(self) -> WalkFindings:
         """Everything that exists now. Blocking."""
@@ -100,6 +105,7 @@ class ProjectWalk:
             try:
                 status = os.lstat(path)
                 if folder is None or folder.differs(status):
+                    self._open(path, status, is_first=is_first)
                     folder = self._read(path)
             except OSError:
                 continue
@@ -114,6 +120,9 @@ class ProjectWalk:
                 found.obeyed.update(obeyed)
                 found.gits.extend(gits)
                 found.secrets.extend(secrets)
+        for path in (f"{git}/{name}".rstrip("/") for git in found.gits for name in _IN_GIT):
+            with suppress(OSError):
+                self._open(path, os.lstat(path), is_first=is_first)
         self._known, self.first = seen, tuple(first)
         return found
 
@@ -124,6 +133,17 @@ class ProjectWalk:
         return os.path.realpath(path) == path and any(
             root in Path(path).parents for root in self.roots
         )
+
+    def _open(self, path: str, status: os.stat_result, *, is_first: bool) -> None:
+        """Have `path` listed if it is a folder that cannot be, and was not so at the first look."""
+        if os.geteuid() == 0 or not stat.S_ISDIR(status.st_mode) or status.st_mode & 0o500 == 0o500:
+            return
+        version = (status.st_ino, status.st_ctime_ns)
+        if is_first:
+            self._closed.add(version)
+        if version not in self._closed:
+            with suppress(OSError), folder_of(Path(path), self.roots) as around:
+                open_up(around, Path(path).name)
 
     def _read(self, path: str) -> _Folder:
         began_ns = time.time_ns()

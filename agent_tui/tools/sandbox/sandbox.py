@@ -490,7 +490,8 @@ class Sandbox:
         """Try each kind of wall with a minimal plan."""
         if why := self._protects_nothing(cwd):
             return SandboxState("none", why)
-        with tempfile.TemporaryDirectory(prefix="agent-tui-") as folder:
+        own = self._stand_ins.scratch().parent  # the next start removes what a killed one left
+        with tempfile.TemporaryDirectory(prefix="try-", dir=own) as folder:
             plan = plan_for(
                 (cwd, *self._around.added),
                 Border(self.home),

@@ -11,7 +11,8 @@ from agent_tui.errors import ToolError
 from agent_tui.tools.base import PreparedCall, ToolContext, ToolOutput
 from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.sandbox.folders import Scratch
-from agent_tui.tools.sandbox.sandbox import Sandbox
+from agent_tui.tools.sandbox.plan import SandboxPlan
+from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings, WallParts
 from tests.support.sandbox import make_sandbox, needs_bwrap
 from tests.support.tool_calls import KEEPER
 
@@ -36,6 +37,23 @@ def test_a_link_out_of_it_is_what_it_leads_to(tmp_path: Path) -> None:
     found = scratch.real(Path("/tmp/link"))
     assert found == Path("/etc/hosts").resolve()
     assert not scratch.holds(found)
+
+
+def test_a_wall_is_tried_in_a_folder_that_the_next_start_removes(tmp_path: Path) -> None:
+    tried: list[Path] = []
+
+    def argv(plan: SandboxPlan) -> tuple[str, ...]:
+        tried.extend((plan.scratch, plan.home_stand_in, plan.gate))
+        return ("false",)
+
+    around = Surroundings(
+        tmp_path / "home", (), tmp_path / "sandbox", environ={"PATH": str(tmp_path)}
+    )
+    (tmp_path / "home").mkdir()
+    sandbox = Sandbox("auto", around, WallParts(landlock_argv=argv), keeper=KEEPER)
+    assert not sandbox.state(tmp_path / "home/work").is_on
+    assert tried
+    assert all((tmp_path / "sandbox") in folder.parents for folder in tried)
 
 
 @pytest.fixture

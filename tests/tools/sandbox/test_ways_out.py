@@ -213,6 +213,25 @@ async def test_no_repository_among_very_many_folders_runs_anything(talk: Convers
     assert not (talk.work / "x/y/z/.vscode").exists()
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may do all this")
+@pytest.mark.parametrize("mode", ["000", "111", "555"])
+async def test_no_mode_of_a_folder_keeps_what_is_in_it_from_being_held_back(
+    talk: Conversation, mode: str
+):
+    (talk.work / "closed").mkdir(mode=0)
+    await talk.says(
+        "mkdir -p x/y x/.vscode; cd x/y; git init -q;"
+        f"git config core.fsmonitor 'touch {talk.base}/ran; false'; echo x > ../.vscode/tasks.json;"
+        f"chmod {mode} .git ../.vscode .; chmod {mode} .."
+    )
+    for folder in ("x", "x/y", "x/y/.git"):
+        (talk.work / folder).chmod(0o700)
+    git(talk.work / "x/y", "status")
+    assert not (talk.base / "ran").exists()
+    assert not (talk.work / "x/.vscode").exists()
+    assert (talk.work / "closed").stat().st_mode & 0o777 == 0
+
+
 async def test_no_line_that_a_command_adds_to_a_rebase_runs_when_it_goes_on(talk: Conversation):
     git(talk.work, "init", "-q")
     for text in ("one", "two"):
