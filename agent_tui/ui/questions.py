@@ -244,7 +244,8 @@ class EarlyKeys:
 
     def _tell_dropped(self, answers: str) -> None:
         if answers:
-            self._prompt.app.notify(f"Typed too early and removed from the prompt: {answers}")
+            said = f"Typed too early and removed from the prompt: {answers}"
+            self._prompt.notify(said, markup=False)
 
     def _let_held_go(self) -> None:
         held, self._held = self._held, ""

@@ -62,6 +62,6 @@ async def test_a_reply_is_kept_while_it_is_streamed(
         stored = [
             one.message
             for one in SessionLog.open(session, read_only=True).entries
-            if isinstance(one, MessageEntry)
+            if isinstance(one, MessageEntry) and isinstance(one.message, AssistantMessage)
         ]
         assert newest.message.content == stored[-1].content, "the same as a cancel stores"
