@@ -119,16 +119,23 @@ def _remove_left(base: Path) -> None:
 
 
 def _remove(base: Path, lock: int) -> None:
-    """Remove `base` including write-protected folders, and the gates that it names."""
+    """Remove `base` with all folders that commands closed in it, and the gates that it names."""
+    _open_up(base)
+    for place, below, _ in os.walk(base):  # which lists a folder after its name was seen here
+        for name in below:
+            _open_up(Path(place, name))
     with suppress(OSError):
         for name in [path.name for path in (base / _GATES).iterdir()]:
             if name.startswith(_GATE):
                 shutil.rmtree(Path(_SHORT, name), ignore_errors=True)
-    for place, _, _ in os.walk(base):
-        with suppress(OSError):
-            Path(place).chmod(0o700)
     shutil.rmtree(base, ignore_errors=True)
     os.close(lock)
+
+
+def _open_up(folder: Path) -> None:
+    with suppress(OSError):
+        if not folder.is_symlink():
+            folder.chmod(0o700)
 
 
 @dataclass(frozen=True, slots=True)

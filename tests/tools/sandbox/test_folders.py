@@ -12,8 +12,15 @@ def test_they_go_at_the_conversations_end_whatever_commands_closed(tmp_path: Pat
     (one.home_stand_in / "src").mkdir()
     (one.home_stand_in / "src/x").touch()
     (one.home_stand_in / "src").chmod(0o500)
+    outside = tmp_path / "outside"
+    outside.mkdir(mode=0o500)
+    (one.scratch / "a/b").mkdir(parents=True)
+    (one.scratch / "a/b/link").symlink_to(outside)
+    for closed in ("a/b", "a", "../gates"):
+        (one.scratch / closed).chmod(0)
     stand_ins.remove()
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [outside]
+    assert outside.stat().st_mode & 0o777 == 0o500
     assert not one.gate.exists()
     assert not two.gate.exists()
     assert stand_ins.of_wall().scratch.is_dir()
