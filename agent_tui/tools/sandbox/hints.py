@@ -21,6 +21,7 @@ _GIT_CONFIG: Final = re.compile(
     r"could not (?:write|lock) config file|update of config-file failed|gpg failed to sign"
 )
 _NOT_WRITABLE: Final = re.compile(r"read-only file ?system|EROFS|os error 30\b", re.IGNORECASE)
+_OFFLINE: Final = re.compile(r"\boffline\b|network (?:\w+ ){0,2}disabled|ENOTCACHED", re.IGNORECASE)
 _BUSY: Final = re.compile(r"device or resource busy|EBUSY", re.IGNORECASE)
 _FORBIDDEN: Final = re.compile(
     r"operation not permitted|EPERM|docker\.sock|docker daemon|must be setuid root"
@@ -42,6 +43,7 @@ _DENIED: Final = re.compile(
 _NETWORK: Final = "commands in the sandbox reach only this machine and hosts that are allowed"
 _WRITES: Final = "commands in the sandbox write only in the working folders"
 _CAUSES: Final = (
+    (_OFFLINE, "package caches of the sandbox are separate, with what commands downloaded before"),
     (_GIT_CONFIG, "git's settings and signing keys cannot be used in the sandbox"),
     (_NOT_WRITABLE, f"{_WRITES} and /tmp, and not what programs outside obey (git's hooks, say)"),
     (_BUSY, "the sandbox holds this file in place, as programs outside obey it"),
