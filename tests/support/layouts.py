@@ -234,6 +234,7 @@ async def problems(base: Path, backend: Backend, roots: list[Path]) -> dict[str,
         }
     keeper = ProcessKeeper()
     home = command_sandbox(Settings(), around.environ, keeper=keeper).state(around.home)
+    (around.home / "closed").chmod(0o700)  # or only root could remove it
     found["~"] = "" if home.backend == "none" and "home folder" in home.problem else str(home)
     return found
 
