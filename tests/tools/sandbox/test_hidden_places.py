@@ -87,9 +87,11 @@ async def test_only_working_folders_and_programs_exist(sandbox: Sandbox, place: 
     assert not sandbox.shows(work, place)
 
 
-async def test_what_is_written_there_is_not_lost_without_a_word(sandbox: Sandbox, place: Path):
-    if place.is_relative_to("/tmp"):
-        pytest.skip("commands may write in /tmp")
+async def test_what_is_written_there_is_not_lost_without_a_word(
+    sandbox: Sandbox, place: Path, backend: Backend
+):
+    if backend == "bubblewrap" and Path("/tmp") in place.parents:
+        pytest.skip("no other folder of the system can be written, and /tmp has a stand-in")
     code, printed = await run_inside(sandbox, place / "mono/app", f"echo x > {place}/lost")
     assert code != 0
     assert "Read-only" in printed or "denied" in printed
