@@ -143,6 +143,11 @@ def hidden_folder_hint(folder: Path) -> str:
     return f"{folder} is not shown. Start with --add-dir {shlex.quote(str(folder))} to show it."
 
 
+def hidden_path_hint(path: Path) -> str:
+    """The same for `path`, of which nothing is told."""
+    return f"{path} is not shown. Start with --add-dir and its folder to show it."
+
+
 def outside_hint(output: str) -> str:
     """A hint for the model about a file in ``/tmp`` that commands cannot see. Blocking.
 

@@ -33,6 +33,7 @@ from agent_tui.tools.sandbox.folders import Scratch, StandIns
 from agent_tui.tools.sandbox.hints import (
     WallView,
     hidden_folder_hint,
+    hidden_path_hint,
     hidden_place_hint,
     paths_in,
 )
@@ -413,10 +414,10 @@ class Sandbox:
         return ""
 
     def _hidden_folder(self, cwd: Path, path: Path, *, has_failed: bool) -> Path | None:
-        """The folder to name for `path`, which commands in `cwd` cannot see; None for no hint.
+        """What to name for `path`, which commands in `cwd` cannot see: a folder; None for no hint.
 
         It never depends on what exists in a home folder, nor on where links in it lead. So only
-        what an error names (`has_failed`) counts there, and a name with a suffix is a file's.
+        what an error names (`has_failed`) counts there, and it may be a file.
         """
         named = Path(os.path.normpath(cwd / path))
         if named.is_relative_to(self.home):
@@ -428,7 +429,7 @@ class Sandbox:
         if any(named.is_relative_to(home) for home in (*self._homes(), *_HOMES)):
             if named in (*self._homes(), *self._places()):
                 return named
-            return (named.parent if named.suffix else named) if has_failed else None
+            return named if has_failed else None
         real = resolve_path(named, cwd)
         is_told = path_exists(real) and real.is_relative_to(self._place_of(named))
         if not is_told or self.shows(cwd, real):
@@ -440,7 +441,8 @@ class Sandbox:
         below = folder.relative_to(place).parts
         if not below or any(part.startswith(".") for part in below):
             return hidden_place_hint(os.fspath(place))
-        return hidden_folder_hint(folder)
+        is_known = not any(place.is_relative_to(home) for home in (*self._homes(), *_HOMES))
+        return hidden_folder_hint(folder) if is_known else hidden_path_hint(folder)
 
     def _place_of(self, path: Path) -> Path:
         """The innermost hidden place that contains `path`."""
