@@ -457,7 +457,7 @@ def test_the_public_names_and_their_signatures():
         "ImportFormat": ["name", "read", "is_record", "is_document", "finder", "is_place"],
         "ModelProvider": ["name", "models", "stream", "via"],
         "SessionFinder": ["agent", "files", "read_head", "read_place"],
-        "SessionHead": ["is_session", "cwd", "name", "prompt", "modified"],
+        "SessionHead": ["is_session", "cwd", "name", "prompt", "modified", "problem"],
         "Shortening": ["position", "fate"],
         "StrategyMessage": ["position", "role", "text", "tokens", "tool", "_entry_id"],
         "StrategyRequest": ["messages", "used_tokens", "target_tokens", "focus", "ask"],

@@ -22,6 +22,7 @@ from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import (
     distrust_programs_in,
     find_program,
+    is_folder,
     path_exists,
     resolve_path,
 )
@@ -492,8 +493,10 @@ class Sandbox:
         """Try each kind of wall with a minimal plan."""
         if why := self._protects_nothing(cwd):
             return SandboxState("none", why)
-        own = self._stand_ins.scratch().parent  # the next start removes what a killed one left
-        with tempfile.TemporaryDirectory(prefix="try-", dir=own) as folder:
+        own: Path | None = None
+        if is_folder(self._around.scratch_parent):  # else looking would create it
+            own = self._stand_ins.scratch().parent  # the next start removes what a killed one left
+        with tempfile.TemporaryDirectory(prefix="agent-tui-", dir=own) as folder:
             plan = plan_for(
                 (cwd, *self._around.added),
                 Border(self.home),

@@ -49,7 +49,8 @@ def test_a_wall_is_tried_in_a_folder_that_the_next_start_removes(tmp_path: Path)
     around = Surroundings(
         tmp_path / "home", (), tmp_path / "sandbox", environ={"PATH": str(tmp_path)}
     )
-    (tmp_path / "home").mkdir()
+    for name in ("home", "sandbox"):
+        (tmp_path / name).mkdir()
     sandbox = Sandbox("auto", around, WallParts(landlock_argv=argv), keeper=KEEPER)
     assert not sandbox.state(tmp_path / "home/work").is_on
     assert tried
