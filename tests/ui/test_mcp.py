@@ -188,7 +188,12 @@ async def test_a_form_of_a_server_is_filled_seen_and_sent(stage, tmp_path):
             await ui.pilot.pause()
             await ui.pilot.press(*typed, "enter")
             await ui.until(lambda screen=screen: ui.app.screen is not screen)
-        assert facts(await asked(ui)) == ("who: Ada", "size: s", "sure: True")
+        assert facts(await asked(ui)) == (
+            "who: Ada",
+            "size: s",
+            "sure: True",
+            "The model reads it, too.",
+        )
         await ui.pilot.press("s")
         (said,) = content_texts((await calling)["content"])  # pyright: ignore[reportArgumentType]
         answer = {"who": "Ada", "size": "s", "sure": True}

@@ -19,12 +19,16 @@ Polling takes two or three; a model that has not understood after five never wil
 second or more may be waiting for something: only `ALIKE_AT` stops it.
 """
 
-ALIKE_REMARK_AT: Final = 15
 ALIKE_AT: Final = 30
 """Replies with a call that had the same result, whatever its arguments, without a new result in
-between.
+between. At half of it, the model is told.
 
 Twenty values of a parameter, tried in turn, are work; so is waiting for a server.
+"""
+
+SILENT_AT: Final = 300
+"""The same for commands that succeed and print nothing: outside git, what they changed is unknown,
+and a long task of such commands (``mv``, ``mkdir``) is work.
 """
 
 MOST_REFUSED: Final = 10
@@ -47,7 +51,7 @@ _ALIKE_REMARK = (
     "after {most}, the turn is stopped.)"
 )
 _SAME_CALL = f"the same call had the same result {STUCK_AT} times"
-_ALIKE = f"calls of {ALIKE_AT} replies had the same result"
+_ALIKE = "calls of {most} replies had the same result"
 _NOT_RUN = f"no call of {MOST_REFUSED} replies in a row could be run"
 
 
@@ -104,14 +108,16 @@ class Repetition:
 
     def _remark(self, output: ToolOutput, same: int, alike: int) -> ToolOutput:
         is_wait = output.for_person.elapsed_ms > 0
-        if alike >= ALIKE_AT:
-            self.stuck = _ALIKE
+        is_silent = not output.is_error and output.for_person.printed_lines == 0
+        most = SILENT_AT if is_silent else ALIKE_AT
+        if alike >= most:
+            self.stuck = _ALIKE.format(most=most)
         elif same >= STUCK_AT and not is_wait:
             self.stuck = _SAME_CALL
         if same >= REMARK_AT:
             remark = _REMARK.format(count=same)
-        elif alike >= ALIKE_REMARK_AT:
-            remark = _ALIKE_REMARK.format(count=alike, most=ALIKE_AT)
+        elif alike >= most // 2:
+            remark = _ALIKE_REMARK.format(count=alike, most=most)
         else:
             return output
         return replace(output, for_model=output.for_model + remark)

@@ -145,7 +145,7 @@ def hidden_folder_hint(folder: Path) -> str:
 
 def hidden_path_hint(path: Path) -> str:
     """The same for `path`, of which nothing is told."""
-    return f"{path} is not shown. Start with --add-dir and its folder to show it."
+    return f"{path} is not shown. Start with --add-dir and its folder to show it; {_ASK}"
 
 
 def outside_hint(output: str) -> str:

@@ -4,9 +4,9 @@ import pytest
 
 from agent_tui.agent.turn.repetition import (
     ALIKE_AT,
-    ALIKE_REMARK_AT,
     MOST_REFUSED,
     REMARK_AT,
+    SILENT_AT,
     STUCK_AT,
     LoopWatch,
     Repetition,
@@ -285,7 +285,7 @@ def test_one_call_with_small_changes_is_told_and_then_stopped(name: str):
         told = repetition.with_remark(_ALMOST[name](len(remarks)), _SAME)
         remarks.append(f"after {ALIKE_AT}, the turn is stopped" in told.for_model)
     assert len(remarks) == ALIKE_AT
-    assert remarks.index(True) == ALIKE_REMARK_AT - 1
+    assert remarks.index(True) == ALIKE_AT // 2 - 1
     assert str(ALIKE_AT) in repetition.stuck
 
 
@@ -294,7 +294,7 @@ def test_equal_results_with_something_new_in_between_are_no_circle():
     for number in range(3 * ALIKE_AT):
         repetition.count_reply(is_refused=False)
         repetition.with_remark(call("c", "bash", command=f"./set {number}"), _SAME)
-        if number % ALIKE_REMARK_AT == 0:
+        if number % ALIKE_AT // 2 == 0:
             log = ToolOutput(f"{number} done\n[exit code 0]")
             repetition.with_remark(call("c", "bash", command="tail -1 log"), log)
     assert not repetition.stuck
@@ -363,3 +363,14 @@ def test_the_same_test_run_after_each_edit_is_progress():
         assert repetition.with_remark(run, failed) == failed
         assert repetition.has_progressed
     assert not repetition.stuck
+
+
+def test_a_long_task_of_commands_that_print_nothing_is_work():
+    repetition, stuck_after = Repetition(), 0
+    while not repetition.stuck:
+        stuck_after += 1
+        repetition.count_reply(is_refused=False)
+        call = ToolCall(id="c", name="bash", arguments={"command": f"mv {stuck_after} done"})
+        repetition.with_remark(call, ToolOutput("[exit code 0]", ToolDetails(printed_lines=0)))
+    assert stuck_after == SILENT_AT
+    assert str(SILENT_AT) in repetition.stuck

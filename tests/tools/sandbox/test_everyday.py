@@ -316,7 +316,9 @@ async def test_a_server_that_is_a_job_is_met_from_inside_and_outside(shell: Shel
         pytest.param("ssh -T git@example.org", "reach only this machine", marks=needs("ssh")),
         pytest.param("touch /etc/x", "write only in", marks=()),
         pytest.param("ls ~/.ssh", "only programs and the working folders", marks=()),
-        pytest.param("mkdir ~/Documents/notes", "only programs and the working folders", marks=()),
+        pytest.param(
+            "mkdir ~/Documents/notes", "notes is not shown. Start with --add-dir", marks=()
+        ),
     ],
 )
 async def test_what_cannot_work_inside_says_how_to_ask(shell: Shell, command: str, why: str):

@@ -82,8 +82,8 @@ async def test_no_hint_tells_what_exists_in_the_home_folder(talk: Conversation):
         return "".join(said).replace(path, "NAME")
 
     hints = "".join((await told("src/lib/notes")).splitlines()[1:2])
-    line = f"[{talk.home}/NAME is not shown. Start with --add-dir and its folder to show it.]"
-    assert hints == line
+    line = f"[{talk.home}/NAME is not shown. Start with --add-dir and its folder to show it; if"
+    assert hints.startswith(line)
     if talk.backend == "bubblewrap":  # the other wall does not hide whether a file exists
         for there, missing in (
             ("src/lib/notes", "src/lib/other"),
