@@ -134,7 +134,9 @@ async def test_a_model_that_repeats_itself_is_told_and_then_stopped(stage):
 async def test_a_call_with_small_changes_is_stopped_at_a_limit_that_is_named(stage):
     def made(request):
         number = len(provider.requests)
-        return Reply(tool_calls=(call(f"c{number}", "bash", command=f"test {number} -gt 0"),))
+        return Reply(
+            tool_calls=(call(f"c{number}", "bash", command=f"test {number} -gt 0 && echo yes"),)
+        )
 
     provider = ScriptedProvider(made)
     runtime = stage.runtime(provider)
