@@ -21,7 +21,7 @@ _GIT_CONFIG: Final = re.compile(
     r"could not (?:write|lock) config file|update of config-file failed|gpg failed to sign"
 )
 _NOT_WRITABLE: Final = re.compile(r"read-only file ?system|EROFS|os error 30\b", re.IGNORECASE)
-_OFFLINE: Final = re.compile(r"\boffline\b|network (?:\w+ ){0,2}disabled|ENOTCACHED", re.IGNORECASE)
+_OFFLINE: Final = re.compile(r"--offline\b|network (?:\w+ ){0,2}disabled|ENOTCACHED", re.IGNORECASE)
 _BUSY: Final = re.compile(r"device or resource busy|EBUSY", re.IGNORECASE)
 _FORBIDDEN: Final = re.compile(
     r"operation not permitted|EPERM|docker\.sock|docker daemon|must be setuid root"
@@ -57,7 +57,7 @@ _PATH: Final = re.compile(rf"(?<![\w.~/$-])(?:{_HOME}|(?=/))(?:/[^\s'\"’`;|&()
 _SEVERAL: Final = re.compile(r"[|;&\n]")
 """What separates the commands of a line: its exit code is that of the last one."""
 
-_ERROR: Final = re.compile(r"(?:[\w.+-]+(?:\[\d+\])?|npm (?:ERR!|error)):? \S")
+_ERROR: Final = re.compile(r"(?:[\w.+-]+(?:\[\d+\])?:|npm (?:ERR!|error)) \S")
 """How programs begin a line about an error: with their name. No line of grep or a log does."""
 
 _IN_TMP: Final = re.compile(r"/tmp/[^\s'\":,;()]+")

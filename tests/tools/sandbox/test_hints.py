@@ -32,6 +32,7 @@ HOME = "/home/ada"
         ('sudo: The "no new privileges" flag is set', "does not let"),
         ("bash: line 1: /tmp/x: Permission denied", ""),
         ("AssertionError", ""),
+        ("FAILED test_app.py - the client is offline", ""),
         ("", ""),
     ],
 )
@@ -80,6 +81,7 @@ def test_no_way_out_is_offered_where_a_refused_host_is_told_with_what_allows_it(
         ("./x || true", "bash: line 1: /srv/x: No such file or directory", ["bash:"]),
         ("cat log | tail", "12:00 could not resolve host\na.py:12:EPERM", []),
         ("grep -rn EPERM src | head", "src/a.py:12: raise OSError(EPERM)", []),
+        ("cat notes | head", "the server says EPERM\ngot ENOTFOUND once", []),
         ("touch /x", "touch: cannot touch '/x': Read-only file system", []),
     ],
 )
