@@ -9,10 +9,12 @@ from pathlib import PurePosixPath
 
 from agent_tui.messages import FileTouches
 
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1(?P<rest>[^\n]*)\n.*?^\s*\2\s*$", re.DOTALL | re.M)
+_HEREDOC = re.compile(
+    r"<<-?\s*(['\"]?)(\w+)\1(?P<rest>[^\n]*)\n.*?^[^\S\n]*\2[^\S\n]*$", re.DOTALL | re.M
+)
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.M)
 _DELETED = re.compile(r"^\*\*\* Delete File: (.+?)\s*$", re.MULTILINE)
-_COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
+_COMMENT = re.compile(r"^[^\S\n]*#.*$", re.MULTILINE)
 _PUNCTUATION = ";&|()<>\n"
 _ENDS = re.compile(r"[;&|()\n]+")
 _INTO = frozenset({">", ">>", ">|", "&>", "&>>", ">&"})
