@@ -1,5 +1,6 @@
-"""Asks git which commit a committed line comes from."""
+"""Asks git which commit a committed line comes from, and what a file was called before."""
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
-from agent_tui.tools.git.status import nearest_git
+from agent_tui.tools.git.status import nearest_git, top_folder
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 _MOST_FILE_BYTES = 5_000_000
@@ -22,6 +23,21 @@ class Commit:
     author: str
     time: str
     summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """A rename or a copy, as git detects it: half of the content is the same (``-M``).
+
+    Attributes:
+        before: The path before, absolute.
+        after: The path afterwards.
+        until_ms: When it was committed, in milliseconds since 1970; None if it is only staged.
+    """
+
+    before: str
+    after: str
+    until_ms: int | None
 
 
 class Blame:
@@ -70,6 +86,20 @@ class Blame:
                 facts[key] = value
         return commits
 
+    async def renames(self) -> list[Rename]:
+        """The renames that led to the file, newest first; empty if git knows of none."""
+        try:
+            top = await top_folder(self._keeper, self._path.parent, self._environ)
+        except GitSilentError:
+            return []
+        staged = await self._ask(
+            "diff-index", "--cached", "-M", "--diff-filter=R", "--name-status", "-z", "HEAD"
+        )
+        renames = [one for one in _renames(staged, top) if one.after == str(self._path)]
+        name = f":(literal){renames[0].before if renames else self._path}"
+        options = ("--follow", "-M", "--diff-filter=RC", "--name-status", "-z", "--format=%ct")
+        return [*renames, *_renames(await self._ask("log", *options, "HEAD", "--", name), top)]
+
     async def _ask(self, command: str, *arguments: str) -> bytes:
         argv = git_argv(command, *arguments)
         try:
@@ -82,6 +112,17 @@ class Blame:
             )
         except GitSilentError:
             return b""
+
+
+def _renames(answer: bytes, top: Path) -> Iterator[Rename]:
+    """The renames in names between NULs, each commit's below its time."""
+    until_ms: int | None = None
+    words = iter(os.fsdecode(answer).split("\0"))
+    for word in words:
+        if word.isdecimal():
+            until_ms = int(word) * 1000 + 999
+        elif word.strip():
+            yield Rename(str(top / next(words)), str(top / next(words)), until_ms)
 
 
 def _runs(lines: Sequence[int]) -> Iterator[tuple[int, int]]:

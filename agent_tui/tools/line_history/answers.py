@@ -11,6 +11,7 @@ from agent_tui.messages import JsonObject
 from agent_tui.safe_paths import path_from
 from agent_tui.safe_text import printable_line, strip_control_characters
 from agent_tui.tools.line_history.facts import ChangeFacts
+from agent_tui.tools.line_history.project import UnrecordedMove
 from agent_tui.tools.line_history.why import LineAnswer, day_of, minute_of
 from agent_tui.tools.shorten import cut_line
 
@@ -70,6 +71,7 @@ class AnswerWriter:
         shown = [place + text]
         if answer.status != "recorded":
             shown.append(answer.said)
+        shown += [_move_line(move, self._cwd) for move in answer.moves]
         for facts in answer.changes:
             shown += ["", *self._change_lines(facts, answer.path)]
         if answer.commit is not None:
@@ -166,6 +168,21 @@ def _made_by(facts: ChangeFacts, form: AnswerForm) -> str:
             assert_never(change.maker)
 
 
+def _move_line(move: UnrecordedMove, cwd: Path) -> str:
+    """Says that the file was moved or copied without a record, and how that is known."""
+    before, after = (printable_line(path_from(path, cwd)) for path in (move.before, move.after))
+    match move.proof:
+        case "git":
+            known = "git says so"
+        case "same":
+            known = "the content is the same"
+        case "similar":
+            known = f"{move.percent} % of the content is the same"
+        case _:
+            assert_never(move.proof)
+    return f"{after} comes from {before}, without a record: {known}."
+
+
 def _elsewhere(facts: ChangeFacts, path: Path, cwd: Path) -> str:
     """The file's path at the time, if it has moved since."""
     change = facts.change
@@ -212,6 +229,10 @@ def answer_json(answer: LineAnswer) -> JsonObject:
         "message": answer.said,
         "changes": [_change_json(facts) for facts in answer.changes],
         "commit": commit,
+        "moves": [
+            {"from": move.before, "to": move.after, "proof": move.proof, "percent": move.percent}
+            for move in answer.moves
+        ],
         "unread": [str(path) for path in answer.unread],
     }
 

@@ -23,7 +23,7 @@ from agent_tui.sessions.lineage.chain import KnownSession
 from agent_tui.sessions.log import name_of
 from agent_tui.tools.line_history.changes import RecordedChange
 from agent_tui.tools.line_history.edits import CallReader
-from agent_tui.tools.line_history.kept_lines import LineSource, lines_of, sources_of
+from agent_tui.tools.line_history.kept_lines import lines_of, sources_of
 from agent_tui.tools.line_history.replay import Versions
 from agent_tui.tools.processes.shell import extract_printed
 
@@ -219,37 +219,22 @@ class ChangedBlocks:
         self._is_known = versions.before is not None and versions.after is not None
         self._before = lines_of(versions.before or "")
         self._after = lines_of(versions.after or "")
-        self._sources = sources_of(self._before, self._after) if self._is_known else []
+        self._kept = sources_of(self._before, self._after).kept
 
     def complete(self, facts: ChangeFacts, line: int) -> ChangeFacts:
         """`facts` with the block around the line with this index after the change, if known."""
         if not self._is_known:
             return facts
         first, last = line, line + 1
-        while first > 0 and not _is_kept(self._sources[first - 1]):
+        while first > 0 and self._kept[first - 1] is None:
             first -= 1
-        while last < len(self._after) and not _is_kept(self._sources[last]):
+        while last < len(self._after) and self._kept[last] is None:
             last += 1
-        start = min(self._sources[first - 1].kept) + 1 if first > 0 else 0
-        is_last = last == len(self._after)
-        end = len(self._before) if is_last else min(self._sources[last].kept)
+        above = self._kept[first - 1] if first > 0 else None
+        below = self._kept[last] if last < len(self._after) else None
+        start = above + 1 if above is not None else 0
+        end = below if below is not None else len(self._before)
         replaced, wrote = self._before[start:end], self._after[first:last]
-        head = _count_equal(replaced, wrote)
-        tail = _count_equal(replaced[head:][::-1], wrote[head:][::-1])
         return replace(
-            facts,
-            replaced=tuple(replaced[head : len(replaced) - tail]),
-            wrote=tuple(wrote[head : len(wrote) - tail]),
-            wrote_at=max(line - first - head, 0),
+            facts, replaced=tuple(replaced), wrote=tuple(wrote), wrote_at=max(line - first, 0)
         )
-
-
-def _count_equal(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many of the first lines are equal."""
-    pairs = enumerate(zip(one, other, strict=False))
-    differs = (at for at, (left, right) in pairs if left != right)
-    return next(differs, min(len(one), len(other)))
-
-
-def _is_kept(source: LineSource) -> bool:
-    return not source.may_be_new and len(source.kept) == 1

@@ -1,7 +1,8 @@
 """Which change made each line of a file: a replay of its recorded changes, exact or "not known"."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeAlias
 
 from agent_tui.sessions.file.kept_files import digest_of
@@ -65,6 +66,7 @@ Origins: TypeAlias = frozenset[Origin]
 """One origin that is certain, or several of which one is right."""
 
 _EARLIER: Origins = frozenset((Earlier(),))
+_NO_JOINS: Mapping[int, bool] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -83,16 +85,23 @@ class Replay:
     versions: Sequence[Versions]
 
 
-def replay_changes(changes: Sequence[RecordedChange], present: str, content: ReadContent) -> Replay:
+def replay_changes(
+    changes: Sequence[RecordedChange],
+    present: str,
+    content: ReadContent,
+    joins: Mapping[int, bool] = _NO_JOINS,
+) -> Replay:
     """Find the origin of each line of a file.
 
     Args:
         changes: Its changes in order of time.
         present: The text of the file now, with ``\\n`` at line ends.
         content: Reads kept contents.
+        joins: Indices of changes before which the file was another one, only similar, and whether
+            it was certainly that one, moved and changed.
     """
     versions = _known_versions(changes, present, content)
-    state = _State(changes)
+    state = _State(changes, joins)
     for index, (change, known) in enumerate(zip(changes, versions, strict=True)):
         if known.before is not None:
             state.find(known.before, index)
@@ -109,8 +118,9 @@ def replay_changes(changes: Sequence[RecordedChange], present: str, content: Rea
 class _State:
     """The text at one moment of the replay, and the origins of its lines."""
 
-    def __init__(self, changes: Sequence[RecordedChange]) -> None:
+    def __init__(self, changes: Sequence[RecordedChange], joins: Mapping[int, bool]) -> None:
         self._changes = changes
+        self._joins = joins
         self._text: str | None = None
         self._newest = -1
         self._lost: list[int] = []
@@ -135,6 +145,9 @@ class _State:
             each = zip(self.origins, came, seen, strict=True)
             self.origins = [then if one == new else one for one, new, then in each]
         self._doubt_kept(lines)
+        if not self._joins.get(index, True):
+            doubt = frozenset((self._unrecorded_until(index),))
+            self.origins = [origins | doubt for origins in self.origins]
         self._take(text)
 
     def change(self, text: str, index: int, *, is_restore: bool) -> None:
@@ -175,6 +188,8 @@ class _State:
 
     def _doubt_kept(self, lines: Sequence[str]) -> None:
         """A lost change may have removed a line and added it again."""
+        if not self._lost:
+            return
         self.origins = [
             one | self._lost_with(line) for one, line in zip(self.origins, lines, strict=True)
         ]
@@ -188,28 +203,35 @@ class _State:
         """The origin of `line`, which came between the last known text and change `index`."""
         if lost := self._lost_with(line):
             return lost
+        return frozenset((self._unrecorded_until(index),))
+
+    def _unrecorded_until(self, index: int) -> Unrecorded:
+        """The origin of a line that came before change `index`, after a change with a record."""
         since, until = self._newest, index
+        if any(since < join <= index for join in self._joins):
+            since = -1  # it may be older than the file that this one was
         while since >= 0 and self._changes[since].after is None:
             since -= 1
         while until < len(self._changes) and self._changes[until].before is None:
             until += 1
-        return frozenset((Unrecorded(since, until),))
+        return Unrecorded(since, until)
 
     def _follow(self, text: str, new: Callable[[int], Origins]) -> None:
         """Pass the origins on to the lines of `text`; `new` gives those of added lines."""
-        lines, before = lines_of(text), self.origins
-        followed: list[Origins] = []
-        for at, source in enumerate(sources_of(lines_of(self._text or ""), lines)):
-            origins = frozenset[Origin]().union(*(before[index] for index in source.kept))
-            followed.append(origins | new(at) if source.may_be_new else origins)
+        before, sources = self.origins, sources_of(lines_of(self._text or ""), lines_of(text))
+        followed = [new(at) if old is None else before[old] for at, old in enumerate(sources.kept)]
+        for at, places in sources.possible.items():
+            followed[at] = followed[at].union(*(before[old] for old in places))
         self.origins = followed
 
     def _take(self, text: str) -> None:
         self._text = text
         self._lost = []
         key = _key(text)
-        seen = self._seen.get(key, self.origins)  # of equal versions, either may come back
-        self._seen[key] = [one | other for one, other in zip(seen, self.origins, strict=True)]
+        if (seen := self._seen.get(key)) is None:
+            self._seen[key] = self.origins
+        else:  # of equal versions, either may come back
+            self._seen[key] = [one | other for one, other in zip(seen, self.origins, strict=True)]
 
 
 def _is_recorded(change: RecordedChange) -> bool:
@@ -240,7 +262,7 @@ def _known_versions(
 def _recorded_versions(change: RecordedChange, content: ReadContent) -> Versions:
     if isinstance(change.edit, SeenText):
         return Versions(change.edit.text, change.edit.text)
-    return Versions(_text_of(change.before, content), _text_of(change.after, content))
+    return Versions(text_of(change.before, content), text_of(change.after, content))
 
 
 def _go_forward(change: RecordedChange, known: Versions, last: str | None) -> None:
@@ -267,7 +289,7 @@ def _go_back(change: RecordedChange, known: Versions, following: str | None) -> 
         known.before = before if before is not None and _may_be(before, change.before) else None
 
 
-def _text_of(version: FileVersion | None, content: ReadContent) -> str | None:
+def text_of(version: FileVersion | None, content: ReadContent) -> str | None:
     """The text of a recorded version, empty if there was no file; None if it is not known."""
     if version is None or version.mode == LINK:
         return None
@@ -280,10 +302,10 @@ def _text_of(version: FileVersion | None, content: ReadContent) -> str | None:
 
 def _may_be(text: str, version: FileVersion | None) -> bool:
     """Whether `text` can be that of the recorded `version`, of which only the hash is known."""
-    return version is None or version.digest in _digests(text)
+    return version is None or version.digest in digests_of(text)
 
 
-def _digests(text: str) -> Iterator[str]:
+def digests_of(text: str) -> Iterator[str]:
     """The hashes of files with this text: with either line end, with and without a mark."""
     for written in (text, text.replace("\n", "\r\n")):
         encoded = written.encode("utf-8", "surrogatepass")

@@ -2,23 +2,25 @@
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, assert_never
 
 from agent_tui.errors import UsageError
 from agent_tui.regular_files import read_regular_file
-from agent_tui.safe_paths import follow_links
+from agent_tui.safe_paths import follow_links, path_from
 from agent_tui.sessions.sharing.guard import NOT_PULLED
 from agent_tui.tools.files.text_files import decode
-from agent_tui.tools.git.blame import Blame, Commit
+from agent_tui.tools.git.blame import Blame, Commit, Rename
 from agent_tui.tools.line_history.facts import ChangedBlocks, ChangeFacts, facts_of
 from agent_tui.tools.line_history.kept_lines import lines_of, sources_of
-from agent_tui.tools.line_history.project import FileHistory
+from agent_tui.tools.line_history.moves import FirstText, trace_move
+from agent_tui.tools.line_history.project import FileHistory, UnrecordedMove
 from agent_tui.tools.line_history.replay import (
     Earlier,
     Made,
+    Origin,
     Origins,
     Replay,
     Unknown,
@@ -49,11 +51,13 @@ class LineAnswer:
         text: The line.
         status: ``recorded``: one recorded change made it. ``ambiguous``: one of several, or it came
             from outside. ``unrecorded``: it came between recorded changes. ``earlier``: it was
-            there before the first one. ``unknown``: the contents that would tell were not kept.
+            there before the first one. ``unknown``: no record tells, or the contents that would
+            tell were not kept.
         said: The answer in a sentence.
         changes: The recorded changes concerned, in order of time.
         commit: The commit that git names; None for a line that isn't committed.
         unread: Files of sessions that name the file but cannot be read.
+        moves: The moves of the file without a record, since the line was made, the last one first.
     """
 
     path: Path
@@ -64,12 +68,13 @@ class LineAnswer:
     changes: tuple[ChangeFacts, ...]
     commit: Commit | None
     unread: tuple[Path, ...] = ()
+    moves: tuple[UnrecordedMove, ...] = ()
 
     def says_the_same_as(self, other: "LineAnswer") -> bool:
         """Whether both lines of a file have the same answer."""
-        return (self.status, self.said, self.changes, self.commit) == (
+        return (self.status, self.said, self.changes, self.commit, self.moves) == (
             *(other.status, other.said, other.changes),
-            other.commit,
+            *(other.commit, other.moves),
         )
 
 
@@ -144,7 +149,20 @@ async def explain_lines(
     if place.first > len(lines):
         count = f"{len(lines)} line{'s' * (len(lines) != 1)}"
         raise UsageError(f"{place.path} has {count}.", "Give a line that it has.")
-    answers = await asyncio.to_thread(lambda: list(_explain(history, place, present)))
+    last = min(place.last, len(lines))
+    wanted = range(place.first, last + 1)
+    replay = await asyncio.to_thread(_replay, history, present)
+    renames: list[Rename] | None = None
+    while not history.maybe and (first := _untraced(history, replay, present, wanted)) is not None:
+        if renames is None:
+            renames = await blame.renames() if blame is not None else []
+        longer = await asyncio.to_thread(trace_move, history, first, renames)
+        if longer is None:
+            break
+        history, replay = longer, await asyncio.to_thread(_replay, longer, present)
+    traced = history
+    explained = _explain(traced, replay, place.path, lines, wanted)
+    answers = await asyncio.to_thread(lambda: list(explained))
     if blame is None:
         return answers
     unsure_first = sorted(answers, key=lambda answer: answer.status == "recorded")
@@ -153,15 +171,42 @@ async def explain_lines(
     return [replace(answer, commit=commits.get(answer.line)) for answer in answers]
 
 
-def _explain(history: FileHistory, place: LinePlace, present: str) -> Iterator[LineAnswer]:
-    replay = replay_changes(history.changes, present, history.content)
+def _replay(history: FileHistory, present: str) -> Replay:
+    joins = {move.at: move.is_sure for move in history.moves if _is_joint(move)}
+    return replay_changes(history.changes, present, history.content, joins)
+
+
+def _is_joint(move: UnrecordedMove) -> bool:
+    """Whether the file before `move` may have been another one."""
+    return move.proof == "similar" or not move.is_sure
+
+
+def _untraced(
+    history: FileHistory, replay: Replay, present: str, wanted: Iterable[int]
+) -> FirstText | None:
+    """The first known text of the file, if one of the `wanted` lines is from it."""
+    origins = frozenset[Origin]().union(*(replay.lines[line - 1] for line in wanted))
+    if not history.changes:
+        return FirstText(present, None)
+    first, known = history.changes[0], replay.versions[0]
+    if Earlier() in origins and known.before is not None:
+        return FirstText(known.before, first.made_ms)
+    is_new = known.before == "" and first.maker in ("command", "user command")
+    is_wanted = any(isinstance(one, Made) and one.change == 0 for one in origins)
+    if is_new and is_wanted and known.after is not None:
+        return FirstText(known.after, first.made_ms, is_made=True)
+    return None
+
+
+def _explain(
+    history: FileHistory, replay: Replay, path: Path, lines: Sequence[str], wanted: Iterable[int]
+) -> Iterator[LineAnswer]:
     facts = _Facts(history, replay)
-    lines = lines_of(present)
-    for line in range(place.first, min(place.last, len(lines)) + 1):
+    for line in wanted:
         origins = replay.lines[line - 1]
-        status = status_of(origins)
+        status = _status_in(history, origins)
         yield LineAnswer(
-            place.path,
+            path,
             line,
             lines[line - 1],
             status,
@@ -169,7 +214,35 @@ def _explain(history: FileHistory, place: LinePlace, present: str) -> Iterator[L
             tuple(facts.about(origins)),
             None,
             history.unread,
+            tuple(_moves_since(origins, history)),
         )
+
+
+def _moves_since(origins: Origins, history: FileHistory) -> Iterator[UnrecordedMove]:
+    """The moves without a record after the oldest of `origins`, the last one first."""
+    oldest = min(_begin(origin) for origin in origins)
+    return (move for move in reversed(history.moves) if oldest < move.at)
+
+
+def _begin(origin: Origin) -> int:
+    """The index of the change with which the line may have come, at the earliest."""
+    match origin:
+        case Made(change, _):
+            return change
+        case Unrecorded(_, until):
+            return until
+        case Unknown(since, _):
+            return since
+        case Earlier():
+            return -1
+        case _:
+            assert_never(origin)
+
+
+def _status_in(history: FileHistory, origins: Origins) -> Status:
+    status = status_of(origins)
+    is_untold = not history.changes or history.maybe
+    return "unknown" if status == "earlier" and is_untold else status
 
 
 def status_of(origins: Origins) -> Status:
@@ -233,7 +306,7 @@ class _Facts:
 
 def _said(status: Status, origins: Origins, history: FileHistory) -> str:
     answer = _answer(status, origins, history)
-    if status in ("unknown", "ambiguous") and _lacks_pulled_contents(history):
+    if status in ("unknown", "ambiguous") and history.changes and _lacks_pulled_contents(history):
         return f"{answer} {_NOT_PULLED}"
     return answer
 
@@ -243,11 +316,14 @@ def _answer(status: Status, origins: Origins, history: FileHistory) -> str:
     match status:
         case "recorded":
             return "A recorded change made this line."
-        case "earlier" if not changes:
-            return "Not known: no recorded session changed this file."
         case "earlier":
             first = f"the first recorded change ({day_of(changes[0].entry.timestamp)})"
             return f"Not known: the line was there before {first}."
+        case "unknown" if Earlier() in origins and history.maybe:
+            files = " or ".join(path_from(path, history.path.parent) for path in history.maybe)
+            return f"Not known: the file may have been {files}, moved or copied without a record."
+        case "unknown" if not changes:
+            return "Not known: no recorded session changed this file."
         case "unrecorded":
             between = _between(origins, history)
             return f"Not recorded: changed outside{between}, or by a command without a record."
@@ -309,8 +385,7 @@ async def _commits(blame: Blame, lines: Sequence[str], numbers: Sequence[int]) -
     sources = await asyncio.to_thread(sources_of, lines_of(file.text), lines)
     committed: dict[int, int] = {}
     for number in numbers:
-        source = sources[number - 1]
-        if not source.may_be_new and len(source.kept) == 1:
-            committed[number] = min(source.kept) + 1
+        if (source := sources.kept[number - 1]) is not None:
+            committed[number] = source + 1
     found = await blame.commits_of(sorted(committed.values()))
     return {number: found[line] for number, line in committed.items() if line in found}
