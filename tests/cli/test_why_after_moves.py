@@ -222,3 +222,16 @@ def test_a_file_that_left_and_came_back_has_its_answers(
     say(stage, "Look.", bash("ls"))
     shutil.move(stage.folder / "a.py", "b.py")
     expect(capsys, "b.py:4", "recorded", "Sum it.", proof="same")
+
+
+def test_the_commit_is_that_of_the_file_before_an_uncommitted_move(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+):
+    git(stage, "init", "-q")
+    say(stage, "Sum it.", write("a.py"))
+    git(stage, "add", ".")
+    git(stage, "commit", "-qm", "Begin")
+    Path("src").mkdir()
+    shutil.move("a.py", "src/b.py")
+    answer = expect(capsys, "src/b.py:4", "recorded", "Sum it.", proof="same")
+    assert cast(JsonObject, answer["commit"])["summary"] == "Begin"

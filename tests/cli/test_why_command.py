@@ -220,7 +220,7 @@ def test_a_file_that_no_session_changed_is_not_known(
     stage: Stage, capsys: pytest.CaptureFixture[str]
 ):
     answer = asked(capsys, f"{FILE}:1")
-    assert (answer["status"], answer["changes"]) == ("earlier", [])
+    assert (answer["status"], answer["changes"]) == ("unknown", [])
     assert cast(JsonObject, answer["commit"])["summary"] == "Begin"
 
 

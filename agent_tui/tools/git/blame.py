@@ -17,12 +17,16 @@ _COMMIT = re.compile(r"([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit; `time` is when it was authored, as ISO 8601 in UTC."""
+    """A commit; `time` is when it was authored, as ISO 8601 in UTC.
+
+    `committed_ms` is when it was committed, in milliseconds since 1970; 0 if git doesn't say.
+    """
 
     id: str
     author: str
     time: str
     summary: str
+    committed_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +58,20 @@ class Blame:
     def __init__(self, keeper: ProcessKeeper, path: Path, environ: Mapping[str, str]) -> None:
         self._keeper = keeper
         self._path = path
+        self._name = f"./{path.name}"
         self._environ = environ
+
+    def of_former(self, path: str) -> "Blame":
+        """Asks about the file at `path`, absolute, which the file was before it was moved."""
+        former = Blame(self._keeper, self._path, self._environ)
+        former._name = f"./{os.path.relpath(path, self._path.parent)}"
+        return former
 
     async def committed(self) -> bytes:
         """The file in the current commit; empty if git does not have it."""
         if "GIT_DIR" not in self._environ and nearest_git(self._path.parent, self._environ) is None:
             return b""
-        return await self._ask("show", f"HEAD:./{self._path.name}")
+        return await self._ask("show", f"HEAD:{self._name}")
 
     async def commits_of(self, lines: Sequence[int]) -> dict[int, Commit]:
         """The commits that lines of the committed file come from, by number, where known.
@@ -72,7 +83,7 @@ class Blame:
             return {}
         ranges = [f"-L{first},{last}" for first, last in _runs(lines)]
         options = ("--no-textconv", "--line-porcelain", *ranges)
-        answer = await self._ask("blame", *options, "HEAD", "--", self._path.name)
+        answer = await self._ask("blame", *options, "HEAD", "--", self._name)
         commits: dict[int, Commit] = {}
         number, commit_id, facts = 0, "", dict[str, str]()
         for row in answer.decode("utf-8", "replace").split("\n"):
@@ -138,4 +149,7 @@ def _commit(commit_id: str, facts: Mapping[str, str]) -> Commit:
     seconds = facts.get("author-time", "")
     moment = datetime.fromtimestamp(int(seconds), UTC) if seconds.isdecimal() else None
     time = moment.isoformat(timespec="seconds").replace("+00:00", "Z") if moment else ""
-    return Commit(commit_id, facts.get("author", ""), time, facts.get("summary", ""))
+    committed = facts.get("committer-time", "")
+    committed_ms = int(committed) * 1000 + 999 if committed.isdecimal() else 0
+    author, summary = facts.get("author", ""), facts.get("summary", "")
+    return Commit(commit_id, author, time, summary, committed_ms)

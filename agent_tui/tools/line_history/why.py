@@ -2,8 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, assert_never
 
@@ -160,15 +160,15 @@ async def explain_lines(
         if longer is None:
             break
         history, replay = longer, await asyncio.to_thread(_replay, longer, present)
-    traced = history
-    explained = _explain(traced, replay, place.path, lines, wanted)
-    answers = await asyncio.to_thread(lambda: list(explained))
-    if blame is None:
-        return answers
-    unsure_first = sorted(answers, key=lambda answer: answer.status == "recorded")
-    asked = [answer.line for answer in unsure_first[:_MOST_BLAMED_LINES]]
-    commits = await _commits(blame, lines, asked)
-    return [replace(answer, commit=commits.get(answer.line)) for answer in answers]
+    commits: dict[int, Commit] = {}
+    if blame is not None:
+        unsure_first = sorted(
+            wanted, key=lambda line: status_of(replay.lines[line - 1]) == "recorded"
+        )
+        former = [move.before for move in reversed(history.moves)]
+        commits = await _commits(blame, former, lines, unsure_first[:_MOST_BLAMED_LINES])
+    explained = _explain(history, replay, place.path, lines, {n: commits.get(n) for n in wanted})
+    return await asyncio.to_thread(list, explained)
 
 
 def _replay(history: FileHistory, present: str) -> Replay:
@@ -189,8 +189,8 @@ def _untraced(
     if not history.changes:
         return FirstText(present, None)
     first, known = history.changes[0], replay.versions[0]
-    if Earlier() in origins and known.before is not None:
-        return FirstText(known.before, first.made_ms)
+    if Earlier() in origins:
+        return FirstText(known.before or "", first.made_ms)
     is_new = known.before == "" and first.maker in ("command", "user command")
     is_wanted = any(isinstance(one, Made) and one.change == 0 for one in origins)
     if is_new and is_wanted and known.after is not None:
@@ -199,11 +199,15 @@ def _untraced(
 
 
 def _explain(
-    history: FileHistory, replay: Replay, path: Path, lines: Sequence[str], wanted: Iterable[int]
+    history: FileHistory,
+    replay: Replay,
+    path: Path,
+    lines: Sequence[str],
+    commits: Mapping[int, Commit | None],
 ) -> Iterator[LineAnswer]:
     facts = _Facts(history, replay)
-    for line in wanted:
-        origins = replay.lines[line - 1]
+    for line, commit in commits.items():
+        origins = _not_after(commit, replay.lines[line - 1], history)
         status = _status_in(history, origins)
         yield LineAnswer(
             path,
@@ -212,10 +216,23 @@ def _explain(
             status,
             _said(status, origins, history),
             tuple(facts.about(origins)),
-            None,
+            commit,
             history.unread,
             tuple(_moves_since(origins, history)),
         )
+
+
+def _not_after(commit: Commit | None, origins: Origins, history: FileHistory) -> Origins:
+    """Those of several `origins` with which the line can have been in `commit`."""
+    if commit is None or not commit.committed_ms:
+        return origins
+    possible = frozenset(
+        origin
+        for origin in origins
+        if not isinstance(origin, Made)
+        or history.changes[origin.change].made_ms <= commit.committed_ms
+    )
+    return possible or origins
 
 
 def _moves_since(origins: Origins, history: FileHistory) -> Iterator[UnrecordedMove]:
@@ -376,16 +393,23 @@ def minute_of(timestamp: str) -> str:
     return timestamp[:16].replace("T", " ") + " UTC" if timestamp else "an unknown time"
 
 
-async def _commits(blame: Blame, lines: Sequence[str], numbers: Sequence[int]) -> dict[int, Commit]:
-    """The commits of lines, by their numbers, for those that are certainly committed."""
+async def _commits(
+    blame: Blame, former: Iterable[str], lines: Sequence[str], numbers: Iterable[int]
+) -> dict[int, Commit]:
+    """The commits of lines, by their numbers, for those that are committed.
+
+    If the file is not, that is asked of the first of the paths `former` that is.
+    """
     content = await blame.committed()
+    for path in former:
+        if content:
+            break
+        blame = blame.of_former(path)
+        content = await blame.committed()
     file = decode(content) if content else None
     if file is None:
         return {}
-    sources = await asyncio.to_thread(sources_of, lines_of(file.text), lines)
-    committed: dict[int, int] = {}
-    for number in numbers:
-        if (source := sources.kept[number - 1]) is not None:
-            committed[number] = source + 1
+    kept = (await asyncio.to_thread(sources_of, lines_of(file.text), lines)).kept
+    committed = {n: source + 1 for n in numbers if (source := kept[n - 1]) is not None}
     found = await blame.commits_of(sorted(committed.values()))
     return {number: found[line] for number, line in committed.items() if line in found}
