@@ -165,7 +165,7 @@ def test_a_copy_has_the_answers_of_the_file_that_it_was(
     expect(capsys, "b.py:4", "recorded", "Sum it.", proof="same")
     expect(capsys, "a.py:4", "recorded", "Rename it.")
     Path("b.py").write_text(WRITTEN + "# by hand\n")
-    expect(capsys, "b.py:5", "ambiguous", "Sum it.", proof="similar")
+    expect(capsys, "b.py:5", "unknown")
 
 
 def test_a_file_that_was_there_before_is_no_copy(stage: Stage, capsys: pytest.CaptureFixture[str]):
@@ -235,3 +235,19 @@ def test_the_commit_is_that_of_the_file_before_an_uncommitted_move(
     shutil.move("a.py", "src/b.py")
     answer = expect(capsys, "src/b.py:4", "recorded", "Sum it.", proof="same")
     assert cast(JsonObject, answer["commit"])["summary"] == "Begin"
+
+
+def test_a_file_that_was_committed_before_is_neither_moved_nor_copied(
+    stage: Stage, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2020-01-01T00:00:00Z")
+    git(stage, "init", "-q")
+    Path("a.py").write_text(WRITTEN)
+    git(stage, "add", ".")
+    git(stage, "commit", "-qm", "Begin")
+    say(stage, "Copy it.", write("b.py"), edit("a.py", "csv", "tsv"))
+    expect(capsys, "a.py:4", "earlier")
+    Path("b.py").unlink()
+    expect(capsys, "a.py:4", "earlier")
+    shutil.move("a.py", "c.py")
+    expect(capsys, "c.py:4", "earlier", proof="same")

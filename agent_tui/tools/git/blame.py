@@ -34,7 +34,7 @@ class Rename:
     """A rename or a copy, as git detects it: half of the content is the same (``-M``).
 
     Attributes:
-        before: The path before, absolute.
+        before: The path before, absolute; empty if the file was added.
         after: The path afterwards.
         until_ms: When it was committed, in milliseconds since 1970; None if it is only staged.
     """
@@ -58,20 +58,20 @@ class Blame:
     def __init__(self, keeper: ProcessKeeper, path: Path, environ: Mapping[str, str]) -> None:
         self._keeper = keeper
         self._path = path
-        self._name = f"./{path.name}"
+        self._folder = path.parent
         self._environ = environ
 
     def of_former(self, path: str) -> "Blame":
-        """Asks about the file at `path`, absolute, which the file was before it was moved."""
-        former = Blame(self._keeper, self._path, self._environ)
-        former._name = f"./{os.path.relpath(path, self._path.parent)}"
+        """Asks about the file at `path`, absolute, which may be gone with its folder."""
+        former = Blame(self._keeper, Path(path), self._environ)
+        former._folder = self._folder
         return former
 
     async def committed(self) -> bytes:
         """The file in the current commit; empty if git does not have it."""
-        if "GIT_DIR" not in self._environ and nearest_git(self._path.parent, self._environ) is None:
+        if "GIT_DIR" not in self._environ and nearest_git(self._folder, self._environ) is None:
             return b""
-        return await self._ask("show", f"HEAD:{self._name}")
+        return await self._ask("show", f"HEAD:{self._name()}")
 
     async def commits_of(self, lines: Sequence[int]) -> dict[int, Commit]:
         """The commits that lines of the committed file come from, by number, where known.
@@ -83,7 +83,7 @@ class Blame:
             return {}
         ranges = [f"-L{first},{last}" for first, last in _runs(lines)]
         options = ("--no-textconv", "--line-porcelain", *ranges)
-        answer = await self._ask("blame", *options, "HEAD", "--", self._name)
+        answer = await self._ask("blame", *options, "HEAD", "--", self._name())
         commits: dict[int, Commit] = {}
         number, commit_id, facts = 0, "", dict[str, str]()
         for row in answer.decode("utf-8", "replace").split("\n"):
@@ -98,9 +98,9 @@ class Blame:
         return commits
 
     async def renames(self) -> list[Rename]:
-        """The renames that led to the file, newest first; empty if git knows of none."""
+        """The renames that led to the file, and its addition, newest first; as far as git knows."""
         try:
-            top = await top_folder(self._keeper, self._path.parent, self._environ)
+            top = await top_folder(self._keeper, self._folder, self._environ)
         except GitSilentError:
             return []
         staged = await self._ask(
@@ -108,8 +108,11 @@ class Blame:
         )
         renames = [one for one in _renames(staged, top) if one.after == str(self._path)]
         name = f":(literal){renames[0].before if renames else self._path}"
-        options = ("--follow", "-M", "--diff-filter=RC", "--name-status", "-z", "--format=%ct")
+        options = ("--follow", "-M", "--diff-filter=ARC", "--name-status", "-z", "--format=%ct")
         return [*renames, *_renames(await self._ask("log", *options, "HEAD", "--", name), top)]
+
+    def _name(self) -> str:
+        return f"./{os.path.relpath(self._path, self._folder)}"
 
     async def _ask(self, command: str, *arguments: str) -> bytes:
         argv = git_argv(command, *arguments)
@@ -117,7 +120,7 @@ class Blame:
             return await ask_git(
                 self._keeper,
                 argv,
-                self._path.parent,
+                self._folder,
                 self._environ,
                 most_bytes=_MOST_FILE_BYTES,
             )
@@ -133,7 +136,8 @@ def _renames(answer: bytes, top: Path) -> Iterator[Rename]:
         if word.isdecimal():
             until_ms = int(word) * 1000 + 999
         elif word.strip():
-            yield Rename(str(top / next(words)), str(top / next(words)), until_ms)
+            before = "" if word.strip() == "A" else str(top / next(words))
+            yield Rename(before, str(top / next(words)), until_ms)
 
 
 def _runs(lines: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -61,8 +61,10 @@ def trace_move(
     if first.is_made:
         return _by_command(history, first.text)
     before_ms = first.made_ms if first.made_ms is not None else _ALWAYS
-    named = _by_git(history, before_ms, renames)
-    return named or _by_content(history, first, before_ms)
+    if (named := _by_git(history, before_ms, renames)) is not None:
+        return named
+    added = (one.until_ms for one in renames if one.after == history.start and not one.before)
+    return _by_content(history, first, min(before_ms, next(added, None) or _ALWAYS))
 
 
 def _by_command(history: FileHistory, text: str) -> FileHistory | None:
@@ -91,7 +93,7 @@ def _by_command(history: FileHistory, text: str) -> FileHistory | None:
 def _by_git(history: FileHistory, before_ms: int, renames: Sequence[Rename]) -> FileHistory | None:
     after = history.start
     for rename in renames:
-        if rename.after != after:
+        if rename.after != after or not rename.before:
             continue
         after = rename.before
         until_ms = min(before_ms - 1, rename.until_ms or _ALWAYS)
@@ -155,23 +157,21 @@ def _same(versions: Mapping[str, Sequence[RecordedVersion]], text: str) -> Itera
         same = [one for one in of_file if one.version.digest in digests]
         if same:
             is_moved = same[-1] is of_file[-1] and not path_exists(Path(path))
-            if is_moved or _is_distinct(text):
+            if is_moved or sum(map(str.isalnum, text)) >= _LEAST_COPIED:
                 yield _Candidate(path, same[-1], is_moved, 1)
 
 
 def _similar(
     history: FileHistory, versions: Mapping[str, Sequence[RecordedVersion]], text: str
 ) -> Iterator[_Candidate]:
-    """The files of whose last recorded text half is in `text`."""
-    newest_first = sorted(versions, key=lambda path: versions[path][-1].made_ms, reverse=True)
-    for path in newest_first[:_MOST_COMPARED]:
+    """The files that are gone, and of whose last recorded text half is in `text`."""
+    gone = [path for path in versions if not path_exists(Path(path))]
+    gone.sort(key=lambda path: versions[path][-1].made_ms, reverse=True)
+    for path in gone[:_MOST_COMPARED]:
         last = versions[path][-1]
-        former = text_of(last.version, history.content)
-        is_moved = not path_exists(Path(path))
-        if former and (is_moved or _is_distinct(former)):
-            similarity = _similarity(former, text)
-            if similarity >= _LEAST_SIMILAR:
-                yield _Candidate(path, last, is_moved, min(similarity, 0.99))
+        similarity = _similarity(text_of(last.version, history.content) or "", text)
+        if similarity >= _LEAST_SIMILAR:
+            yield _Candidate(path, last, is_moved=True, similarity=min(similarity, 0.99))
 
 
 def _similarity(one: str, other: str) -> float:
@@ -179,11 +179,6 @@ def _similarity(one: str, other: str) -> float:
     common = Counter(one.splitlines(keepends=True)) & Counter(other.splitlines(keepends=True))
     same = sum(len(line) * count for line, count in common.items())
     return same / max(len(one), len(other), 1)
-
-
-def _is_distinct(text: str) -> bool:
-    """Whether `text` is long enough that an equal one is a copy."""
-    return sum(map(str.isalnum, text)) >= _LEAST_COPIED
 
 
 def _joined(history: FileHistory, first: FirstText, source: _Candidate) -> FileHistory | None:
@@ -198,14 +193,13 @@ def _joined(history: FileHistory, first: FirstText, source: _Candidate) -> FileH
     written_ms = milliseconds(last.reply.timestamp) if last.reply else last.made_ms
     if first.made_ms is None and _changed_ms(history.path) < written_ms - _COARSE_CLOCK_MS:
         return None  # the file is older than what it would be a copy of
-    is_new = not _is_named_before(history.start, last.made_ms, earlier.sessions)
     move = UnrecordedMove(
         0,
         source.path,
         history.start,
         "same" if source.similarity == 1 else "similar",
         int(source.similarity * 100),
-        is_sure=is_new and (source.is_moved or source.similarity == 1),
+        is_sure=not _is_named_before(history.start, last.made_ms, earlier.sessions),
     )
     return history.after(earlier, move)
 

@@ -12,7 +12,7 @@ from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import follow_links, path_from
 from agent_tui.sessions.sharing.guard import NOT_PULLED
 from agent_tui.tools.files.text_files import decode
-from agent_tui.tools.git.blame import Blame, Commit, Rename
+from agent_tui.tools.git.blame import Blame, Commit
 from agent_tui.tools.line_history.facts import ChangedBlocks, ChangeFacts, facts_of
 from agent_tui.tools.line_history.kept_lines import lines_of, sources_of
 from agent_tui.tools.line_history.moves import FirstText, trace_move
@@ -152,10 +152,8 @@ async def explain_lines(
     last = min(place.last, len(lines))
     wanted = range(place.first, last + 1)
     replay = await asyncio.to_thread(_replay, history, present)
-    renames: list[Rename] | None = None
     while not history.maybe and (first := _untraced(history, replay, present, wanted)) is not None:
-        if renames is None:
-            renames = await blame.renames() if blame is not None else []
+        renames = await blame.of_former(history.start).renames() if blame is not None else []
         longer = await asyncio.to_thread(trace_move, history, first, renames)
         if longer is None:
             break
