@@ -33,11 +33,13 @@ from the sessions of the project, through compactions, undo, moves of the file
 and imported sessions. If they do not prove it, it is "not known"."""
 _JSON = """\
 With --json, keys removed; for several lines, a list of these:
-  {"path", "line", "text", "status", "message", "changes", "commit", "unread"}
+  {"path", "line", "text", "status", "message", "changes", "commit", "moves",
+   "unread"}
 "status" is "recorded" (one change made the line), "ambiguous" (one of several,
 or it came without a record), "unrecorded" (changed outside the recorded
 sessions, or by a command without a record), "earlier" (there before the first
-recorded change) or "unknown" (the contents that would tell were not kept).
+recorded change) or "unknown" (no session changed the file, several files may
+have become it, or the contents that would tell were not kept).
 "changes", in order of time:
   [{"session": {"id", "name", "path", "importedFrom",
                 "pulledFrom"}, "entry", "time", "path",
@@ -48,6 +50,10 @@ recorded change) or "unknown" (the contents that would tell were not kept).
 "text" or "thinking". "replaced", "wrote" and "printed" (at most the last five)
 are lists of lines. Times are ISO 8601. "commit" is {"id", "author", "time",
 "summary"}. What is not known is null.
+"moves" are moves and copies of the file without a record, the last one first:
+  [{"from", "to", "proof", "percent"}]
+"proof" is "git", "same" (the content) or "similar"; "percent" is how much of
+the content is the same.
 "unread" lists session files that name the file but cannot be read."""
 
 
