@@ -220,3 +220,8 @@ def test_a_new_function_has_the_lines_that_git_says(tmp_path: Path):
     }
     assert len(by_git) == len(ours)
     assert ours == by_git
+
+
+def test_a_removed_block_is_one_that_a_reader_would_cut_out():
+    first, second = ["@test", "def a():", "    pass", ""], ["@test", "def b():", "    pass"]
+    assert sources_of([*first, *second], second).kept == [4, 5, 6]
