@@ -728,7 +728,7 @@ class Sandbox:
     def _runs(self, view: HomeView) -> Iterable[Path]:
         """What exists of hidden places, without this program's own folders."""
         own = [folder.resolve() for folder in self._around.own_folders]
-        runs = (*view.readable, *own_program())
+        runs = (*view.readable, *(path for path in own_program() if path not in view.shared))
         return (path for path in runs if not any(path.is_relative_to(o) for o in own))
 
     def _border_here(self) -> Border:
