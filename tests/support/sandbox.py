@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from agent_tui.config import SandboxMode
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.sandbox.hidden import HiddenFiles
 from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings, WallParts
 from agent_tui.tools.sandbox.watch import Covers, ObeyedWatch
 
@@ -51,6 +53,7 @@ class FixedWatch(ObeyedWatch):
 
     def __init__(self, covers: Covers) -> None:
         self.covers = covers
+        self.hidden = HiddenFiles(lambda _path: True, {}, ProcessKeeper())
 
     async def close(self) -> None:
         """Nothing was begun."""

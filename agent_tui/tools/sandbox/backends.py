@@ -204,14 +204,13 @@ def bwrap_argv(
 def _at_first(plan: SandboxPlan) -> Iterator[Mount]:
     """The mounts without islands beyond the 500th, which are mounted once the wall is up.
 
-    bubblewrap takes 9,000 arguments, and a command may create any number of repositories. What is
-    not in a writable folder is mounted now: later it would cover what is in it.
+    bubblewrap takes 9,000 arguments, and a command may create any number of repositories. A folder
+    that is not in a writable one is mounted now: later it would cover what is in it.
     """
     islands = 0
     for mount in mounts_of(plan):
-        is_island = mount.kind in ISLANDS and any(
-            folder in mount.path.parents for folder in plan.writable
-        )
+        is_inside = any(folder in mount.path.parents for folder in plan.writable)
+        is_island = mount.kind in ISLANDS and (is_inside or mount.path.is_file())
         islands += is_island
         if islands <= _MOST_ISLANDS or not is_island:
             yield mount

@@ -93,12 +93,15 @@ _MOST_HIDDEN: Final = 200
 class HomeView:
     """What exists of hidden places: whole folders and files, and the links that lead to them.
 
+    What version managers put into `managed` is no work of the user's.
+
     A place itself is never shown, nor what programs share, nor what another user may change.
     """
 
     places: tuple[Path, ...]
     shared: frozenset[Path] = frozenset()
     readable: set[Path] = field(default_factory=set[Path])
+    managed: frozenset[Path] = frozenset()
     links: dict[Path, str] = field(default_factory=dict[Path, str])
 
     def add(self, path: Path) -> None:
@@ -147,6 +150,7 @@ def what_runs(
     for home in homes:
         for name in _TOOLCHAINS:
             view.add(home / name)
+    view.managed = frozenset(view.readable)
     on_path = [Path(entry) for entry in environ.get("PATH", "").split(os.pathsep) if entry]
     roots = [Path(environ[name]) for name in _ROOT_VARIABLES if environ.get(name)]
     roots += [Path(sys.prefix), Path(sys.base_prefix)]

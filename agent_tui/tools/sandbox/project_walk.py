@@ -85,12 +85,13 @@ class ProjectWalk:
         left_out: The folders that the first look left out with all that is in them.
     """
 
-    def __init__(self, roots: Sequence[Path]) -> None:
+    def __init__(self, roots: Sequence[Path], without: Iterable[Path] = ()) -> None:
+        """Create a walk that has seen nothing, and leaves out the folders `without`."""
         self.roots = tuple(dict.fromkeys(root.resolve() for root in roots))
         self._tops = tuple(map(os.fspath, self.roots))
         self._known: dict[str, _Folder] = {}
         self.first: tuple[str, ...] = ()
-        self.left_out: set[str] = set()
+        self.left_out = set(map(os.fspath, without))
         self._closed: set[tuple[int, int]] = set()
 
     def look(self) -> WalkFindings:

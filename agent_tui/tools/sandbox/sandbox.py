@@ -67,6 +67,7 @@ from agent_tui.tools.sandbox.plan import (
     plan_for,
 )
 from agent_tui.tools.sandbox.ports import WallPorts
+from agent_tui.tools.sandbox.project_walk import REBUILT_FOLDERS
 from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.seccomp import filter_program
 from agent_tui.tools.sandbox.watch import Covers, ObeyedWatch
@@ -687,11 +688,28 @@ class Sandbox:
             copies=covers.copies,
             is_read_only=is_read_only,
         )
-        plan = replace(plan, links=tuple(view.links.items()))
+        hidden = (*plan.hidden, *self._keys_beside(cwd, plan, view))
+        plan = replace(plan, hidden=hidden, links=tuple(view.links.items()))
         if self.state(cwd).backend == "landlock":
             link_home(plan)
         close_ways(plan)
         return plan
+
+    def _keys_beside(self, cwd: Path, plan: SandboxPlan, view: HomeView) -> tuple[Path, ...]:
+        """The files with keys in folders that are shown for a program or a repository in them.
+
+        If files in working folders cannot be hidden, then neither in the repository around them.
+        """
+        if (watch := self.watch(cwd)) is None:
+            return ()
+        folders = [
+            path
+            for path in plan.readable
+            if not any(path.is_relative_to(managed) for managed in view.managed)
+            and path.name not in REBUILT_FOLDERS
+            and (not self.is_coarse(cwd) if _is_around(path, plan) else view.holds(path))
+        ]
+        return watch.hidden.find_beside(folders, plan.writable)
 
     def _plan_now(self, cwd: Path, before: SandboxPlan, mounted: frozenset[Path]) -> SandboxPlan:
         """The current plan of a running wall, as far as it can still change.
@@ -764,6 +782,10 @@ class Sandbox:
 async def _all_of(child: Child) -> None:
     async for _ in child.read_until_exit():
         pass
+
+
+def _is_around(path: Path, plan: SandboxPlan) -> bool:
+    return any(folder.is_relative_to(path) for folder in plan.writable)
 
 
 def _fell(why: str) -> ToolError:

@@ -116,6 +116,32 @@ async def test_links_in_a_folder_on_path_have_no_key_shown(talk: Conversation):
     assert KEY not in await talk.says(f"cat {talk.home}/.ssh/id_rsa")
 
 
+async def test_what_is_shown_beside_the_workspace_comes_without_keys(talk: Conversation):
+    tool, mono = talk.home / "tool", talk.home / "mono"
+    for folder in (tool / "bin", tool / "config", mono / "web", mono / "app"):
+        folder.mkdir(parents=True)
+    git(mono, "init", "-q")
+    (mono / "tracked.pem").write_text("PRIVATE KEY for tests")
+    git(mono, "add", ".")
+    for file in (tool / ".env", tool / "config/.env", mono / ".env", mono / "web/deploy.key"):
+        file.write_text(KEY)
+    (tool / "certificates.pem").write_text("-----BEGIN CERTIFICATE-----")
+    (tool / "key.pem").write_text(f"-----BEGIN PRIVATE KEY----- {KEY}")
+    (tool / "bin/tool").write_text("#!/bin/sh\necho of the tool\n")
+    (tool / "bin/tool").chmod(0o755)
+    talk.path, talk.work = f"{tool}/bin", mono / "app"
+    await talk.restart()
+    said = await talk.says(
+        f"tool; cat {tool}/certificates.pem; cat {mono}/tracked.pem; git status --short;"
+        f"cat {tool}/.env {tool}/config/.env {tool}/key.pem {mono}/.env {mono}/web/deploy.key"
+    )
+    keys = 0 if talk.backend == "bubblewrap" else 2  # as in the working folder itself
+    assert said.count(KEY) == keys
+    for shown in ("of the tool", "CERTIFICATE", "for tests"):
+        assert shown in said
+    assert " D " not in said
+
+
 async def test_no_program_of_the_workspace_is_run_outside(talk: Conversation):
     git(talk.work, "init", "-q")
     (talk.work / ".env").write_text("A=1")
