@@ -1,6 +1,7 @@
 """What commands inside the wall see and may change: pure data, the same for each backend."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,12 +113,12 @@ def plan_for(
     caches = _present(place for place, folder in border.caches if folder == place)
     seen = _present((*readable, *(place for git in gits for place in (git.top, *git.seen))))
     written = (*roots, *(git.folder for git in gits), *caches)
-    replaced = [(place.resolve(), own) for place, own in border.caches if own != place]
-    found = frozenset((*seen, *written))
+    writable = tuple(dict.fromkeys(path for path in written if not home.is_relative_to(path)))
+    shown = tuple(path for path in seen if not home.is_relative_to(path))
     return SandboxPlan(
         workspace=roots[0],
-        writable=tuple(dict.fromkeys(path for path in written if not home.is_relative_to(path))),
-        readable=tuple(path for path in seen if not home.is_relative_to(path)),
+        writable=writable,
+        readable=shown,
         hidden=tuple(
             path for path in _present((*border.hidden, *hidden)) if path not in {*written, home}
         ),
@@ -128,12 +129,24 @@ def plan_for(
         gate=own.gate.resolve(),
         is_read_only=is_read_only,
         copies=() if is_read_only else tuple(copies),
-        caches=tuple(
-            (place, own)
-            for place, own in replaced
-            if is_folder(place) or (home in place.parents and found.isdisjoint(place.parents))
-        ),
+        caches=tuple(_replaced_caches(border, home, {*shown, *writable})),
     )
+
+
+def _replaced_caches(
+    border: Border, home: Path, shown: AbstractSet[Path]
+) -> Iterator[tuple[Path, Path]]:
+    """See `SandboxPlan.caches`: by their names in `home`, wherever links there lead.
+
+    In a folder that is shown no folder can be created, so only existing ones are replaced.
+    """
+    for place, own in border.caches:
+        if own != place and home.name:
+            named = home / place.relative_to(border.home)
+            if shown.isdisjoint(named.parents):
+                yield named, own
+            elif is_folder(real := named.resolve()):
+                yield real, own
 
 
 def _present(paths: Iterable[Path]) -> tuple[Path, ...]:

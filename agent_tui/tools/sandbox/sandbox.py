@@ -29,7 +29,13 @@ from agent_tui.safe_paths import (
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.processes.environment import with_git_settings
 from agent_tui.tools.processes.keeper import Child, Confinement, ProcessKeeper
-from agent_tui.tools.sandbox.backends import backend_here, bwrap_argv, landlock_argv, link_home
+from agent_tui.tools.sandbox.backends import (
+    backend_here,
+    bwrap_argv,
+    landlock_argv,
+    link_home,
+    make_cache_folders,
+)
 from agent_tui.tools.sandbox.folders import Scratch, StandIns
 from agent_tui.tools.sandbox.hints import (
     WallView,
@@ -670,7 +676,7 @@ class Sandbox:
             if folder == path:
                 view.add(path)
             else:
-                make_private_dir(folder)
+                make_private_dir(folder).chmod(0o700)  # which a command may have changed
         covers = self._covers(cwd)
         own = self._stand_ins.of_wall()
         home = self.home.resolve()
@@ -692,6 +698,8 @@ class Sandbox:
         plan = replace(plan, hidden=hidden, links=tuple(view.links.items()))
         if self.state(cwd).backend == "landlock":
             link_home(plan)
+        else:
+            make_cache_folders(plan)
         close_ways(plan)
         return plan
 

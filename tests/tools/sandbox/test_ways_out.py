@@ -180,6 +180,29 @@ async def test_no_command_writes_a_file_that_a_tool_outside_has_from_a_cache(
     assert (await talk.says(f"cat ~/{cache}/archive/y; ls -d ~/go/bin")).startswith("kept\n")
 
 
+@pytest.mark.parametrize("link", [".cache", ".cache/uv"])
+async def test_caches_of_commands_are_kept_where_the_users_are_elsewhere(
+    talk: Conversation, link: str
+):
+    disk = talk.base / "disk"
+    (disk / "ms-playwright").mkdir(parents=True)
+    (disk / "ms-playwright/browser").write_text("of the disk")
+    (disk / "letters").write_text(KEY)
+    (talk.home / link).parent.mkdir(exist_ok=True)
+    (talk.home / link).symlink_to(disk)
+    await talk.restart()
+    said = await talk.says("mkdir -p ~/.cache/uv && echo kept > ~/.cache/uv/x; ls ~/.cache")
+    assert KEY not in await talk.says("cat ~/.cache/letters ~/.cache/uv/letters")
+    if talk.backend == "bubblewrap":
+        assert "letters" not in said
+    await talk.restart()
+    said = await talk.says("cat ~/.cache/uv/x ~/.cache/ms-playwright/browser; chmod 0 ~/.cache/uv")
+    assert said.startswith("kept\nof the disk" if link == ".cache" else "kept\n")
+    assert sorted(path.name for path in disk.iterdir()) == ["letters", "ms-playwright"]
+    await talk.restart()
+    assert (await talk.says("ls ~/.cache/uv")).startswith("x\n")
+
+
 async def test_a_file_with_keys_stays_hidden_whatever_the_index_says(talk: Conversation):
     if talk.backend == "landlock":
         pytest.skip("it hides no such file")
