@@ -88,6 +88,7 @@ _MADE_BY_GIT: Final = frozenset(
 """Settings that a clone, a submodule or a worktree creates. They run nothing, but lead elsewhere,
 so a repository judged before it is trusted must not have them."""
 
+_TREE: Final = "core.worktree"
 _OBEYED = ("config", "config.worktree", "hooks", "commondir", "gitdir")
 """Files of a git folder that determine what runs, or where git looks."""
 
@@ -98,8 +99,6 @@ def controls_of(entry: Path) -> Iterator[tuple[Path, ControlKind]]:
     """The existing files that git follows in the repository of the ``.git`` `entry`."""
     if entry.is_symlink() or not entry.is_dir():
         yield entry, "entry"
-    if entry.is_symlink():
-        return
     for git in repositories_of(entry):
         yield from _controls_in(git)
         for path, kind in _find_named(git / "config", entry.parent):
@@ -124,9 +123,7 @@ def covers_of(entry: Path) -> Iterator[Path]:
 
     Without those of linked worktrees: ``git worktree remove`` deletes them.
     """
-    if entry.is_symlink():
-        return
-    if not entry.is_dir():
+    if not (entry.is_dir() or entry.is_symlink()):
         yield entry
     for git in repositories_of(entry):
         if git.parent.name != "worktrees":
@@ -336,7 +333,7 @@ def _bytes(file: Path, *, follow_links: bool = False) -> bytes:
 
 def repositories_of(entry: Path) -> Iterator[Path]:
     """The git folders behind a ``.git``: its own, those of its worktrees and submodules."""
-    git = entry if entry.is_dir() else _leads_to(entry)
+    git = entry.resolve() if entry.is_dir() else _leads_to(entry)
     if git is not None and git.is_dir():
         common = _leads_to(git / "commondir") or git
         worktrees = _folders_in(common / "worktrees")
@@ -399,11 +396,12 @@ def git_place(folder: Path) -> GitPlace | None:
     """The repository that contains `folder`; None if there is none, or it is another's.
 
     Only reads files; git is not run. A ``.git`` that leads elsewhere counts only if that place
-    refers back to it: a command could have created it to get write access to another repository.
+    refers back to it, or can be no other work tree's: a command could have created it to get write
+    access to another repository.
     """
     for top in (folder, *folder.parents):
         entry = top / ".git"
-        if entry.is_dir() and not entry.is_symlink():
+        if entry.is_dir():
             git = entry.resolve()
         elif entry.is_file():
             git = _leads_to(entry, follow_links=True)
@@ -411,7 +409,7 @@ def git_place(folder: Path) -> GitPlace | None:
             continue
         if git is not None and (git / "HEAD").is_file():
             back = _leads_to(git / "gitdir", follow_links=True)
-            is_own = git == entry or entry in (back, _submodule(git))
+            is_own = git == entry or entry in (back, _submodule(git)) or _stands_apart(git)
             return _place(folder, entry, git) if is_own else None
     return None
 
@@ -441,11 +439,25 @@ def _worktree(tree: Path) -> Path | None:
     return file if file and _leads_to(file, follow_links=True) == tree.resolve() else None
 
 
+def _stands_apart(git: Path) -> bool:
+    """Whether `git` has a work tree somewhere that it does not name.
+
+    ``git init --separate-git-dir`` makes such a folder; others move it and leave a link. Without
+    those within another repository, and those named ``.git``, which belong to the folder around.
+    """
+    if ".git" in git.parts or any(os.path.lexists(git / name) for name in ("commondir", "gitdir")):
+        return False
+    try:
+        settings = {name: line.partition("=")[2].strip() for name, _, line in _lines(_text(git / "config"))}
+    except OSError:
+        return False
+    return settings.get("core.bare") == "false" and _TREE not in settings
+
+
 def _submodule(git: Path) -> Path | None:
     """The ``.git`` file of a submodule, as its git folder names it."""
     try:
-        lines = _text(git / "config").splitlines()
+        named = [line.partition("=")[2] for name, _, line in _lines(_text(git / "config")) if name == _TREE]
     except OSError:
         return None
-    named = [line.partition("=")[2] for line in lines if line.split("=")[0].strip() == "worktree"]
     return (git / named[-1].strip()).resolve() / ".git" if named else None

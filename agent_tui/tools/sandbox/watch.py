@@ -39,14 +39,13 @@ from pathlib import Path
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import ToolError
 from agent_tui.paths import make_private_dir
-from agent_tui.safe_paths import git_entry
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import MOST_BYTES, folder_of, make_folders, write_at
 from agent_tui.tools.sandbox.git_controls import (
     ControlKind,
     covers_of,
     plain_content,
-    repositories_of,
+    git_place,
     why_obeyed,
 )
 from agent_tui.tools.sandbox.held import HeldFile, HeldStore
@@ -175,10 +174,12 @@ class ObeyedWatch:
         may_show: Callable[[Path], bool] = lambda _path: False,
         has_mounts: bool = True,
     ) -> None:
-        self._walk = ProjectWalk(roots)
-        self._entries_above = tuple(_entries_above(self._walk.roots))
-        gits = (git for entry in self._entries_above for git in repositories_of(entry))
-        self._roots = tuple(dict.fromkeys((*self._walk.roots, *gits)))
+        roots = tuple(dict.fromkeys(root.resolve() for root in roots))
+        places = [place for place in map(git_place, roots) if place is not None]
+        gits = {git for place in places for git in (place.top / ".git", place.folder)}
+        outside = [git for git in gits if not any(root in git.parents for root in roots)]
+        self._walk = ProjectWalk(roots, gits=sorted(outside))
+        self._roots = tuple(dict.fromkeys((*roots, *(place.folder for place in places))))
         self._folder = folder
         self._contents = Contents(folder / "versions", (*self._roots, folder / "copies"))
         self._store = HeldStore(folder / "held", self._roots)
@@ -387,7 +388,6 @@ class ObeyedWatch:
 
     def _look(self) -> Look:
         self.found = self._walk.look()
-        self.found.gits.extend(self._entries_above)
         return self._contents.look_at(self.found, has_mounts=self._has_mounts)
 
     async def _approve_part(self, path: Path) -> None:
@@ -688,14 +688,6 @@ def _convert_errors() -> Generator[None]:
         yield
     except OSError as error:
         raise ToolError(f"Commands cannot be watched in the sandbox: {error}") from error
-
-
-def _entries_above(roots: Sequence[Path]) -> Iterator[Path]:
-    """The ``.git`` of each root that is in a repository without being its top."""
-    for root in roots:
-        entry = git_entry(root)
-        if entry is not None and entry.parent not in roots:
-            yield entry
 
 
 def _find_mounted(look: Look, roots: Sequence[Path]) -> Iterator[Path]:

@@ -190,11 +190,42 @@ def test_a_worktree_in_the_folder_itself_can_be_removed(tmp_path: Path):
     assert not [path for path in place.obeyed if inner in path.parents]
 
 
-@pytest.mark.parametrize("way", ["file", "link", "commondir"])
+@pytest.mark.parametrize("way", ["file", "link"])
+def test_a_git_folder_that_is_no_other_work_trees_is_written(tmp_path: Path, way: str):
+    repository(tmp_path / "x").rename(tmp_path / "x.git")
+    (tmp_path / "x.git/config").write_text("[core]\n\tbare = false\n")
+    if way == "file":
+        (tmp_path / "x/.git").write_text(f"gitdir: {tmp_path}/x.git\n")
+    else:
+        (tmp_path / "x/.git").symlink_to("../x.git")
+    made = made_plan(tmp_path, tmp_path / "x")
+    assert made.writable == (tmp_path / "x", tmp_path / "x.git")
+    assert {tmp_path / "x.git/config", tmp_path / "x.git/hooks"} <= set(made.read_only)
+    assert tmp_path / "x.git" not in made.read_only
+
+
+@pytest.mark.parametrize(
+    "way", ["file", "link", "commondir", "bare", "elsewhere", "unknown", "worktree", "submodule"]
+)
 def test_a_made_up_git_leads_to_no_other_repository(tmp_path: Path, way: str):
     theirs, work = repository(tmp_path / "theirs"), tmp_path / "work"
     work.mkdir()
+    separate = {
+        "bare": "[core]\n\tbare = true\n",
+        "elsewhere": f"[core]\n\tbare = false\n\tworktree = {tmp_path}/theirs\n",
+        "unknown": "",
+    }
     match way:
+        case "bare" | "elsewhere" | "unknown":
+            theirs = theirs.rename(tmp_path / "theirs.git")
+            (theirs / "config").write_text(separate[way])
+            (work / ".git").write_text(f"gitdir: {theirs}\n")
+        case "worktree":
+            (work / ".git").symlink_to(linked(tmp_path / "x", tmp_path / "tree"))
+        case "submodule":
+            repository(tmp_path / "part").rename(theirs / "modules")
+            (theirs / "modules/config").write_text("[core]\n\tbare = false\n")
+            (work / ".git").symlink_to(theirs / "modules")
         case "file":
             (work / ".git").write_text(f"gitdir: {theirs}\n")
         case "link":

@@ -358,6 +358,38 @@ async def test_a_job_that_never_ceases_to_write_has_nothing_taken_for_the_person
     assert not (talk.work / ".envrc").exists()
 
 
+@pytest.mark.parametrize("way", ["worktree", "separate", "link"])
+async def test_a_git_folder_elsewhere_is_used_and_what_git_obeys_there_is_kept(
+    talk: Conversation, way: str
+):
+    folder, talk.work = talk.home / "gits/x.git", talk.home / "src/x"
+    talk.work.parent.mkdir()
+    folder.parent.mkdir()
+    if way == "worktree":
+        git(folder.parent, "init", "-q", "x")
+        git(folder.parent / "x", "commit", "-qm", "one", "--allow-empty")
+        git(folder.parent / "x", "worktree", "add", "-q", str(talk.work))
+        folder = folder.parent / "x/.git"
+    elif way == "separate":
+        git(talk.work.parent, "init", "-q", f"--separate-git-dir={folder}", "x")
+    else:
+        git(talk.work.parent, "init", "-q", "x")
+        (talk.work / ".git").rename(folder)
+        (talk.work / ".git").symlink_to(folder)
+    (folder / "info/attributes").unlink(missing_ok=True)
+    (folder / "hooks").rename(folder / "none")
+    await talk.restart()
+    settings = (folder / "config").read_bytes()
+    said = await talk.says("git -c user.name=n -c user.email=n@x commit -qm two --allow-empty")
+    assert "exit code 0" in said, said
+    assert git(talk.work, "log", "-1", "--format=%s") == "two\n"
+    evil = f"cd {folder}; echo '[core] fsmonitor = evil' >> config; echo '* filter=x' >"
+    await talk.refuses_all(f"{evil} info/attributes; mkdir hooks; echo evil > hooks/post-commit")
+    assert (folder / "config").read_bytes() == settings
+    assert not (folder / "info/attributes").exists()
+    assert not (folder / "hooks/post-commit").exists()
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "place", [".git/packed-refs", ".git/HEAD", ".git/worktrees/x/gitdir", ".git/refs/heads/x"]
