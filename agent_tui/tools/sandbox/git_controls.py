@@ -448,7 +448,9 @@ def _stands_apart(git: Path) -> bool:
     if ".git" in git.parts or any(os.path.lexists(git / name) for name in ("commondir", "gitdir")):
         return False
     try:
-        settings = {name: line.partition("=")[2].strip() for name, _, line in _lines(_text(git / "config"))}
+        settings = {
+            name: line.partition("=")[2].strip() for name, _, line in _lines(_text(git / "config"))
+        }
     except OSError:
         return False
     return settings.get("core.bare") == "false" and _TREE not in settings
@@ -457,7 +459,11 @@ def _stands_apart(git: Path) -> bool:
 def _submodule(git: Path) -> Path | None:
     """The ``.git`` file of a submodule, as its git folder names it."""
     try:
-        named = [line.partition("=")[2] for name, _, line in _lines(_text(git / "config")) if name == _TREE]
+        named = [
+            line.partition("=")[2]
+            for name, _, line in _lines(_text(git / "config"))
+            if name == _TREE
+        ]
     except OSError:
         return None
     return (git / named[-1].strip()).resolve() / ".git" if named else None
