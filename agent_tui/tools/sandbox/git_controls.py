@@ -51,6 +51,9 @@ _FILES: Final[tuple[tuple[str, ControlKind], ...]] = (
     ("commondir", "pointer"),
     ("info/attributes", "attributes"),
 )
+_OBEYED: Final = ("hooks", "gitdir", *(name for name, _ in _FILES))
+"""What in a git folder determines what runs, or where git looks."""
+
 _STRATEGIES: Final = rb"(?:ort|recursive|resolve|octopus|ours|subtree)"
 _STEP_LINES: Final = {
     "rebase-merge/git-rebase-todo": re.compile(
@@ -89,9 +92,6 @@ _MADE_BY_GIT: Final = frozenset(
 so a repository judged before it is trusted must not have them."""
 
 _TREE: Final = "core.worktree"
-_OBEYED = ("config", "config.worktree", "hooks", "commondir", "gitdir")
-"""Files of a git folder that determine what runs, or where git looks."""
-
 _MOST_BYTES = 1_000_000
 
 
@@ -127,9 +127,7 @@ def covers_of(entry: Path) -> Iterator[Path]:
         yield entry
     for git in repositories_of(entry):
         if git.parent.name != "worktrees":
-            for name in ("hooks", "config", "config.worktree", "commondir", "info/attributes"):
-                if os.path.lexists(git / name):
-                    yield git / name
+            yield from (git / name for name in _OBEYED if os.path.lexists(git / name))
             yield from (path for path, _ in _find_named(git / "config", entry.parent))
 
 
@@ -335,9 +333,12 @@ def repositories_of(entry: Path) -> Iterator[Path]:
     """The git folders behind a ``.git``: its own, those of its worktrees and submodules."""
     git = entry.resolve() if entry.is_dir() else _leads_to(entry)
     if git is not None and git.is_dir():
-        common = _leads_to(git / "commondir") or git
-        worktrees = _folders_in(common / "worktrees")
-        yield from dict.fromkeys((git, common, *worktrees, *_submodules_in(common / "modules")))
+        yield from _repositories_around(git, _leads_to(git / "commondir") or git)
+
+
+def _repositories_around(git: Path, common: Path) -> Iterable[Path]:
+    worktrees = _folders_in(common / "worktrees")
+    return dict.fromkeys((git, common, *worktrees, *_submodules_in(common / "modules")))
 
 
 def index_stamp(top: Path) -> int:
@@ -419,8 +420,8 @@ def _place(folder: Path, entry: Path, git: Path) -> GitPlace:
     common = git.parent.parent if is_linked else git
     trees = {tree: _worktree(tree) for tree in _folders_in(common / "worktrees")}
     # One that lies in the folder may be removed there, so all of it must be removable.
-    others = [tree for tree, file in trees.items() if not (file and folder in file.parents)]
-    repositories = [common, *dict.fromkeys([git, *others]), *_submodules_in(common / "modules")]
+    inside = {tree for tree, file in trees.items() if file and folder in file.parents} - {git}
+    repositories = [each for each in _repositories_around(git, common) if each not in inside]
     obeyed = [repository / name for repository in repositories for name in _OBEYED]
     return GitPlace(
         top=entry.parent,

@@ -162,7 +162,7 @@ def what_runs(
         for part in _installation(programs, view, is_certain=programs in named):
             view.add(part)
         for target in _find_linked_programs(programs, view):
-            if not _is_settings(target.parent, view):
+            if not _is_near(target.parent, view) or target.parent.name in _PROGRAM_FOLDERS:
                 for part in _installation(target.parent, view):
                     view.add(part)
             view.add(target)
@@ -258,25 +258,21 @@ def _installation(programs: Path, view: HomeView, *, is_certain: bool = True) ->
         yield modules[-1]
     yield programs
     prefix = programs.parent
-    around = max((place for place in view.places if place in programs.parents), key=_depth)
-    if programs.name not in _PROGRAM_FOLDERS or prefix == around or os.path.ismount(prefix):
+    is_place = prefix in view.places or os.path.ismount(prefix)
+    if programs.name not in _PROGRAM_FOLDERS or is_place:
         return
-    steps = prefix.relative_to(around).parts
-    is_near = steps[0].startswith(".") and len(steps) <= _SHALLOW and programs.name == "bin"
+    is_near = _is_near(prefix, view) and programs.name == "bin"
     if (is_near or not is_certain) and not is_folder(prefix / "conda-meta"):
         yield from (prefix / name for name in _INSTALLED)
     else:
         yield prefix
 
 
-def _is_settings(folder: Path, view: HomeView) -> bool:
+def _is_near(folder: Path, view: HomeView) -> bool:
     """Whether `folder` may hold credentials beside a program: a near hidden one, as ``.ssh``."""
-    place = max(
-        (place for place in view.places if place in folder.parents), key=_depth, default=folder
-    )
-    steps = folder.relative_to(place).parts
-    is_near = steps[:1] and steps[0].startswith(".") and len(steps) <= _SHALLOW
-    return bool(is_near) and folder.name not in _PROGRAM_FOLDERS
+    depths = [len(place.parts) for place in view.places if place in folder.parents]
+    below = folder.parts[max(depths, default=0) :]
+    return bool(depths) and below[0].startswith(".") and len(below) <= _SHALLOW
 
 
 def _find_linked_programs(programs: Path, view: HomeView) -> Iterator[Path]:
@@ -308,10 +304,6 @@ def _homes_of(environment: Path) -> Iterator[Path]:
                 named = resolve_path(value.strip(), environment)
                 python = resolve_path("bin/python", environment)
                 yield from filter(_has_python, {named, python.parent})
-
-
-def _depth(path: Path) -> int:
-    return len(path.parts)
 
 
 def _may_others_write(path: Path) -> bool:

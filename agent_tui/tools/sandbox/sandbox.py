@@ -174,16 +174,14 @@ class _Wall:
 
     `pid` is the first process inside, by its id outside; 0 if the wall has no namespaces: mounts
     cannot be restored, and the network is the machine's. `port` is where the gate listens, 0 if
-    there is none; `ports` exposes servers inside. `islands` are the mounts that may disappear,
-    `fixed` those of them outside the working folders. `ways` end what was started besides the
-    keeper.
+    there is none; `ports` exposes servers inside. `islands` are the mounts that may disappear.
+    `ways` end what was started besides the keeper.
     """
 
     keeper: ProcessKeeper
     plan: SandboxPlan
     pid: int
     islands: dict[Path, Mount]
-    fixed: dict[Path, Mount]
     ways: AsyncExitStack = field(default_factory=AsyncExitStack)
     port: int = 0
     ports: WallPorts | None = None
@@ -471,7 +469,7 @@ class Sandbox:
             path.name
             for wall in walls
             for path, mount in wall.islands.items()
-            if mount.kind == "hidden" and any(root in path.parents for root in wall.plan.writable)
+            if mount.kind == "hidden" and _is_inside(path, wall.plan)
         ]
         return WallView(os.fspath(self.home), hidden, stand_in)
 
@@ -551,8 +549,6 @@ class Sandbox:
         backend = self.state(cwd).backend
         plan = await asyncio.to_thread(self._prepare_plan, cwd, is_read_only=is_read_only)
         islands = {mount.path: mount for mount in islands_of(plan)}
-        inner = {path for path in islands if any(root in path.parents for root in plan.writable)}
-        fixed = {path: mount for path, mount in islands.items() if path not in inner}
         pid = 0
         if backend == "bubblewrap":
             keeper, pid = await self._in_bubblewrap(plan)
@@ -562,7 +558,7 @@ class Sandbox:
             keeper.start()
         else:
             raise ToolError("there is no sandbox here")
-        wall = _Wall(keeper, plan, pid, islands, fixed)
+        wall = _Wall(keeper, plan, pid, islands)
         try:
             async with wall.keeper.child_group(
                 ["/bin/sh", "-c", ":"], cwd=plan.workspace, environ={}
@@ -642,7 +638,7 @@ class Sandbox:
             return
         mounted = read_mount_points(wall.pid)
         plan = self._plan_now(cwd, wall.plan, mounted)
-        wanted = wall.fixed | {mount.path: mount for mount in islands_of(plan)}
+        wanted = {mount.path: mount for mount in islands_of(plan)}
         stale = [
             path
             for path, mount in wall.islands.items()
@@ -725,18 +721,16 @@ class Sandbox:
         No copy can be mounted in it: such folders are read-only.
         """
         covers = self._covers(cwd)
-        hidden = frozenset(before.hidden)
+        outside = [path for path in before.hidden if not _is_inside(path, before)]
         laid = {path for path, _ in before.copies} & mounted
         bare = [path for path, _ in covers.copies if path not in laid]
-        # They come and go, so they are not part of a new wall's plan.
-        sockets = [
-            path for path in sockets_of_others(before.gate) if hidden.isdisjoint(path.parents)
-        ]
+        sockets = sockets_of_others(before.gate)  # they come and go, so no new wall's plan has them
         return plan_for(
             self._folders(cwd),
             Border(self.home),
             WallFolders(before.home_stand_in, before.scratch, before.gate),
-            hidden=(*covers.hidden, *sockets),
+            readable=before.readable,
+            hidden=(*outside, *covers.hidden, *sockets),
             read_only=(*covers.read_only, *bare),
             copies=[(path, copy) for path, copy in before.copies if path in mounted],
             is_read_only=before.is_read_only,
@@ -790,6 +784,10 @@ class Sandbox:
 async def _all_of(child: Child) -> None:
     async for _ in child.read_until_exit():
         pass
+
+
+def _is_inside(path: Path, plan: SandboxPlan) -> bool:
+    return any(root in path.parents for root in plan.writable)
 
 
 def _is_around(path: Path, plan: SandboxPlan) -> bool:
