@@ -316,7 +316,7 @@ def _may_others_write(path: Path) -> bool:
 
 
 def _has_python(programs: Path) -> bool:
-    """Whether `programs` belongs to an installed Python: where it finds its library (``getpath``)."""
+    """Whether `programs` belongs to an installed Python: it finds its library by this file."""
     return programs.name == "bin" and any(programs.parent.glob("lib*/py*/os.py"))
 
 

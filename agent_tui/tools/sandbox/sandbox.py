@@ -23,8 +23,6 @@ from agent_tui.safe_paths import (
     distrust_programs_in,
     find_program,
     is_folder,
-    path_exists,
-    resolve_path,
 )
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.processes.environment import with_git_settings
@@ -37,13 +35,7 @@ from agent_tui.tools.sandbox.backends import (
     make_cache_folders,
 )
 from agent_tui.tools.sandbox.folders import Scratch, StandIns
-from agent_tui.tools.sandbox.hints import (
-    WallView,
-    hidden_folder_hint,
-    hidden_path_hint,
-    hidden_place_hint,
-    paths_in,
-)
+from agent_tui.tools.sandbox.hints import HiddenPlaces, WallView, paths_in
 from agent_tui.tools.sandbox.home import (
     HIDDEN_PLACES,
     HomeView,
@@ -103,9 +95,6 @@ _NOT_INSIDE: Final = (
 """Where settings are outside; the stand-in has its own in the usual places."""
 _OTHER_HOMES: Final = ("XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
 """They would lead to the real home folder if another one replaces it only by name."""
-
-_HOMES: Final = (Path("/home"), Path("/root"))
-"""Where the system has home folders."""
 
 _NEEDS: Final = "Install bubblewrap, or set sandbox to off."
 
@@ -409,51 +398,19 @@ class Sandbox:
             errors: What it printed, as far as it reports errors.
             is_error: Whether it failed; otherwise the hint comes once for each folder.
         """
+        plans = [wall.plan for (folder, _), wall in self._walls.items() if folder == cwd]
+        laid = {place for plan in plans for place, _ in (*plan.links, *plan.caches)}
+        homes, places = self._homes(), self._places()
+        hidden = HiddenPlaces(self.home, homes, places, lambda path: self.shows(cwd, path), laid)
         view = self.view(cwd)
         failed = set(paths_in("", errors, view))
         for path in paths_in(command, errors, view):
             with suppress(OSError):
-                folder = self._hidden_folder(cwd, path, has_failed=path in failed)
+                folder = hidden.folder_to_name(path, cwd, has_failed=path in failed)
                 if folder is not None and (is_error or folder not in self._hinted):
                     self._hinted.add(folder)
-                    return self._hint_for(folder)
+                    return hidden.hint(folder)
         return ""
-
-    def _hidden_folder(self, cwd: Path, path: Path, *, has_failed: bool) -> Path | None:
-        """What to name for `path`, which commands in `cwd` cannot see: a folder; None for no hint.
-
-        It never depends on what exists in a home folder, nor on where links in it lead. So only
-        what an error names (`has_failed`) counts there, and it may be a file.
-        """
-        named = Path(os.path.normpath(cwd / path))
-        if named.is_relative_to(self.home):
-            named = self.home.resolve() / named.relative_to(self.home)
-        plans = [wall.plan for (folder, _), wall in self._walls.items() if folder == cwd]
-        laid = {place for plan in plans for place, _ in (*plan.links, *plan.caches)}
-        if self.shows(cwd, named) or not laid.isdisjoint((named, *named.parents)):
-            return None
-        if any(named.is_relative_to(home) for home in (*self._homes(), *_HOMES)):
-            if named in (*self._homes(), *self._places()):
-                return named
-            return named if has_failed else None
-        real = resolve_path(named, cwd)
-        is_told = path_exists(real) and real.is_relative_to(self._place_of(named))
-        if not is_told or self.shows(cwd, real):
-            return None
-        return real if real.is_dir() else real.parent
-
-    def _hint_for(self, folder: Path) -> str:
-        place = self._place_of(folder)
-        below = folder.relative_to(place).parts
-        if not below or any(part.startswith(".") for part in below):
-            return hidden_place_hint(os.fspath(place))
-        is_known = not any(place.is_relative_to(home) for home in (*self._homes(), *_HOMES))
-        return hidden_folder_hint(folder) if is_known else hidden_path_hint(folder)
-
-    def _place_of(self, path: Path) -> Path:
-        """The innermost hidden place that contains `path`."""
-        places = (*self._homes(), *self._places())
-        return max(filter(path.is_relative_to, places), key=lambda place: len(place.parts))
 
     @property
     def refusals(self) -> int:

@@ -44,8 +44,8 @@ from agent_tui.tools.sandbox.beneath import MOST_BYTES, folder_of, make_folders,
 from agent_tui.tools.sandbox.git_controls import (
     ControlKind,
     covers_of,
-    plain_content,
     git_place,
+    plain_content,
     why_obeyed,
 )
 from agent_tui.tools.sandbox.held import HeldFile, HeldStore
@@ -418,9 +418,12 @@ class ObeyedWatch:
             if not os.path.lexists(path) or (before and look.files.get(path) == before):
                 del state.asked[path]
         self._write_state()
-        mounted = {*_find_mounted(look, self._roots), *self._git_covers()}
+        mounted = [
+            path for path, node in look.nodes.items() if node.way == "mounted" or path.is_symlink()
+        ]
+        read_only = {*_inside((*mounted, *self._git_covers()), self._roots)}
         copies = tuple(self._copies_of(look))
-        self.covers = Covers(tuple(sorted(mounted)), copies, self.hidden.paths)
+        self.covers = Covers(tuple(sorted(read_only)), copies, self.hidden.paths)
         if only is None and judged is None:
             self._covered = self._find_covered()
 
@@ -438,7 +441,7 @@ class ObeyedWatch:
         if self._has_mounts:
             for entry in self.found.gits:
                 if entry not in self._made:
-                    yield from _inside(covers_of(entry), self._roots)
+                    yield from covers_of(entry)
 
     def _find_covered(self) -> dict[Path, int]:
         """The inodes of what the wall covers, so that no command that begins now can change it.
@@ -688,15 +691,6 @@ def _convert_errors() -> Generator[None]:
         yield
     except OSError as error:
         raise ToolError(f"Commands cannot be watched in the sandbox: {error}") from error
-
-
-def _find_mounted(look: Look, roots: Sequence[Path]) -> Iterator[Path]:
-    """What is mounted read-only in `look`, links followed."""
-    for path, node in look.nodes.items():
-        if path.is_symlink():
-            yield from _inside([path], roots)
-        elif node.way == "mounted":  # a walk follows no links, so none is on the way
-            yield path
 
 
 def _inside(paths: Iterable[Path], roots: Sequence[Path]) -> Iterator[Path]:
