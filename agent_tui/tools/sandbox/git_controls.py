@@ -300,12 +300,19 @@ def _is_top(config: Path) -> bool:
 
 
 def _hooks_in(folder: Path) -> list[Path]:
+    return [Path(entry) for entry in _entries(folder) if not entry.name.endswith(".sample")]
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    return [Path(entry) for entry in _entries(folder) if entry.is_dir(follow_symlinks=False)]
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            names = [entry.name for entry in entries if not entry.name.endswith(".sample")]
+            return sorted(entries, key=lambda entry: entry.name)
     except OSError:
         return []
-    return [folder / name for name in sorted(names)]
 
 
 def _leads_to(pointer: Path, *, follow_links: bool = False) -> Path | None:
@@ -359,15 +366,6 @@ def _submodules_in(folder: Path) -> Iterator[Path]:
             pending.append(below / "modules" if is_git else below)
 
 
-def _folders_in(folder: Path) -> list[Path]:
-    try:
-        with os.scandir(folder) as entries:
-            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return []
-    return [folder / name for name in sorted(names)]
-
-
 def _names_drivers(path: Path) -> bool:
     try:
         return _DRIVER.search(_text(path, follow_links=False)) is not None
@@ -416,7 +414,7 @@ def git_place(folder: Path) -> GitPlace | None:
 
 
 def _place(folder: Path, entry: Path, git: Path) -> GitPlace:
-    is_linked = git.parent.name == "worktrees"
+    is_linked = git.parent.name == "worktrees" and os.path.lexists(git / "commondir")
     common = git.parent.parent if is_linked else git
     trees = {tree: _worktree(tree) for tree in _folders_in(common / "worktrees")}
     # One that lies in the folder may be removed there, so all of it must be removable.
@@ -448,23 +446,20 @@ def _stands_apart(git: Path) -> bool:
     """
     if ".git" in git.parts or any(os.path.lexists(git / name) for name in ("commondir", "gitdir")):
         return False
-    try:
-        settings = {
-            name: line.partition("=")[2].strip() for name, _, line in _lines(_text(git / "config"))
-        }
-    except OSError:
-        return False
+    settings = _settings_of(git)
     return settings.get("core.bare") == "false" and _TREE not in settings
 
 
 def _submodule(git: Path) -> Path | None:
     """The ``.git`` file of a submodule, as its git folder names it."""
+    with suppress(OSError, RuntimeError, ValueError, KeyError):
+        return (git / _settings_of(git)[_TREE]).resolve() / ".git"
+    return None
+
+
+def _settings_of(git: Path) -> dict[str | None, str]:
     try:
-        named = [
-            line.partition("=")[2]
-            for name, _, line in _lines(_text(git / "config"))
-            if name == _TREE
-        ]
+        lines = _lines(_text(git / "config"))
     except OSError:
-        return None
-    return (git / named[-1].strip()).resolve() / ".git" if named else None
+        return {}
+    return {name: line.partition("=")[2].strip() for name, _, line in lines}

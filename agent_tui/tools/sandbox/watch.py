@@ -658,7 +658,8 @@ class ObeyedWatch:
         if change.source != path:
             content = change.source or self._contents.bytes_of(change.files[0][1])
             return self._store.set_aside(path, change.who, before, content)
-        if link := next((place for place in self._below_roots(path) if place.is_symlink()), None):
+        below = (place for place in reversed(path.parents) if self._is_below(place))
+        if link := next(filter(Path.is_symlink, below), None):
             return self._store.set_aside(link, change.who)
         if change.control in ("config", "step") and not path.is_symlink():
             was, mode = before or (None, 0o644)
@@ -673,11 +674,8 @@ class ObeyedWatch:
                 os.symlink(target, path.name, dir_fd=folder)
         return held
 
-    def _below_roots(self, path: Path) -> Iterator[Path]:
-        """The folders around `path` in the working folders, the uppermost first."""
-        for place in reversed(path.parents):
-            if any(root in place.parents for root in self._roots):
-                yield place
+    def _is_below(self, path: Path) -> bool:
+        return any(root in path.parents for root in self._roots)
 
 
 @contextmanager

@@ -190,18 +190,20 @@ def test_a_worktree_in_the_folder_itself_can_be_removed(tmp_path: Path):
     assert not [path for path in place.obeyed if inner in path.parents]
 
 
-@pytest.mark.parametrize("way", ["file", "link"])
+@pytest.mark.parametrize("way", ["file", "link", "worktrees"])
 def test_a_git_folder_that_is_no_other_work_trees_is_written(tmp_path: Path, way: str):
-    repository(tmp_path / "x").rename(tmp_path / "x.git")
-    (tmp_path / "x.git/config").write_text("[core]\n\tbare = false\n")
-    if way == "file":
-        (tmp_path / "x/.git").write_text(f"gitdir: {tmp_path}/x.git\n")
-    else:
+    (tmp_path / "worktrees").mkdir()
+    git = tmp_path / ("worktrees/x.git" if way == "worktrees" else "x.git")
+    repository(tmp_path / "x").rename(git)
+    (git / "config").write_text("[core]\n\tbare = false\n")
+    if way == "link":
         (tmp_path / "x/.git").symlink_to("../x.git")
+    else:
+        (tmp_path / "x/.git").write_text(f"gitdir: {git}\n")
     made = made_plan(tmp_path, tmp_path / "x")
-    assert made.writable == (tmp_path / "x", tmp_path / "x.git")
-    assert {tmp_path / "x.git/config", tmp_path / "x.git/hooks"} <= set(made.read_only)
-    assert tmp_path / "x.git" not in made.read_only
+    assert made.writable == (tmp_path / "x", git)
+    assert {git / "config", git / "hooks"} <= set(made.read_only)
+    assert git not in made.read_only
 
 
 @pytest.mark.parametrize(
@@ -213,7 +215,7 @@ def test_a_made_up_git_leads_to_no_other_repository(tmp_path: Path, way: str):
     separate = {
         "bare": "[core]\n\tbare = true\n",
         "elsewhere": f"[core]\n\tbare = false\n\tworktree = {tmp_path}/theirs\n",
-        "unknown": "",
+        "unknown": "[core]\n\tworktree = \0\n",
     }
     match way:
         case "bare" | "elsewhere" | "unknown":
