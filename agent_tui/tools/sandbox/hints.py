@@ -65,7 +65,9 @@ _ERROR: Final = re.compile(r"(?:[\w.+-]+(?:\[\d+\])?:|npm (?:ERR!|error)) \S")
 
 _IN_TMP: Final = re.compile(r"/tmp/[^\s'\":,;()]+")
 _MISSING: Final = r"no such file or directory|ENOENT|cannot access|can't open|not found"
-_UNREADABLE: Final = rf"{_MISSING}|permission denied|EACCES|read-only file system|EROFS|not a git rep"
+_UNREADABLE: Final = (
+    rf"{_MISSING}|permission denied|EACCES|read-only file system|EROFS|not a git rep"
+)
 
 
 @dataclass(frozen=True, slots=True)

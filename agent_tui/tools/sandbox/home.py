@@ -161,7 +161,7 @@ def what_runs(
             continue  # it exists inside anyway
         for part in _installation(programs, view, is_certain=programs in named):
             view.add(part)
-        for target in _find_linked_programs(programs, view):
+        for target in _find_linked_programs(programs, view) if programs in named else ():
             if not _is_near(target.parent, view) or target.parent.name in _PROGRAM_FOLDERS:
                 for part in _installation(target.parent, view):
                     view.add(part)

@@ -60,6 +60,7 @@ from agent_tui.tools.sandbox.plan import (
     TEMPORARY_PLACES,
     Backend,
     Border,
+    Covers,
     SandboxPlan,
     WallFolders,
     plan_for,
@@ -68,7 +69,7 @@ from agent_tui.tools.sandbox.ports import WallPorts
 from agent_tui.tools.sandbox.project_walk import REBUILT_FOLDERS
 from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.seccomp import filter_program
-from agent_tui.tools.sandbox.watch import Covers, ObeyedWatch
+from agent_tui.tools.sandbox.watch import ObeyedWatch
 
 _PROBE_S: Final = 5.0
 _STANDS_WITHIN_S: Final = 10.0
@@ -630,7 +631,6 @@ class Sandbox:
                 view.add(path)
             else:
                 make_private_dir(folder).chmod(0o700)  # which a command may have changed
-        covers = self._covers(cwd)
         own = self._stand_ins.of_wall()
         home = self.home.resolve()
         settings = tool_settings(self.home, workspace, self._around.environ, self._outside)
@@ -641,10 +641,8 @@ class Sandbox:
             folders,
             self._border_here(),
             own,
+            self._covers(cwd),
             readable=self._runs(view),
-            hidden=covers.hidden,
-            read_only=covers.read_only,
-            copies=covers.copies,
             is_read_only=is_read_only,
         )
         hidden = (*plan.hidden, *self._keys_beside(cwd, plan, view))
@@ -686,10 +684,13 @@ class Sandbox:
             self._folders(cwd),
             Border(self.home),
             WallFolders(before.home_stand_in, before.scratch, before.gate),
+            replace(
+                covers,
+                read_only=(*covers.read_only, *bare),
+                copies=tuple((path, copy) for path, copy in before.copies if path in mounted),
+                hidden=(*outside, *covers.hidden, *sockets),
+            ),
             readable=before.readable,
-            hidden=(*outside, *covers.hidden, *sockets),
-            read_only=(*covers.read_only, *bare),
-            copies=[(path, copy) for path, copy in before.copies if path in mounted],
             is_read_only=before.is_read_only,
         )
 

@@ -61,6 +61,7 @@ from agent_tui.tools.sandbox.obeyed_state import (
     Question,
     files_of,
 )
+from agent_tui.tools.sandbox.plan import Covers
 from agent_tui.tools.sandbox.project_walk import MOST_FOLDERS, ProjectWalk, WalkFindings
 
 _TOO_MANY = (
@@ -83,21 +84,6 @@ class Settled:
     held: tuple[HeldFile, ...] = ()
     brought: tuple[Path, ...] = ()
     notice: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Covers:
-    """What a wall must mount.
-
-    Args:
-        read_only: What cannot be changed inside.
-        copies: Folders, and the copy that replaces each inside.
-        hidden: Files with keys.
-    """
-
-    read_only: tuple[Path, ...] = ()
-    copies: tuple[tuple[Path, Path], ...] = ()
-    hidden: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,7 +409,8 @@ class ObeyedWatch:
         ]
         read_only = {*_inside((*mounted, *self._git_covers()), self._roots)}
         copies = tuple(self._copies_of(look))
-        self.covers = Covers(tuple(sorted(read_only)), copies, self.hidden.paths)
+        asked = frozenset(state.asked)
+        self.covers = Covers(tuple(sorted(read_only)), copies, self.hidden.paths, asked)
         if only is None and judged is None:
             self._covered = self._find_covered()
 

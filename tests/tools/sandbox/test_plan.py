@@ -5,7 +5,7 @@ import pytest
 from agent_tui.tools.sandbox.backends import bwrap_argv
 from agent_tui.tools.sandbox.git_controls import git_place
 from agent_tui.tools.sandbox.mounts import Mount, mounts_of
-from agent_tui.tools.sandbox.plan import Border, SandboxPlan, WallFolders, plan_for
+from agent_tui.tools.sandbox.plan import Border, Covers, SandboxPlan, WallFolders, plan_for
 
 HOME, WORKSPACE = Path("/home/ada"), Path("/home/ada/src/proj")
 GIT = WORKSPACE / ".git"
@@ -129,7 +129,7 @@ def test_a_plan_follows_links_and_leaves_out_what_is_not_there(tmp_path: Path):
         tmp_path,
         tmp_path / "link",
         border=Border(home, caches, (tmp_path / "none", work)),
-        hidden=(work / ".env",),
+        covers=Covers(hidden=(work / ".env",)),
     )
     assert (made.workspace, made.writable, made.hidden) == (work, (work, home / ".npm"), ())
 

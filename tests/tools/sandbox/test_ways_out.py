@@ -314,6 +314,26 @@ async def test_settings_of_a_new_wall_are_written_into_the_stand_in_alone(talk: 
     assert "up" in said
 
 
+async def test_a_pointer_that_a_job_left_shows_no_repository_while_the_user_is_asked(
+    talk: Conversation,
+):
+    theirs = talk.home / "gits/theirs.git"
+    theirs.parent.mkdir()
+    git(talk.base, "init", "-q", f"--separate-git-dir={theirs}", "theirs")
+    (theirs / "description").write_text(KEY)
+    await talk.restart()
+    await talk.bash(
+        f"while [ ! -e go ]; do sleep 0.02; done; echo 'gitdir: {theirs}' > .git", background=True
+    )
+    (talk.work / "go").touch()
+    while not (talk.work / ".git").exists():
+        await asyncio.sleep(0.02)
+    await talk.restart()
+    said = [await talk.says(f"cat {theirs}/description; touch {theirs}/x") for _ in range(2)]
+    assert KEY not in "".join(said)
+    assert not (theirs / "x").exists()
+
+
 @pytest.mark.thorough
 async def test_a_job_that_waits_for_a_cover_to_fall_off_changes_nothing_that_git_obeys(
     talk: Conversation,
