@@ -109,12 +109,13 @@ def environment_of(work: Path, python_folder: Path) -> None:
     (work / "x/pyvenv.cfg").write_text(f"home = {python_folder}\n")
 
 
-@pytest.mark.parametrize("folder", ["notes", "notes/bin"])
+@pytest.mark.parametrize("folder", ["notes", "notes/bin", "python/notes"])
 def test_no_environment_shows_a_folder_that_is_not_an_interpreters(
     home: Path, tmp_path: Path, folder: str
 ):
     program(home / folder / "python3")
-    (home / "notes/lib").mkdir()
+    (home / "notes/lib").mkdir(parents=True)
+    program(home / "python/lib/python3.12/os.py")
     environment_of(tmp_path / "work", home / folder)
     assert readable(home, work=tmp_path / "work") == set()
     (tmp_path / "work/x/pyvenv.cfg").write_text(f"home = {home}/\0\nhome = /{'x' * 5000}\n")
@@ -128,10 +129,12 @@ def test_a_virtual_environment_brings_its_interpreter_and_nothing_beside_it(
     program(prefix / "bin/python3.12")
     program(prefix / "lib/python3.12/os.py")
     (prefix / "notes").write_text("")
+    (prefix / "bin/tool").symlink_to(program(home / "letters/tool"))
     environment_of(tmp_path / "work", prefix / "bin")
     found = readable(home, work=tmp_path / "work")
     assert exists(home, "pythons/deep/3.12/lib/python3.12/os.py", found)
     assert not exists(home, "pythons/deep/3.12/notes", found)
+    assert not exists(home, "letters/tool", found)
     on_path = readable(home, prefix / "bin", work=tmp_path / "work")
     assert exists(home, "pythons/deep/3.12/notes", on_path)
 

@@ -408,6 +408,7 @@ async def test_a_git_folder_elsewhere_is_used_and_what_git_obeys_there_is_kept(
     assert (folder / "config").read_bytes() == settings
     assert not (folder / "info/attributes").exists()
     assert not (folder / "hooks/post-commit").exists()
+    assert git(talk.work, "log", "-1", "--format=%s") == "two\n"
 
 
 @pytest.mark.thorough
