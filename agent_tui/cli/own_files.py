@@ -4,6 +4,7 @@ uv and conda link installed files from a cache, and link the same files into env
 projects. A command in the sandbox may write there, and would change this program.
 """
 
+import csv
 import os
 import shutil
 import stat
@@ -31,22 +32,26 @@ _PLUGINS: Final = "agent_tui."
 def separate_own_files() -> str:
     """Replace files of this program that have a second name by copies. Blocking.
 
-    It looks only if packages were installed since the last time.
+    It looks only if packages were installed since the last time, or if files could not be replaced
+    in a folder that it may write.
 
     Returns:
         A notice for the user; empty if nothing was replaced.
     """
     packages = Path(platformdirs.__file__).parents[1]
     status = packages.stat()
-    now = os.fsencode(f"{packages}\n{status.st_ino} {status.st_mtime_ns}\n")
+    may_write = os.access(packages, os.W_OK)
+    now = os.fsencode(f"{packages}\n{status.st_ino} {status.st_mtime_ns} {may_write}\n")
     name = f"{zlib.crc32(os.fsencode(packages)):08x}"
     seen = user_data_dir() / "own-files" / name
     with suppress(OSError):
         if read_regular_file(seen) == now:
             return ""
-    replaced = sum(map(_replace_by_copy, find_shared_files()))
-    with suppress(OSError):  # then the next start looks again
-        replace_private_file(seen, now)
+    shared = find_shared_files()
+    replaced = sum(map(_replace_by_copy, shared))
+    if replaced == len(shared) or not may_write:
+        with suppress(OSError):  # then the next start looks again
+            replace_private_file(seen, now)
     if not replaced:
         return ""
     files = "1 file" if replaced == 1 else f"{replaced:,} files"
@@ -59,18 +64,24 @@ def separate_own_files() -> str:
 def find_shared_files() -> list[Path]:
     """The files of this program, and of all distributions it imports, that have a second name.
 
-    Installers link all files of a distribution or none, so nothing more is read if none of the
-    installed ones has a linked ``METADATA``.
+    Bytecode counts too, which installers do not list.
     """
-    package = Path(agent_tui.__file__).parent
-    installed = Path(platformdirs.__file__).parents[1].glob("*.dist-info/METADATA")
-    if not any(map(_is_shared, (*installed, package / "__init__.py"))):
-        return []
-    files = {path: None for path in package.rglob("*")}
+    packages = Path(platformdirs.__file__).parents[1]
+    places = {Path(agent_tui.__file__).parent, packages / "__pycache__"}
     for found in _distributions():
-        for file in found.files or ():
-            files[Path(str(found.locate_file(file)))] = None
-    return [path for path in files if _is_shared(path)]
+        listed = csv.reader((found.read_text("RECORD") or "").splitlines())
+        names = {name if name[:2] == ".." else name.partition("/")[0] for name, *_ in listed}
+        places.update(Path(str(found.locate_file(name))) for name in names)
+    files = {path for place in places for path in _files_at(place)}
+    return sorted(filter(_is_shared, files))
+
+
+def _files_at(path: Path) -> Iterator[Path]:
+    """`path`, or all files below it if it is a folder."""
+    if not path.is_dir():
+        yield path
+    for place, _, names in os.walk(path):
+        yield from (Path(place, name) for name in names)
 
 
 def _distributions() -> Iterator[Distribution]:
@@ -97,11 +108,12 @@ def _distributions() -> Iterator[Distribution]:
 def _is_shared(path: Path) -> bool:
     """Whether `path` is a file with several names, or a link to one elsewhere."""
     try:
-        status = path.stat()
-        is_link = path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve())
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            return path.is_file() and not path.resolve().is_relative_to(path.parent.resolve())
     except OSError:
         return False
-    return stat.S_ISREG(status.st_mode) and (status.st_nlink > 1 or is_link)
+    return stat.S_ISREG(status.st_mode) and status.st_nlink > 1
 
 
 def _replace_by_copy(path: Path) -> bool:

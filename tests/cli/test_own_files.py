@@ -40,8 +40,8 @@ class Environment:
 
     def shared(self) -> set[str]:
         """The packages that have a file with a second name."""
-        linked = [path for path in self.packages.rglob("*.py") if path.stat().st_nlink > 1]
-        return {path.parent.name for path in linked}
+        linked = [path for path in self.packages.rglob("*.py*") if path.stat().st_nlink > 1]
+        return {path.relative_to(self.packages).parts[0] for path in linked}
 
 
 @pytest.fixture
@@ -72,6 +72,40 @@ def test_a_link_into_the_cache_becomes_a_file(environment: Environment):
     file.symlink_to(environment.cache / "needed-__init__.py")
     own_files.separate_own_files()
     assert (file.is_symlink(), file.read_text()) == (False, "# needed\n")
+
+
+def test_bytecode_that_no_installer_listed_is_treated_like_its_source(environment: Environment):
+    for number, folder in enumerate(("", "needed", "other")):
+        file = environment.packages / folder / "__pycache__/x.pyc"
+        file.parent.mkdir()
+        file.write_bytes(b"code")
+        file.with_name(f"{number}-in-cache").hardlink_to(file)
+    own_files.separate_own_files()
+    assert environment.shared() == {"other"}
+
+
+@pytest.mark.parametrize("is_writable", [True, False])
+def test_it_looks_again_until_all_files_are_replaced_where_it_may_write(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch, is_writable: bool
+):
+    replace = own_files.shutil.copy2
+
+    def refuse(source: Path, target: Path) -> object:
+        if source.name == "METADATA":
+            return replace(source, target)
+        raise OSError
+
+    monkeypatch.setattr(own_files.os, "access", lambda *_words: is_writable)
+    monkeypatch.setattr(own_files.shutil, "copy2", refuse)
+    assert "3 files" in own_files.separate_own_files()
+    monkeypatch.setattr(own_files.shutil, "copy2", replace)
+    if is_writable:
+        assert "3 files" in own_files.separate_own_files()
+    assert own_files.separate_own_files() == ""
+    assert environment.shared() == ({"other"} if is_writable else environment.shared())
+    monkeypatch.setattr(own_files.os, "access", lambda *_words: True)
+    assert bool(own_files.separate_own_files()) is not is_writable
+    assert environment.shared() == {"other"}
 
 
 def test_it_looks_again_only_after_an_installation(environment: Environment):

@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 
 from agent_tui.config import SandboxMode
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.sandbox.hidden import HiddenFiles
+from agent_tui.tools.sandbox.plan import Covers
 from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings, WallParts
-from agent_tui.tools.sandbox.watch import Covers, ObeyedWatch
+from agent_tui.tools.sandbox.watch import ObeyedWatch
 
 _LANDLOCK_CREATE_RULESET = 444
 _LANDLOCK_CREATE_RULESET_VERSION = 1
@@ -51,6 +54,7 @@ class FixedWatch(ObeyedWatch):
 
     def __init__(self, covers: Covers) -> None:
         self.covers = covers
+        self.hidden = HiddenFiles(lambda _path: True, {}, ProcessKeeper())
 
     async def close(self) -> None:
         """Nothing was begun."""

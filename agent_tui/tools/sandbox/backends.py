@@ -108,32 +108,46 @@ def link_home(plan: SandboxPlan) -> None:
                 if not place.exists():
                     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                     place.symlink_to(path)
-    for path, folder in plan.caches:
-        if plan.home in path.parents:
-            _link_within(plan.home_stand_in, path.relative_to(plan.home), folder)
+    make_cache_folders(plan)
+    for name, folder in _caches_in_home(plan):
+        link = plan.home_stand_in / name
+        if not link.is_dir():  # else something in it is shown
+            link.symlink_to(folder)
 
 
-def _link_within(stand_in: Path, name: Path, target: Path) -> None:
-    """Link `name` in `stand_in` to `target`, where a folder on the way may be a link itself.
+def make_cache_folders(plan: SandboxPlan) -> None:
+    """Make the folders around `plan.caches` in the stand-in for the home folder.
 
-    Such a link becomes a folder with a link to each entry. A folder at `name` stays, as
-    something in it is shown.
+    A link in place of one becomes a folder with links to what is shown of its target.
     """
-    for part in reversed(name.parents):
-        folder = stand_in / part
-        if folder.is_symlink():
-            entries = list(folder.iterdir())
-            real = folder.readlink()
-            folder.unlink()
-            folder.mkdir(mode=0o700)
-            for entry in entries:
-                (folder / entry.name).symlink_to(real / entry.name)
-        folder.mkdir(mode=0o700, exist_ok=True)
-    place = stand_in / name
-    if place.is_symlink():
-        place.unlink()
-    if not place.is_dir():
-        place.symlink_to(target)
+    for name, _ in _caches_in_home(plan):
+        for part in (*reversed(name.parents), name):
+            folder = plan.home_stand_in / part
+            if folder.is_symlink():
+                folder.unlink()
+                if part != name:
+                    folder.mkdir(mode=0o700)
+                    _link_shown(folder, (plan.home / part).resolve(), plan)
+            elif part != name:
+                folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def _caches_in_home(plan: SandboxPlan) -> Iterator[tuple[Path, Path]]:
+    for place, folder in plan.caches:
+        if plan.home in place.parents:
+            yield place.relative_to(plan.home), folder
+
+
+def _link_shown(folder: Path, real: Path, plan: SandboxPlan) -> None:
+    """Link in `folder` what is shown of the folder `real`."""
+    shown = (*plan.readable, *plan.writable)
+    if any(real.is_relative_to(path) for path in shown):
+        shown = tuple(real.iterdir())
+    for path in shown:
+        if real in path.parents:
+            link = folder / path.relative_to(real)
+            link.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            link.symlink_to(path)
 
 
 def list_grants(plan: SandboxPlan) -> list[tuple[Path, Access]]:
@@ -204,14 +218,13 @@ def bwrap_argv(
 def _at_first(plan: SandboxPlan) -> Iterator[Mount]:
     """The mounts without islands beyond the 500th, which are mounted once the wall is up.
 
-    bubblewrap takes 9,000 arguments, and a command may create any number of repositories. What is
-    not in a writable folder is mounted now: later it would cover what is in it.
+    bubblewrap takes 9,000 arguments, and a command may create any number of repositories. A folder
+    that is not in a writable one is mounted now: later it would cover what is in it.
     """
     islands = 0
     for mount in mounts_of(plan):
-        is_island = mount.kind in ISLANDS and any(
-            folder in mount.path.parents for folder in plan.writable
-        )
+        is_inside = any(folder in mount.path.parents for folder in plan.writable)
+        is_island = mount.kind in ISLANDS and (is_inside or mount.path.is_file())
         islands += is_island
         if islands <= _MOST_ISLANDS or not is_island:
             yield mount

@@ -51,6 +51,9 @@ _FILES: Final[tuple[tuple[str, ControlKind], ...]] = (
     ("commondir", "pointer"),
     ("info/attributes", "attributes"),
 )
+_OBEYED: Final = ("hooks", "gitdir", *(name for name, _ in _FILES))
+"""What in a git folder determines what runs, or where git looks."""
+
 _STRATEGIES: Final = rb"(?:ort|recursive|resolve|octopus|ours|subtree)"
 _STEP_LINES: Final = {
     "rebase-merge/git-rebase-todo": re.compile(
@@ -88,9 +91,7 @@ _MADE_BY_GIT: Final = frozenset(
 """Settings that a clone, a submodule or a worktree creates. They run nothing, but lead elsewhere,
 so a repository judged before it is trusted must not have them."""
 
-_OBEYED = ("config", "config.worktree", "hooks", "commondir", "gitdir")
-"""Files of a git folder that determine what runs, or where git looks."""
-
+_TREE: Final = "core.worktree"
 _MOST_BYTES = 1_000_000
 
 
@@ -98,8 +99,6 @@ def controls_of(entry: Path) -> Iterator[tuple[Path, ControlKind]]:
     """The existing files that git follows in the repository of the ``.git`` `entry`."""
     if entry.is_symlink() or not entry.is_dir():
         yield entry, "entry"
-    if entry.is_symlink():
-        return
     for git in repositories_of(entry):
         yield from _controls_in(git)
         for path, kind in _find_named(git / "config", entry.parent):
@@ -124,15 +123,11 @@ def covers_of(entry: Path) -> Iterator[Path]:
 
     Without those of linked worktrees: ``git worktree remove`` deletes them.
     """
-    if entry.is_symlink():
-        return
-    if not entry.is_dir():
+    if not (entry.is_dir() or entry.is_symlink()):
         yield entry
     for git in repositories_of(entry):
         if git.parent.name != "worktrees":
-            for name in ("hooks", "config", "config.worktree", "commondir", "info/attributes"):
-                if os.path.lexists(git / name):
-                    yield git / name
+            yield from (git / name for name in _OBEYED if os.path.lexists(git / name))
             yield from (path for path, _ in _find_named(git / "config", entry.parent))
 
 
@@ -305,12 +300,19 @@ def _is_top(config: Path) -> bool:
 
 
 def _hooks_in(folder: Path) -> list[Path]:
+    return [Path(entry) for entry in _entries(folder) if not entry.name.endswith(".sample")]
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    return [Path(entry) for entry in _entries(folder) if entry.is_dir(follow_symlinks=False)]
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            names = [entry.name for entry in entries if not entry.name.endswith(".sample")]
+            return sorted(entries, key=lambda entry: entry.name)
     except OSError:
         return []
-    return [folder / name for name in sorted(names)]
 
 
 def _leads_to(pointer: Path, *, follow_links: bool = False) -> Path | None:
@@ -336,11 +338,14 @@ def _bytes(file: Path, *, follow_links: bool = False) -> bytes:
 
 def repositories_of(entry: Path) -> Iterator[Path]:
     """The git folders behind a ``.git``: its own, those of its worktrees and submodules."""
-    git = entry if entry.is_dir() else _leads_to(entry)
+    git = entry.resolve() if entry.is_dir() else _leads_to(entry)
     if git is not None and git.is_dir():
-        common = _leads_to(git / "commondir") or git
-        worktrees = _folders_in(common / "worktrees")
-        yield from dict.fromkeys((git, common, *worktrees, *_submodules_in(common / "modules")))
+        yield from _repositories_around(git, _leads_to(git / "commondir") or git)
+
+
+def _repositories_around(git: Path, common: Path) -> Iterable[Path]:
+    worktrees = _folders_in(common / "worktrees")
+    return dict.fromkeys((git, common, *worktrees, *_submodules_in(common / "modules")))
 
 
 def index_stamp(top: Path) -> int:
@@ -359,15 +364,6 @@ def _submodules_in(folder: Path) -> Iterator[Path]:
             if is_git:
                 yield from (below, *_folders_in(below / "worktrees"))
             pending.append(below / "modules" if is_git else below)
-
-
-def _folders_in(folder: Path) -> list[Path]:
-    try:
-        with os.scandir(folder) as entries:
-            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return []
-    return [folder / name for name in sorted(names)]
 
 
 def _names_drivers(path: Path) -> bool:
@@ -399,11 +395,12 @@ def git_place(folder: Path) -> GitPlace | None:
     """The repository that contains `folder`; None if there is none, or it is another's.
 
     Only reads files; git is not run. A ``.git`` that leads elsewhere counts only if that place
-    refers back to it: a command could have created it to get write access to another repository.
+    refers back to it, or can be no other work tree's: a command could have created it to get write
+    access to another repository.
     """
     for top in (folder, *folder.parents):
         entry = top / ".git"
-        if entry.is_dir() and not entry.is_symlink():
+        if entry.is_dir():
             git = entry.resolve()
         elif entry.is_file():
             git = _leads_to(entry, follow_links=True)
@@ -411,18 +408,18 @@ def git_place(folder: Path) -> GitPlace | None:
             continue
         if git is not None and (git / "HEAD").is_file():
             back = _leads_to(git / "gitdir", follow_links=True)
-            is_own = git == entry or entry in (back, _submodule(git))
+            is_own = git == entry or entry in (back, _submodule(git)) or _stands_apart(git)
             return _place(folder, entry, git) if is_own else None
     return None
 
 
 def _place(folder: Path, entry: Path, git: Path) -> GitPlace:
-    is_linked = git.parent.name == "worktrees"
+    is_linked = git.parent.name == "worktrees" and os.path.lexists(git / "commondir")
     common = git.parent.parent if is_linked else git
     trees = {tree: _worktree(tree) for tree in _folders_in(common / "worktrees")}
     # One that lies in the folder may be removed there, so all of it must be removable.
-    others = [tree for tree, file in trees.items() if not (file and folder in file.parents)]
-    repositories = [common, *dict.fromkeys([git, *others]), *_submodules_in(common / "modules")]
+    inside = {tree for tree, file in trees.items() if file and folder in file.parents} - {git}
+    repositories = [each for each in _repositories_around(git, common) if each not in inside]
     obeyed = [repository / name for repository in repositories for name in _OBEYED]
     return GitPlace(
         top=entry.parent,
@@ -441,11 +438,28 @@ def _worktree(tree: Path) -> Path | None:
     return file if file and _leads_to(file, follow_links=True) == tree.resolve() else None
 
 
+def _stands_apart(git: Path) -> bool:
+    """Whether `git` has a work tree somewhere that it does not name.
+
+    ``git init --separate-git-dir`` makes such a folder; others move it and leave a link. Without
+    those within another repository, and those named ``.git``, which belong to the folder around.
+    """
+    if ".git" in git.parts or any(os.path.lexists(git / name) for name in ("commondir", "gitdir")):
+        return False
+    settings = _settings_of(git)
+    return settings.get("core.bare") == "false" and _TREE not in settings
+
+
 def _submodule(git: Path) -> Path | None:
     """The ``.git`` file of a submodule, as its git folder names it."""
+    with suppress(OSError, RuntimeError, ValueError, KeyError):
+        return (git / _settings_of(git)[_TREE]).resolve() / ".git"
+    return None
+
+
+def _settings_of(git: Path) -> dict[str | None, str]:
     try:
-        lines = _text(git / "config").splitlines()
+        lines = _lines(_text(git / "config"))
     except OSError:
-        return None
-    named = [line.partition("=")[2] for line in lines if line.split("=")[0].strip() == "worktree"]
-    return (git / named[-1].strip()).resolve() / ".git" if named else None
+        return {}
+    return {name: line.partition("=")[2].strip() for name, _, line in lines}

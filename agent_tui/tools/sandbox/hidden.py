@@ -15,6 +15,7 @@ from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import MOST_BYTES
 from agent_tui.tools.sandbox.git_controls import index_stamp
+from agent_tui.tools.sandbox.project_walk import ProjectWalk
 
 _PATIENCE_S: Final = 5.0
 _Stamp: TypeAlias = tuple[int, int]
@@ -69,6 +70,17 @@ class HiddenFiles:
         tracked = self._look_up_tracked(now, tuple(sorted(hidden))) if hidden else frozenset[Path]()
         self.paths = tuple(path for path in hidden if path not in tracked)
 
+    def find_beside(self, folders: Iterable[Path], working: Iterable[Path]) -> tuple[Path, ...]:
+        """The files with keys in `folders`, which commands can only read. Blocking.
+
+        Without those in the `working` folders, and without certificates, which programs need.
+        """
+        found = ProjectWalk(tuple(folders), working).look().secrets
+        keys = [path for path in found if not (self.may_show(path) or _is_certificate(path))]
+        tops = {top for path in keys if (top := _top_of(path)) is not None}
+        tracked = frozenset(self._find_tracked(keys, tops))
+        return tuple(path for path in keys if path not in tracked)
+
     def hint(self, command: str, printed: str) -> str:
         """A hint for the model if a failed command met a hidden file, once for each file."""
         text = f"{command}\n{printed}"
@@ -116,6 +128,12 @@ def _stamp(path: Path) -> _Stamp | None:
     except OSError:
         return None
     return status.st_ino, status.st_ctime_ns
+
+
+def _is_certificate(path: Path) -> bool:
+    with suppress(OSError), open_regular_file(path, follow_links=False) as file:
+        return path.suffix == ".pem" and b"PRIVATE KEY" not in file.read(MOST_BYTES)
+    return False
 
 
 def _top_of(path: Path) -> Path | None:

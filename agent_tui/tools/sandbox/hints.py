@@ -1,13 +1,15 @@
 """Hints for the model about a failed command if the wall is the likely cause."""
 
+import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from agent_tui.safe_paths import path_exists
+from agent_tui.safe_paths import path_exists, resolve_path
 
 _ASK: Final = "if it has to, run it again with outside: true and why, which needs permission"
 _NO_NETWORK: Final = re.compile(
@@ -50,6 +52,7 @@ _CAUSES: Final = (
     (_FORBIDDEN, "the sandbox does not let commands do this"),
     (_LOOPBACK, "the sandbox has its own loopback: servers outside do not answer there"),
 )
+_SYSTEM_HOMES: Final = (Path("/home"), Path("/root"))
 _HOME: Final = r"~|\$HOME\b|\$\{HOME\}"
 _PATH: Final = re.compile(rf"(?<![\w.~/$-])(?:{_HOME}|(?=/))(?:/[^\s'\"’`;|&()<>:,]*)?")
 """A path in a command or a message: absolute, or below the home folder."""
@@ -62,7 +65,9 @@ _ERROR: Final = re.compile(r"(?:[\w.+-]+(?:\[\d+\])?:|npm (?:ERR!|error)) \S")
 
 _IN_TMP: Final = re.compile(r"/tmp/[^\s'\":,;()]+")
 _MISSING: Final = r"no such file or directory|ENOENT|cannot access|can't open|not found"
-_UNREADABLE: Final = rf"{_MISSING}|permission denied|EACCES|read-only file system|EROFS"
+_UNREADABLE: Final = (
+    rf"{_MISSING}|permission denied|EACCES|read-only file system|EROFS|not a git rep"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,7 @@ def _hint_of_line(line: str, view: WallView) -> str:
         return f"the sandbox hides this file, as it may hold keys; {_ASK}"
     homes = (home for home in (view.home, view.stand_in) if home)
     if any(home in line for home in homes) and re.search(_MISSING, line, re.IGNORECASE):
-        return hidden_place_hint(view.home)
+        return _place_hint(view.home)
     if view.stand_in and (denied := _DENIED.search(line)):
         if (denied["path"] or denied["named"]).startswith("/tmp/"):
             return "there is no /tmp in the sandbox; write temporary files in $TMPDIR"
@@ -133,19 +138,64 @@ def paths_in(command: str, errors: str, view: WallView) -> Iterator[Path]:
             yield Path(path)
 
 
-def hidden_place_hint(place: str) -> str:
-    """A hint for the model about what exists of a hidden place."""
+def _place_hint(place: str) -> str:
     return f"of {place}, only programs and the working folders exist in the sandbox; {_ASK}"
 
 
-def hidden_folder_hint(folder: Path) -> str:
-    """A hint for the model about how the user can show `folder`."""
-    return f"{folder} is not shown. Start with --add-dir {shlex.quote(str(folder))} to show it."
+@dataclass(frozen=True, slots=True)
+class HiddenPlaces:
+    """What is hidden as a whole, to explain failures.
 
+    Args:
+        home: The home folder, by the name that commands use.
+        homes: It and others, without links.
+        places: The other hidden places, without links.
+        shows: Whether commands see a path without links.
+        laid: Links and caches, which exist inside although nothing there is shown.
+    """
 
-def hidden_path_hint(path: Path) -> str:
-    """The same for `path`, of which nothing is told."""
-    return f"{path} is not shown. Start with --add-dir and its folder to show it; {_ASK}"
+    home: Path
+    homes: tuple[Path, ...]
+    places: tuple[Path, ...]
+    shows: Callable[[Path], bool]
+    laid: AbstractSet[Path]
+
+    def folder_to_name(self, path: Path, cwd: Path, *, has_failed: bool) -> Path | None:
+        """What to name for `path`, which commands in `cwd` cannot see: a folder; None for no hint.
+
+        It never depends on what exists in a home folder, nor on where links in it lead. So only
+        what an error names (`has_failed`) counts there, and it may be a file. Blocking.
+        """
+        named = Path(os.path.normpath(cwd / path))
+        if named.is_relative_to(self.home):
+            named = self.home.resolve() / named.relative_to(self.home)
+        if self.shows(named) or not self.laid.isdisjoint((named, *named.parents)):
+            return None
+        if self._is_at_home(named):
+            return named if has_failed or named in (*self.homes, *self.places) else None
+        real = resolve_path(named, cwd)
+        is_told = path_exists(real) and real.is_relative_to(self._place_of(named))
+        if not is_told or self.shows(real):
+            return None
+        return real if real.is_dir() else real.parent
+
+    def hint(self, folder: Path) -> str:
+        """A hint for the model about how the user can show `folder`."""
+        place = self._place_of(folder)
+        below = folder.relative_to(place).parts
+        if not below or any(part.startswith(".") for part in below):
+            return _place_hint(os.fspath(place))
+        if self._is_at_home(place):  # of which nothing is told
+            return f"{folder} is not shown. Start with --add-dir and its folder to show it; {_ASK}"
+        return f"{folder} is not shown. Start with --add-dir {shlex.quote(str(folder))} to show it."
+
+    def _is_at_home(self, path: Path) -> bool:
+        return any(path.is_relative_to(home) for home in (*self.homes, *_SYSTEM_HOMES))
+
+    def _place_of(self, path: Path) -> Path:
+        """The innermost hidden place that contains `path`."""
+        places = (*self.homes, *self.places)
+        return max(filter(path.is_relative_to, places), key=lambda place: len(place.parts))
 
 
 def outside_hint(output: str) -> str:

@@ -19,7 +19,7 @@ from typing import Final
 
 from agent_tui.errors import ToolError
 from agent_tui.regular_files import open_regular_file
-from agent_tui.safe_paths import is_file, is_folder, is_trusted
+from agent_tui.safe_paths import is_file, is_folder, is_trusted, resolve_path
 from agent_tui.secret_text import has_key, has_password_in_address
 from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -38,6 +38,9 @@ _TOOLCHAINS: Final = (
 )
 """Where version managers keep what the programs on PATH start."""
 
+_SHARED: Final = (".local", ".local/share", ".local/state", ".config", ".cache")
+"""Where all programs of a user have their data and settings (XDG): never shown as a whole."""
+
 _ROOT_VARIABLES: Final = (
     *("VIRTUAL_ENV", "CONDA_PREFIX", "RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "ASDF_DATA_DIR"),
     *("MISE_DATA_DIR", "UV_PYTHON_INSTALL_DIR", "JAVA_HOME", "GOROOT"),
@@ -49,7 +52,6 @@ _INSTALLED: Final = (
 )
 """Parts of a program in a hidden folder, which may also hold credentials."""
 
-_INTERPRETER: Final = re.compile(r"python[\d.]*t?")
 _SHALLOW: Final = 2
 """Depth below a hidden place up to which a folder ``.x`` may be a program's, with credentials."""
 
@@ -91,11 +93,15 @@ _MOST_HIDDEN: Final = 200
 class HomeView:
     """What exists of hidden places: whole folders and files, and the links that lead to them.
 
-    A place itself is never shown, nor what another user may change.
+    What version managers put into `managed` is no work of the user's.
+
+    A place itself is never shown, nor what programs share, nor what another user may change.
     """
 
     places: tuple[Path, ...]
+    shared: frozenset[Path] = frozenset()
     readable: set[Path] = field(default_factory=set[Path])
+    managed: frozenset[Path] = frozenset()
     links: dict[Path, str] = field(default_factory=dict[Path, str])
 
     def add(self, path: Path) -> None:
@@ -104,8 +110,12 @@ class HomeView:
         if real is None:
             return
         self.links |= {link: to for link, to in links.items() if self.holds(link)}
-        if self.holds(real) and not _may_others_write(real) and not self._may_replace(real):
+        if self.may_show(real) and not _may_others_write(real) and not self._may_replace(real):
             self.readable.add(real)
+
+    def may_show(self, path: Path) -> bool:
+        """Whether `path`, without links, lies in a hidden place and holds one program's files."""
+        return self.holds(path) and path not in self.shared
 
     def holds(self, path: Path) -> bool:
         """Whether `path` lies below a hidden place and is not one itself."""
@@ -126,7 +136,8 @@ def what_runs(
 ) -> HomeView:
     """What programs need from `places`: toolchains, this program, environments of `folders`.
 
-    Nothing that commands can write affects this, except the toolchain of an environment.
+    Nothing that commands can write affects this, except that an environment which they made may
+    name any installation of Python.
 
     Args:
         homes: Home folders, without links: hidden places that have toolchains of their own.
@@ -134,21 +145,24 @@ def what_runs(
         folders: The working folders, whose virtual environments have their interpreter elsewhere.
         environ: Names toolchains, in ``PATH`` and otherwise.
     """
-    view = HomeView((*homes, *places))
+    shared = frozenset((home / name).resolve() for home in homes for name in _SHARED)
+    view = HomeView((*homes, *places), shared)
     for home in homes:
         for name in _TOOLCHAINS:
             view.add(home / name)
+    view.managed = frozenset(view.readable)
     on_path = [Path(entry) for entry in environ.get("PATH", "").split(os.pathsep) if entry]
     roots = [Path(environ[name]) for name in _ROOT_VARIABLES if environ.get(name)]
     roots += [Path(sys.prefix), Path(sys.base_prefix)]
     interpreters = [home for root in (*roots, *_environments(folders)) for home in _homes_of(root)]
-    for programs in (*on_path, *(root / "bin" for root in roots), *interpreters):
+    named = (*on_path, *(root / "bin" for root in roots))
+    for programs in (*named, *interpreters):
         if not is_trusted(os.fspath(programs)):
             continue  # it exists inside anyway
-        for part in _installation(programs, view):
+        for part in _installation(programs, view, is_certain=programs in named):
             view.add(part)
-        for target in _find_linked_programs(programs, view):
-            if not _is_settings(target.parent, view):
+        for target in _find_linked_programs(programs, view) if programs in named else ():
+            if not _is_near(target.parent, view) or target.parent.name in _PROGRAM_FOLDERS:
                 for part in _installation(target.parent, view):
                     view.add(part)
             view.add(target)
@@ -228,8 +242,15 @@ def _follow(path: Path) -> tuple[Path | None, dict[Path, str]]:
     return real, links
 
 
-def _installation(programs: Path, view: HomeView) -> Iterator[Path]:
-    """What the programs in a folder need around them, if it lies in a hidden place."""
+def _installation(programs: Path, view: HomeView, *, is_certain: bool = True) -> Iterator[Path]:
+    """What the programs in a folder need around them, if it lies in a hidden place.
+
+    Args:
+        programs: The folder.
+        view: Knows the places.
+        is_certain: Whether the user named the folder; otherwise nothing beside the usual parts of
+            an installation is shown.
+    """
     if not programs.is_absolute() or not view.holds(programs):
         return
     modules = [place for place in programs.parents if place.name == "node_modules"]
@@ -237,25 +258,21 @@ def _installation(programs: Path, view: HomeView) -> Iterator[Path]:
         yield modules[-1]
     yield programs
     prefix = programs.parent
-    around = max((place for place in view.places if place in programs.parents), key=_depth)
-    if programs.name not in _PROGRAM_FOLDERS or prefix == around or os.path.ismount(prefix):
+    is_place = prefix in view.places or os.path.ismount(prefix)
+    if programs.name not in _PROGRAM_FOLDERS or is_place:
         return
-    steps = prefix.relative_to(around).parts
-    is_near = steps[0].startswith(".") and len(steps) <= _SHALLOW
-    if is_near and programs.name == "bin" and not is_folder(prefix / "conda-meta"):
+    is_near = _is_near(prefix, view) and programs.name == "bin"
+    if (is_near or not is_certain) and not is_folder(prefix / "conda-meta"):
         yield from (prefix / name for name in _INSTALLED)
     else:
         yield prefix
 
 
-def _is_settings(folder: Path, view: HomeView) -> bool:
+def _is_near(folder: Path, view: HomeView) -> bool:
     """Whether `folder` may hold credentials beside a program: a near hidden one, as ``.ssh``."""
-    place = max(
-        (place for place in view.places if place in folder.parents), key=_depth, default=folder
-    )
-    steps = folder.relative_to(place).parts
-    is_near = steps[:1] and steps[0].startswith(".") and len(steps) <= _SHALLOW
-    return bool(is_near) and folder.name not in _PROGRAM_FOLDERS
+    depths = [len(place.parts) for place in view.places if place in folder.parents]
+    below = folder.parts[max(depths, default=0) :]
+    return bool(depths) and below[0].startswith(".") and len(below) <= _SHALLOW
 
 
 def _find_linked_programs(programs: Path, view: HomeView) -> Iterator[Path]:
@@ -278,18 +295,15 @@ def _environments(folders: Iterable[Path]) -> Iterator[Path]:
 def _homes_of(environment: Path) -> Iterator[Path]:
     """The program folders that a virtual environment has its interpreter from.
 
-    A command may have created the environment, so a folder counts only with an interpreter.
+    A command may have written the environment, so only folders of installed interpreters count.
     """
     for line in _read(environment / "pyvenv.cfg").splitlines():
         key, _, value = line.partition("=")
         if key.strip() == "home" and value.strip():
-            named = Path(os.path.realpath(value.strip()))
-            python = Path(os.path.realpath(environment / "bin/python"))
-            yield from filter(_has_interpreter, {named, python.parent})
-
-
-def _depth(path: Path) -> int:
-    return len(path.parts)
+            with suppress(OSError):  # no folder can have this name
+                named = resolve_path(value.strip(), environment)
+                python = resolve_path("bin/python", environment)
+                yield from filter(_has_python, {named, python.parent})
 
 
 def _may_others_write(path: Path) -> bool:
@@ -301,15 +315,9 @@ def _may_others_write(path: Path) -> bool:
     return bool(status.st_mode & stat.S_IWOTH) or status.st_uid not in (0, os.geteuid())
 
 
-def _has_interpreter(folder: Path) -> bool:
-    with suppress(OSError), os.scandir(folder) as entries:
-        return any(
-            _INTERPRETER.fullmatch(entry.name)
-            and entry.is_file(follow_symlinks=False)
-            and os.access(entry.path, os.X_OK)
-            for entry in entries
-        )
-    return False
+def _has_python(programs: Path) -> bool:
+    """Whether `programs` belongs to an installed Python: it finds its library by this file."""
+    return programs.name == "bin" and any(programs.parent.glob("lib*/py*/os.py"))
 
 
 def _git_settings(

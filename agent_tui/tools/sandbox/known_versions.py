@@ -84,14 +84,10 @@ class KnownVersions:
 
         False too if git does not answer in time.
         """
-        return any(object_id(content, like=id) == id for id in await self.ids(path))
-
-    async def ids(self, path: Path) -> frozenset[str]:
-        """The ids of all contents that the user's commits have at `path`."""
         top = self._around(path)
         known = None if top is None else self.references.get(top)
         if top is None or known is None or not known.trusted:
-            return frozenset()
+            return False
         argv = git_argv(
             "log",
             *("--format=", "--raw", "--no-abbrev", "--no-renames", "--full-history", "-m", "-z"),
@@ -102,8 +98,8 @@ class KnownVersions:
             async with asyncio.timeout(_PATIENCE_S):
                 answer = await ask_git(self._keeper, argv, top, self._environ, stdin=tips)
         except (GitSilentError, TimeoutError):
-            return frozenset()
-        return frozenset(_ids_in(answer))
+            return False
+        return any(object_id(content, like=id) == id for id in _ids_in(answer))
 
     async def find_checked_out(self, path: Path) -> bytes | None:
         """What both the index and the newest commit have for `path`; None if they differ."""

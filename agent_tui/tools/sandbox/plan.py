@@ -1,6 +1,7 @@
 """What commands inside the wall see and may change: pure data, the same for each backend."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,15 +82,31 @@ class Border:
     hidden: tuple[Path, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Covers:
+    """What is covered in the working folders, besides what git follows.
+
+    Args:
+        read_only: What cannot be changed inside.
+        copies: Folders, and the copy that replaces each inside.
+        hidden: What cannot be read.
+        asked: What may be a command's, and the user has yet to decide on: such a ``.git`` shows no
+            repository.
+    """
+
+    read_only: tuple[Path, ...] = ()
+    copies: tuple[tuple[Path, Path], ...] = ()
+    hidden: tuple[Path, ...] = ()
+    asked: frozenset[Path] = frozenset()
+
+
 def plan_for(
     folders: Sequence[Path],
     border: Border,
     own: WallFolders,
+    covers: Covers = Covers(),
     *,
     readable: Iterable[Path] = (),
-    hidden: Iterable[Path] = (),
-    read_only: Iterable[Path] = (),
-    copies: Iterable[tuple[Path, Path]] = (),
     is_read_only: bool = False,
 ) -> SandboxPlan:
     """The plan for `folders` on this machine as it is now.
@@ -100,40 +117,53 @@ def plan_for(
         folders: The working folders, the workspace first.
         border: What is around them.
         own: The wall's own folders.
+        covers: What is covered in `folders`.
         readable: What exists of hidden places.
-        hidden: What in `folders` cannot be read.
-        read_only: What in `folders` cannot be changed, besides what git follows.
-        copies: See `SandboxPlan`.
         is_read_only: For plan mode.
     """
     roots = tuple(dict.fromkeys(folder.resolve() for folder in folders))
     home = border.home.resolve() if border.home.is_dir() else Path(border.home.anchor)
-    gits = [git for root in roots if (git := git_place(root)) and not home.is_relative_to(git.top)]
+    places = [git for git in map(git_place, roots) if git and git.top / ".git" not in covers.asked]
+    gits = [git for git in places if not home.is_relative_to(git.top)]
     caches = _present(place for place, folder in border.caches if folder == place)
     seen = _present((*readable, *(place for git in gits for place in (git.top, *git.seen))))
     written = (*roots, *(git.folder for git in gits), *caches)
-    replaced = [(place.resolve(), own) for place, own in border.caches if own != place]
-    found = frozenset((*seen, *written))
+    writable = tuple(dict.fromkeys(path for path in written if not home.is_relative_to(path)))
+    shown = tuple(path for path in seen if not home.is_relative_to(path))
     return SandboxPlan(
         workspace=roots[0],
-        writable=tuple(dict.fromkeys(path for path in written if not home.is_relative_to(path))),
-        readable=tuple(path for path in seen if not home.is_relative_to(path)),
+        writable=writable,
+        readable=shown,
         hidden=tuple(
-            path for path in _present((*border.hidden, *hidden)) if path not in {*written, home}
+            path
+            for path in _present((*border.hidden, *covers.hidden))
+            if path not in {*written, home}
         ),
-        read_only=_present((*read_only, *(place for git in gits for place in git.obeyed))),
+        read_only=_present((*covers.read_only, *(place for git in gits for place in git.obeyed))),
         home=home,
         home_stand_in=own.home_stand_in.resolve(),
         scratch=own.scratch.resolve(),
         gate=own.gate.resolve(),
         is_read_only=is_read_only,
-        copies=() if is_read_only else tuple(copies),
-        caches=tuple(
-            (place, own)
-            for place, own in replaced
-            if is_folder(place) or (home in place.parents and found.isdisjoint(place.parents))
-        ),
+        copies=() if is_read_only else covers.copies,
+        caches=tuple(_replaced_caches(border, home, {*shown, *writable})),
     )
+
+
+def _replaced_caches(
+    border: Border, home: Path, shown: AbstractSet[Path]
+) -> Iterator[tuple[Path, Path]]:
+    """See `SandboxPlan.caches`: by their names in `home`, wherever links there lead.
+
+    In a folder that is shown no folder can be created, so only existing ones are replaced.
+    """
+    for place, own in border.caches:
+        if own != place and home.name:
+            named = home / place.relative_to(border.home)
+            if shown.isdisjoint(named.parents):
+                yield named, own
+            elif is_folder(real := named.resolve()):
+                yield real, own
 
 
 def _present(paths: Iterable[Path]) -> tuple[Path, ...]:

@@ -85,12 +85,22 @@ class ProjectWalk:
         left_out: The folders that the first look left out with all that is in them.
     """
 
-    def __init__(self, roots: Sequence[Path]) -> None:
+    def __init__(
+        self, roots: Sequence[Path], without: Iterable[Path] = (), gits: Iterable[Path] = ()
+    ) -> None:
+        """Create a walk that has seen nothing.
+
+        Args:
+            roots: Where it begins.
+            without: Folders that it leaves out.
+            gits: Each ``.git`` and git folder outside of `roots` that is theirs.
+        """
+        self._gits = tuple(gits)
         self.roots = tuple(dict.fromkeys(root.resolve() for root in roots))
         self._tops = tuple(map(os.fspath, self.roots))
         self._known: dict[str, _Folder] = {}
         self.first: tuple[str, ...] = ()
-        self.left_out: set[str] = set()
+        self.left_out = set(map(os.fspath, without))
         self._closed: set[tuple[int, int]] = set()
 
     def look(self) -> WalkFindings:
@@ -120,6 +130,7 @@ class ProjectWalk:
                 found.obeyed.update(obeyed)
                 found.gits.extend(gits)
                 found.secrets.extend(secrets)
+        found.gits.extend(self._gits)
         for path in (f"{git}/{name}".rstrip("/") for git in found.gits for name in _IN_GIT):
             with suppress(OSError):
                 self._open(path, os.lstat(path), is_first=is_first)
@@ -142,7 +153,7 @@ class ProjectWalk:
         if is_first:
             self._closed.add(version)
         if version not in self._closed:
-            with suppress(OSError), folder_of(Path(path), self.roots) as around:
+            with suppress(OSError), folder_of(Path(path), (*self.roots, *self._gits)) as around:
                 open_up(around, Path(path).name)
 
     def _read(self, path: str) -> _Folder:

@@ -23,21 +23,19 @@ from agent_tui.safe_paths import (
     distrust_programs_in,
     find_program,
     is_folder,
-    path_exists,
-    resolve_path,
 )
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.processes.environment import with_git_settings
 from agent_tui.tools.processes.keeper import Child, Confinement, ProcessKeeper
-from agent_tui.tools.sandbox.backends import backend_here, bwrap_argv, landlock_argv, link_home
-from agent_tui.tools.sandbox.folders import Scratch, StandIns
-from agent_tui.tools.sandbox.hints import (
-    WallView,
-    hidden_folder_hint,
-    hidden_path_hint,
-    hidden_place_hint,
-    paths_in,
+from agent_tui.tools.sandbox.backends import (
+    backend_here,
+    bwrap_argv,
+    landlock_argv,
+    link_home,
+    make_cache_folders,
 )
+from agent_tui.tools.sandbox.folders import Scratch, StandIns
+from agent_tui.tools.sandbox.hints import HiddenPlaces, WallView, paths_in
 from agent_tui.tools.sandbox.home import (
     HIDDEN_PLACES,
     HomeView,
@@ -62,14 +60,16 @@ from agent_tui.tools.sandbox.plan import (
     TEMPORARY_PLACES,
     Backend,
     Border,
+    Covers,
     SandboxPlan,
     WallFolders,
     plan_for,
 )
 from agent_tui.tools.sandbox.ports import WallPorts
+from agent_tui.tools.sandbox.project_walk import REBUILT_FOLDERS
 from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.seccomp import filter_program
-from agent_tui.tools.sandbox.watch import Covers, ObeyedWatch
+from agent_tui.tools.sandbox.watch import ObeyedWatch
 
 _PROBE_S: Final = 5.0
 _STANDS_WITHIN_S: Final = 10.0
@@ -96,9 +96,6 @@ _NOT_INSIDE: Final = (
 """Where settings are outside; the stand-in has its own in the usual places."""
 _OTHER_HOMES: Final = ("XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
 """They would lead to the real home folder if another one replaces it only by name."""
-
-_HOMES: Final = (Path("/home"), Path("/root"))
-"""Where the system has home folders."""
 
 _NEEDS: Final = "Install bubblewrap, or set sandbox to off."
 
@@ -167,16 +164,14 @@ class _Wall:
 
     `pid` is the first process inside, by its id outside; 0 if the wall has no namespaces: mounts
     cannot be restored, and the network is the machine's. `port` is where the gate listens, 0 if
-    there is none; `ports` exposes servers inside. `islands` are the mounts that may disappear,
-    `fixed` those of them outside the working folders. `ways` end what was started besides the
-    keeper.
+    there is none; `ports` exposes servers inside. `islands` are the mounts that may disappear.
+    `ways` end what was started besides the keeper.
     """
 
     keeper: ProcessKeeper
     plan: SandboxPlan
     pid: int
     islands: dict[Path, Mount]
-    fixed: dict[Path, Mount]
     ways: AsyncExitStack = field(default_factory=AsyncExitStack)
     port: int = 0
     ports: WallPorts | None = None
@@ -404,51 +399,19 @@ class Sandbox:
             errors: What it printed, as far as it reports errors.
             is_error: Whether it failed; otherwise the hint comes once for each folder.
         """
+        plans = [wall.plan for (folder, _), wall in self._walls.items() if folder == cwd]
+        laid = {place for plan in plans for place, _ in (*plan.links, *plan.caches)}
+        homes, places = self._homes(), self._places()
+        hidden = HiddenPlaces(self.home, homes, places, lambda path: self.shows(cwd, path), laid)
         view = self.view(cwd)
         failed = set(paths_in("", errors, view))
         for path in paths_in(command, errors, view):
             with suppress(OSError):
-                folder = self._hidden_folder(cwd, path, has_failed=path in failed)
+                folder = hidden.folder_to_name(path, cwd, has_failed=path in failed)
                 if folder is not None and (is_error or folder not in self._hinted):
                     self._hinted.add(folder)
-                    return self._hint_for(folder)
+                    return hidden.hint(folder)
         return ""
-
-    def _hidden_folder(self, cwd: Path, path: Path, *, has_failed: bool) -> Path | None:
-        """What to name for `path`, which commands in `cwd` cannot see: a folder; None for no hint.
-
-        It never depends on what exists in a home folder, nor on where links in it lead. So only
-        what an error names (`has_failed`) counts there, and it may be a file.
-        """
-        named = Path(os.path.normpath(cwd / path))
-        if named.is_relative_to(self.home):
-            named = self.home.resolve() / named.relative_to(self.home)
-        plans = [wall.plan for (folder, _), wall in self._walls.items() if folder == cwd]
-        laid = {place for plan in plans for place, _ in (*plan.links, *plan.caches)}
-        if self.shows(cwd, named) or not laid.isdisjoint((named, *named.parents)):
-            return None
-        if any(named.is_relative_to(home) for home in (*self._homes(), *_HOMES)):
-            if named in (*self._homes(), *self._places()):
-                return named
-            return named if has_failed else None
-        real = resolve_path(named, cwd)
-        is_told = path_exists(real) and real.is_relative_to(self._place_of(named))
-        if not is_told or self.shows(cwd, real):
-            return None
-        return real if real.is_dir() else real.parent
-
-    def _hint_for(self, folder: Path) -> str:
-        place = self._place_of(folder)
-        below = folder.relative_to(place).parts
-        if not below or any(part.startswith(".") for part in below):
-            return hidden_place_hint(os.fspath(place))
-        is_known = not any(place.is_relative_to(home) for home in (*self._homes(), *_HOMES))
-        return hidden_folder_hint(folder) if is_known else hidden_path_hint(folder)
-
-    def _place_of(self, path: Path) -> Path:
-        """The innermost hidden place that contains `path`."""
-        places = (*self._homes(), *self._places())
-        return max(filter(path.is_relative_to, places), key=lambda place: len(place.parts))
 
     @property
     def refusals(self) -> int:
@@ -464,7 +427,7 @@ class Sandbox:
             path.name
             for wall in walls
             for path, mount in wall.islands.items()
-            if mount.kind == "hidden" and any(root in path.parents for root in wall.plan.writable)
+            if mount.kind == "hidden" and _is_inside(path, wall.plan)
         ]
         return WallView(os.fspath(self.home), hidden, stand_in)
 
@@ -544,8 +507,6 @@ class Sandbox:
         backend = self.state(cwd).backend
         plan = await asyncio.to_thread(self._prepare_plan, cwd, is_read_only=is_read_only)
         islands = {mount.path: mount for mount in islands_of(plan)}
-        inner = {path for path in islands if any(root in path.parents for root in plan.writable)}
-        fixed = {path: mount for path, mount in islands.items() if path not in inner}
         pid = 0
         if backend == "bubblewrap":
             keeper, pid = await self._in_bubblewrap(plan)
@@ -555,7 +516,7 @@ class Sandbox:
             keeper.start()
         else:
             raise ToolError("there is no sandbox here")
-        wall = _Wall(keeper, plan, pid, islands, fixed)
+        wall = _Wall(keeper, plan, pid, islands)
         try:
             async with wall.keeper.child_group(
                 ["/bin/sh", "-c", ":"], cwd=plan.workspace, environ={}
@@ -635,7 +596,7 @@ class Sandbox:
             return
         mounted = read_mount_points(wall.pid)
         plan = self._plan_now(cwd, wall.plan, mounted)
-        wanted = wall.fixed | {mount.path: mount for mount in islands_of(plan)}
+        wanted = {mount.path: mount for mount in islands_of(plan)}
         stale = [
             path
             for path, mount in wall.islands.items()
@@ -669,8 +630,7 @@ class Sandbox:
             if folder == path:
                 view.add(path)
             else:
-                make_private_dir(folder)
-        covers = self._covers(cwd)
+                make_private_dir(folder).chmod(0o700)  # which a command may have changed
         own = self._stand_ins.of_wall()
         home = self.home.resolve()
         settings = tool_settings(self.home, workspace, self._around.environ, self._outside)
@@ -681,17 +641,34 @@ class Sandbox:
             folders,
             self._border_here(),
             own,
+            self._covers(cwd),
             readable=self._runs(view),
-            hidden=covers.hidden,
-            read_only=covers.read_only,
-            copies=covers.copies,
             is_read_only=is_read_only,
         )
-        plan = replace(plan, links=tuple(view.links.items()))
+        hidden = (*plan.hidden, *self._keys_beside(cwd, plan, view))
+        plan = replace(plan, hidden=hidden, links=tuple(view.links.items()))
         if self.state(cwd).backend == "landlock":
             link_home(plan)
+        else:
+            make_cache_folders(plan)
         close_ways(plan)
         return plan
+
+    def _keys_beside(self, cwd: Path, plan: SandboxPlan, view: HomeView) -> tuple[Path, ...]:
+        """The files with keys in folders that are shown for a program or a repository in them.
+
+        If files in working folders cannot be hidden, then neither in the repository around them.
+        """
+        if (watch := self.watch(cwd)) is None:
+            return ()
+        folders = [
+            path
+            for path in plan.readable
+            if not any(path.is_relative_to(managed) for managed in view.managed)
+            and path.name not in REBUILT_FOLDERS
+            and (not self.is_coarse(cwd) if _is_around(path, plan) else view.holds(path))
+        ]
+        return watch.hidden.find_beside(folders, plan.writable)
 
     def _plan_now(self, cwd: Path, before: SandboxPlan, mounted: frozenset[Path]) -> SandboxPlan:
         """The current plan of a running wall, as far as it can still change.
@@ -699,20 +676,21 @@ class Sandbox:
         No copy can be mounted in it: such folders are read-only.
         """
         covers = self._covers(cwd)
-        hidden = frozenset(before.hidden)
+        outside = [path for path in before.hidden if not _is_inside(path, before)]
         laid = {path for path, _ in before.copies} & mounted
         bare = [path for path, _ in covers.copies if path not in laid]
-        # They come and go, so they are not part of a new wall's plan.
-        sockets = [
-            path for path in sockets_of_others(before.gate) if hidden.isdisjoint(path.parents)
-        ]
+        sockets = sockets_of_others(before.gate)  # they come and go, so no new wall's plan has them
         return plan_for(
             self._folders(cwd),
             Border(self.home),
             WallFolders(before.home_stand_in, before.scratch, before.gate),
-            hidden=(*covers.hidden, *sockets),
-            read_only=(*covers.read_only, *bare),
-            copies=[(path, copy) for path, copy in before.copies if path in mounted],
+            replace(
+                covers,
+                read_only=(*covers.read_only, *bare),
+                copies=tuple((path, copy) for path, copy in before.copies if path in mounted),
+                hidden=(*outside, *covers.hidden, *sockets),
+            ),
+            readable=before.readable,
             is_read_only=before.is_read_only,
         )
 
@@ -728,7 +706,7 @@ class Sandbox:
     def _runs(self, view: HomeView) -> Iterable[Path]:
         """What exists of hidden places, without this program's own folders."""
         own = [folder.resolve() for folder in self._around.own_folders]
-        runs = (*view.readable, *own_program())
+        runs = (*view.readable, *(path for path in own_program() if path not in view.shared))
         return (path for path in runs if not any(path.is_relative_to(o) for o in own))
 
     def _border_here(self) -> Border:
@@ -764,6 +742,14 @@ class Sandbox:
 async def _all_of(child: Child) -> None:
     async for _ in child.read_until_exit():
         pass
+
+
+def _is_inside(path: Path, plan: SandboxPlan) -> bool:
+    return any(root in path.parents for root in plan.writable)
+
+
+def _is_around(path: Path, plan: SandboxPlan) -> bool:
+    return any(folder.is_relative_to(path) for folder in plan.writable)
 
 
 def _fell(why: str) -> ToolError:

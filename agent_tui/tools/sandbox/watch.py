@@ -39,14 +39,13 @@ from pathlib import Path
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import ToolError
 from agent_tui.paths import make_private_dir
-from agent_tui.safe_paths import git_entry
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import MOST_BYTES, folder_of, make_folders, write_at
 from agent_tui.tools.sandbox.git_controls import (
     ControlKind,
     covers_of,
+    git_place,
     plain_content,
-    repositories_of,
     why_obeyed,
 )
 from agent_tui.tools.sandbox.held import HeldFile, HeldStore
@@ -62,6 +61,7 @@ from agent_tui.tools.sandbox.obeyed_state import (
     Question,
     files_of,
 )
+from agent_tui.tools.sandbox.plan import Covers
 from agent_tui.tools.sandbox.project_walk import MOST_FOLDERS, ProjectWalk, WalkFindings
 
 _TOO_MANY = (
@@ -84,21 +84,6 @@ class Settled:
     held: tuple[HeldFile, ...] = ()
     brought: tuple[Path, ...] = ()
     notice: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Covers:
-    """What a wall must mount.
-
-    Args:
-        read_only: What cannot be changed inside.
-        copies: Folders, and the copy that replaces each inside.
-        hidden: Files with keys.
-    """
-
-    read_only: tuple[Path, ...] = ()
-    copies: tuple[tuple[Path, Path], ...] = ()
-    hidden: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +160,12 @@ class ObeyedWatch:
         may_show: Callable[[Path], bool] = lambda _path: False,
         has_mounts: bool = True,
     ) -> None:
-        self._walk = ProjectWalk(roots)
-        self._entries_above = tuple(_entries_above(self._walk.roots))
-        gits = (git for entry in self._entries_above for git in repositories_of(entry))
-        self._roots = tuple(dict.fromkeys((*self._walk.roots, *gits)))
+        roots = tuple(dict.fromkeys(root.resolve() for root in roots))
+        places = [place for place in map(git_place, roots) if place is not None]
+        gits = {git for place in places for git in (place.top / ".git", place.folder)}
+        outside = [git for git in gits if not any(root in git.parents for root in roots)]
+        self._walk = ProjectWalk(roots, gits=sorted(outside))
+        self._roots = tuple(dict.fromkeys((*roots, *(place.folder for place in places))))
         self._folder = folder
         self._contents = Contents(folder / "versions", (*self._roots, folder / "copies"))
         self._store = HeldStore(folder / "held", self._roots)
@@ -387,7 +374,6 @@ class ObeyedWatch:
 
     def _look(self) -> Look:
         self.found = self._walk.look()
-        self.found.gits.extend(self._entries_above)
         return self._contents.look_at(self.found, has_mounts=self._has_mounts)
 
     async def _approve_part(self, path: Path) -> None:
@@ -418,9 +404,13 @@ class ObeyedWatch:
             if not os.path.lexists(path) or (before and look.files.get(path) == before):
                 del state.asked[path]
         self._write_state()
-        mounted = {*_find_mounted(look, self._roots), *self._git_covers()}
+        mounted = [
+            path for path, node in look.nodes.items() if node.way == "mounted" or path.is_symlink()
+        ]
+        read_only = {*_inside((*mounted, *self._git_covers()), self._roots)}
         copies = tuple(self._copies_of(look))
-        self.covers = Covers(tuple(sorted(mounted)), copies, self.hidden.paths)
+        asked = frozenset(state.asked)
+        self.covers = Covers(tuple(sorted(read_only)), copies, self.hidden.paths, asked)
         if only is None and judged is None:
             self._covered = self._find_covered()
 
@@ -438,7 +428,7 @@ class ObeyedWatch:
         if self._has_mounts:
             for entry in self.found.gits:
                 if entry not in self._made:
-                    yield from _inside(covers_of(entry), self._roots)
+                    yield from covers_of(entry)
 
     def _find_covered(self) -> dict[Path, int]:
         """The inodes of what the wall covers, so that no command that begins now can change it.
@@ -655,7 +645,8 @@ class ObeyedWatch:
         if change.source != path:
             content = change.source or self._contents.bytes_of(change.files[0][1])
             return self._store.set_aside(path, change.who, before, content)
-        if link := next((place for place in self._below_roots(path) if place.is_symlink()), None):
+        below = (place for place in reversed(path.parents) if self._is_below(place))
+        if link := next(filter(Path.is_symlink, below), None):
             return self._store.set_aside(link, change.who)
         if change.control in ("config", "step") and not path.is_symlink():
             was, mode = before or (None, 0o644)
@@ -670,11 +661,8 @@ class ObeyedWatch:
                 os.symlink(target, path.name, dir_fd=folder)
         return held
 
-    def _below_roots(self, path: Path) -> Iterator[Path]:
-        """The folders around `path` in the working folders, the uppermost first."""
-        for place in reversed(path.parents):
-            if any(root in place.parents for root in self._roots):
-                yield place
+    def _is_below(self, path: Path) -> bool:
+        return any(root in path.parents for root in self._roots)
 
 
 @contextmanager
@@ -688,23 +676,6 @@ def _convert_errors() -> Generator[None]:
         yield
     except OSError as error:
         raise ToolError(f"Commands cannot be watched in the sandbox: {error}") from error
-
-
-def _entries_above(roots: Sequence[Path]) -> Iterator[Path]:
-    """The ``.git`` of each root that is in a repository without being its top."""
-    for root in roots:
-        entry = git_entry(root)
-        if entry is not None and entry.parent not in roots:
-            yield entry
-
-
-def _find_mounted(look: Look, roots: Sequence[Path]) -> Iterator[Path]:
-    """What is mounted read-only in `look`, links followed."""
-    for path, node in look.nodes.items():
-        if path.is_symlink():
-            yield from _inside([path], roots)
-        elif node.way == "mounted":  # a walk follows no links, so none is on the way
-            yield path
 
 
 def _inside(paths: Iterable[Path], roots: Sequence[Path]) -> Iterator[Path]:

@@ -99,6 +99,7 @@ def test_a_line_of_commands_that_succeeds_may_report_errors(command, output, fou
         ("cd src/x && ./y a/b", "", []),
         ("make", "x: /srv/a: No such file or directory.", ["/srv/a"]),
         ("make", "python: can't open file '/srv/a/b.py': [Errno 2]", ["/srv/a/b.py"]),
+        ("git log", "fatal: not a git repository: /srv/x.git", ["/srv/x.git"]),
         ("make", "cat: /cache/home/notes: Permission denied", [f"{HOME}/notes"]),
         ("make", "see https://example.org/srv/x or /usr/share/doc", []),
     ],

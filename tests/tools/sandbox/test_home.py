@@ -91,20 +91,52 @@ def test_a_link_to_a_program_among_settings_brings_nothing_but_the_program(home:
     assert readable(home, home / "bin") == found
 
 
-def test_a_script_named_like_python_makes_no_folder_an_interpreters(home: Path, tmp_path: Path):
-    program(home / "scripts/python-setup.sh")
-    (tmp_path / "work/x").mkdir(parents=True)
-    (tmp_path / "work/x/pyvenv.cfg").write_text(f"home = {home}/scripts\n")
+@pytest.mark.parametrize("folder", [".", ".local"])
+def test_programs_of_the_user_come_without_the_data_of_others(home: Path, folder: str):
+    for name in ("bin/tool", "share/keyrings/login", "share/uv/tools/x", "lib/x", "state/x"):
+        program(home / ".local" / name)
+    program(home / ".config/other/secret")
+    (home / "bin").symlink_to(".local/bin")
+    found = readable(home, home / folder / "bin", VIRTUAL_ENV=str(home / ".local"))
+    for name in ("bin/tool", "lib/x", "share/uv/tools/x"):
+        assert exists(home, f".local/{name}", found)
+    for name in (".local/share/keyrings/login", ".local/state/x", ".config/other/secret"):
+        assert not exists(home, name, found)
+
+
+def environment_of(work: Path, python_folder: Path) -> None:
+    (work / "x").mkdir(parents=True)
+    (work / "x/pyvenv.cfg").write_text(f"home = {python_folder}\n")
+
+
+@pytest.mark.parametrize("folder", ["notes", "notes/bin", "python/notes"])
+def test_no_environment_shows_a_folder_that_is_not_an_interpreters(
+    home: Path, tmp_path: Path, folder: str
+):
+    program(home / folder / "python3")
+    (home / "notes/lib").mkdir(parents=True)
+    program(home / "python/lib/python3.12/os.py")
+    environment_of(tmp_path / "work", home / folder)
+    assert readable(home, work=tmp_path / "work") == set()
+    (tmp_path / "work/x/pyvenv.cfg").write_text(f"home = {home}/\0\nhome = /{'x' * 5000}\n")
     assert readable(home, work=tmp_path / "work") == set()
 
 
-def test_a_virtual_environment_brings_its_interpreter(home: Path, tmp_path: Path):
-    program(home / ".pythons/deep/cpython-3.12/bin/python3.12")
-    environment = tmp_path / "work/.venv"
-    environment.mkdir(parents=True)
-    (environment / "pyvenv.cfg").write_text(f"home = {home}/.pythons/deep/cpython-3.12/bin\n")
+def test_a_virtual_environment_brings_its_interpreter_and_nothing_beside_it(
+    home: Path, tmp_path: Path
+):
+    prefix = home / "pythons/deep/3.12"
+    program(prefix / "bin/python3.12")
+    program(prefix / "lib/python3.12/os.py")
+    (prefix / "notes").write_text("")
+    (prefix / "bin/tool").symlink_to(program(home / "letters/tool"))
+    environment_of(tmp_path / "work", prefix / "bin")
     found = readable(home, work=tmp_path / "work")
-    assert Path(".pythons/deep/cpython-3.12") in found
+    assert exists(home, "pythons/deep/3.12/lib/python3.12/os.py", found)
+    assert not exists(home, "pythons/deep/3.12/notes", found)
+    assert not exists(home, "letters/tool", found)
+    on_path = readable(home, prefix / "bin", work=tmp_path / "work")
+    assert exists(home, "pythons/deep/3.12/notes", on_path)
 
 
 def test_a_link_out_of_the_home_folder_brings_nothing_of_it(home: Path):

@@ -5,7 +5,7 @@ import pytest
 from agent_tui.tools.sandbox.backends import bwrap_argv
 from agent_tui.tools.sandbox.git_controls import git_place
 from agent_tui.tools.sandbox.mounts import Mount, mounts_of
-from agent_tui.tools.sandbox.plan import Border, SandboxPlan, WallFolders, plan_for
+from agent_tui.tools.sandbox.plan import Border, Covers, SandboxPlan, WallFolders, plan_for
 
 HOME, WORKSPACE = Path("/home/ada"), Path("/home/ada/src/proj")
 GIT = WORKSPACE / ".git"
@@ -129,7 +129,7 @@ def test_a_plan_follows_links_and_leaves_out_what_is_not_there(tmp_path: Path):
         tmp_path,
         tmp_path / "link",
         border=Border(home, caches, (tmp_path / "none", work)),
-        hidden=(work / ".env",),
+        covers=Covers(hidden=(work / ".env",)),
     )
     assert (made.workspace, made.writable, made.hidden) == (work, (work, home / ".npm"), ())
 
@@ -190,11 +190,44 @@ def test_a_worktree_in_the_folder_itself_can_be_removed(tmp_path: Path):
     assert not [path for path in place.obeyed if inner in path.parents]
 
 
-@pytest.mark.parametrize("way", ["file", "link", "commondir"])
+@pytest.mark.parametrize("way", ["file", "link", "worktrees"])
+def test_a_git_folder_that_is_no_other_work_trees_is_written(tmp_path: Path, way: str):
+    (tmp_path / "worktrees").mkdir()
+    git = tmp_path / ("worktrees/x.git" if way == "worktrees" else "x.git")
+    repository(tmp_path / "x").rename(git)
+    (git / "config").write_text("[core]\n\tbare = false\n")
+    if way == "link":
+        (tmp_path / "x/.git").symlink_to("../x.git")
+    else:
+        (tmp_path / "x/.git").write_text(f"gitdir: {git}\n")
+    made = made_plan(tmp_path, tmp_path / "x")
+    assert made.writable == (tmp_path / "x", git)
+    assert {git / "config", git / "hooks"} <= set(made.read_only)
+    assert git not in made.read_only
+
+
+@pytest.mark.parametrize(
+    "way", ["file", "link", "commondir", "bare", "elsewhere", "unknown", "worktree", "submodule"]
+)
 def test_a_made_up_git_leads_to_no_other_repository(tmp_path: Path, way: str):
     theirs, work = repository(tmp_path / "theirs"), tmp_path / "work"
     work.mkdir()
+    separate = {
+        "bare": "[core]\n\tbare = true\n",
+        "elsewhere": f"[core]\n\tbare = false\n\tworktree = {tmp_path}/theirs\n",
+        "unknown": "[core]\n\tworktree = \0\n",
+    }
     match way:
+        case "bare" | "elsewhere" | "unknown":
+            theirs = theirs.rename(tmp_path / "theirs.git")
+            (theirs / "config").write_text(separate[way])
+            (work / ".git").write_text(f"gitdir: {theirs}\n")
+        case "worktree":
+            (work / ".git").symlink_to(linked(tmp_path / "x", tmp_path / "tree"))
+        case "submodule":
+            repository(tmp_path / "part").rename(theirs / "modules")
+            (theirs / "modules/config").write_text("[core]\n\tbare = false\n")
+            (work / ".git").symlink_to(theirs / "modules")
         case "file":
             (work / ".git").write_text(f"gitdir: {theirs}\n")
         case "link":

@@ -9,8 +9,8 @@ import pytest
 
 from agent_tui.config import SandboxMode
 from agent_tui.errors import ToolError
+from agent_tui.tools.sandbox.plan import Covers
 from agent_tui.tools.sandbox.sandbox import Sandbox
-from agent_tui.tools.sandbox.watch import Covers
 from tests.support.processes import alive, nap
 from tests.support.sandbox import covering, make_sandbox, needs_bwrap, run_inside
 

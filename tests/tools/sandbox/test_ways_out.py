@@ -116,6 +116,32 @@ async def test_links_in_a_folder_on_path_have_no_key_shown(talk: Conversation):
     assert KEY not in await talk.says(f"cat {talk.home}/.ssh/id_rsa")
 
 
+async def test_what_is_shown_beside_the_workspace_comes_without_keys(talk: Conversation):
+    tool, mono = talk.home / "tool", talk.home / "mono"
+    for folder in (tool / "bin", tool / "config", mono / "web", mono / "app"):
+        folder.mkdir(parents=True)
+    git(mono, "init", "-q")
+    (mono / "tracked.pem").write_text("PRIVATE KEY for tests")
+    git(mono, "add", ".")
+    for file in (tool / ".env", tool / "config/.env", mono / ".env", mono / "web/deploy.key"):
+        file.write_text(KEY)
+    (tool / "certificates.pem").write_text("-----BEGIN CERTIFICATE-----")
+    (tool / "key.pem").write_text(f"-----BEGIN PRIVATE KEY----- {KEY}")
+    (tool / "bin/tool").write_text("#!/bin/sh\necho of the tool\n")
+    (tool / "bin/tool").chmod(0o755)
+    talk.path, talk.work = f"{tool}/bin", mono / "app"
+    await talk.restart()
+    said = await talk.says(
+        f"tool; cat {tool}/certificates.pem; cat {mono}/tracked.pem; git status --short;"
+        f"cat {tool}/.env {tool}/config/.env {tool}/key.pem {mono}/.env {mono}/web/deploy.key"
+    )
+    keys = 0 if talk.backend == "bubblewrap" else 2  # as in the working folder itself
+    assert said.count(KEY) == keys
+    for shown in ("of the tool", "CERTIFICATE", "for tests"):
+        assert shown in said
+    assert " D " not in said
+
+
 async def test_no_program_of_the_workspace_is_run_outside(talk: Conversation):
     git(talk.work, "init", "-q")
     (talk.work / ".env").write_text("A=1")
@@ -152,6 +178,29 @@ async def test_no_command_writes_a_file_that_a_tool_outside_has_from_a_cache(
     assert [path.name for path in cached.parent.iterdir()] == ["x.py"]
     await talk.restart()
     assert (await talk.says(f"cat ~/{cache}/archive/y; ls -d ~/go/bin")).startswith("kept\n")
+
+
+@pytest.mark.parametrize("link", [".cache", ".cache/uv"])
+async def test_caches_of_commands_are_kept_where_the_users_are_elsewhere(
+    talk: Conversation, link: str
+):
+    disk = talk.base / "disk"
+    (disk / "ms-playwright").mkdir(parents=True)
+    (disk / "ms-playwright/browser").write_text("of the disk")
+    (disk / "letters").write_text(KEY)
+    (talk.home / link).parent.mkdir(exist_ok=True)
+    (talk.home / link).symlink_to(disk)
+    await talk.restart()
+    said = await talk.says("mkdir -p ~/.cache/uv && echo kept > ~/.cache/uv/x; ls ~/.cache")
+    assert KEY not in await talk.says("cat ~/.cache/letters ~/.cache/uv/letters")
+    if talk.backend == "bubblewrap":
+        assert "letters" not in said
+    await talk.restart()
+    said = await talk.says("cat ~/.cache/uv/x ~/.cache/ms-playwright/browser; chmod 0 ~/.cache/uv")
+    assert said.startswith("kept\nof the disk" if link == ".cache" else "kept\n")
+    assert sorted(path.name for path in disk.iterdir()) == ["letters", "ms-playwright"]
+    await talk.restart()
+    assert (await talk.says("ls ~/.cache/uv")).startswith("x\n")
 
 
 async def test_a_file_with_keys_stays_hidden_whatever_the_index_says(talk: Conversation):
@@ -265,6 +314,26 @@ async def test_settings_of_a_new_wall_are_written_into_the_stand_in_alone(talk: 
     assert "up" in said
 
 
+async def test_a_pointer_that_a_job_left_shows_no_repository_while_the_user_is_asked(
+    talk: Conversation,
+):
+    theirs = talk.home / "gits/theirs.git"
+    theirs.parent.mkdir()
+    git(talk.base, "init", "-q", f"--separate-git-dir={theirs}", "theirs")
+    (theirs / "description").write_text(KEY)
+    await talk.restart()
+    await talk.bash(
+        f"while [ ! -e go ]; do sleep 0.02; done; echo 'gitdir: {theirs}' > .git", background=True
+    )
+    (talk.work / "go").touch()
+    while not (talk.work / ".git").exists():
+        await asyncio.sleep(0.02)
+    await talk.restart()
+    said = [await talk.says(f"cat {theirs}/description; touch {theirs}/x") for _ in range(2)]
+    assert KEY not in "".join(said)
+    assert not (theirs / "x").exists()
+
+
 @pytest.mark.thorough
 async def test_a_job_that_waits_for_a_cover_to_fall_off_changes_nothing_that_git_obeys(
     talk: Conversation,
@@ -307,6 +376,39 @@ async def test_a_job_that_never_ceases_to_write_has_nothing_taken_for_the_person
     await talk.refuses_all("true")
     assert (talk.work / "AGENTS.md").read_text() == "mine"
     assert not (talk.work / ".envrc").exists()
+
+
+@pytest.mark.parametrize("way", ["worktree", "separate", "link"])
+async def test_a_git_folder_elsewhere_is_used_and_what_git_obeys_there_is_kept(
+    talk: Conversation, way: str
+):
+    folder, talk.work = talk.home / "gits/x.git", talk.home / "src/x"
+    talk.work.parent.mkdir()
+    folder.parent.mkdir()
+    if way == "worktree":
+        git(folder.parent, "init", "-q", "x")
+        git(folder.parent / "x", "commit", "-qm", "one", "--allow-empty")
+        git(folder.parent / "x", "worktree", "add", "-q", str(talk.work))
+        folder = folder.parent / "x/.git"
+    elif way == "separate":
+        git(talk.work.parent, "init", "-q", f"--separate-git-dir={folder}", "x")
+    else:
+        git(talk.work.parent, "init", "-q", "x")
+        (talk.work / ".git").rename(folder)
+        (talk.work / ".git").symlink_to(folder)
+    (folder / "info/attributes").unlink(missing_ok=True)
+    (folder / "hooks").rename(folder / "none")
+    await talk.restart()
+    settings = (folder / "config").read_bytes()
+    said = await talk.says("git -c user.name=n -c user.email=n@x commit -qm two --allow-empty")
+    assert "exit code 0" in said, said
+    assert git(talk.work, "log", "-1", "--format=%s") == "two\n"
+    evil = f"cd {folder}; echo '[core] fsmonitor = evil' >> config; echo '* filter=x' >"
+    await talk.refuses_all(f"{evil} info/attributes; mkdir hooks; echo evil > hooks/post-commit")
+    assert (folder / "config").read_bytes() == settings
+    assert not (folder / "info/attributes").exists()
+    assert not (folder / "hooks/post-commit").exists()
+    assert git(talk.work, "log", "-1", "--format=%s") == "two\n"
 
 
 @pytest.mark.thorough
