@@ -117,6 +117,8 @@ class Conversation:
     refill: RefillWatch = field(default_factory=RefillWatch)
     left_by_compaction: int = 0
     """Tokens in use after the last automatic compaction, its undo, or a failed attempt."""
+    is_compacting: bool = False
+    """Whether a compaction of this conversation is running."""
     has_unlearned_reply: bool = True
     tool_call_ids: set[str] = field(default_factory=set[str])
     """Ids of all calls so far; a new call must not reuse one."""

@@ -77,7 +77,6 @@ class AgentRuntime:
         self, services: RuntimeServices, model: ModelRef, cwd: Path, mode: PermissionMode
     ) -> None:
         self._activity: Activity | None = None
-        self._is_compacting = False
         self._background = BackgroundSummary(services.compaction)
         self._pause = Pause()
         self.past = PastSessions(services.store)
@@ -150,8 +149,8 @@ class AgentRuntime:
 
     @property
     def is_compacting(self) -> bool:
-        """Whether the running activity is a compaction that the user asked for."""
-        return self.is_busy and self._is_compacting
+        """Whether a compaction is running, whoever asked for it."""
+        return self.conversation.is_compacting
 
     def compact(
         self,
@@ -168,15 +167,13 @@ class AgentRuntime:
         if strategy != "tiered" and decided is None:
             return self.compact_here(strategy, focus)
         return self._write(
-            lambda emit: self._note_compacting(self._compact(focus, emit, decided, confirm))
+            lambda emit: self._compact(focus, emit, decided, confirm)
         )
 
     def compact_here(self, strategy: str, focus: str = "") -> AsyncGenerator[AgentEvent, None]:
         """Compact in place, in this session file; on failure or abort nothing is written."""
         return self._write(
-            lambda emit: self._note_compacting(
-                self._compactor().compact_here(strategy, focus, emit)
-            )
+            lambda emit: self._compactor().compact_here(strategy, focus, emit)
         )
 
     async def propose_compaction(self, on_progress: OnProgress, *, asks_model: bool) -> Proposal:
@@ -401,13 +398,6 @@ class AgentRuntime:
             await goals.work(None, (), emit)
         else:
             await self._loops().go_on(emit)
-
-    async def _note_compacting(self, compaction: Awaitable[None]) -> None:
-        self._is_compacting = True
-        try:
-            await compaction
-        finally:
-            self._is_compacting = False
 
     async def _compact(
         self, focus: str, emit: Emit, decided: Decision | None, confirm: Confirm | None

@@ -10,7 +10,7 @@ import pytest
 
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.outcome import CompactionPreview
+from agent_tui.compaction.outcome import CompactionPreview, Outcome
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import UserMessage
@@ -106,6 +106,30 @@ async def test_compact_shows_at_once_that_it_works_and_a_second_one_says_so(
         await ui.settle()
         await ui.finish()
         assert len(summaries(ui)) == 1
+
+
+async def test_compact_during_an_automatic_compaction_says_that_one_is_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async with at_work(tmp_path, Reply(text="Well."), window=FULL) as ui:
+        planner, begun, go_on = ui.runtime.services.compaction, asyncio.Event(), asyncio.Event()
+        outcome = planner.outcome
+
+        async def decide_slowly(*given: Any) -> Outcome:
+            begun.set()
+            await go_on.wait()
+            return await outcome(*given)
+
+        monkeypatch.setattr(planner, "outcome", decide_slowly)
+        await ui.submit("work")
+        await begun.wait()
+        await ui.submit("/compact")
+        await ui.until(lambda: ui.notices)
+        assert ui.notices == ["A compaction is already running. Esc or /abort stops it."]
+        go_on.set()
+        await ui.settle()
+        assert len(summaries(ui)) == 1
+        assert not ui.runtime.is_compacting
 
 
 async def test_esc_ends_a_compaction_that_still_counts(

@@ -3,11 +3,11 @@
 import asyncio
 import contextlib
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.compaction.cache_clock import (
@@ -162,6 +162,26 @@ Confirm: TypeAlias = Callable[[CompactionPreview], Awaitable[str]]
 """Says why a compaction that the user asked for should not be done; empty if it should."""
 
 
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+
+
+def _note_running(
+    compact: "Callable[Concatenate[Compactor, _Given], Coroutine[Any, Any, _Result]]",
+) -> "Callable[Concatenate[Compactor, _Given], Coroutine[Any, Any, _Result]]":
+    """Mark the conversation while the method `compact` of its compactor runs."""
+
+    @wraps(compact)
+    async def run(compactor: "Compactor", *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
+        compactor._conversation.is_compacting = True
+        try:
+            return await compact(compactor, *args, **kwargs)
+        finally:
+            compactor._conversation.is_compacting = False
+
+    return run
+
+
 class Compactor:
     """Compacts one conversation, in place or into a new session file.
 
@@ -251,6 +271,7 @@ class Compactor:
             request = await self._request("")
             self._background.begin(request, self._count_background)
 
+    @_note_running
     async def make_room(
         self,
         reason: CompactionReason,
@@ -371,6 +392,7 @@ class Compactor:
             ToolDetails(summary=summary),
         )
 
+    @_note_running
     async def compact_to_child(
         self,
         focus: str,
