@@ -166,15 +166,11 @@ class AgentRuntime:
         strategy = self.conversation.settings.strategy
         if strategy != "tiered" and decided is None:
             return self.compact_here(strategy, focus)
-        return self._write(
-            lambda emit: self._compact(focus, emit, decided, confirm)
-        )
+        return self._write(lambda emit: self._compact(focus, emit, decided, confirm))
 
     def compact_here(self, strategy: str, focus: str = "") -> AsyncGenerator[AgentEvent, None]:
         """Compact in place, in this session file; on failure or abort nothing is written."""
-        return self._write(
-            lambda emit: self._compactor().compact_here(strategy, focus, emit)
-        )
+        return self._write(lambda emit: self._compactor().compact_here(strategy, focus, emit))
 
     async def propose_compaction(self, on_progress: OnProgress, *, asks_model: bool) -> Proposal:
         """Propose what ``/compact`` would keep, for the user to decide; writes nothing.

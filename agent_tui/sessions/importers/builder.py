@@ -23,6 +23,7 @@ from agent_tui.messages import (
     Usage,
     UserContent,
     UserMessage,
+    text_in,
 )
 from agent_tui.sessions.entries import (
     CompactionEntry,
@@ -36,6 +37,7 @@ from agent_tui.sessions.entries import (
     milliseconds,
 )
 from agent_tui.sessions.file.kept_files import digest_of
+from agent_tui.sessions.importers.refusals import note_refusal
 from agent_tui.sessions.replay.pins import pin_entry
 
 SplitText: TypeAlias = Callable[[str], tuple[str, str]]
@@ -307,6 +309,8 @@ class SessionBuilder:
         """Add the result of one call."""
         self._open_calls.pop(call_id, None)
         call = self._calls.get(call_id)
+        if is_error:
+            details = note_refusal(details or ToolDetails(), text_in(content))
         dumped = (
             details.model_dump(mode="json", by_alias=True, exclude_defaults=True)
             if details

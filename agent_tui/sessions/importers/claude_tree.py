@@ -99,7 +99,7 @@ _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,3})\b")
 _EDITORS = frozenset({"Edit", "MultiEdit", "NotebookEdit"})
 
 
-_NOTED = ("file", "filePath", "newTodos", "structuredPatch", "type")
+_NOTED = ("annotations", "answers", "file", "filePath", "newTodos", "structuredPatch", "type")
 _BEFORE, _DIGEST = "originalFile", "digestBefore"
 
 KeepContent: TypeAlias = Callable[[str], str]
@@ -136,6 +136,8 @@ def claude_details(
         return ToolDetails(exit_code=_exit_code(text, is_error=is_error))
     if is_error:
         return ToolDetails()
+    if tool == "AskUserQuestion":
+        return ToolDetails(user_words=_answers(noted))
     path = text_at(noted, "filePath") or text_at(as_object(noted.get("file")), "filePath")
     path = path or text_at(arguments, "file_path", "notebook_path")
     files = FileTouches(
@@ -151,6 +153,17 @@ def claude_details(
         files=files,
         digest_before=text_at(noted, _DIGEST),
         todos=todos_in(noted.get("newTodos"), "content") if tool == "TodoWrite" else None,
+    )
+
+
+def _answers(noted: JsonObject) -> str:
+    """The questions with the user's answers and notes."""
+    notes = as_object(noted.get("annotations"))
+    answers = as_object(noted.get("answers"))
+    added = {question: text_at(as_object(note), "notes") for question, note in notes.items()}
+    return "; ".join(
+        f"{question} -> {as_text(answer)}" + (f" ({note})" if (note := added.get(question)) else "")
+        for question, answer in answers.items()
     )
 
 

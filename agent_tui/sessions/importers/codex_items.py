@@ -58,8 +58,11 @@ _EXIT_CODE = re.compile(
 )
 _FAILED = re.compile(
     r"\s*(?:apply_patch verification failed|exec_command failed|execution error|failed to "
-    r"|aborted\b|unsupported call|command timed out|err: )"
+    r"|(?:exec command|patch) rejected by user|aborted\b|unsupported call|command timed out|err: )"
 )
+_TYPED = "user_note: "
+"""Before an answer that the user typed instead of choosing one."""
+
 _PREAMBLE = re.compile(
     r"\s*(?:<(?:environment_context|user_instructions|permissions instructions|collaboration_mode"
     r"|multi_agent_mode|apps_instructions|skills_instructions)>|# AGENTS\.md instructions)"
@@ -267,4 +270,18 @@ def output_of(name: str, arguments: JsonObject, written: JsonValue) -> CodexOutp
     todos = (
         todos_in(arguments.get("plan"), "step") if name == "update_plan" and not is_error else None
     )
-    return CodexOutput(content, is_error, ToolDetails(exit_code=exit_code, todos=todos))
+    words = _answers(arguments, text) if name == "request_user_input" else ""
+    details = ToolDetails(exit_code=exit_code, todos=todos, user_words=words)
+    return CodexOutput(content, is_error, details)
+
+
+def _answers(arguments: JsonObject, text: str) -> str:
+    """The questions of a call of ``request_user_input`` with the user's answers in its result."""
+    given = as_object((_object_in(text) or {}).get("answers"))
+    asked = map(as_object, as_list(arguments.get("questions")))
+    pairs = ((text_at(one, "question"), as_object(given.get(text_at(one, "id")))) for one in asked)
+    return "; ".join(
+        f"{question} -> {', '.join(as_text(one).removeprefix(_TYPED) for one in answers)}"
+        for question, answer in pairs
+        if (answers := as_list(answer.get("answers")))
+    )

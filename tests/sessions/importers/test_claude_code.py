@@ -515,6 +515,53 @@ def test_files_diffs_plans_and_exit_codes_are_taken_from_beside_the_results(file
     assert (refused.is_error, refused.tool_details.files) == (True, FileTouches())
 
 
+REFUSED = (
+    "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was "
+    "a file edit, the new_string was NOT written to the file). "
+)
+
+
+def test_refusals_and_answers_are_the_words_of_the_user(file: Path) -> None:
+    note = "\n\nNote: The user's next message may contain a correction or preference."
+    write(
+        file,
+        said("u1", None, "Go."),
+        replied(
+            "a1",
+            "u1",
+            call("t1", "Edit", file_path="/w/a.py"),
+            call("t2", command="make"),
+            call("t3", "AskUserQuestion"),
+            call("t4", command="cat log"),
+        ),
+        result(
+            "r1",
+            "a1",
+            "t1",
+            f"{REFUSED}To tell you how to proceed, the user said:\nNever touch a.py.\nAsk.{note}",
+            is_error=True,
+        ),
+        result("r2", "r1", "t2", f"{REFUSED}STOP what you are doing.", is_error=True),
+        result(
+            "r3",
+            "r2",
+            "t3",
+            "User has answered your questions.",
+            toolUseResult={
+                "answers": {"Which database?": "sqlite", "Which name?": "shop"},
+                "annotations": {"Which name?": {"notes": "lower case"}},
+            },
+        ),
+        result("r4", "r3", "t4", f"{REFUSED}the user said: nothing"),
+    )
+    edit, command, asked, log = (one.tool_details for one in results(read_claude_code(file)))
+    assert (edit.ending, edit.user_words) == ("declined", "Never touch a.py.\nAsk.")
+    assert (command.ending, command.user_words) == ("declined", "")
+    said_then = "Which database? -> sqlite; Which name? -> shop (lower case)"
+    assert (asked.ending, asked.user_words) == ("", said_then)
+    assert (log.ending, log.user_words) == ("", ""), "what a command printed is no refusal"
+
+
 def test_thinking_and_images_come_along_and_blanked_signatures_do_not(file: Path) -> None:
     image = {
         "type": "image",

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -370,6 +371,24 @@ def test_results_that_say_so_are_errors(tmp_path: Path) -> None:
         lines += [call(f"c{number}", "shell", command=["true"]), output(f"c{number}", text)]
     session = read(tmp_path, head(), *lines)
     assert [result.is_error for result in results(session)] == [True, True, True, False]
+
+
+def test_refusals_and_answers_are_the_words_of_the_user(tmp_path: Path) -> None:
+    asked = [{"id": "db", "question": "Which database?"}, {"id": "no", "question": "Which name?"}]
+    answered = {"answers": {"db": {"answers": ["None of the above", "user_note: sqlite"]}}}
+    session = read(
+        tmp_path,
+        head(),
+        said("go"),
+        call("c1", "shell", command=["make"]),
+        output("c1", "exec command rejected by user"),
+        call("c2", "request_user_input", questions=asked),
+        output("c2", json.dumps(answered)),
+    )
+    refused, answer = results(session)
+    assert (refused.is_error, refused.tool_details.ending) == (True, "declined")
+    words = "Which database? -> None of the above, sqlite"
+    assert (answer.is_error, answer.tool_details.user_words) == (False, words)
 
 
 def test_a_file_without_messages_is_refused(tmp_path: Path) -> None:
