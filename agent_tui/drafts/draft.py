@@ -103,11 +103,13 @@ class Draft:
 
 
 def join_drafts(drafts: Iterable[Draft]) -> Draft:
-    """Several drafts as one, separated by empty lines, with renumbered marks."""
+    """The drafts that are not empty as one, separated by empty lines, with renumbered marks."""
     texts: list[str] = []
     pastes: dict[int, str] = {}
     images: dict[int, DraftImage] = {}
     for draft in drafts:
+        if draft.is_empty:
+            continue
         numbers: dict[tuple[str, int], int] = {}
         for number, text in draft.pastes.items():
             numbers["paste", number] = len(pastes) + 1

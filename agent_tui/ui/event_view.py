@@ -94,6 +94,7 @@ class EventView:
                 self._work("Waiting for the model")
             case events.UserMessageAdded():
                 chat.append(self._user_block(event))
+                self._drafts.note_change(at_once=True)
             case events.ReplyStarted():
                 chat.start_reply()
                 self._work("Waiting for the model")

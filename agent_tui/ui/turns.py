@@ -61,6 +61,7 @@ class TurnRunner:
         self._running = False
         self._interrupted = False
         self._waiting: list[tuple[str, tuple[ImageContent, ...], Draft]] = []
+        self._sending: Draft | None = None
         self._idle = asyncio.Event()
         self._idle.set()
         self._when_idle: Callable[[], object] = lambda: None
@@ -81,14 +82,16 @@ class TurnRunner:
 
     @property
     def waiting(self) -> tuple[Draft, ...]:
-        """The queued messages that were not delivered yet."""
-        return tuple(map(self._draft_of, self._runtime.conversation.queue.messages))
+        """The messages that were sent or queued and are not part of the session yet."""
+        sent = () if self._sending is None else (self._sending,)
+        return (*sent, *map(self._draft_of, self._runtime.conversation.queue.messages))
 
     def send(self, draft: Draft) -> None:
         """Send a message with its pastes and images; queue it while something runs."""
         if self._running:
             self.queue(draft)
         else:
+            self._sending = draft
             self._launch(self._send(draft))
 
     def queue(self, draft: Draft) -> None:
@@ -105,7 +108,7 @@ class TurnRunner:
         if self._running:
             self._show((Notice("warning", "Something is running. Stop it first with Esc."),))
         else:
-            self._launch(self._run_activity(events))
+            self._launch(self._watch(events))
 
     def interrupt(self) -> bool:
         """Stop the running activity; false if there is none. Queued messages come back."""
@@ -150,28 +153,28 @@ class TurnRunner:
 
     async def _send(self, draft: Draft) -> None:
         """Send a message; one that did not become part of the session comes back."""
-        is_recorded = False
         try:
             if not self._interrupted:
-                is_recorded = await self._watch(self._runtime.submit(*self._outgoing(draft)))
+                await self._watch(self._runtime.submit(*self._outgoing(draft)))
         except AgentTuiError:
-            self._give_back((draft,))
+            self._return_sent()
             raise
-        if not is_recorded:
+        self._return_sent()
+
+    def _return_sent(self) -> None:
+        """Put the sent message back into the prompt, unless the session has it."""
+        draft, self._sending = self._sending, None
+        if draft is not None:
             self._give_back((draft,))
 
-    async def _run_activity(self, events: AsyncGenerator[AgentEvent, None]) -> None:
-        await self._watch(events)
-
-    async def _watch(self, events: AsyncGenerator[AgentEvent, None]) -> bool:
-        """Show what happens; true if a message of the user's became part of the session."""
+    async def _watch(self, events: AsyncGenerator[AgentEvent, None]) -> None:
+        """Show what happens, and note when the session has the message that was sent."""
         self._view.begin()
-        is_recorded = False
         async with aclosing(events) as stream:
             async for event in stream:
-                is_recorded = is_recorded or isinstance(event, UserMessageAdded)
+                if isinstance(event, UserMessageAdded):
+                    self._sending = None
                 self._view.show(event)
-        return is_recorded
 
     def _outgoing(self, draft: Draft) -> tuple[str, tuple[ImageContent, ...]]:
         """Text and images for the present model; of images that it does not see the paths."""

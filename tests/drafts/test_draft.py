@@ -80,7 +80,7 @@ def test_an_image_is_sent_as_one_and_its_path_where_that_cannot_be():
 def test_drafts_are_put_together_with_their_pastes_and_images():
     one = Draft("[paste #1 +10 lines] [image #1 shot.png 800x600]", {1: "one"}, {1: IMAGE})
     two = Draft("[paste #3 +10 lines] [paste #9 +1 lines]", {3: "two"})
-    both = join_drafts((one, two, one))
+    both = join_drafts((one, Draft(" "), two, one, Draft("")))
     assert both.full_text == (
         "one /tmp/my shot.png\n\ntwo [paste #9 +1 lines]\n\none /tmp/my shot.png"
     )

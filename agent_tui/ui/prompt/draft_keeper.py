@@ -21,7 +21,8 @@ class DraftKeeper:
 
     Args:
         prompt: Where the draft is.
-        waiting: Returns the messages that wait to be delivered; they are kept with the draft.
+        waiting: Returns the messages that the session does not have yet; they are kept with the
+            draft.
         session: Returns the file of the present session; None keeps nothing.
         say: Tells the user.
     """
@@ -63,7 +64,7 @@ class DraftKeeper:
         async with self._saving:
             session, present = self._session(), self._prompt.draft
             waiting = self._waiting()
-            draft = present if not waiting else join_drafts((*waiting, present))
+            draft = join_drafts((*waiting, present)) if waiting else present
             try:
                 if session is None or draft.is_empty:
                     await asyncio.to_thread(self._kept.remove)

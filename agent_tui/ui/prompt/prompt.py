@@ -176,7 +176,7 @@ class Prompt(Vertical):
     def put_before(self, drafts: Sequence[Draft]) -> None:
         """Put `drafts` above the present draft, which is kept."""
         present = self.draft
-        self.load(join_drafts(drafts if present.is_empty else (*drafts, present)))
+        self.load(join_drafts((*drafts, present)))
 
     def remember(self, draft: Draft) -> None:
         """Add to the history.

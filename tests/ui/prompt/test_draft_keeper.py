@@ -1,9 +1,16 @@
 """What is written and not sent is on disk within a second, and back at the next start."""
 
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
+
+import pytest
 
 from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.kept_drafts import KeptDraft, draft_file, take_left_draft
+from agent_tui.errors import AgentTuiError
+from agent_tui.events import AgentEvent
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.prompt.draft_keeper import RESTORED
 from tests.support.runtime import Stage
@@ -64,6 +71,37 @@ async def test_messages_that_wait_are_kept_until_they_are_delivered(tmp_path: Pa
         await ui.finish()
         assert ui.sent == ["go", "also this"]
         assert await kept(ui) == Draft("and")
+
+
+@pytest.mark.parametrize("is_taken", [True, False])
+async def test_a_sent_message_is_kept_until_the_session_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_taken: bool
+):
+    async with running_app(tmp_path, Reply(text="Done.")) as ui:
+        submit, go_on = ui.runtime.submit, asyncio.Event()
+
+        async def submit_slowly(*given: str) -> AsyncGenerator[AgentEvent]:
+            await go_on.wait()
+            if not is_taken:
+                raise AgentTuiError("Not now.")
+            async with aclosing(submit(*given)) as events:
+                async for event in events:
+                    if not draft_file(ui.path).exists():
+                        assert ui.sent == ["go"]
+                    yield event
+
+        monkeypatch.setattr(ui.runtime, "submit", submit_slowly)
+        await ui.write("go")
+        await ui.pilot.press("enter")
+        await ui.until(lambda: ui.is_running and not ui.text)
+        assert await kept(ui) == Draft("go")
+        go_on.set()
+        await ui.settle()
+        if is_taken:
+            await ui.until(lambda: not draft_file(ui.path).exists())
+        else:
+            assert ui.text == "go"
+            assert await kept(ui) == Draft("go")
 
 
 async def test_a_new_session_restores_the_draft_left_in_its_folder_once(tmp_path: Path):
