@@ -162,7 +162,12 @@ class ContextUsage:
 
     @property
     def shown_percent(self) -> str:
-        """The percentage as people read it: ``72%``, with ``~`` before an estimate."""
+        """The percentage as people read it: ``72%``, with ``~`` before an estimate.
+
+        ``…`` if the window is unknown, as it is before the first count.
+        """
+        if self.window <= 0:
+            return "…"
         return f"{'~' if self.is_estimate else ''}{self.percent}%"
 
     @property

@@ -40,7 +40,7 @@ def counter() -> TokenCounter:
         (199_999, 200_000, False, "[ctx: 99%]"),
         (200_000, 200_000, False, "[ctx: 100%]"),
         (250_000, 200_000, False, "[ctx: 125%]"),
-        (5, 0, False, "[ctx: 0%]"),
+        (0, 0, True, "[ctx: …]"),
     ],
 )
 def test_the_label_rounds_to_the_nearest_and_marks_an_estimate(

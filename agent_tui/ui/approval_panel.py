@@ -193,6 +193,7 @@ class ApprovalPanel(Vertical, can_focus=True):
         self._timer: Timer | None = None
         self._drop_next_click = False
         self._writes_rule = False
+        self._unsent = ""
         self.is_armed = False
         self.display = False
 
@@ -225,6 +226,8 @@ class ApprovalPanel(Vertical, can_focus=True):
         """Remove a request: it was answered, or its turn was aborted."""
         shown = self.request
         self._requests = [request for request in self._requests if request.id != request_id]
+        if shown is not self.request:
+            self._keep_unsent()
         if self.request is None:
             self._disarm()
             self._early.end()
@@ -294,7 +297,7 @@ class ApprovalPanel(Vertical, can_focus=True):
             case "words":
                 self._list.mark(self._answers.index(answer))
                 asked = "What is missing?" if is_plan else "What should be done instead?"
-                self._write("", f"{asked} (esc: back)")
+                self._write(self._unsent, f"{asked} (esc: back)")
             case "rule":
                 self._list.mark(self._answers.index(answer))
                 rules = request.part_rules or (request.session_rule,)
@@ -327,6 +330,8 @@ class ApprovalPanel(Vertical, can_focus=True):
         self._writes_rule = is_rule
         self._words.placeholder = placeholder
         self._words.value = text
+        self._words.select_on_focus = is_rule
+        self._words.cursor_position = len(text)
         self._show_words(is_shown=True)
         self._words.focus()
         self.call_after_refresh(self.scroll_end, animate=False)
@@ -355,6 +360,8 @@ class ApprovalPanel(Vertical, can_focus=True):
         if request is None:
             return
         if not self._writes_rule:
+            self._unsent = ""
+            self._words.clear()
             self.post_message(self.Answered(request.id, ApprovalAnswer("no", words), "enter"))
         elif why := _why_no_rules(rules := split_rules(words)):
             self._hint(why)
@@ -368,6 +375,7 @@ class ApprovalPanel(Vertical, can_focus=True):
         if self._words.display:
             if event.key == "escape":
                 event.stop()
+                self._note_unsent()
                 self._hide_words()
                 self.arm()
         elif self.is_armed and (number := self._list.number_for(event.key)) is not None:
@@ -427,6 +435,17 @@ class ApprovalPanel(Vertical, can_focus=True):
         self._hide_words()
         self.display = True
         self.postpone()
+
+    def _note_unsent(self) -> None:
+        """Remember a reason that is being written."""
+        if self._words.display and not self._writes_rule:
+            self._unsent = self._words.value
+
+    def _keep_unsent(self) -> None:
+        """Put a reason that was not sent into the prompt, as its question ends."""
+        self._note_unsent()
+        self._early.keep(self._unsent)
+        self._unsent = ""
 
     def _hide_words(self) -> None:
         self._words.clear()

@@ -221,6 +221,11 @@ class EarlyKeys:
         self._answers = frozenset()
         self._has_written = False
 
+    def keep(self, text: str) -> None:
+        """Put `text`, written for the question and not sent, into the prompt."""
+        if text.strip():
+            self._prompt.put_before((Draft(text),))
+
     def holds(self, event: Key) -> bool:
         """Whether `event` is used up; if not, held keys are first written to the prompt."""
         if not self._answers:

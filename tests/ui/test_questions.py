@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from textual import events
+from textual.widgets import Input
 
 from agent_tui.commands.core.front import Choice, Question, loss_question
 from agent_tui.commands.permissions import FULL_MODE_QUESTION
@@ -411,6 +412,39 @@ async def test_writing_that_begins_with_the_key_of_the_answer_is_whole(tmp_path:
         await ui.settle()
         assert is_made(ui)
         assert ui.text == "yes"
+
+
+@pytest.mark.parametrize("ending", ["escape", "y", "enter"])
+async def test_a_reason_that_is_not_sent_is_there_again_and_then_in_the_prompt(
+    tmp_path: Path, ending: str
+):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui, "my draft")
+        ui.approval.arm()
+        await ui.pilot.press("e", *"use it", "escape")
+        ui.approval.arm()
+        await ui.pilot.press("e")
+        assert ui.app.query_one("#approval-words", Input).value == "use it"
+        if ending == "enter":
+            await ui.pilot.press("enter")
+        else:
+            await ui.pilot.press(*"!", "escape")
+            ui.approval.arm()
+            await ui.pilot.press(ending)
+        await ui.settle()
+        assert not ui.approval.display
+        assert ui.text == ("my draft" if ending == "enter" else "use it!\n\nmy draft")
+
+
+async def test_a_rule_that_is_not_granted_is_no_message(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        await ui.pilot.press("r", "escape")
+        ui.approval.arm()
+        await ui.pilot.press("y")
+        await ui.settle()
+        assert ui.text == ""
 
 
 async def test_in_the_normal_mode_of_vi_an_early_answer_is_no_command(tmp_path: Path):
