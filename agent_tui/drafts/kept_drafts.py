@@ -59,7 +59,7 @@ class KeptDraft:
         with self._one_by_one:
             if self._path is not None:
                 with suppress(OSError):
-                    self._path.unlink(missing_ok=True)
+                    self._path.unlink()
             self.release()
 
     def release(self) -> None:

@@ -47,11 +47,13 @@ class PartialReply:
         """Remove the file: the reply is stored, or there is none."""
         with self._one_by_one, suppress(OSError):
             self._is_closed = True
-            self._path.unlink(missing_ok=True)
+            self._path.unlink()
 
 
 def store_partial_reply(log: SessionLog) -> None:
     """Append the reply that a killed program was streaming, unless `log` has it; once. Blocking.
+
+    If it cannot be appended, the next opening tries again.
 
     Args:
         log: The session, just opened for writing.
@@ -59,21 +61,20 @@ def store_partial_reply(log: SessionLog) -> None:
     if log.path is None:
         return
     path = side_file(log.path, ".reply")
-    with suppress(OSError):
+    with suppress(OSError, SessionError):
         first, _, line = read_regular_file(path).partition(b"\n")
         newest_id, entry = first.decode("utf-8", "replace"), _decode(line)
         if entry is not None and _lacks(log, newest_id, entry):
             if log.entries[-1].id == newest_id:  # otherwise the path goes through what came later
                 log.branch_to(entry.parent_id)
-            with suppress(SessionError):
-                log.append(MessageEntry(message=entry.message))
+            log.append(MessageEntry(message=entry.message))
         path.unlink()
 
 
 def _decode(line: bytes) -> MessageEntry | None:
     """The entry of the file; None for anything that `PartialReply` did not write."""
     try:
-        entry = decode_record(line.rstrip(b"\n")).value
+        entry = decode_record(line).value
     except UnreadableRecordError:
         return None
     return entry if isinstance(entry, MessageEntry) and _is_reply(entry) else None

@@ -3,14 +3,17 @@
 import asyncio
 from contextlib import aclosing
 from pathlib import Path
+from threading import current_thread, main_thread
 
 import pytest
 
 from agent_tui.agent.turn import reply_keeper
-from agent_tui.messages import AssistantMessage
+from agent_tui.agent.turn.reply_keeper import ReplyKeeper
+from agent_tui.messages import AssistantMessage, TextContent
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.partial_reply import PartialReply
 from tests.support.runtime import Stage
 
 
@@ -28,17 +31,19 @@ async def test_a_reply_is_kept_while_it_is_streamed(
     monkeypatch.setattr(reply_keeper, "KEEP_S", 0.0)
     gate = asyncio.Event()
     stage = Stage(tmp_path)
-    runtime = stage.runtime([Reply(text="Half of sk-canary.", gate=gate)], secrets=("sk-canary",))
+    replies = [Reply(text="Hello."), Reply(text="Half of sk-canary.", gate=gate)]
+    runtime = stage.runtime(replies, secrets=("sk-canary",))
     session = runtime.conversation.log.path
     assert session is not None
 
-    async def run() -> None:
-        async with aclosing(runtime.submit("go")) as events:
+    async def run(text: str) -> None:
+        async with aclosing(runtime.submit(text)) as events:
             async for _ in events:
                 pass
 
-    turn = asyncio.create_task(run())
-    left = await wait_for(session.with_suffix(".reply"), b"Half of")
+    await run("hi")
+    turn = asyncio.create_task(run("go"))
+    left = await wait_for(session.with_suffix(".reply"), b"removed]")
     assert b"canary" not in left
     as_killed = tmp_path / "killed.jsonl"
     as_killed.write_bytes(session.read_bytes())
@@ -65,3 +70,45 @@ async def test_a_reply_is_kept_while_it_is_streamed(
             if isinstance(one, MessageEntry) and isinstance(one.message, AssistantMessage)
         ]
         assert newest.message.content == stored[-1].content, "the same as a cancel stores"
+
+
+async def test_a_reply_is_written_when_it_has_grown_in_a_thread_until_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(reply_keeper, "KEEP_S", 0.0)
+    runtime = Stage(tmp_path).runtime([Reply(text="Hello.")])
+    async with aclosing(runtime.submit("hi")) as events:
+        async for _ in events:
+            pass
+    written: list[tuple[str, bool]] = []
+
+    def write(_file: PartialReply, message: AssistantMessage, _parent_id: str | None) -> None:
+        written.append((message.text, current_thread() is main_thread()))
+
+    monkeypatch.setattr(PartialReply, "write", write)
+    said: list[str] = []
+    looks = 0
+
+    def so_far() -> AssistantMessage | None:
+        nonlocal looks
+        looks += 1
+        text = "".join(said)
+        content = (TextContent(text=text),)
+        return AssistantMessage(content=content, timestamp=1) if text else None
+
+    async def look_often() -> None:
+        before = looks
+        while looks < before + 3:
+            await asyncio.sleep(0)
+
+    with ReplyKeeper(runtime.conversation, so_far):
+        for word in ("", "one", " two"):
+            said.append(word)
+            await look_often()
+    at_end = looks
+    for _ in range(9):
+        await asyncio.sleep(0)
+    assert looks == at_end
+    await asyncio.get_running_loop().shutdown_default_executor()
+    assert written == [("one", False), ("one two", False)]
+    await runtime.aclose()
