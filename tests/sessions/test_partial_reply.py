@@ -128,7 +128,8 @@ def test_a_reply_that_ends_while_it_is_written_leaves_no_file(
 
 
 def test_a_reply_whose_file_cannot_be_written_is_no_failure(tmp_path: Path):
-    kept = PartialReply(tmp_path / "no folder" / "s.jsonl", "e1")
+    (tmp_path / "file").touch()
+    kept = PartialReply(tmp_path / "file" / "s.jsonl", "e1")
     kept.write(PARTIAL, "e1")
     kept.remove()
 

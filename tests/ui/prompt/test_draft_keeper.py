@@ -1,6 +1,7 @@
 """What is written and not sent is on disk within a second, and back at the next start."""
 
 import asyncio
+import errno
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
@@ -12,7 +13,8 @@ from agent_tui.drafts.kept_drafts import KeptDraft, draft_file, take_left_draft
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent
 from agent_tui.providers.scripted.provider import Reply
-from agent_tui.ui.prompt.draft_keeper import RESTORED
+from agent_tui.ui.prompt import draft_keeper
+from agent_tui.ui.prompt.draft_keeper import RESTORED, DraftKeeper
 from tests.support.runtime import Stage
 from tests.support.session_values import user
 from tests.ui.app_support import Ui, asking, held, running_app, said
@@ -73,6 +75,24 @@ async def test_messages_that_wait_are_kept_until_they_are_delivered(tmp_path: Pa
         assert await kept(ui) == Draft("and")
 
 
+async def test_what_is_sent_queued_or_cleared_is_saved_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(draft_keeper, "SAVE_S", 3_600.0)
+    async with running_app(tmp_path, held("One."), Reply(text="Two.")) as ui:
+        await ui.write("go")
+        assert await kept(ui) == Draft("go")
+        await ui.pilot.press("enter")
+        await ui.until(lambda: not draft_file(ui.path).exists())
+        await ui.send("also this")
+        await ui.until(lambda: draft_on_disk(ui) == Draft("also this"))
+        await ui.write("and")
+        await ui.finish()
+        await ui.until(lambda: draft_on_disk(ui) == Draft("and"))
+        await ui.pilot.press("ctrl+c")
+        await ui.until(lambda: not draft_file(ui.path).exists())
+
+
 @pytest.mark.parametrize("is_taken", [True, False])
 async def test_a_sent_message_is_kept_until_the_session_has_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_taken: bool
@@ -131,10 +151,34 @@ async def test_an_opened_session_restores_its_own_draft_above_what_is_written(tm
         await ui.until(lambda: RESTORED in ui.notices)
         assert ui.path == path
         assert ui.text == "half a thou"
-        assert await kept(ui) == Draft("half a thou")
+        assert draft_on_disk(ui) == Draft("half a thou")
 
 
 async def test_what_is_written_at_the_end_is_kept(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.write("not sent")
     assert take_left_draft(ui.path) == (Draft("not sent"), draft_file(ui.path))
+
+
+async def test_a_full_disk_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def write(_kept: KeptDraft, _draft: Draft, _session: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(KeptDraft, "write", write)
+    async with running_app(tmp_path) as ui:
+        await ui.write("one")
+        assert await kept(ui) is None
+        await ui.write(" two")
+        assert await kept(ui) is None
+        told = "Cannot keep the unsent draft on disk: No space left on device."
+        assert ui.notices == [told]
+
+
+async def test_without_a_session_nothing_is_kept(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.write("one")
+        keeper = DraftKeeper(ui.app.prompt, tuple, lambda: None, ui.notices.append)
+        await keeper.save()
+        await keeper.restore()
+        assert ui.text == "one"
+        assert ui.notices == []
