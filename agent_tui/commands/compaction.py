@@ -84,6 +84,7 @@ async def _why_not(front: Front, preview: CompactionPreview) -> str:
         "Compact anyway?",
         (f"{gain}. Compacting starts a new session.",),
         (Choice(True, "yes, in a new session", "y"), Choice(False, "no", "n")),
+        is_grave=True,  # counting took a while, in which the next message may have been begun
     )
     return "" if await front.ask(question) else "Not compacted; nothing was changed."
 

@@ -409,10 +409,33 @@ async def test_compact_that_frees_next_to_nothing_asks_before_a_new_session_begi
         await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
         asked = "\n".join(str(widget.render()) for widget in ui.app.screen.query("Static"))
         assert "This would free only about" in asked
+        let_pause(ui)
         await ui.pilot.press(*answers)
         await ui.settle()
         await ui.until(lambda: bool(summaries(ui)) == ("y" in answers))
         assert (ui.path != path) == ("y" in answers)
+
+
+async def test_a_message_written_while_compact_asks_is_in_the_prompt_and_no_answer(tmp_path: Path):
+    async with little_said(tmp_path) as ui:
+        path = ui.path
+        await ui.submit("/compact")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        let_pause(ui)
+        await ui.write("prefer sqlite, not that")
+        let_pause(ui)
+        await ui.pilot.press("enter")
+        assert isinstance(ui.app.screen, ChoiceScreen)
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert ui.text == "prefer sqlite, not that"
+        assert ui.path == path
+
+
+def let_pause(ui: Ui) -> None:
+    """A question takes keys as if none had been pressed for long."""
+    assert isinstance(ui.app.screen, ChoiceScreen)
+    ui.app.screen._quiet_since_s = float("-inf")
 
 
 async def test_compact_by_force_asks_nothing(tmp_path: Path):

@@ -34,7 +34,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
 
     Enter gives the marked answer only after a pause: a second Enter after a command must not answer
     the command's question. A question that writing may meet (`early`) leaves
-    the prompt in sight.
+    the prompt in sight, and Enter after such writing answers nothing.
 
     Args:
         question: What is asked.
@@ -134,6 +134,8 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         event.prevent_default()
         self._quiet_since_s = self._clock()
         await early.take(event)
+        if early.is_message_written:
+            self._list.mark(None)  # Enter after a message answers nothing
         self._stay_above_prompt()
 
     def on_paste(self, event: Paste) -> None:
