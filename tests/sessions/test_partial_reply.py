@@ -69,9 +69,7 @@ def test_a_reply_that_cannot_be_stored_is_stored_at_the_next_opening(session: Pa
 
 
 @pytest.mark.parametrize(("newest", "parent"), [("gone", True), (None, False)])
-def test_a_reply_without_its_place_is_not_stored(
-    tmp_path: Path, newest: str | None, parent: bool
-):
+def test_a_reply_without_its_place_is_not_stored(tmp_path: Path, newest: str | None, parent: bool):
     path = tmp_path / "s.jsonl"
     with SessionLog.write(path, Header(), [entry(user("go"))]) as log:
         assert log.leaf_id is not None

@@ -8,6 +8,7 @@ from typing import TypeVar
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
+    CallEnding,
     FileTouches,
     JsonObject,
     Message,
@@ -93,9 +94,11 @@ class Talk:
         files: FileTouches | None = None,
         todos: Sequence[Todo] | None = None,
         exit_code: int | None = None,
+        ending: CallEnding = "",
         is_foreign: bool = False,
     ) -> MessageEntry:
         details = ToolDetails(
+            ending=ending,
             exit_code=exit_code,
             files=files or FileTouches(),
             todos=tuple(todos) if todos is not None else None,

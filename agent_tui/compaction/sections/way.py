@@ -273,9 +273,10 @@ def _short_path(path: str) -> str:
 
 def _outcome(event: Done, level: int) -> str:
     output = event.output
-    if output.has_failed or output.exit_code not in (None, 0):
-        failed = "failed" if output.exit_code is None else f"exit {output.exit_code}"
-        return f"{failed}: {one_line(error_text(output.text), _ERROR_CHARS)}".rstrip(": ")
+    if output.ending:
+        return output.failure
+    if output.failure:
+        return f"{output.failure}: {one_line(error_text(output.text), _ERROR_CHARS)}".rstrip(": ")
     chars = _RESULT_CHARS[level]
     match output.action.kind:
         case "read" | "write" | "edit":

@@ -41,8 +41,8 @@ def describe(output: Output, entry_id: str, remark: str = "") -> str:
         entry_id: The entry with the output.
         remark: A later change of its subject; may be empty.
     """
-    status = "failed" if output.has_failed else ""
-    if output.exit_code is not None:
+    status = output.failure
+    if not output.ending and output.exit_code is not None:
         status = f"exit {output.exit_code}"
     if output.said:
         came = [one_line("; ".join(output.said), _SAID_CHARS)]

@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import JsonValue
 
-from agent_tui.messages import FileTouches, JsonObject, Message
+from agent_tui.messages import CallEnding, FileTouches, JsonObject, Message
 from agent_tui.sessions.entries import EditContent
 from agent_tui.tool_names import find_meant_tool
 
@@ -74,6 +74,7 @@ class Output:
     `file_key` identifies the file, however its path was written; empty if no file was named.
     `files` are those that the tool says it touched; None if it does not say. `images` is the number
     of images in it. `said` is what the user said about the action, such as why it was refused.
+    `ending` says whether the user refused or interrupted it.
     """
 
     action: Action
@@ -86,6 +87,20 @@ class Output:
     files: FileTouches | None = None
     images: int = 0
     said: tuple[str, ...] = ()
+    ending: CallEnding = ""
+
+    @property
+    def failure(self) -> str:
+        """In a word, why the action did not succeed; empty if it did."""
+        match self.ending:
+            case "declined":
+                return "refused"
+            case "cancelled":
+                return "interrupted"
+            case _ if self.exit_code not in (None, 0):
+                return f"exit {self.exit_code}"
+            case _:
+                return "failed" if self.has_failed else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,6 +214,7 @@ def _of_result(result: ToolResultMessage, waiting: list[ToolCall]) -> Output:
         files=files,
         images=len(images_in(result.content)),
         said=tuple(_said_about(action, result)),
+        ending=result.tool_details.ending,
     )
 
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from agent_tui.compaction.sections.history import HistoryEvent, read_history
+from agent_tui.compaction.sections.history import Done, HistoryEvent, read_history
 from agent_tui.compaction.sections.way import way_so_far
-from agent_tui.messages import ToolCall
+from agent_tui.compaction.tiers.describe import describe
+from agent_tui.messages import CallEnding, ToolCall
 from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import FOLDERS, begun, called, ran, replied, run
 from tests.support.talk import Talk
@@ -54,6 +55,21 @@ def test_a_failure_is_told_with_its_message(counter: TokenCounter) -> None:
     talk = begun()
     talk.tool("edit", {"path": "a.py"}, "Error: not unique", is_error=True)
     assert "- edit a.py -> failed: Error: not unique [" in way(read_history(talk.path), counter)[-1]
+
+
+@pytest.mark.parametrize(
+    ("ending", "told"), [("declined", "refused"), ("cancelled", "interrupted")]
+)
+def test_what_the_user_ended_is_no_failure(
+    counter: TokenCounter, ending: CallEnding, told: str
+) -> None:
+    talk = begun()
+    talk.tool("bash", {"command": "pytest"}, "1 failed", is_error=True, ending=ending)
+    events = read_history(talk.path)
+    assert f"- $ pytest -> {told} [" in way(events, counter)[-1]
+    done = events[-1]
+    assert isinstance(done, Done)
+    assert describe(done.output, "id").startswith(f"($ pytest; {told}; ")
 
 
 def test_code_in_a_reply_is_left_out_of_its_words(counter: TokenCounter) -> None:
