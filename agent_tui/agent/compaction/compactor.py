@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import re
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
+from types import CoroutineType
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from agent_tui.agent.activity import Emit
@@ -166,22 +167,6 @@ _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 
 
-def _note_running(
-    compact: "Callable[Concatenate[Compactor, _Given], Coroutine[Any, Any, _Result]]",
-) -> "Callable[Concatenate[Compactor, _Given], Coroutine[Any, Any, _Result]]":
-    """Mark the conversation while the method `compact` of its compactor runs."""
-
-    @wraps(compact)
-    async def run(compactor: "Compactor", *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
-        compactor._conversation.is_compacting = True
-        try:
-            return await compact(compactor, *args, **kwargs)
-        finally:
-            compactor._conversation.is_compacting = False
-
-    return run
-
-
 class Compactor:
     """Compacts one conversation, in place or into a new session file.
 
@@ -270,6 +255,24 @@ class Compactor:
         if self.seconds_to_ask_in_pause() is not None:
             request = await self._request("")
             self._background.begin(request, self._count_background)
+
+    @staticmethod
+    def _note_running(
+        compact: "Callable[Concatenate[Compactor, _Given], CoroutineType[Any, Any, _Result]]",
+    ) -> "Callable[Concatenate[Compactor, _Given], CoroutineType[Any, Any, _Result]]":
+        """Mark the conversation while the method `compact` runs."""
+
+        @wraps(compact)
+        async def run(
+            compactor: "Compactor", *args: _Given.args, **kwargs: _Given.kwargs
+        ) -> _Result:
+            compactor._conversation.is_compacting = True
+            try:
+                return await compact(compactor, *args, **kwargs)
+            finally:
+                compactor._conversation.is_compacting = False
+
+        return run
 
     @_note_running
     async def make_room(

@@ -5,6 +5,7 @@ import errno
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,7 +101,7 @@ async def test_a_sent_message_is_kept_until_the_session_has_it(
     async with running_app(tmp_path, Reply(text="Done.")) as ui:
         submit, go_on = ui.runtime.submit, asyncio.Event()
 
-        async def submit_slowly(*given: str) -> AsyncGenerator[AgentEvent]:
+        async def submit_slowly(*given: Any) -> AsyncGenerator[AgentEvent]:
             await go_on.wait()
             if not is_taken:
                 raise AgentTuiError("Not now.")
