@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, Pick, Proof, prove
-from agent_tui.compaction.curation.ask import Ask, TokenBudget
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
-from agent_tui.compaction.curation.pieces import Piece, read_pieces
+from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.ledger.build import build_ledger, earlier_ledger, entries_to_record
 from agent_tui.compaction.plan import (
     CompactionPlan,
@@ -20,11 +19,9 @@ from agent_tui.compaction.plan import (
     read_live,
 )
 from agent_tui.compaction.sections.compose import (
-    ASKED_SHARE,
     FILES_SHARE,
     KEPT_SHARE,
     LEAST_KEPT,
-    NOTES_SHARE,
     RULES_SHARE,
     SAID_MOST_SHARE,
     TAIL_SHARE,
@@ -201,11 +198,11 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
         raise NothingToCompactError(
             "Nothing to compact: less than one exchange since the start or the last compaction."
         )
-    room = _room(request, sum(live.tokens) + replaced_before, live.pinned_tokens)
+    room = room_of(request, sum(live.tokens) + replaced_before, live.pinned_tokens)
     ledger = ledger_of(request)
     seen = without_dropped(path, read_marks(path))
     handover = _handover(request)
-    record = read_work(seen, ledger, handover, _folders(request), request.on_disk)
+    record = read_work(seen, ledger, handover, folders_of(request), request.on_disk)
 
     def draft_within(room: int) -> CompactionDraft:
         notes = _notes(request, summary, room, counter)
@@ -272,53 +269,6 @@ def draft_choice(
     return draft, proof
 
 
-def make_ask(request: CompactionRequest, *, counter: TokenCounter) -> Ask:
-    """The question for the model of `request`, with the pieces to choose from."""
-    path = in_force(request.path)
-    summary = previous_summary(path, request.previous)
-    live = read_live(path, counter)
-    units = read_units(
-        path,
-        carryover=request.previous,
-        counter=counter,
-        settings=request.settings,
-        window=request.window,
-    )
-    entries = {entry.id for entry in live.entries}
-    own = [unit for unit in units.items if unit.entry_id in entries]
-    pieces = read_pieces(
-        own,
-        earlier_pieces(summary, counter),
-        _folders(request),
-        counter,
-    )
-    replaced = live.leaving_tokens + (summary_tokens(summary, counter) if summary else 0)
-    room = _room(request, sum(live.tokens) + replaced, live.pinned_tokens)
-    exchange = live.cuts[-1] if live.cuts else len(live.entries)
-    newest, left = {entry.id for entry in live.entries[exchange:]}, int(room * TAIL_SHARE)
-    for entry, tokens in zip(reversed(live.entries), reversed(live.tokens), strict=True):
-        left -= tokens
-        if left < 0:
-            break
-        newest.add(entry.id)
-    sections_room = _sections_room(room, _last_exchange(live))
-    return Ask(
-        units=own,
-        pieces=pieces,
-        staying_from=next((piece.number for piece in pieces if piece.entry_id in newest), 0),
-        budget=TokenBudget(
-            used=request.estimated_before,
-            target=request.overhead_tokens + live.pinned_tokens + room,
-            notes=_notes_tokens(request, sections_room),
-            keep=int(sections_room * ASKED_SHARE),
-        ),
-        template=template_named(request.settings.template),
-        focus=request.focus,
-        through=live.entries[-1].id if live.entries else "",
-        earlier=summary,
-    )
-
-
 def _prove(request: CompactionRequest, choice: KeepChoice, draft: CompactionDraft) -> Proof:
     """Check whether `draft`, made from `choice`, would have sufficed for the steps since."""
     path = in_force(request.path)
@@ -331,11 +281,7 @@ def _prove(request: CompactionRequest, choice: KeepChoice, draft: CompactionDraf
         if isinstance(entry, MessageEntry) and entry.id in seen - edited
     )
     shown = "\n".join((draft.summary, *message_texts(kept, UNLIMITED)))
-    return prove(path, choice.through, shown, _folders(request))
-
-
-def _notes_tokens(request: CompactionRequest, room: int) -> int:
-    return min(request.settings.max_summary_tokens, max(int(room * NOTES_SHARE), 500))
+    return prove(path, choice.through, shown, folders_of(request))
 
 
 class _Planner:
@@ -358,7 +304,7 @@ class _Planner:
         self._record = record
         self._room = room
         self._counter = counter
-        self._folders = _folders(request)
+        self._folders = folders_of(request)
         marks = read_marks(path)
         self._dropped = marks.dropped | marks.emptied
         units = read_units(
@@ -370,7 +316,9 @@ class _Planner:
         )
         self._tasks = frozenset(task.entry_id for task in record.tasks)
         self._editor = TailEditor(units.items, batch_id(path, "kept"), counter)
-        self._sections_room = _sections_room(room, max(_last_exchange(live), self._since_choice()))
+        self._sections_room = sections_room_of(
+            room, max(last_exchange_tokens(live), self._since_choice())
+        )
         choice = request.choice
         self._has_notes = choice is not None and bool(choice.notes and choice.picks)
         self._lasting: tuple[Pick, ...] = ()
@@ -555,7 +503,7 @@ class _Planner:
         return size + self._counter.count_text(self._notes)
 
 
-def _room(request: CompactionRequest, conversation: int, pinned: int) -> int:
+def room_of(request: CompactionRequest, conversation: int, pinned: int) -> int:
     """Target tokens of the context without system prompt, tools and pinned texts.
 
     If the conversation is already below the target, a requested compaction applies the target's
@@ -577,12 +525,12 @@ def _target(request: CompactionRequest) -> int:
     return request.target_tokens or int(window * request.settings.target_share(window))
 
 
-def _last_exchange(live: LiveConversation) -> int:
+def last_exchange_tokens(live: LiveConversation) -> int:
     """Tokens of the newest exchange, which always stays."""
     return sum(live.tokens[live.cuts[-1] :]) if live.cuts else 0
 
 
-def _sections_room(room: int, newest: int) -> int:
+def sections_room_of(room: int, newest: int) -> int:
     """The space for sizing sections: less than `room` if the newest exchange is large.
 
     `newest` is the size of that exchange, which always stays.
@@ -608,7 +556,8 @@ def _handover(request: CompactionRequest) -> Handover | None:
     return request.previous.handover if request.previous is not None else None
 
 
-def _folders(request: CompactionRequest) -> tuple[str, str]:
+def folders_of(request: CompactionRequest) -> tuple[str, str]:
+    """Paths of the working folder: as given, and without links."""
     return str(request.cwd), str(request.cwd.resolve())
 
 
@@ -617,7 +566,7 @@ def ledger_of(request: CompactionRequest) -> Ledger:
     marks = read_marks(in_force(request.path))
     return build_ledger(
         without_dropped(entries_to_record(request.path), marks),
-        folders=_folders(request),
+        folders=folders_of(request),
         previous=earlier_ledger(request.path, request.previous),
     )
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 from agent_tui.compaction.branch import BranchRequest, BranchSummary, summarise_branch
 from agent_tui.compaction.curation.answer import KeepChoice, NoChoice
 from agent_tui.compaction.curation.curator import Curator
-from agent_tui.compaction.draft import CompactionRequest, ledger_of, make_ask, make_draft
+from agent_tui.compaction.curation.question import make_ask
+from agent_tui.compaction.draft import CompactionRequest, ledger_of, make_draft
 from agent_tui.compaction.model_client import (
     ModelClient,
     ModelLookup,

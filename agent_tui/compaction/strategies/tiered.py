@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, Proof
 from agent_tui.compaction.curation.curator import Curator
+from agent_tui.compaction.curation.question import make_ask
 from agent_tui.compaction.draft import (
     Answered,
     CompactionDraft,
     CompactionRequest,
     draft_choice,
-    make_ask,
     make_draft,
 )
 from agent_tui.compaction.model_client import OnProgress, OnUsage, RequestTracker

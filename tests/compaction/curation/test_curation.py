@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from agent_tui.compaction.curation.answer import Pick, read_answer
-from agent_tui.compaction.draft import CompactionRequest, make_ask
+from agent_tui.compaction.curation.question import make_ask
+from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import ToolCall, UserMessage
