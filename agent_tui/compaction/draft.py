@@ -428,6 +428,7 @@ class _Planner:
         wanted = (*self._lasting, *request.marked, *chosen)
         picks = [pick for pick in wanted if pick.piece.entry_id not in self._dropped]
         ids = frozenset(pick.piece.entry_id for pick in picks)
+        messages = message_texts(said, UNLIMITED)
         make = partial(
             make_sections,
             self._record,
@@ -435,7 +436,7 @@ class _Planner:
             self._counter,
             kept=kept,
             has_notes=self._has_notes,
-            elsewhere="\n".join((way, *message_texts(said, UNLIMITED))),
+            elsewhere="\n".join((way, *messages)),
         )
         rooms = self._rooms
         sections = make(rooms=replace(rooms, tasks=0) if picks else rooms)
@@ -452,6 +453,7 @@ class _Planner:
                 room_tokens=max(min(left, most), least),
                 counter=self._counter,
                 shown=[file for file in files or () if file.path in needed],
+                messages="\n".join(messages),
             )
             left -= self._counter.count_text(self.kept.text)
             before = self._counter.count_text(sections.before_prose)

@@ -155,8 +155,8 @@ class CompactionPlanner:
         Raises:
             NothingToCompactError: A summary would free nothing.
         """
-        await asyncio.to_thread(make_draft, request, counter=self._counter)
-        ask = await asyncio.to_thread(make_ask, request, counter=self._counter)
+        draft = await asyncio.to_thread(make_draft, request, counter=self._counter)
+        ask = await asyncio.to_thread(make_ask, request, draft, counter=self._counter)
         if not asks_model or self._curator is None:
             return Proposal(ask)
         tracker = RequestTracker(on_progress, on_usage)
