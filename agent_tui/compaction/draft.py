@@ -9,6 +9,7 @@ from typing import TypeAlias
 from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, Pick, Proof, prove
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
 from agent_tui.compaction.curation.pieces import Piece
+from agent_tui.compaction.curation.since import notes_now
 from agent_tui.compaction.ledger.build import build_ledger, earlier_ledger, entries_to_record
 from agent_tui.compaction.plan import (
     CompactionPlan,
@@ -261,6 +262,9 @@ def draft_choice(
     request: CompactionRequest, choice: KeepChoice, *, counter: TokenCounter
 ) -> tuple[CompactionDraft, Proof]:
     """The draft with the pieces of `choice`, and with what later steps would have missed."""
+    template = template_named(request.settings.template)
+    notes = notes_now(choice, in_force(request.path), template, folders_of(request))
+    choice = replace(choice, notes=notes)
     draft = make_draft(replace(request, choice=choice), counter=counter)
     proof = _prove(request, choice, draft)
     if proof.brought_back:
