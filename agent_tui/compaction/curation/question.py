@@ -45,6 +45,7 @@ _STAYING = {
     "pinned-constraints": "the user's rules that are not in these messages",
     "work-state": "the plan, items, commits and newest test results",
     "open-errors": "errors that no later run has solved",
+    "failures": "failures that your notes do not name, at most",
 }
 """Blocks that code writes whatever a model chooses."""
 
