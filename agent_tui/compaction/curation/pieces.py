@@ -180,10 +180,10 @@ class _FilePieces:
         for file in sorted(wanted, key=lambda file: not file.is_changed or file.is_committed):
             for first, lines in self._runs(file.path):
                 text, views = "\n".join(lines), self._views[file.path]
-                whole = (view.entry_id for view in views if text in "\n".join(view.lines))
+                whole = [view.entry_id for view in views if text in "\n".join(view.lines)]
                 yield Piece(
                     number=0,
-                    entry_id=max(whole, default=""),
+                    entry_id=whole[-1] if whole else "",
                     kind="file",
                     label=f"file {file.path}",
                     lines=tuple(lines),

@@ -98,6 +98,18 @@ def test_the_lines_of_a_file_are_those_on_the_disk(talk: Talk, counter: TokenCou
     assert file.lines == tuple(there[1:63])
 
 
+def test_a_file_is_in_the_newest_message_that_shows_all_of_it(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Please mend it.")
+    talk.tool("read", {"path": "a.py"}, numbered(LINES))
+    (first,) = pieces_of(talk, counter)
+    talk.tool("read", {"path": "a.py"}, numbered(LINES))
+    newest = talk.path[-1].id
+    talk.tool("read", {"path": "a.py", "offset": 9, "limit": 2}, numbered(LINES[8:10], 9))
+    (again,) = pieces_of(talk, counter)
+    assert first.entry_id < again.entry_id == newest
+
+
 def test_changed_files_come_first_and_their_parts_in_order(counter: TokenCounter) -> None:
     talk = Talk()
     talk.user("Please mend it.")
