@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from agent_tui import paths
+from agent_tui.agent.compaction.repositories import RepositoryReader
 from agent_tui.agent.session.opening import last_model_name
 from agent_tui.cli.command_parser import subcommand_parser, whole_number
 from agent_tui.cli.file_compaction import CompactionReport, FileCompaction
@@ -51,10 +52,12 @@ from agent_tui.sessions.importers.formats import (
     is_session_place,
     read_foreign,
 )
+from agent_tui.sessions.importers.import_session import import_source
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import describe_statistics
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
+from agent_tui.tools.processes.keeper import ProcessKeeper
 
 _DESCRIPTION = """\
 Compact a session into a new session and print its path. The original file does
@@ -136,10 +139,11 @@ def run_command(argv: Sequence[str]) -> int:
     settings = read_settings(cast("str | None", arguments.session_dir))
     store = SessionStore(session_root(settings), settings.durability, plugins.of(IMPORTERS))
     written_by = cast("str | None", arguments.written_by)
-    log = _open_input(cast(str, arguments.session), written_by, store, present_folder())
+    log, is_foreign = _open_input(cast(str, arguments.session), written_by, store, present_folder())
     for warning in log.warnings:
         complain(f"warning: {warning}")
-    report = asyncio.run(_compact(arguments, settings, store, log, plugins))
+    asks_git = not is_foreign and not import_source(log.path_entries())
+    report = asyncio.run(_compact(arguments, settings, store, log, plugins, asks_git=asks_git))
     if report.note:
         complain(report.note)
     if arguments.is_json:
@@ -174,6 +178,8 @@ async def _compact(
     store: SessionStore,
     log: SessionLog,
     plugins: Plugins,
+    *,
+    asks_git: bool,
 ) -> CompactionReport:
     wanted = cast("str | None", arguments.model)
     session_dir = cast("str | None", arguments.session_dir)
@@ -199,12 +205,15 @@ async def _compact(
             brought=plugins.of(STRATEGIES),
         )
         job = FileCompaction(planner, counter, compaction, window=window, target_tokens=target)
+        cwd = Path(log.header.cwd) if log.header.cwd else present_folder()
+        git = RepositoryReader(ProcessKeeper(), load_trust().may_run_git, os.environ)
         return await job.run(
             log,
+            repositories=await git.read(log, cwd) if asks_git else (),
             strategy=cast("str | None", arguments.strategy) or compaction.strategy,
             model=who.default,
             focus=cast(str, arguments.focus),
-            cwd=Path(log.header.cwd) if log.header.cwd else present_folder(),
+            cwd=cwd,
             store=None if arguments.is_dry_run else store,
             on_progress=_PhaseLines(),
         )
@@ -298,8 +307,12 @@ async def _summary_models(
         await models.provider.aclose()
 
 
-def _open_input(ref: str, written_by: str | None, store: SessionStore, cwd: Path) -> SessionLog:
-    """Open the session that `ref` names, read-only: it may be open elsewhere.
+def _open_input(
+    ref: str, written_by: str | None, store: SessionStore, cwd: Path
+) -> tuple[SessionLog, bool]:
+    """Open the session that `ref` names, read-only, as it may be open elsewhere.
+
+    Also returns whether another agent's file was read.
 
     Args:
         ref: A file, relative to `cwd`; or id, start of an id or name of one of our sessions.
@@ -312,14 +325,14 @@ def _open_input(ref: str, written_by: str | None, store: SessionStore, cwd: Path
     """
     path = _path_if_exists(ref, cwd, store.formats)
     if path is None:
-        return store.open(ref, cwd, read_only=True)
+        return store.open(ref, cwd, read_only=True), False
     if not is_session_place(path, store.formats):
         what = "a folder" if path.is_dir() else "not a file"
         raise SessionError(f"{path} is {what}.", "Name a session file or the id of a session.")
     found = written_by or detect_format(path, store.formats)
     if found == "pi":
-        return SessionLog.open(path, read_only=True)
-    return _as_log(path, read_foreign(path, found, store.formats))
+        return SessionLog.open(path, read_only=True), False
+    return _as_log(path, read_foreign(path, found, store.formats)), True
 
 
 def _path_if_exists(ref: str, cwd: Path, formats: Sequence[ImportFormat]) -> Path | None:

@@ -15,7 +15,7 @@ from agent_tui.config import CompactionSettings
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.context import build_context, wrap_summary
-from agent_tui.sessions.entries import Carryover, Entry
+from agent_tui.sessions.entries import Carryover, Entry, RepositoryState
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
@@ -100,6 +100,7 @@ class FileCompaction:
         cwd: Path,
         store: SessionStore | None,
         on_progress: OnProgress,
+        repositories: tuple[RepositoryState, ...] = (),
     ) -> CompactionReport:
         """Compact `log` as ``/compact`` would, and write the result as its child.
 
@@ -111,6 +112,7 @@ class FileCompaction:
             cwd: The session's working folder.
             store: Where the child goes; None writes nothing.
             on_progress: Called at each step.
+            repositories: What git says; none for "as of the log".
 
         Raises:
             CompactionError: There is nothing to compact; nothing was written.
@@ -129,6 +131,7 @@ class FileCompaction:
             tokens_before=used,
             target_tokens=self.target_tokens,
             focus=focus,
+            repositories=repositories,
             wants_summary=True,
             is_asked=True,
         )

@@ -28,6 +28,7 @@ from agent_tui.compaction.sections.compose import (
     TAIL_SHARE,
     TASK_SHARE,
     WAY_SHARE,
+    Notes,
     SectionRooms,
     Sections,
     WorkRecord,
@@ -47,7 +48,14 @@ from agent_tui.errors import NothingToCompactError, TargetTooSmallError
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.sessions.context import without_dropped, wrap_summary
-from agent_tui.sessions.entries import Carryover, Entry, Handover, Ledger, MessageEntry
+from agent_tui.sessions.entries import (
+    Carryover,
+    Entry,
+    Handover,
+    Ledger,
+    MessageEntry,
+    RepositoryState,
+)
 from agent_tui.sessions.replay.changes import in_force
 from agent_tui.sessions.replay.marks import read_marks
 from agent_tui.tokens import TokenCounter
@@ -88,6 +96,7 @@ class CompactionRequest:
         focus: What the user wants the summary to focus on.
         target_tokens: Target size of the result; 0 for the window's default.
         on_disk: Reads a file of the working folder; None if files are unavailable.
+        repositories: What git says now; none if it was not asked or does not answer.
         wants_summary: Whether to make a summary even if shorter messages would suffice.
         is_asked: Whether the user asked, so that the target does not matter.
         is_limit: Whether the result may not exceed the target: everything is shortened to fit,
@@ -114,6 +123,7 @@ class CompactionRequest:
     focus: str = ""
     target_tokens: int = 0
     on_disk: ReadFile | None = None
+    repositories: tuple[RepositoryState, ...] = ()
     wants_summary: bool = False
     is_asked: bool = False
     is_limit: bool = False
@@ -203,7 +213,9 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
     ledger = ledger_of(request)
     seen = without_dropped(path, read_marks(path))
     handover = _handover(request)
-    record = read_work(seen, ledger, handover, folders_of(request), request.on_disk)
+    record = read_work(
+        seen, ledger, handover, folders_of(request), request.on_disk, request.repositories
+    )
 
     def draft_within(room: int) -> CompactionDraft:
         notes = _notes(request, summary, room, counter)
@@ -439,7 +451,7 @@ class _Planner:
             room,
             self._counter,
             kept=kept,
-            has_notes=self._has_notes,
+            notes=Notes(self._notes, self._has_notes),
             elsewhere="\n".join((way, *messages)),
         )
         rooms = self._rooms

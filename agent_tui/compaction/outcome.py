@@ -15,6 +15,7 @@ from agent_tui.sessions.entries import (
     Entry,
     Ledger,
     MessageEntry,
+    RepositoryState,
     new_entry_id,
     timestamp_after,
 )
@@ -43,6 +44,7 @@ class CompactionResult:
         focus: What the user wanted the summary to focus on.
         summarised: Number of messages that the summary replaces.
         problem: Why no model that was asked chose, in a sentence; else empty.
+        repositories: What git said when it was made.
     """
 
     summary: str
@@ -60,6 +62,7 @@ class CompactionResult:
     focus: str = ""
     summarised: int = 0
     problem: str = ""
+    repositories: tuple[RepositoryState, ...] = ()
 
     def entry(self, reason: str) -> CompactionEntry:
         """The compaction as one entry, to be appended to the session it was made from.
@@ -82,6 +85,7 @@ class CompactionResult:
                 is_fallback=self.is_fallback,
                 note=self.note,
                 batch=self.edits[0].batch if self.edits else "",
+                repositories=self.repositories,
             ),
             reason=reason,
             focus=self.focus or None,
@@ -127,6 +131,7 @@ def result_of(
         usage=usage,
         focus=request.focus,
         summarised=len(draft.plan.summarised),
+        repositories=request.repositories,
     )
 
 

@@ -29,6 +29,7 @@ FACT_TAGS = (
     "work-state",
     "findings",
     "open-errors",
+    "failures",
     "commands-run",
     "files-now",
     "kept",

@@ -111,6 +111,7 @@ class TaskText(Stored):
 class WorkState(Stored):
     """The state of the work: steps and items by state, commits, test results and running jobs.
 
+    ``commits`` and ``branches`` (by folder; empty for the working folder) are as of the log.
     ``jobs`` are the running background commands by id.
     """
 
@@ -119,8 +120,53 @@ class WorkState(Stored):
     titles: dict[str, str] = Field(default_factory=dict)
     commits: dict[str, str] = Field(default_factory=dict)
     tests: dict[str, str] = Field(default_factory=dict)
+    branches: dict[str, str] = Field(default_factory=dict)
     branch: str = ""
+    """The only branch of states that earlier versions wrote."""
     jobs: dict[str, Job] = Field(default_factory=dict[str, Job])
+
+
+class Failure(Stored):
+    """A call that failed or was refused, and what followed.
+
+    ``label`` is the command or the tool with its path, ``lines`` are those of its error. ``times``
+    counts the same failure in a row. ``said`` is the model's next reply. ``steps`` is what was done
+    until the same call passed, or failed in another way. ``since`` are files it names that changed
+    later, ``later`` is a similar command that succeeded.
+    """
+
+    label: str
+    lines: tuple[str, ...]
+    entry_id: str = ""
+    times: int = 1
+    ending: Literal["open", "passed", "failed", "declined", "refused"] = "open"
+    """``failed``: later, in another way; ``declined``: by the user; ``refused``: by the program."""
+    said: str = ""
+    steps: tuple[str, ...] = ()
+    since: tuple[str, ...] = ()
+    later: str = ""
+
+
+class RepositoryState(Stored):
+    """A git repository as git described it when a compaction was made.
+
+    ``root`` is its top folder. ``branch`` is empty without one, ``head`` before the first commit.
+    ``ahead`` and ``behind`` count commits against ``upstream`` as last fetched. ``changed`` counts
+    the files that differ from HEAD; ``uncommitted`` names the first of them, relative to ``root``.
+    ``commits`` are hash and subject of those reachable from HEAD and not from ``since``, HEAD when
+    the session began (empty: no commit yet; None: unknown), oldest first.
+    """
+
+    root: str
+    branch: str = ""
+    head: str = ""
+    upstream: str = ""
+    ahead: int = 0
+    behind: int = 0
+    uncommitted: tuple[str, ...] = ()
+    changed: int = 0
+    since: str | None = None
+    commits: dict[str, str] = Field(default_factory=dict)
 
 
 class KnownLines(Stored):
@@ -159,7 +205,9 @@ class Handover(Stored):
     tasks: tuple[TaskText, ...] = ()
     state: WorkState = Field(default_factory=WorkState)
     findings: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
     errors: tuple[str, ...] = ()
+    """The open failures, one line each, as earlier versions wrote them."""
     commands: tuple[str, ...] = ()
     files: tuple[KnownFile, ...] = ()
     way: tuple[str, ...] = ()
@@ -280,6 +328,8 @@ class CompactionDetails(Stored):
     note: str = ""
     batch: str = ""
     """The batch of the edits of kept messages that were made with it, right before it."""
+    repositories: tuple[RepositoryState, ...] = ()
+    """What git said then; none if it was not asked or did not answer."""
 
 
 class CompactionEntry(_Entry):

@@ -417,7 +417,7 @@ ROOM = TARGET - OVERHEAD
 SHARES = {
     "work-state": compose.STATE_SHARE,
     "findings": compose.FINDINGS_SHARE,
-    "open-errors": compose.ERRORS_SHARE,
+    "failures": compose.FAILURES_SHARE,
     "commands-run": compose.COMMANDS_SHARE,
     "files-now": compose.FILES_SHARE,
     "way-so-far": compose.WAY_SHARE,

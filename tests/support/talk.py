@@ -96,8 +96,9 @@ class Talk:
         exit_code: int | None = None,
         ending: CallEnding = "",
         is_foreign: bool = False,
+        details: ToolDetails | None = None,
     ) -> MessageEntry:
-        details = ToolDetails(
+        details = details or ToolDetails(
             ending=ending,
             exit_code=exit_code,
             files=files or FileTouches(),

@@ -19,6 +19,7 @@ from agent_tui.agent.compaction.cache_clock import (
     idle_price_usd,
     whole_price_usd,
 )
+from agent_tui.agent.compaction.repositories import RepositoryReader
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.services import RuntimeServices
@@ -52,6 +53,7 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import describe_statistics
 from agent_tui.tokens import ContextUsage
 from agent_tui.tools.base import ToolOutput
+from agent_tui.tools.processes.keeper import ProcessKeeper
 
 
 class BackgroundSummary:
@@ -186,6 +188,8 @@ class Compactor:
         self._conversation = conversation
         self._services = services
         self._background = background
+        may_run_git = services.trust.may_run_git
+        self._repositories = RepositoryReader(ProcessKeeper(), may_run_git, services.environ)
 
     def is_due(self, usage: ContextUsage) -> bool:
         """Whether an automatic compaction should run before the next request.
@@ -532,6 +536,7 @@ class Compactor:
             focus=focus,
             target_tokens=self._to_estimate(conversation.limits.target),
             on_disk=partial(read_working_file, conversation.cwd),
+            repositories=await self._repositories.read(conversation.log, conversation.cwd),
             wants_summary=wants_summary,
             is_asked=is_asked,
             is_refused=is_refused,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from agent_tui.compaction.ledger.files import Touched, files_of, follow_files
 from agent_tui.compaction.ledger.pinned import find_rules, fit_pins
 from agent_tui.compaction.plan import newest_compaction
-from agent_tui.compaction.sections.commands import open_errors
+from agent_tui.compaction.sections.failures import open_errors
 from agent_tui.compaction.sections.history import Done, Said, read_history
 from agent_tui.messages import Todo, ToolResultMessage
 from agent_tui.omissions import one_line
@@ -48,7 +48,7 @@ def build_ledger(
         pinned=fit_pins(_newest_first(rules, earlier.pinned)),
         read_files=files.read,
         modified_files=files.modified,
-        errors=open_errors(events, earlier.errors[::-1])[::-1],
+        errors=open_errors(events, earlier.errors[::-1], folders)[::-1],
         open_todos=earlier.open_todos if todos is None else todos[:MAX_TODOS],
     )
 

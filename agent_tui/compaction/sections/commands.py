@@ -1,4 +1,4 @@
-"""Shell commands: what they run on which targets, and failures that no later success resolved."""
+"""Shell commands: what they run on which targets, and whether they only show something."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,8 +7,6 @@ from functools import lru_cache
 
 from agent_tui.compaction.ledger.shell_files import programs_run, shell_changes
 from agent_tui.compaction.sections.history import Done, HistoryEvent
-from agent_tui.compaction.tiers.model import Output
-from agent_tui.compaction.tiers.outputs import error_text, last_line, looks_like_error
 from agent_tui.omissions import one_line
 
 _COMMAND_CHARS = 200
@@ -56,7 +54,7 @@ class CommandRun:
         It does if the same task ran on the same targets or more; no targets means all. The last
         word identifies a task, however it was started (``uv run pytest``, ``npm run test``).
         """
-        folders = {w for w in self.words[1:] if any(_reaches(w, to) for to in other.targets)}
+        folders = {w for w in self.words[1:] if any(reaches(w, to) for to in other.targets)}
         task = [word for word in self.words if word not in folders][-1:]
         if task != list(other.words[-1:]) or not self.values <= other.values:
             return False
@@ -64,7 +62,7 @@ class CommandRun:
         if not targets or "./..." in targets:
             return True
         return bool(other.targets) and all(
-            any(_reaches(own, target) for own in targets) for target in other.targets
+            any(reaches(own, target) for own in targets) for target in other.targets
         )
 
 
@@ -114,7 +112,7 @@ def _run(name: str, arguments: Sequence[str], *, has_text: bool) -> CommandRun:
     )
 
 
-def _reaches(own: str, target: str) -> bool:
+def reaches(own: str, target: str) -> bool:
     """Whether a run on `own` includes `target`, which may be a part of it."""
     whole = own.removesuffix("...").rstrip("/")
     return target in (own, whole) or target.startswith((f"{whole}/", f"{own}::"))
@@ -160,86 +158,3 @@ def commands_run(events: Iterable[HistoryEvent]) -> tuple[str, ...]:
             found.pop(key, None)
             found[key] = shown
     return tuple(dict.fromkeys(reversed(found.values())))[::-1]
-
-
-_MOST = 12
-
-
-@dataclass(frozen=True, slots=True)
-class OpenError:
-    """The runs that failed; `text` is one line with the command and its message."""
-
-    runs: tuple[CommandRun, ...]
-    text: str
-
-
-def open_errors(events: Iterable[HistoryEvent], earlier: Sequence[str] = ()) -> tuple[str, ...]:
-    """Errors, oldest first, that no later success of the same program on the same target resolved.
-
-    Args:
-        events: The conversation.
-        earlier: Errors passed on by a parent session, each as ``$ command => message``, oldest
-            first; they are resolved in the same way.
-    """
-    found = _still_open(events, [OpenError(_runs_of_line(line), line) for line in earlier])
-    return tuple(error.text for error in found[-_MOST:])
-
-
-def _still_open(events: Iterable[HistoryEvent], earlier: Sequence[OpenError]) -> list[OpenError]:
-    found = list(earlier)
-    for event in events:
-        if not isinstance(event, Done):
-            continue
-        runs = _runs_of(event.output)
-        has_failed = _has_failed(event.output)
-        if has_failed:
-            message = error_text(event.output.text)
-            if not message or _is_a_look(event.output):
-                continue
-            found = [error for error in found if error.runs != runs]
-            text = f"{_label(event.output)} => {message}"
-            found.append(OpenError(runs, text))
-        else:
-            found = [error for error in found if not covers_all(runs, error.runs)]
-    return found
-
-
-def _has_failed(output: Output) -> bool:
-    if output.has_failed:
-        return True
-    return output.exit_code not in (None, 0) and looks_like_error(output.text)
-
-
-def _is_a_look(output: Output) -> bool:
-    """Whether `output` answers a lookup: no search match or a missing file is no error.
-
-    What a shown file says of errors is none either; what the command itself says comes last.
-    """
-    command = output.action.command
-    return bool(command) and is_looking_around(command) and "rror" not in last_line(output.text)
-
-
-def _runs_of(output: Output) -> tuple[CommandRun, ...]:
-    action = output.action
-    if action.command:
-        return runs_of(action.command)
-    return (_call(action.tool, action.path),)
-
-
-def _call(tool: str, path: str) -> CommandRun:
-    return CommandRun((tool,), frozenset([path] if path else ()))
-
-
-def _label(output: Output) -> str:
-    action = output.action
-    return (
-        f"$ {without_folder(action.command)}" if action.command else f"{action.tool} {action.path}"
-    )
-
-
-def _runs_of_line(line: str) -> tuple[CommandRun, ...]:
-    label = line.partition(" => ")[0]
-    if label.startswith("$ "):
-        return runs_of(label[2:])
-    tool, _, path = label.partition(" ")
-    return (_call(tool, path),)

@@ -8,10 +8,16 @@ findings, open errors, commands, the current files, and the way so far.
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from agent_tui.compaction.ledger.files import FileOperations, cap_lists, normalise_path
 from agent_tui.compaction.ledger.pinned import fit_pins
-from agent_tui.compaction.sections.commands import commands_run, open_errors
+from agent_tui.compaction.sections.commands import commands_run
+from agent_tui.compaction.sections.failures import (
+    FailureReader,
+    failure_of_line,
+    failures_that_fit,
+)
 from agent_tui.compaction.sections.files import (
     FileReader,
     FileState,
@@ -32,10 +38,12 @@ from agent_tui.compaction.sections.person import choose_messages, least_tokens
 from agent_tui.compaction.sections.state import (
     StateReader,
     check_lines,
+    commit_lines,
     in_progress_lines,
     items_begun,
     lines_of_done,
     pending_lines,
+    repository_lines,
 )
 from agent_tui.compaction.sections.task import items_of, task_blocks, task_texts
 from agent_tui.compaction.sections.way import (
@@ -46,7 +54,15 @@ from agent_tui.compaction.sections.way import (
 )
 from agent_tui.compaction.transcript import escape_tags, tag_blocks
 from agent_tui.messages import Job
-from agent_tui.sessions.entries import Entry, Handover, Ledger, TaskText, WorkState
+from agent_tui.sessions.entries import (
+    Entry,
+    Failure,
+    Handover,
+    Ledger,
+    RepositoryState,
+    TaskText,
+    WorkState,
+)
 from agent_tui.sessions.replay.notes import jobs_on
 from agent_tui.tokens import TokenCounter
 
@@ -63,8 +79,7 @@ RULES_SHARE = 0.5
 STATE_SHARE = 0.05
 FINDINGS_SHARE = 0.05
 FINDINGS_LEAST_TOKENS = 700
-ERRORS_SHARE = 0.02
-ERRORS_LEAST_TOKENS = 300
+FAILURES_SHARE = 0.10
 """In a small context, the share holds hardly a few sentences; twice the share is the limit."""
 
 COMMANDS_SHARE = 0.07
@@ -75,7 +90,6 @@ WAY_SHARE = 0.15
 LEAST_KEPT, KEPT_SHARE = 0.25, 0.75
 """If a model chooses what stays: the smallest and the largest share of the excerpts."""
 
-_ERRORS = "(No later run shows that these are solved; another way may have been found.)"
 LISTS_SHARE, NOTED_LISTS_SHARE = 0.05, 0.02
 """Smaller if a model's notes say where things are that it will need."""
 
@@ -95,12 +109,13 @@ class WorkRecord:
         tasks: Texts of tasks, the most recently shown last.
         state: The state of the work.
         findings: Sentences with a reason, oldest first.
-        errors: Open errors, oldest first.
+        failures: What failed, oldest first.
         commands: Distinct commands that did something, the newest last.
         files: The current files, the most recently touched first.
         ledger: Pinned rules and lists of files.
         earlier_way: Lines passed on by a parent session.
         folders: Paths of the working folder.
+        repositories: What git says now.
     """
 
     said: tuple[tuple[str, str], ...]
@@ -108,17 +123,18 @@ class WorkRecord:
     tasks: tuple[TaskText, ...]
     state: WorkState
     findings: tuple[str, ...]
-    errors: tuple[str, ...]
+    failures: tuple[Failure, ...]
     commands: tuple[str, ...]
     files: tuple[FileState, ...]
     ledger: Ledger
     earlier_way: tuple[str, ...]
     folders: tuple[str, ...]
+    repositories: tuple[RepositoryState, ...] = ()
 
     @property
     def uncommitted(self) -> tuple[str, ...]:
         """The files changed since the last commit; empty if nothing was ever committed."""
-        if not self.state.commits:
+        if not self.state.commits and not any(one.head for one in self.repositories):
             return ()
         return tuple(f.path for f in self.files if f.is_changed and not f.is_committed)
 
@@ -134,6 +150,7 @@ def read_work(
     handover: Handover | None,
     folders: Sequence[str],
     on_disk: ReadFile | None = None,
+    repositories: tuple[RepositoryState, ...] = (),
 ) -> WorkRecord:
     """The record of `path`, including what a parent session passed on.
 
@@ -143,6 +160,7 @@ def read_work(
         handover: What the parent session passed on; None without one.
         folders: Paths of the working folder.
         on_disk: Reads a file of the working folder; None if files are unavailable.
+        repositories: What git says now.
     """
     earlier = handover or Handover()
     ids = [entry.id for entry in path]
@@ -150,8 +168,10 @@ def read_work(
     events = read_history(path)
     new = read_history(path[known:]) if known else events
     said = tuple(_all_said(events, ledger, earlier))
-    state = StateReader.after(earlier.state).read(new)
+    state = StateReader.after(earlier.state, folders).read(new)
     files = tuple(FileReader(folders, earlier.files).read(new))
+    for repository in repositories:
+        _mark_committed(files, repository, folders)
     begun = items_begun(earlier.state)
     has_commits = bool(earlier.state.commits)
     texts = [text for _, text in said]
@@ -162,13 +182,28 @@ def read_work(
         tasks=tuple(_as_it_is_now(task, files, folders, on_disk) for task in tasks),
         state=state.model_copy(update={"jobs": _running(path, earlier.state)}),
         findings=all_findings(new, earlier.findings),
-        errors=open_errors(new, earlier.errors),
+        failures=FailureReader(
+            folders, earlier.failures or map(failure_of_line, earlier.errors)
+        ).read(new),
         commands=_unite(earlier.commands, commands_run(new)),
         files=files,
         ledger=ledger,
         earlier_way=earlier.way,
         folders=tuple(folders),
+        repositories=repositories,
     )
+
+
+def _mark_committed(
+    files: Iterable[FileState], repository: RepositoryState, folders: Sequence[str]
+) -> None:
+    """Mark which `files` of `repository` git has as they are."""
+    root = repository.root.rstrip("/")
+    dirty = {normalise_path(f"{root}/{name}", folders) for name in repository.uncommitted}
+    for file in files:
+        if str(Path(folders[0]) / file.path).startswith(f"{root}/"):
+            has_all = repository.changed == len(repository.uncommitted)
+            file.is_committed = file.path not in dirty and (has_all or file.is_committed)
 
 
 def _all_said(
@@ -267,6 +302,22 @@ class SectionRooms:
 BY_SHARE = SectionRooms()
 
 
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """A model's notes in the context.
+
+    Args:
+        text: The notes, which may be those of an earlier compaction.
+        are_new: Whether they cover findings, decisions and commands as of now.
+    """
+
+    text: str = ""
+    are_new: bool = False
+
+
+NO_NOTES = Notes()
+
+
 def make_sections(
     record: WorkRecord,
     room_tokens: int,
@@ -275,7 +326,7 @@ def make_sections(
     rooms: SectionRooms = BY_SHARE,
     kept: frozenset[str] = frozenset(),
     chosen: frozenset[str] = frozenset(),
-    has_notes: bool = False,
+    notes: Notes = NO_NOTES,
     elsewhere: str = "",
 ) -> Sections:
     """The sections of `record`, without the files.
@@ -287,7 +338,7 @@ def make_sections(
         rooms: Tokens for single sections.
         kept: Entries that stay in the context and are not repeated.
         chosen: Entries kept in part by choice; they do not count as task texts.
-        has_notes: Whether the model's notes cover findings, decisions and commands.
+        notes: A model's notes.
         elsewhere: Text that is in the context anyway: the way so far and the newest messages. Lines
             in it, or in an earlier section, are not repeated.
     """
@@ -296,7 +347,7 @@ def make_sections(
         task
         for task in record.tasks
         if task.entry_id not in kept | chosen
-        and not (task.is_closed and (has_notes or not record.uncommitted))
+        and not (task.is_closed and (notes.are_new or not record.uncommitted))
     ]
     tasks_room = int(room_tokens * TASK_SHARE) if rooms.tasks is None else rooms.tasks
     task = task_blocks(tasks, tasks_room, counter)
@@ -311,14 +362,19 @@ def make_sections(
     known = " ".join("\n".join((elsewhere, *spoken.lines, *task, *state)).split())
     newest = [text for _, text in record.said[-2:]]
     findings = findings_that_fit(
-        () if has_notes else record.findings,
+        () if notes.are_new else record.findings,
         in_use=names_in_use(record.events, newest),
         elsewhere=known,
         room_tokens=_at_least(FINDINGS_LEAST_TOKENS, FINDINGS_SHARE, room_tokens),
         counter=counter,
     )
-    errors_room = _at_least(ERRORS_LEAST_TOKENS, ERRORS_SHARE, room_tokens)
-    errors = _newest_that_fit(record.errors, errors_room, counter)
+    failures = failures_that_fit(
+        [one for one in record.failures if one.entry_id not in kept],
+        notes=notes.text,
+        elsewhere=known,
+        room_tokens=int(room_tokens * FAILURES_SHARE),
+        counter=counter,
+    )
     tested = record.state.tests if state else {}
     unsaid = [
         command
@@ -327,9 +383,9 @@ def make_sections(
         and f"$ {command} -> " not in known
         and f"$ {command} [" not in known
     ]
-    commands_room = 0 if has_notes else int(room_tokens * COMMANDS_SHARE)
+    commands_room = 0 if notes.are_new else int(room_tokens * COMMANDS_SHARE)
     commands = _newest_that_fit(unsaid, commands_room, counter)
-    share = NOTED_LISTS_SHARE if has_notes else LISTS_SHARE
+    share = NOTED_LISTS_SHARE if notes.are_new else LISTS_SHARE
     chars = max(int(room_tokens * share * 4), min(_LEAST_LIST_CHARS, room_tokens))
     lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
     read, modified = cap_lists(lists, chars)
@@ -343,7 +399,7 @@ def make_sections(
     after = tag_blocks(
         ("work-state", state),
         ("findings", findings),
-        ("open-errors", [_ERRORS, *(f"- {error}" for error in errors)] if errors else []),
+        ("failures", failures),
         ("commands-run", [f"$ {command}" for command in commands]),
     )
     return Sections(
@@ -401,7 +457,7 @@ def handover_of(
         tasks=record.tasks[-8:],
         state=record.state,
         findings=record.findings,
-        errors=record.errors,
+        failures=record.failures,
         commands=record.commands,
         files=files_for_later(record.files, {file.path for file in sections.shown} | covered),
         way=way,
@@ -416,11 +472,13 @@ def _state_lines(record: WorkRecord, room: int, counter: TokenCounter) -> list[s
     """The lines on the state of the work; open items have priority, then what was done last."""
     state = record.state
     open_lines = in_progress_lines(state) + [f"- [ ] {line}" for line in pending_lines(state)]
-    checks = check_lines(state) + _uncommitted_line(record)
+    checks = repository_lines(state, record.repositories, record.folders)
+    checks += check_lines(state) + _uncommitted_line(record)
     room -= sum(counter.count_text(line) + 1 for line in (*open_lines, *checks))
     closed = [task for task in record.tasks if task.is_closed and record.uncommitted]
     uncommitted = {item for task in closed for item in items_of(task)}
-    done = _newest_that_fit(lines_of_done(state, uncommitted), max(room, 0), counter)
+    finished = lines_of_done(state, uncommitted) + commit_lines(state, record.repositories)
+    done = _newest_that_fit(finished, max(room, 0), counter)
     return [*done, *open_lines, *checks]
 
 
@@ -437,13 +495,13 @@ def _rules_beside(
 
 
 def _uncommitted_line(record: WorkRecord) -> list[str]:
-    """One line with the files edited since the last commit; none if there was no commit."""
+    """One line with the files edited since the last commit, unless git was asked or has none."""
     changed = record.uncommitted
-    if not changed:
+    if not changed or record.repositories:
         return []
     more = len(changed) - _MOST_UNCOMMITTED
     paths = ", ".join(changed[:_MOST_UNCOMMITTED]) + (f" and {more} more" if more > 0 else "")
-    return [f"- edited since the last commit: {paths}"]
+    return [f"- edited since the last commit, as of the log: {paths}"]
 
 
 def _at_least(tokens: int, share: float, room: int) -> int:

@@ -248,7 +248,7 @@ def file_view(output: Output) -> FileView | None:
     first, lines, is_cut = _parse_view(_inner(output.text))
     start = int(ranges.get("a") or 0)
     is_part = bool(start or ranges.get("h")) or is_cut or output.is_truncated
-    path = _within(_folder_of(command), shown["path"])
+    path = _within(folder_of(command), shown["path"])
     return FileView(path, first or start or 1, tuple(lines), not is_part)
 
 
@@ -631,7 +631,7 @@ def file_in_command(command: str) -> tuple[str, str] | None:
     """Path and text of the file that `command` writes with a here-document; None if it does not."""
     if "<<" not in command or (found := _HEREDOC.search(command)) is None:
         return None
-    return _within(_folder_of(command), found["path"] or found["path2"]), found["body"]
+    return _within(folder_of(command), found["path"] or found["path2"]), found["body"]
 
 
 def plain_lines(text: str) -> list[tuple[str, str]]:
@@ -651,7 +651,7 @@ def _inner(text: str) -> str:
     return found[1] if found else text
 
 
-def _folder_of(command: str) -> str:
+def folder_of(command: str) -> str:
     """The folder that `command` first changes to, with a trailing slash."""
     found = _FOLDER.match(command)
     return f"{found['path']}/" if found else ""

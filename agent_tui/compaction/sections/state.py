@@ -1,20 +1,23 @@
 """The state of the work as far as the log shows it: plan, tracker, commit, tests."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
+from agent_tui.compaction.ledger.files import normalise_path
+from agent_tui.compaction.ledger.shell_files import programs_run
 from agent_tui.compaction.sections.commands import without_folder
+from agent_tui.compaction.sections.files import folder_of
 from agent_tui.compaction.sections.history import Done, HistoryEvent
 from agent_tui.compaction.sections.task import tracker_orders
 from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.compaction.tiers.outputs import is_test, test_counts
 from agent_tui.messages import Job
 from agent_tui.omissions import one_line
-from agent_tui.sessions.entries import WorkState
+from agent_tui.sessions.entries import RepositoryState, WorkState
 
 _COMMIT = re.compile(
     r"^\[(detached HEAD|[\w./-]+)(?: \([\w-]+\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE
@@ -25,6 +28,10 @@ _STATUS = re.compile(r"\s+\[[^\[\]]*\]\s*$")
 """The status of an item in a list, after its title: ``[P1 · OPEN]``. It may be outdated."""
 _MOST_ITEMS = 60
 _MOST_COMMITS = 5
+_MOST_SHOWN_COMMITS = 10
+_MOST_UNCOMMITTED = 12
+_AS_LOGGED = ", as of the log"
+_REPLACED = " (replaced by a later"
 _MOST_TESTS = 2
 _TITLE_CHARS = 120
 _RESULT_CHARS = 160
@@ -40,20 +47,27 @@ class StateReader:
     _titles: dict[str, str] = field(default_factory=dict[str, str])
     _commits: dict[str, str] = field(default_factory=dict[str, str])
     _tests: dict[str, str] = field(default_factory=dict[str, str])
-    _branch: str = ""
+    _branches: dict[str, str] = field(default_factory=dict[str, str])
+    _folders: Sequence[str] = ("/",)
 
     @classmethod
-    def after(cls, earlier: WorkState | None) -> "StateReader":
-        """A reader that continues from what a parent session passed on."""
+    def after(cls, earlier: WorkState | None, folders: Sequence[str] = ("/",)) -> "StateReader":
+        """A reader that continues from what a parent session passed on.
+
+        Args:
+            earlier: The state at its end.
+            folders: Paths of the working folder.
+        """
         if earlier is None:
-            return cls()
+            return cls(_folders=folders)
         return cls(
             _plan=dict(earlier.plan),
             _items=dict(earlier.items),
             _titles=dict(earlier.titles),
             _commits=dict(earlier.commits),
             _tests=dict(earlier.tests),
-            _branch=earlier.branch,
+            _branches=dict(earlier.branches) or ({"": earlier.branch} if earlier.branch else {}),
+            _folders=folders,
         )
 
     def read(self, events: Iterable[HistoryEvent]) -> WorkState:
@@ -67,7 +81,7 @@ class StateReader:
             titles={item: self._titles[item] for item in self._items if item in self._titles},
             commits=dict(list(self._commits.items())[-_MOST_COMMITS:]),
             tests=dict(list(self._tests.items())[-_MOST_TESTS:]),
-            branch=self._branch,
+            branches=self._branches,
         )
 
     def _read(self, output: Output) -> None:
@@ -79,13 +93,29 @@ class StateReader:
             self._follow_tracker(action, output.text)
         if not action.command:
             return
+        if not output.has_failed:
+            self._mark_replaced(action.command)
+        folder = normalise_path(folder_of(action.command), self._folders)
+        folder = folder if folder.startswith("/") else ""
         for branch, commit, message in _COMMIT.findall(text):
-            self._branch = branch if branch != "detached HEAD" else self._branch
+            if branch != "detached HEAD":
+                self._branches[folder] = branch
             self._commits[commit] = one_line(message, _TITLE_CHARS)
         if found := list(_ON_BRANCH.finditer(text)):
-            self._branch = found[-1][1] or found[-1][2]
+            self._branches[folder] = found[-1][1] or found[-1][2]
         if is_test(action.command):
             self._note_test(output, text)
+
+    def _mark_replaced(self, command: str) -> None:
+        """Mark the known commits that `command` gave other hashes."""
+        for program, arguments in programs_run(command):
+            if program != "git" or not self._commits:
+                continue
+            amends = "commit" in arguments and "--amend" in arguments
+            rebases = "rebase" in arguments or {"pull", "--rebase"} <= set(arguments)
+            for commit in list(self._commits)[-1:] if amends else self._commits if rebases else ():
+                text = self._commits[commit].partition(_REPLACED)[0]
+                self._commits[commit] = f"{text}{_REPLACED} {'amend' if amends else 'rebase'})"
 
     def _follow_tracker(self, action: Action, text: str) -> None:
         for order in tracker_orders(action):
@@ -116,7 +146,7 @@ def lines_of_done(state: WorkState, uncommitted: Collection[str] = ()) -> list[s
         for item, status in state.items.items()
         if status == "done"
     ]
-    return lines + [f"- [x] commit {commit}: {text}" for commit, text in state.commits.items()]
+    return lines
 
 
 def items_begun(state: WorkState | None) -> list[str]:
@@ -140,10 +170,48 @@ def pending_lines(state: WorkState) -> list[str]:
 
 
 def check_lines(state: WorkState) -> list[str]:
-    """Branch, newest test results and running background commands, one line each."""
-    lines = [f"- branch: {state.branch}"] if state.branch else []
-    lines += [f"- `{command}` -> {result}" for command, result in state.tests.items()]
+    """Newest test results and running background commands, one line each."""
+    lines = [f"- `{command}` -> {result}" for command, result in state.tests.items()]
     return lines + [_running(job) for job in state.jobs.values()]
+
+
+def commit_lines(state: WorkState, repositories: Sequence[RepositoryState]) -> list[str]:
+    """The session's commits, one line each: those git names, else those of the log."""
+    if not repositories:
+        return [f"- [x] commit {id}{_AS_LOGGED}: {text}" for id, text in state.commits.items()]
+    newest = (list(one.commits.items())[-_MOST_SHOWN_COMMITS:] for one in repositories)
+    return [f"- [x] commit {id}: {subject}" for commits in newest for id, subject in commits]
+
+
+def repository_lines(
+    state: WorkState, repositories: Sequence[RepositoryState], folders: Sequence[str]
+) -> list[str]:
+    """Branch, HEAD and uncommitted files of each repository; without git's word, the branches."""
+    if repositories:
+        return [line for one in repositories for line in _as_git_says(one, folders)]
+    return [
+        f"- branch{f' in {folder}' if folder else ''}{_AS_LOGGED}: {branch}"
+        for folder, branch in state.branches.items()
+    ]
+
+
+def _as_git_says(repository: RepositoryState, folders: Sequence[str]) -> tuple[str, str]:
+    name = normalise_path(repository.root, folders)
+    parts = [
+        f"branch {repository.branch}" if repository.branch else "no branch",
+        f"HEAD {repository.head}" if repository.head else "no commit yet",
+    ]
+    if repository.upstream:
+        ahead, behind = repository.ahead, repository.behind
+        apart = f"{ahead} ahead and {behind} behind" if ahead or behind else "level with"
+        parts.append(f"{apart} {repository.upstream} as last fetched")
+    more = repository.changed - _MOST_UNCOMMITTED
+    listed = ", ".join(repository.uncommitted[:_MOST_UNCOMMITTED])
+    listed += f" and {more} more" if more > 0 else ""
+    return (
+        f"- git{f' in {name}' if name else ''}: {', '.join(parts)}",
+        f"- uncommitted: {listed or 'nothing'}",
+    )
 
 
 def _running(job: Job) -> str:

@@ -74,7 +74,7 @@ class Output:
     `file_key` identifies the file, however its path was written; empty if no file was named.
     `files` are those that the tool says it touched; None if it does not say. `images` is the number
     of images in it. `said` is what the user said about the action, such as why it was refused.
-    `ending` says whether the user refused or interrupted it.
+    `ending` says whether the user refused or interrupted it, `refusal` why the program refused it.
     """
 
     action: Action
@@ -88,6 +88,7 @@ class Output:
     images: int = 0
     said: tuple[str, ...] = ()
     ending: CallEnding = ""
+    refusal: str = ""
 
     @property
     def failure(self) -> str:

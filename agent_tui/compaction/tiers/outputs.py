@@ -29,9 +29,11 @@ _NO_ERROR = re.compile(
     re.IGNORECASE,
 )
 _NAMES_ERROR = re.compile(
-    r"\w(?:Error|Exception|Warning)\b\S{0,3}:? \S|^\W*(?:fatal )?error\b\W+\w", re.I
+    r"\w(?:Error|Exception|Warning)\b\S{0,3}:? \S|^\W*(?:fatal )?error\b\W+\w"
+    r"|^\W*[\w./@+-]*\w\.\w+[:(]\d+",
+    re.I,
 )
-"""A line that says which error occurred, not only that one did."""
+"""A line that says which error occurred or where, not only that one did."""
 
 _SAYS_NOTHING = re.compile(
     r"^(?:[\[(]?(?:no output|(?:command |process )?exit(?:ed with)? (?:code|status) \d+)[\])]?"
@@ -41,7 +43,9 @@ _SAYS_NOTHING = re.compile(
 """Endings, tags around an output, rules and headings."""
 
 _SUBJECT_CHARS = 120
-_TELLING_LINES = 3
+_END_CHARS = 100
+"""Lines with the same end name the same error, with the path written in another way."""
+
 _LONGEST_ERROR_LINE = 400
 """Longer lines are generated or minified text that happens to contain the word."""
 
@@ -55,6 +59,9 @@ _TEST_RESULT = re.compile(
     r"|failing)\b"
     r"|^(?:OK|FAILED|PASS|FAIL|ok|FAIL:)\b|test result:|\bBUILD (?:SUCCESS|FAILURE)",
     re.IGNORECASE,
+)
+_SOME_FAILED = re.compile(
+    r"\b[1-9]\d* (?:\w+ ){0,2}(?:failed|failures?|errors?|failing)\b|^FAIL", re.IGNORECASE
 )
 
 
@@ -80,18 +87,43 @@ def last_line(output: str) -> str:
     return next((line for line in lines if line and not _SAYS_NOTHING.match(line)), "")
 
 
+def fails_tests(output: str) -> bool:
+    """Whether a test run's `output` counts failures, even if a later program hid its exit code."""
+    return bool(_SOME_FAILED.search(test_counts(output)))
+
+
 def error_text(output: str) -> str:
-    """The lines that say what went wrong: the last ones that mention an error, or the end."""
+    """The `error_lines` on one line."""
+    return one_line(" | ".join(error_lines(output)), 300)
+
+
+def error_lines(output: str, most: int = 3, *, around: int = 0) -> list[str]:
+    """The lines that say what went wrong, in order.
+
+    Those that name the error or begin with a place in a file have priority, the first and the last
+    of them; then the last ones that mention an error, or the end.
+
+    Args:
+        output: What the action put out.
+        most: Limit of the lines.
+        around: Number of lines to add before and after the first one, which may have its text.
+    """
     lines = [line.strip() for line in output[-20_000:].split("\n")]
     lines = [line for line in lines if line and not _SAYS_NOTHING.match(line)]
     if not lines or _NO_ERROR.match(lines[0]) or _NO_ERROR.match(lines[-1]):
-        return ""
-    short = [line for line in lines if len(line) <= _LONGEST_ERROR_LINE] or lines
-    telling = list(dict.fromkeys(line for line in short if _ERROR_LINE.search(line)))
-    naming = [line for line in telling if _NAMES_ERROR.search(line)][-_TELLING_LINES:]
-    others = [line for line in telling if line not in naming]
-    chosen = {*naming, *others[max(len(others) - _TELLING_LINES + len(naming), 0) :]}
-    return one_line(" | ".join([x for x in telling if x in chosen] or short[-1:]), 300)
+        return []
+    distinct: dict[str, str] = {}
+    for line in [line for line in lines if len(line) <= _LONGEST_ERROR_LINE] or lines:
+        distinct.setdefault(line[-_END_CHARS:], line)
+    short = list(distinct.values())
+    naming = [at for at, line in enumerate(short) if _NAMES_ERROR.search(line)]
+    last = most // 2
+    naming = naming if len(naming) <= most else [*naming[: most - last], *naming[-last:]]
+    others = [at for at, line in enumerate(short) if _ERROR_LINE.search(line) and at not in naming]
+    chosen = {*naming, *others[max(len(others) - most + len(naming), 0) :]} or {len(short) - 1}
+    first = min(chosen)
+    chosen.update(range(max(first - around, 0), min(first + around + 1, len(short))))
+    return [short[at] for at in sorted(chosen)]
 
 
 _EDITOR_COMMANDS: dict[str, ActionKind] = {
@@ -223,6 +255,7 @@ def _of_result(result: ToolResultMessage, waiting: list[ToolCall]) -> Output:
         images=len(images_in(result.content)),
         said=tuple(_said_about(action, result)),
         ending=result.tool_details.ending,
+        refusal=result.tool_details.refusal,
     )
 
 

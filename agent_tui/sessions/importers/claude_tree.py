@@ -132,6 +132,8 @@ def claude_details(
         text: The result as the model saw it.
         is_error: Whether the call failed; then it touched no file.
     """
+    if is_error and text == _SKIPPED:
+        return ToolDetails(ending="cancelled")
     if tool == "Bash":
         return ToolDetails(exit_code=_exit_code(text, is_error=is_error))
     if is_error:
@@ -165,6 +167,10 @@ def _answers(noted: JsonObject) -> str:
         f"{question} -> {as_text(answer)}" + (f" ({note})" if (note := added.get(question)) else "")
         for question, answer in answers.items()
     )
+
+
+_SKIPPED = "<tool_use_error>Sibling tool call errored</tool_use_error>"
+"""The result of a call that was not run, because one beside it failed."""
 
 
 def _exit_code(text: str, *, is_error: bool) -> int | None:

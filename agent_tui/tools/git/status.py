@@ -40,11 +40,15 @@ class WorkTree:
         head: The current commit; empty if there is none yet.
         dirty: Files that differ from that commit, relative to `root`, without ignored ones, mapped
             to the id of their committed content; empty for those that are not in it.
+        branch: The branch; empty if HEAD is detached.
+        upstream: The branch that it follows; empty without one.
     """
 
     root: Path
     head: str
     dirty: Mapping[str, str]
+    branch: str = ""
+    upstream: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,7 @@ def _without_filters(found: bytes) -> Iterator[str]:
 
 def _work_tree(root: Path, answer: bytes) -> WorkTree:
     """Parse `git status` format 2: ``#`` headers, ``1`` changed, ``u`` in conflict, ``?``."""
-    head = ""
+    head, names = "", {b"branch.head": "", b"branch.upstream": ""}
     dirty: dict[str, str] = {}
     for record in answer.split(b"\0"):
         kind, _, rest = record.partition(b" ")
@@ -163,6 +167,10 @@ def _work_tree(root: Path, answer: bytes) -> WorkTree:
             case b"#" if rest.startswith(b"branch.oid "):
                 oid = rest.removeprefix(b"branch.oid ").decode("ascii")
                 head = "" if oid == "(initial)" else oid
+                continue
+            case b"#":
+                key, _, name = rest.partition(b" ")
+                names[key] = os.fsdecode(name)
                 continue
             case b"1":
                 *_, blob, _, path = rest.split(b" ", 7)
@@ -175,7 +183,8 @@ def _work_tree(root: Path, answer: bytes) -> WorkTree:
         if not path.endswith(b"/"):  # otherwise it is another repository
             name = os.fsdecode(path)
             dirty[name] = dirty.get(name) or _id(blob.decode("ascii"))
-    return WorkTree(root, head, dirty)
+    branch = names[b"branch.head"].removeprefix("(detached)")
+    return WorkTree(root, head, dirty, branch, names[b"branch.upstream"])
 
 
 def _differences(answer: bytes) -> Iterator[TreeDifference]:

@@ -10,8 +10,7 @@ from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.ledger.build import build_ledger
 from agent_tui.compaction.sections.compose import (
     COMMANDS_SHARE,
-    ERRORS_LEAST_TOKENS,
-    ERRORS_SHARE,
+    FAILURES_SHARE,
     FILES_SHARE,
     FINDINGS_LEAST_TOKENS,
     FINDINGS_SHARE,
@@ -22,6 +21,7 @@ from agent_tui.compaction.sections.compose import (
     STATE_SHARE,
     TASK_SHARE,
     WAY_SHARE,
+    Notes,
     SectionRooms,
     Sections,
     WorkRecord,
@@ -45,11 +45,11 @@ WHY = "The token is kept because the next line may need it."
 SHARES = {
     "work-state": STATE_SHARE,
     "findings": FINDINGS_SHARE,
-    "open-errors": ERRORS_SHARE,
+    "failures": FAILURES_SHARE,
     "commands-run": COMMANDS_SHARE,
     "files-now": FILES_SHARE,
 }
-LEAST = {"findings": FINDINGS_LEAST_TOKENS, "open-errors": ERRORS_LEAST_TOKENS}
+LEAST = {"findings": FINDINGS_LEAST_TOKENS}
 TAG_TOKENS = 12
 
 
@@ -99,15 +99,17 @@ def made(record: WorkRecord, room: int, counter: TokenCounter) -> Sections:
 
 def test_notes_of_a_model_take_the_place_of_findings_and_commands(counter: TokenCounter) -> None:
     record = record_of(work().path)
-    with_notes = make_sections(record, 10_000, counter, has_notes=True)
+    with_notes = make_sections(record, 10_000, counter, notes=Notes(are_new=True))
     for tag in ("<findings>", "<commands-run>"):
         assert tag in make_sections(record, 10_000, counter).after_prose
         assert tag not in with_notes.after_prose
     changed = Ledger(modified_files=tuple(f"src/part_{number}.py" for number in range(400)))
     record = replace(record, ledger=changed)
     whole, noted = (
-        counter.count_text(make_sections(record, 9_000, counter, has_notes=has_notes).lists)
-        for has_notes in (False, True)
+        counter.count_text(
+            make_sections(record, 9_000, counter, notes=Notes(are_new=are_new)).lists
+        )
+        for are_new in (False, True)
     )
     assert 0 < noted < 0.7 * whole
 
@@ -115,13 +117,14 @@ def test_notes_of_a_model_take_the_place_of_findings_and_commands(counter: Token
 def test_each_section_says_its_part_in_the_order_of_what_changes_least(
     counter: TokenCounter,
 ) -> None:
-    found = blocks(text_of(made(record_of(work().path), 10_000, counter)))
+    path = work().path
+    found = blocks(text_of(made(record_of(path), 10_000, counter)))
     assert list(found) == [
         "said-by-the-person",
         "task-text",
         "work-state",
         "findings",
-        "open-errors",
+        "failures",
         "commands-run",
         "files-now",
         "modified-files",
@@ -132,8 +135,11 @@ def test_each_section_says_its_part_in_the_order_of_what_changes_least(
         "- [ ] fix it (in progress)\n- `pytest tests/b.py` -> exit 1"
     )
     assert found["findings"] == f"- {WHY}"
-    assert found["open-errors"].split("\n")[1:] == [
-        "- $ pytest tests/b.py => E KeyError: 'x' | 1 failed"
+    failed = next(entry.id for entry in path if "KeyError" in entry.model_dump_json())
+    assert found["failures"].split("\n") == [
+        f"- $ pytest tests/b.py: open [recall {failed}]",
+        "  E   KeyError: 'x'",
+        "  1 failed",
     ]
     assert found["commands-run"] == "$ make docs"
     assert found["files-now"] == "### src/a.py (changed; whole)\nx = 1\ny = 3"
@@ -243,7 +249,7 @@ def test_files_changed_since_the_last_commit_are_named(counter: TokenCounter) ->
     run(talk, "git commit -am one", "[main 1234567] one")
     edit(talk, "src/b.py", "x", "y")
     state = blocks(text_of(made(record_of(talk.path), 8_000, counter)))["work-state"]
-    assert "- edited since the last commit: src/b.py" in state.split("\n")
+    assert "- edited since the last commit, as of the log: src/b.py" in state.split("\n")
 
 
 def test_an_item_closed_with_files_not_committed_says_so_and_keeps_its_text(
@@ -259,7 +265,7 @@ def test_an_item_closed_with_files_not_committed_says_so_and_keeps_its_text(
         line for line in found["work-state"].split("\n") if line.startswith("- [x] 12")
     )
     assert "### 12" in found["task-text"]
-    noted = make_sections(record, 8_000, counter, has_notes=True)
+    noted = make_sections(record, 8_000, counter, notes=Notes(are_new=True))
     assert "task-text" not in blocks(text_of(noted))
     run(talk, "git commit -qam two", "")
     found = blocks(text_of(made(record_of(talk.path), 8_000, counter)))
@@ -389,7 +395,8 @@ def test_the_newest_errors_and_commands_stay_where_there_is_little_room(
     counter: TokenCounter,
 ) -> None:
     found = blocks(text_of(make_sections(record_of(long_work().path), 3_000, counter)))
-    assert found["open-errors"].endswith("$ pytest tests/test_59.py => E KeyError: 59 | 1 failed")
+    assert found["failures"].startswith("- $ pytest tests/test_59.py: open")
+    assert "test_0.py" not in found["failures"]
     assert found["commands-run"].endswith("$ git commit -m 'part 59'")
     assert "part 0" not in found["commands-run"]
 
@@ -443,7 +450,7 @@ def test_what_a_child_kept_of_its_parent_counts_once(counter: TokenCounter) -> N
     run(kept, "pytest tests/b.py", "1 passed")
     child = read_work(kept.path, record.ledger, handover, FOLDERS)
     found = blocks(text_of(made(child, 10_000, counter)))
-    assert "open-errors" not in found
+    assert found["failures"].startswith("- $ pytest tests/b.py: passed later")
     assert found["commands-run"] == "$ make docs"
     assert found["files-now"] == "### src/a.py (changed; whole)\nx = 1\ny = 3"
     assert found["said-by-the-person"] == f"(1) Please fix the parser. {RULE}\n(2) And the docs?"

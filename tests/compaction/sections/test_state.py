@@ -4,17 +4,30 @@ from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.sections.state import (
     StateReader,
     check_lines,
+    commit_lines,
     in_progress_lines,
     lines_of_done,
     pending_lines,
+    repository_lines,
 )
 from agent_tui.messages import Job, JsonObject
-from agent_tui.sessions.entries import WorkState
-from tests.compaction.sections.scene import begun, called, ran
+from agent_tui.sessions.entries import RepositoryState, WorkState
+from tests.compaction.sections.scene import FOLDERS, begun, called, ran
 
 
 def state_of(*commands: tuple[str, str, int], earlier: WorkState | None = None) -> WorkState:
-    return StateReader.after(earlier).read(ran(*commands))
+    return StateReader.after(earlier, FOLDERS).read(ran(*commands))
+
+
+def as_logged(state: WorkState) -> list[str]:
+    """What is told where git was not asked."""
+    return commit_lines(state, ()) + repository_lines(state, (), FOLDERS)
+
+
+def as_git_says(repository: RepositoryState) -> list[str]:
+    state = state_of(("git commit", "[old 7654321] Dead", 0))
+    lines = commit_lines(state, [repository])
+    return lines + repository_lines(state, [repository], FOLDERS)
 
 
 def planned(*steps: tuple[str, str]) -> JsonObject:
@@ -102,37 +115,128 @@ def test_the_title_of_a_longer_id_is_not_taken() -> None:
     assert pending_lines(state) == ["bd-1"]
 
 
-def test_commits_are_done_and_name_the_branch() -> None:
+def test_commits_and_branches_of_the_log_say_that_git_was_not_asked() -> None:
     state = state_of(
         ("git commit -m 'Keep the token'", "[fix/parser 1a2b3c4] Keep the token\n 1 file", 0),
-        ("git commit --amend", "[fix/parser (root-commit) 2b3c4d5] Keep all", 0),
+        ("git commit -m 'Keep all'", "[fix/parser (root-commit) 2b3c4d5] Keep all", 0),
     )
-    assert lines_of_done(state) == [
-        "- [x] commit 1a2b3c4: Keep the token",
-        "- [x] commit 2b3c4d5: Keep all",
+    assert as_logged(state) == [
+        "- [x] commit 1a2b3c4, as of the log: Keep the token",
+        "- [x] commit 2b3c4d5, as of the log: Keep all",
+        "- branch, as of the log: fix/parser",
     ]
-    assert check_lines(state) == ["- branch: fix/parser"]
 
 
-def test_a_commit_on_no_branch_is_told_and_names_none() -> None:
+def test_a_commit_on_no_branch_names_none() -> None:
     state = state_of(("git commit", "[detached HEAD 1a2b3c4] Keep the token", 0))
-    assert lines_of_done(state) == ["- [x] commit 1a2b3c4: Keep the token"]
-    assert check_lines(state) == []
+    assert as_logged(state) == ["- [x] commit 1a2b3c4, as of the log: Keep the token"]
+
+
+def test_a_hash_that_an_amend_replaced_is_marked_once() -> None:
+    state = state_of(
+        ("git commit -m one", "[main 1111111] One", 0),
+        ("git commit -m two", "[main 2222222] Two", 0),
+        ("git commit --amend --no-edit", "[main 3333333] Two", 0),
+        ("git commit --amend", "error: nothing", 1),
+        ("git commit --amend -m 2", "[main 4444444] Second", 0),
+    )
+    assert list(state.commits.items()) == [
+        ("1111111", "One"),
+        ("2222222", "Two (replaced by a later amend)"),
+        ("3333333", "Two (replaced by a later amend)"),
+        ("4444444", "Second"),
+    ]
+
+
+def test_all_hashes_before_a_rebase_are_marked_and_later_ones_are_not() -> None:
+    state = state_of(
+        ("git commit -m one", "[main 1111111] One", 0),
+        ("git commit --amend -m 1", "[main 2222222] First", 0),
+        ("git fetch && git rebase origin/main", "Successfully rebased", 0),
+        ("git commit -m two", "[main 3333333] Two", 0),
+    )
+    assert list(state.commits.values()) == [
+        "One (replaced by a later rebase)",
+        "First (replaced by a later rebase)",
+        "Two",
+    ]
+    pulled = state_of(("git pull --rebase", "Successfully rebased", 0), earlier=state)
+    assert pulled.commits["3333333"] == "Two (replaced by a later rebase)"
 
 
 def test_only_the_newest_five_commits_are_told() -> None:
     state = state_of(*(("git commit", f"[main 1a2b3c{n}] Step {n}", 0) for n in range(9)))
-    assert [line[-1] for line in lines_of_done(state)] == list("45678")
+    assert [text[-1] for text in state.commits.values()] == list("45678")
 
 
-def test_the_branch_is_the_one_gone_to_last() -> None:
+def test_the_branch_is_the_one_switched_to_last() -> None:
     state = state_of(
         ("git status", "On branch main\nnothing to commit", 0),
         ("git checkout -b fix", "Switched to a new branch 'fix'", 0),
     )
-    assert check_lines(state) == ["- branch: fix"]
+    assert as_logged(state) == ["- branch, as of the log: fix"]
     back = state_of(("git switch main", "Switched to branch 'main'", 0), earlier=state)
-    assert check_lines(back) == ["- branch: main"]
+    assert as_logged(back) == ["- branch, as of the log: main"]
+
+
+def test_each_repository_has_its_own_branch() -> None:
+    state = state_of(
+        ("cd /project/web && git status", "On branch main", 0),
+        ("cd /other && git status", "On branch dev", 0),
+        ("git switch fix", "Switched to branch 'fix'", 0),
+    )
+    assert as_logged(state) == [
+        "- branch, as of the log: fix",
+        "- branch in /other, as of the log: dev",
+    ]
+
+
+def test_the_branch_that_an_earlier_version_recorded_is_read() -> None:
+    state = StateReader.after(WorkState(branch="old")).read(())
+    assert as_logged(state) == ["- branch, as of the log: old"]
+
+
+def test_what_git_says_of_a_repository_is_told_in_its_words() -> None:
+    state = RepositoryState(
+        root="/project",
+        branch="fix",
+        head="1a2b3c4d5e",
+        upstream="origin/fix",
+        ahead=2,
+        uncommitted=("a.py", "new.txt"),
+        changed=2,
+        commits={"0a2b3c4d5e": "One", "1a2b3c4d5e": "Two"},
+    )
+    assert as_git_says(state) == [
+        "- [x] commit 0a2b3c4d5e: One",
+        "- [x] commit 1a2b3c4d5e: Two",
+        "- git: branch fix, HEAD 1a2b3c4d5e, 2 ahead and 0 behind origin/fix as last fetched",
+        "- uncommitted: a.py, new.txt",
+    ]
+
+
+def test_a_repository_elsewhere_is_named_and_long_lists_are_cut() -> None:
+    state = RepositoryState(
+        root="/other",
+        head="1a2b3c4d5e",
+        upstream="origin/main",
+        uncommitted=tuple(f"{n}.py" for n in range(20)),
+        changed=300,
+        commits={f"{n:010x}": f"Step {n}" for n in range(15)},
+    )
+    lines = as_git_says(state)
+    assert lines[0] == "- [x] commit 0000000005: Step 5"
+    assert lines[-2:] == [
+        "- git in /other: no branch, HEAD 1a2b3c4d5e, level with origin/main as last fetched",
+        f"- uncommitted: {', '.join(f'{n}.py' for n in range(12))} and 288 more",
+    ]
+
+
+def test_a_repository_without_commits_or_changes_says_so() -> None:
+    assert as_git_says(RepositoryState(root="/project", branch="main")) == [
+        "- git: branch main, no commit yet",
+        "- uncommitted: nothing",
+    ]
 
 
 def test_the_result_of_the_newest_tests_stands_with_its_command() -> None:
@@ -181,8 +285,10 @@ def test_a_later_session_goes_on_from_the_state_handed_on() -> None:
     )
     assert StateReader.after(first).read(()) == first
     later = state_of(("bd close bd-1", "", 0), ("pytest", "2 passed", 0), earlier=first)
-    assert lines_of_done(later) == ["- [x] bd-1: Keep the token", "- [x] commit 1a2b3c4: Step"]
-    assert check_lines(later) == ["- branch: main", "- `pytest` -> 2 passed"]
+    assert lines_of_done(later) == ["- [x] bd-1: Keep the token"]
+    assert check_lines(later) == ["- `pytest` -> 2 passed"]
+    assert later.commits == {"1a2b3c4": "Step"}
+    assert later.branches == {"": "main"}
 
 
 def test_a_session_in_which_nothing_was_done_has_no_state() -> None:
@@ -195,8 +301,7 @@ def test_a_session_in_which_nothing_was_done_has_no_state() -> None:
 
 def test_what_runs_in_the_background_is_told_with_when_it_began() -> None:
     server = Job(id="3", command="npm  run dev", since=1_700_000_000_000)
-    state = WorkState(branch="main", jobs={"3": server})
+    state = WorkState(jobs={"3": server})
     assert check_lines(state) == [
-        "- branch: main",
         "- background job 3 running since 2023-11-14 22:13 UTC: `npm run dev`",
     ]

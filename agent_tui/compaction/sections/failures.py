@@ -1,0 +1,347 @@
+"""Calls that failed: their errors, what followed, and which of them are still open."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from agent_tui.compaction.ledger.files import files_of, normalise_path
+from agent_tui.compaction.sections.commands import (
+    CommandRun,
+    covers_all,
+    is_looking_around,
+    reaches,
+    runs_of,
+    without_folder,
+)
+from agent_tui.compaction.sections.files import edits_in
+from agent_tui.compaction.sections.history import Done, HistoryEvent, Replied
+from agent_tui.compaction.tiers.model import Output
+from agent_tui.compaction.tiers.outputs import (
+    error_lines,
+    error_text,
+    fails_tests,
+    is_test,
+    last_line,
+    looks_like_error,
+)
+from agent_tui.omissions import one_line, recall_mark
+from agent_tui.sessions.entries import Failure
+from agent_tui.tokens import TokenCounter
+
+MOST_OPEN = 12
+_MOST = 60
+_MOST_LINES = 4
+_MOST_STEPS = 3
+_LABEL_CHARS = 140
+_LINE_CHARS = 240
+_SAID_CHARS = 240
+_STEP_CHARS = 110
+_CODE_CHARS = 90
+_LOOKED_AT_CHARS = 20_000
+_FILE_NAME = re.compile(r"[\w-][\w.-]*\.\w+")
+_NAMED_CHARS = 40
+"""A failure counts as named by a text that has so many characters of its command or its error."""
+
+
+@dataclass(slots=True)
+class _Tracked:
+    """A failure while the events after it are read; `names` are names of files in its error."""
+
+    failure: Failure
+    runs: tuple[CommandRun, ...]
+    names: frozenset[str] = frozenset()
+    steps: list[str] = field(default_factory=list[str])
+
+    @property
+    def is_open(self) -> bool:
+        return self.failure.ending == "open"
+
+    def update(self, **values: object) -> None:
+        self.failure = self.failure.model_copy(update=values)
+
+    def concerns(self, path: str) -> bool:
+        """Whether the command or its error names the file at `path`."""
+        named = (target.removeprefix("./") for run in self.runs for target in run.targets)
+        is_inside = any(t in (".", "...") or reaches(t, path) for t in named)
+        return PurePosixPath(path).name in self.names or is_inside
+
+
+class FailureReader:
+    """Follows the failures of a conversation.
+
+    A failure is open until the same program succeeds on the same target, or on more. Until then,
+    what is done counts as done about it. If the same run fails with another error, that is the next
+    failure.
+    """
+
+    def __init__(self, folders: Sequence[str], earlier: Iterable[Failure] = ()) -> None:
+        """Continue from what a parent session passed on.
+
+        Args:
+            folders: Paths of the working folder.
+            earlier: Failures, oldest first.
+        """
+        self._folders = folders
+        self._found = [_Tracked(one, _runs_of_label(one.label), _names(one)) for one in earlier]
+        self._unexplained: list[_Tracked] = []
+
+    def read(self, events: Iterable[HistoryEvent]) -> tuple[Failure, ...]:
+        """The failures after `events`, oldest first."""
+        for event in events:
+            if isinstance(event, Done):
+                self._read(event)
+            elif isinstance(event, Replied):
+                for one in self._unexplained:
+                    one.update(said=one_line(event.text, _SAID_CHARS))
+                self._unexplained = []
+        return tuple(one.failure for one in self._found[-_MOST:])
+
+    def _read(self, event: Done) -> None:
+        output = event.output
+        if output.ending == "cancelled" or output.said:
+            return
+        runs = _runs_of(output)
+        if not has_failed(output) and not output.ending:
+            for one in self._found:
+                if one.is_open and covers_all(runs, one.runs):
+                    one.update(ending="passed", steps=_shown_steps(one.steps))
+            self._note_step(event, runs)
+        elif lines := _lines_of(output):
+            self._add(event, runs, lines)
+
+    def _add(self, event: Done, runs: tuple[CommandRun, ...], lines: tuple[str, ...]) -> None:
+        output = event.output
+        before = next((one for one in reversed(self._found) if one.runs == runs), None)
+        times, steps = 1, list[str]()
+        if before is not None and before.is_open:
+            if before.failure.lines == lines:
+                self._found.remove(before)
+                times, steps = before.failure.times + 1, before.steps
+            else:
+                before.update(ending="failed", steps=_shown_steps(before.steps))
+        failure = Failure(
+            label=_label(output),
+            lines=lines,
+            entry_id=event.entry_id,
+            times=times,
+            ending="open" if output.ending in ("", "cancelled") else output.ending,
+        )
+        new = _Tracked(failure, runs, _names(failure, output.text), steps)
+        self._found.append(new)
+        self._unexplained.append(new)
+
+    def _note_step(self, event: Done, runs: tuple[CommandRun, ...]) -> None:
+        """Note for each open failure what `event` changed or ran."""
+        changed = [normalise_path(path, self._folders) for path in files_of(event).modified]
+        command = event.output.action.command
+        step = _step(event, changed) if changed or _acts(command) else ""
+        for one in self._found if step else ():
+            if not one.is_open:
+                continue
+            since = [path for path in changed if path and one.concerns(path)]
+            one.update(since=tuple(dict.fromkeys((*one.failure.since, *since))))
+            one.steps.append(step)
+            if command and not one.failure.later and _is_similar(runs, one.runs):
+                one.update(later=_label(event.output))
+
+
+def open_errors(
+    events: Iterable[HistoryEvent], earlier: Sequence[str] = (), folders: Sequence[str] = ("/",)
+) -> tuple[str, ...]:
+    """The failures that are still open, oldest first, each as ``$ command => message``.
+
+    Args:
+        events: The conversation.
+        earlier: Those passed on by a parent session, oldest first; they are resolved in the same
+            way.
+        folders: Paths of the working folder.
+    """
+    return lines_of_open(FailureReader(folders, map(failure_of_line, earlier)).read(events))
+
+
+def lines_of_open(failures: Iterable[Failure]) -> tuple[str, ...]:
+    """The open ones of `failures`, each as ``$ command => message``."""
+    found = [one for one in failures if one.ending == "open" and not one.since]
+    lines = (f"{one.label} => {error_text(chr(10).join(one.lines))}" for one in found)
+    return tuple(lines)[-MOST_OPEN:]
+
+
+def failure_of_line(line: str) -> Failure:
+    """The failure that a line of `lines_of_open` describes."""
+    label, _, message = line.partition(" => ")
+    return Failure(label=label, lines=(message,))
+
+
+def failures_that_fit(
+    failures: Sequence[Failure],
+    *,
+    notes: str,
+    elsewhere: str,
+    room_tokens: int,
+    counter: TokenCounter,
+) -> list[str]:
+    """A few lines for each failure that fits, the newest first.
+
+    Open and repeated ones have priority, then commands, then calls of other tools.
+
+    Args:
+        failures: Oldest first.
+        notes: A model's notes; a failure that they name is left out.
+        elsewhere: Text that is in the context anyway; replies that it has are not repeated.
+        room_tokens: Limit of all together.
+        counter: Counts their tokens.
+    """
+    noted, known = _plain(notes), _plain(elsewhere)
+    taken: dict[int, list[str]] = {}
+    places = [at for at, one in enumerate(failures) if not _is_named(one, noted)]
+    for at in sorted(places, key=lambda at: (_rank(failures[at]), -at)):
+        lines = list(_lines(failures[at], known))
+        tokens = counter.count_text("\n".join(lines)) + 1
+        if tokens <= room_tokens:
+            taken[at] = lines
+            room_tokens -= tokens
+    return [line for at in sorted(taken, reverse=True) for line in taken[at]]
+
+
+def has_failed(output: Output) -> bool:
+    """Whether the action failed, as its program, its exit code or its count of tests says."""
+    if output.has_failed:
+        return True
+    if output.exit_code not in (None, 0):
+        return looks_like_error(output.text)
+    return is_test(output.action.command) and fails_tests(output.text)
+
+
+def _rank(failure: Failure) -> int:
+    if failure.ending in ("open", "refused", "declined") and not failure.since:
+        return 0
+    return 1 if failure.times > 1 else 2 if failure.label.startswith("$ ") else 3
+
+
+def _lines(failure: Failure, known: str) -> Iterator[str]:
+    times = f" failed {failure.times} times" if failure.times > 1 else ""
+    since = ", ".join(PurePosixPath(path).name for path in failure.since[-_MOST_STEPS:])
+    match failure.ending:
+        case "passed":
+            then = "passed later"
+        case "failed":
+            then = "failed in another way later"
+        case "declined":
+            then = "refused by the user"
+        case "refused":
+            then = "refused"
+        case "open":
+            then = f"not tried again since {since} changed" if since else "open"
+    mark = f" {recall_mark(failure.entry_id)}" if failure.entry_id else ""
+    head = f"- {one_line(failure.label, _LABEL_CHARS)}{times}: {then}{mark}"
+    if not failure.label.startswith("$ ") and failure.ending in ("passed", "failed"):
+        yield f"{head} {one_line(' '.join(failure.lines[:1]), _CODE_CHARS)}"
+        return
+    yield head
+    yield from (f"  {line}" for line in failure.lines if line)
+    if failure.said and _plain(failure.said).rstrip("…") not in known:
+        yield f"  you replied: {failure.said}"
+    if failure.steps:
+        what = "until then" if failure.ending == "passed" else "tried"
+        yield f"  {what}: {'; '.join(failure.steps)}"
+    if failure.later and failure.ending == "open":
+        yield f"  succeeded later: {failure.later}"
+
+
+def _is_named(failure: Failure, notes: str) -> bool:
+    """Whether `notes` have so much of the command, or of a line of its error."""
+    command = _plain(failure.label.removeprefix("$ "))
+    places = [(command, 0)]
+    for line in map(_plain, failure.lines):
+        places += [(line, word.start()) for word in re.finditer(r"\S+", line)]
+    parts = (text[at : at + _NAMED_CHARS] for text, at in places)
+    return any(len(part) == _NAMED_CHARS and part in notes for part in parts)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("`", "").split())
+
+
+def _lines_of(output: Output) -> tuple[str, ...]:
+    """The lines of the error, word for word; none for lookups and what was interrupted.
+
+    No search match or a missing file is no error. What a shown file says of errors is none either;
+    what the command itself says comes last.
+    """
+    command = output.action.command
+    if command and is_looking_around(command) and "rror" not in last_line(output.text):
+        return ()
+    if output.action.kind == "read" and not output.ending:
+        return ()
+    if output.ending:
+        return ("" if output.ending == "declined" else one_line(output.text, _LINE_CHARS),)
+    lines = error_lines(output.text, _MOST_LINES, around=1)
+    return tuple(line if len(line) <= _LINE_CHARS else f"{line[:_LINE_CHARS]}…" for line in lines)
+
+
+def _names(failure: Failure, output: str = "") -> frozenset[str]:
+    texts = (failure.label, *failure.lines, output[-_LOOKED_AT_CHARS:])
+    return frozenset(name for text in texts for name in _FILE_NAME.findall(text))
+
+
+def _acts(command: str) -> bool:
+    return bool(command) and not is_looking_around(command) and not is_test(command)
+
+
+def _is_similar(done: Sequence[CommandRun], failed: Sequence[CommandRun]) -> bool:
+    """Whether all that failed ran again by the same program with the same subcommand."""
+    names = {run.words[:2] for run in done}
+    return bool(failed) and all(run.words[:2] in names for run in failed)
+
+
+def _step(event: Done, changed: Sequence[str]) -> str:
+    action = event.output.action
+    if action.command:
+        return f"$ {one_line(without_folder(action.command), _STEP_CHARS)}"
+    name = PurePosixPath(next(iter(changed), action.path)).name
+    edits = [change for old, new, _ in edits_in(action.arguments) if (change := _change(old, new))]
+    return f"{action.tool} {name}{f': {edits[0]}' if edits else ''}"
+
+
+def _change(old: str, new: str) -> str:
+    """The beginning of the lines that an edit removed, and of those that it added."""
+    before, after = ([line.strip() for line in text.split("\n")] for text in (old, new))
+    gone = [line for line in before if line and line not in after]
+    came = [line for line in after if line and line not in before]
+    if not gone and not came:
+        return ""
+    shown = (one_line(" ⏎ ".join(lines), _CODE_CHARS) for lines in (gone, came))
+    return " -> ".join(f"`{text}`" if text else "nothing" for text in shown)
+
+
+def _shown_steps(steps: Sequence[str]) -> tuple[str, ...]:
+    """The first and the last of `steps`, and how many are between them."""
+    distinct = list(dict.fromkeys(steps))
+    if len(distinct) <= _MOST_STEPS:
+        return tuple(distinct)
+    first = _MOST_STEPS - 1
+    return (*distinct[:first], f"({len(distinct) - _MOST_STEPS} more)", distinct[-1])
+
+
+def _runs_of(output: Output) -> tuple[CommandRun, ...]:
+    action = output.action
+    return runs_of(action.command) if action.command else (_call(action.tool, action.path),)
+
+
+def _runs_of_label(label: str) -> tuple[CommandRun, ...]:
+    if label.startswith("$ "):
+        return runs_of(label[2:])
+    tool, _, path = label.partition(" ")
+    return (_call(tool, path),)
+
+
+def _call(tool: str, path: str) -> CommandRun:
+    return CommandRun((tool,), frozenset([path] if path else ()))
+
+
+def _label(output: Output) -> str:
+    action = output.action
+    if action.command:
+        return f"$ {without_folder(action.command)}"
+    return f"{action.tool} {action.path}".strip()

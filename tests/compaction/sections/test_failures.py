@@ -1,0 +1,284 @@
+"""What failed, what was done about it, and what is open: until the same succeeds on the target."""
+
+import pytest
+
+from agent_tui.compaction.sections.failures import (
+    FailureReader,
+    failures_that_fit,
+    open_errors,
+)
+from agent_tui.compaction.sections.history import read_history
+from agent_tui.messages import FileTouches, JsonObject, ToolDetails
+from agent_tui.sessions.entries import Failure
+from agent_tui.tokens import TokenCounter
+from tests.compaction.sections.scene import FOLDERS, begun, ran, run
+from tests.support.talk import Talk
+
+BAD = "collected 3 items\nE   ValueError: bad number\n1 failed, 2 passed"
+
+
+def test_a_failure_is_told_with_its_command_and_its_message() -> None:
+    (error,) = open_errors(ran(("cd /project && pytest a.py", BAD, 1)))
+    assert error == "$ pytest a.py => E ValueError: bad number | 1 failed, 2 passed"
+
+
+@pytest.mark.parametrize(
+    ("failed", "later"),
+    [
+        ("pytest tests/a.py::test_x", "pytest tests/a.py"),
+        ("pytest tests/a.py", "pytest tests"),
+        ("go test ./pkg", "go test ./..."),
+        ("go test ./pkg/sub", "go test ./pkg/..."),
+        ("make && pytest", "make && pytest"),
+    ],
+)
+def test_a_later_success_on_what_holds_the_target_closes_it(failed: str, later: str) -> None:
+    assert open_errors(ran((failed, BAD, 1), (later, "ok", 0))) == ()
+
+
+@pytest.mark.parametrize(
+    ("failed", "later"),
+    [
+        ("go test ./pkg/...", "go test ./other/..."),
+        ("make test", "make"),
+        ("npm run test", "npm run build"),
+        ("make && pytest", "make"),
+        ("pytest tests", "pytest tests/a.py"),
+        ("pytest tests/ab.py", "pytest tests/a"),
+    ],
+)
+def test_a_later_success_of_another_task_or_part_leaves_it_open(failed: str, later: str) -> None:
+    assert len(open_errors(ran((failed, BAD, 1), (later, "ok", 0)))) == 1
+
+
+@pytest.mark.parametrize("later", ["pytest a.py", "uv run pytest a.py -q | tail", "pytest"])
+def test_a_later_success_on_the_same_target_or_on_all_closes_it(later: str) -> None:
+    assert open_errors(ran(("pytest a.py", BAD, 1), (later, "3 passed", 0))) == ()
+
+
+@pytest.mark.parametrize("later", ["pytest b.py", "ruff check a.py", "pytest -k one", "ls a.py"])
+def test_another_success_leaves_it_open(later: str) -> None:
+    assert len(open_errors(ran(("pytest a.py", BAD, 1), (later, "fine", 0)))) == 1
+
+
+def test_the_success_of_a_narrower_run_leaves_the_failure_of_all_open() -> None:
+    assert len(open_errors(ran(("pytest", BAD, 1), ("pytest a.py", "3 passed", 0)))) == 1
+
+
+def test_a_failure_after_the_success_is_open_again() -> None:
+    events = ran(("pytest", BAD, 1), ("pytest", "3 passed", 0), ("pytest", BAD, 1))
+    assert len(open_errors(events)) == 1
+
+
+def test_the_same_run_that_fails_again_is_told_once_with_its_newest_message() -> None:
+    events = ran(
+        ("pytest a.py", BAD, 1),
+        ("make", "error: no rule", 2),
+        ("pytest -q a.py", "E KeyError: x", 1),
+    )
+    assert open_errors(events) == (
+        "$ make => error: no rule",
+        "$ pytest -q a.py => E KeyError: x",
+    )
+
+
+def test_a_search_without_a_hit_is_an_answer_and_no_error() -> None:
+    assert open_errors(ran(("grep -rn name src", "", 1), ("cat b.py", "b.py: not there", 1))) == ()
+
+
+def test_a_look_that_shows_an_error_counts() -> None:
+    assert len(open_errors(ran(("git diff", "fatal Error: bad object", 128)))) == 1
+
+
+def test_a_look_at_a_text_about_errors_that_ends_otherwise_is_none() -> None:
+    shown = (
+        "It raises a TransformError if it cannot.\nhead: cannot open 'x' for reading\n[exit code 1]"
+    )
+    assert open_errors(ran(("sed -n 1,9p docs.rst; head x", shown, 1))) == ()
+
+
+def test_an_exit_code_alone_is_an_error_only_where_the_output_speaks_of_one() -> None:
+    talk = begun()
+    talk.tool("bash", {"command": "make a"}, "all is well", exit_code=1)
+    talk.tool("bash", {"command": "make b"}, "error: it broke", exit_code=1)
+    assert open_errors(read_history(talk.path)) == ("$ make b => error: it broke",)
+
+
+def test_what_the_person_refused_or_stopped_is_no_error() -> None:
+    assert open_errors(ran(("pytest", "Aborted.", 130), ("make", "The person said no.", 1))) == ()
+
+
+def test_a_failed_edit_is_closed_by_one_of_the_same_file() -> None:
+    talk = begun()
+    arguments: JsonObject = {"path": "src/a.py", "old": "x", "new": "y"}
+    talk.tool("edit", arguments, "Error: `old` is not in the file.", is_error=True)
+    failed = read_history(talk.path)
+    assert open_errors(failed) == ("edit src/a.py => Error: `old` is not in the file.",)
+    talk.tool("edit", {**arguments, "path": "src/b.py"}, "Edited.")
+    assert open_errors(read_history(talk.path)) == open_errors(failed)
+    talk.tool("edit", arguments, "Edited.")
+    assert open_errors(read_history(talk.path)) == ()
+
+
+def test_what_a_parent_session_handed_on_is_closed_in_the_same_way() -> None:
+    earlier = (
+        "$ pytest a.py => E KeyError: x",
+        "edit src/a.py => no such text",
+        "$ make => error: x",
+    )
+    assert open_errors((), earlier) == earlier
+    talk = begun()
+    run(talk, "pytest -q a.py", "1 passed")
+    talk.tool("edit", {"path": "src/a.py"}, "Edited.")
+    assert open_errors(read_history(talk.path), earlier) == ("$ make => error: x",)
+
+
+def test_only_the_newest_dozen_is_kept() -> None:
+    errors = open_errors(ran(*((f"pytest t{number}.py", BAD, 1) for number in range(20))))
+    assert [error.split()[2] for error in errors] == [f"t{number}.py" for number in range(8, 20)]
+
+
+def failures(talk: Talk, *earlier: Failure) -> tuple[Failure, ...]:
+    return FailureReader(FOLDERS, earlier).read(read_history(talk.path))
+
+
+def told(talk: Talk, counter: TokenCounter, notes: str = "", room: int = 2_000) -> list[str]:
+    return failures_that_fit(
+        failures(talk), notes=notes, elsewhere="", room_tokens=room, counter=counter
+    )
+
+
+def change(talk: Talk, path: str, old: str, new: str) -> None:
+    files = FileTouches(edited=(path,))
+    talk.tool("edit", {"path": path, "old": old, "new": new}, f"Edited {path}.", files=files)
+
+
+def mended() -> Talk:
+    """A test that failed twice, each time with another error, until an edit made it pass."""
+    talk = begun()
+    run(talk, "pytest a.py", "E   KeyError: 'x'\n1 failed", 1)
+    talk.reply("The key is missing.")
+    change(talk, "/project/src/a.py", "d['x']", "d.get('x')")
+    run(talk, "pytest a.py", "E   TypeError: None\n1 failed", 1)
+    run(talk, "cat src/a.py", "d.get('x')")
+    change(talk, "/project/src/a.py", "d.get('x')", "d.get('x', 0)")
+    run(talk, "pip install six", "ok")
+    run(talk, "pytest a.py", "1 passed")
+    change(talk, "/project/src/b.py", "1", "2")
+    return talk
+
+
+def test_what_failed_is_told_with_its_lines_and_what_was_done_until_it_passed(
+    counter: TokenCounter,
+) -> None:
+    first, second = failures(mended())
+    assert told(mended(), counter) == [
+        f"- $ pytest a.py: passed later [recall {second.entry_id}]",
+        "  E   TypeError: None",
+        "  1 failed",
+        "  until then: edit a.py: `d.get('x')` -> `d.get('x', 0)`; $ pip install six",
+        f"- $ pytest a.py: failed in another way later [recall {first.entry_id}]",
+        "  E   KeyError: 'x'",
+        "  1 failed",
+        "  you replied: The key is missing.",
+        "  tried: edit a.py: `d['x']` -> `d.get('x')`",
+    ]
+
+
+def test_the_same_failure_again_is_told_once_with_its_count(counter: TokenCounter) -> None:
+    talk = begun()
+    for number in range(3):
+        run(talk, "make", "error: no rule", 2)
+        change(talk, "Makefile", f"{number}", f"{number + 1}")
+    assert told(talk, counter)[0].startswith("- $ make failed 3 times: open [recall ")
+
+
+def test_a_failure_is_not_open_once_a_file_that_it_names_has_changed(counter: TokenCounter) -> None:
+    talk = begun()
+    run(talk, "pytest tests", "tests/test_a.py:3: in f\nE   KeyError: 'x'", 1)
+    change(talk, "/project/src/other.py", "1", "2")
+    assert len(open_errors(read_history(talk.path), folders=FOLDERS)) == 1
+    change(talk, "/project/tests/test_a.py", "1", "2")
+    assert open_errors(read_history(talk.path), folders=FOLDERS) == ()
+    assert "not tried again since test_a.py changed" in told(talk, counter)[0]
+    run(talk, "pytest tests", "tests/test_a.py:4: in g\nE   KeyError: 'y'", 1)
+    assert len(open_errors(read_history(talk.path), folders=FOLDERS)) == 1
+
+
+def test_a_change_in_the_folder_that_was_tested_counts_too() -> None:
+    talk = begun()
+    run(talk, "go test ./pkg", "panic: x", 1)
+    change(talk, "/project/pkg/new.go", "1", "2")
+    assert open_errors(read_history(talk.path), folders=FOLDERS) == ()
+
+
+def test_tests_that_a_pipe_lets_end_well_failed_if_their_count_says_so() -> None:
+    events = ran(("pytest a.py | tail -3", "E   KeyError: 'x'\n2 failed, 1 passed", 0))
+    assert open_errors(events) == (
+        "$ pytest a.py | tail -3 => E KeyError: 'x' | 2 failed, 1 passed",
+    )
+    assert open_errors(ran(("pytest | tail -1", "0 failed, 3 passed", 0))) == ()
+
+
+def test_a_similar_command_that_succeeded_is_told_and_leaves_it_open(counter: TokenCounter) -> None:
+    talk = begun()
+    run(talk, "git push", "fatal: The current branch has no upstream branch.", 128)
+    run(talk, "git push -u origin fix", "ok")
+    assert told(talk, counter)[-1] == "  succeeded later: $ git push -u origin fix"
+    assert "git push: open" in told(talk, counter)[0]
+
+
+def test_refusals_are_told_and_the_users_words_stand_among_the_users_messages(
+    counter: TokenCounter,
+) -> None:
+    talk = begun()
+    refused = ToolDetails(refusal="a rule")
+    talk.tool("bash", {"command": "rm -r x"}, "Denied by a rule.", is_error=True, details=refused)
+    declined = ToolDetails(ending="declined")
+    talk.tool("bash", {"command": "rm -r y"}, "The user declined.", is_error=True, details=declined)
+    words = ToolDetails(ending="declined", user_words="Never do that.")
+    talk.tool("bash", {"command": "rm -r z"}, "The user declined.", is_error=True, details=words)
+    stopped = ToolDetails(ending="cancelled")
+    talk.tool("bash", {"command": "sleep 9"}, "error: stopped", is_error=True, details=stopped)
+    first, second = failures(talk)
+    assert told(talk, counter) == [
+        f"- $ rm -r y: refused by the user [recall {second.entry_id}]",
+        f"- $ rm -r x: refused [recall {first.entry_id}]",
+        "  Denied by a rule.",
+    ]
+    assert open_errors(read_history(talk.path)) == ()
+
+
+def test_what_the_notes_name_is_not_told_again(counter: TokenCounter) -> None:
+    talk = begun()
+    message = "E   ValueError: the token at the end of the line is missing"
+    run(talk, "pytest a.py", message, 1)
+    run(talk, "make all", "error: no rule to make target 'all' in this folder", 2)
+    notes = f"- `pytest` fails with `{message[4:]}`: not fixed"
+    assert [line for line in told(talk, counter, notes) if line.startswith("- ")] == [
+        line for line in told(talk, counter) if line.startswith("- $ make")
+    ]
+
+
+def test_open_and_repeated_failures_of_commands_have_priority(counter: TokenCounter) -> None:
+    talk = begun()
+    run(talk, "make", "error: one of the rules is missing", 2)
+    for number in range(9):
+        run(talk, f"pytest t{number}.py", f"E   KeyError: {number}", 1)
+        run(talk, f"pytest t{number}.py", "1 passed")
+    lines = [line for line in told(talk, counter, room=110) if line.startswith("- ")]
+    assert 2 < len(lines) < 9
+    assert "t8.py" in lines[0]
+    assert "make" in lines[-1]
+
+
+def test_failures_that_a_parent_session_passed_on_continue() -> None:
+    path = mended().path
+    whole = failures(mended())
+    results = (at for at, entry in enumerate(path) if "toolResult" in entry.model_dump_json())
+    for cut in (at + 1 for at in results):
+        passed_on = FailureReader(FOLDERS).read(read_history(path[:cut]))
+        again = FailureReader(FOLDERS, passed_on).read(read_history(path[cut:]))
+        assert [(one.label, one.lines, one.ending) for one in again] == [
+            (one.label, one.lines, one.ending) for one in whole
+        ]
