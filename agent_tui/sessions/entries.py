@@ -188,6 +188,8 @@ class KnownFile(Stored):
     unseen: tuple[str, ...] = ()
     is_committed: bool = False
     """Whether git has it as it is."""
+    seen_before: str = ""
+    """The first commit since it was last seen or changed."""
 
 
 class Handover(Stored):

@@ -240,7 +240,8 @@ class _Filler:
             path = file.path if file is not None else piece.path
             places = lines_now((piece.first, piece.lines), a, b, self._runs_of(path))
             is_unseen = file is not None and bool(file.unseen)
-            state = _UNSEEN if is_unseen else _NOW if self._on_disk else _LAST_KNOWN
+            is_now = file is not None and file.is_from_disk
+            state = _UNSEEN if is_unseen else _NOW if is_now else _LAST_KNOWN
             for first, run in places:
                 yield Excerpt(f"file {path}", path, first, tuple(run), state)
             if not places and piece.kind == "kept":

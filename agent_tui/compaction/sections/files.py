@@ -50,9 +50,12 @@ _OFTEN_READ = 2
 _MOST_EDITS = 40
 _NUMBERED = re.compile(r"[ \t]*(\d+)(?:\t|→|: |\| )")
 _CUT_NOTE = re.compile(
-    r"^[\[(<].*(?:offset|truncated|clipped|more lines|left out|not shown|system-reminder).*$",
+    r"^[\[(<].*(?:offset|truncated|clipped|more lines|left out|not shown).*$",
     re.IGNORECASE,
 )
+_REMINDER = re.compile(r"\s*<system-reminder>.*?</system-reminder>\s*\Z", re.DOTALL)
+"""What Claude Code adds after a file, for the model."""
+
 _LAST_LINES = 4
 
 _PATH = r"(?P<path>'[^'\n]+'|\"[^\"\n]+\"|[\w./~@+-]+)"
@@ -78,6 +81,11 @@ _PATCHED = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _MOVED_TO = re.compile(r"^\*\*\* Move to: (.+)$", re.MULTILINE)
+COMMIT_LINE = re.compile(
+    r"^\[(detached HEAD|[\w./-]+)(?: \([\w-]+\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE
+)
+"""What git prints for a commit: branch, hash and subject."""
+
 _COMMITS = re.compile(r"\bgit\s+(?:-[cC]\s+\S+\s+)*commit\b(?!.*--dry-run)")
 OLD_NAMES = ("old", "old_string", "oldText", "old_str", "old_text", "search", "oldString")
 _NEW_NAMES = ("new", "new_string", "newText", "new_str", "new_text", "replace", "newString")
@@ -97,7 +105,8 @@ class FileState:
     last; `unseen`: commands that changed it in a way the log does not show; `written_at`: the
     result entry of the call that wrote all of it as it is now, if any; `is_committed`: git has it
     as it is; `old_paths`: its paths before it was moved; `is_changed_outside`: the disk lacks lines
-    of the log, and no command explains that.
+    of the log, and no command explains that; `is_from_disk`: the lines are those of the disk;
+    `seen_before`: the first commit since the file was last seen or changed.
     """
 
     path: str
@@ -112,19 +121,22 @@ class FileState:
     is_committed: bool = False
     old_paths: list[str] = field(default_factory=list[str])
     is_changed_outside: bool = False
+    is_from_disk: bool = False
+    seen_before: str = ""
 
     def write(self, text: str, entry_id: str = "") -> None:
         """Set the whole file to `text`; `entry_id` is the result entry of the writing call."""
         self.runs = [(1, text.removesuffix("\n").split("\n"))]
         self.written_at = entry_id
         self.is_whole, self.is_changed, self.is_committed = True, True, False
-        self.edits, self.unseen = [], []
+        self.edits, self.unseen, self.seen_before = [], [], ""
 
     def read(self, first: int, lines: list[str], *, is_whole: bool) -> None:
         """Record `lines`, just seen, from number `first` on (0 if unknown)."""
         self.reads += 1
         if is_whole:
             self.runs, self.is_whole, self.unseen = [(1, lines)], True, []
+            self.seen_before = ""
             return
         if not lines:
             return
@@ -148,6 +160,7 @@ class FileState:
 
     def edit(self, old: str, new: str, *, is_everywhere: bool = False) -> None:
         """Replace `old` with `new`."""
+        self.seen_before = ""
         self.is_changed, self.is_committed, self.written_at = True, False, ""
         self.edits = [*self.edits[1 - _MOST_EDITS :], new]
         found = False
@@ -277,6 +290,7 @@ class FileReader:
                 edits=list(known.edits),
                 unseen=list(known.unseen),
                 is_committed=known.is_committed,
+                seen_before=known.seen_before,
             )
 
     def read(self, events: Iterable[HistoryEvent]) -> list[FileState]:
@@ -342,8 +356,10 @@ class FileReader:
         if view is not None and (file := self._file(view.path)) is not None:
             file.read(view.first, list(view.lines), is_whole=view.is_whole)
         if is_commit(output):
+            commit = next(iter(COMMIT_LINE.findall(output.text)), ("", "", ""))[1]
             for file in self._files.values():
                 file.is_committed = True
+                file.seen_before = file.seen_before or commit
 
     def _note_changes(self, paths: Iterable[str], command: str) -> None:
         for path in paths:
@@ -485,6 +501,7 @@ def files_for_later(files: Sequence[FileState], paths: Set[str]) -> tuple[KnownF
             edits=tuple(file.edits),
             unseen=tuple(file.unseen),
             is_committed=file.is_committed,
+            seen_before=file.seen_before,
         )
         for file in reversed(files)
         if file.path in paths
@@ -500,12 +517,15 @@ def complete_file(file: FileState, on_disk: ReadFile | None) -> None:
     is_same = file.runs == [(1, lines)] if file.written_at else known <= set(lines)
     file.is_changed_outside |= not file.unseen and not is_same
     file.runs, file.is_whole, file.unseen = [(1, lines)], True, []
+    file.is_from_disk = True
 
 
 def _forms(file: FileState, room: int, counter: TokenCounter) -> Iterable[tuple[str, bool]]:
     """Ways to show `file`, the most complete first."""
     note = "".join(f"\n(changed since by: {command})" for command in file.unseen)
-    note += _CHANGED_OUTSIDE if file.is_changed_outside else ""
+    note += _CHANGED_OUTSIDE if file.is_changed_outside and not file.is_changed else ""
+    if file.seen_before and not file.is_from_disk:
+        note += f"\n(last seen before commit {file.seen_before})"
     what = "changed" if file.is_changed else f"read {file.reads} times"
     text = file.text
     if text and len(text) <= 8 * room and counter.count_text(text) <= room:
@@ -572,11 +592,12 @@ def _join_runs(runs: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[st
 
 def _parse_view(text: str) -> tuple[int, list[str], bool]:
     """The number of the first line (0 if unnumbered), the lines, and whether more follow."""
+    text = _REMINDER.sub("", text)
     lines = text.removesuffix("\n").split("\n")
     is_cut = False
     for _ in range(_LAST_LINES):
         if lines and (not lines[-1].strip() or _CUT_NOTE.match(lines[-1].strip())):
-            is_cut = is_cut or bool(lines[-1].strip() and "system-reminder" not in lines[-1])
+            is_cut = is_cut or bool(lines[-1].strip())
             lines.pop()
     numbered = [_NUMBERED.match(line) for line in lines]
     if lines and sum(match is not None for match in numbered) * 10 >= len(lines) * 9:

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.ledger.shell_files import programs_run
 from agent_tui.compaction.sections.commands import without_folder
-from agent_tui.compaction.sections.files import folder_of
+from agent_tui.compaction.sections.files import COMMIT_LINE, folder_of
 from agent_tui.compaction.sections.history import Done, HistoryEvent
 from agent_tui.compaction.sections.task import tracker_orders
 from agent_tui.compaction.tiers.model import Action, Output
@@ -19,9 +19,6 @@ from agent_tui.messages import Job
 from agent_tui.omissions import one_line
 from agent_tui.sessions.entries import RepositoryState, WorkState
 
-_COMMIT = re.compile(
-    r"^\[(detached HEAD|[\w./-]+)(?: \([\w-]+\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE
-)
 _ON_BRANCH = re.compile(r"^On branch (\S+)$|^Switched to (?:a new )?branch '([^']+)'", re.MULTILINE)
 _TITLE_MARKS = re.compile(r"^[\s\W_]*(?:\[[ x~]\])?[\s\W_]*")
 _STATUS = re.compile(r"\s+\[[^\[\]]*\]\s*$")
@@ -97,7 +94,7 @@ class StateReader:
             self._mark_replaced(action.command)
         folder = normalise_path(folder_of(action.command), self._folders)
         folder = folder if folder.startswith("/") else ""
-        for branch, commit, message in _COMMIT.findall(text):
+        for branch, commit, message in COMMIT_LINE.findall(text):
             if branch != "detached HEAD":
                 self._branches[folder] = branch
             self._commits[commit] = one_line(message, _TITLE_CHARS)

@@ -502,8 +502,7 @@ def test_a_written_file_that_differs_on_the_disk_is_shown_as_it_is_there(
         (other,) = choose_files(
             [file], 1_000, counter, lambda _: "x = 1\ny = 2\n", verbatim=staying
         )
-        note = "(changed outside since you last saw it)"
-        assert other.text == f"### a.py (changed; whole)\n{note}\nx = 1\ny = 2"
+        assert other.text == "### a.py (changed; whole)\nx = 1\ny = 2"
 
 
 def test_a_command_that_changes_most_lines_leaves_the_text_on_the_disk(
@@ -550,3 +549,39 @@ def test_a_later_session_knows_the_files_that_were_shown_and_goes_on_from_them(
 def test_only_a_number_before_a_line_is_no_part_of_it() -> None:
     numbered, plain = "7\tx = 1", "retry 3: later"
     assert plain_lines(f"{numbered}\n{plain}") == [(numbered, "x = 1"), (plain, plain)]
+
+
+def test_a_file_that_the_model_only_read_may_have_changed_outside(counter: TokenCounter) -> None:
+    view: Call = ("read", {"path": "a.py"}, numbered(["x = 1", "y = 2"]))
+    change: Call = ("edit", {"path": "a.py", "old": "x = 1", "new": "x = 2"}, "ok")
+    note = "(changed outside since you last saw it)"
+    (read,) = choose_files([file_after(view, view)], 1_000, counter, lambda _: "x = 9\n")
+    assert note in read.text
+    (edited,) = choose_files([file_after(view, change)], 1_000, counter, lambda _: "x = 9\n")
+    assert note not in edited.text
+
+
+def test_a_file_as_the_log_has_it_was_last_seen_before_a_commit(counter: TokenCounter) -> None:
+    change: Call = ("edit", {"path": "a.py", "old": "1", "new": "2"}, "ok")
+    commits = [commit_of("1234567"), commit_of("89abcde")]
+    note = "(last seen before commit 1234567)"
+    (file,) = choose_files([file_after(change, *commits)], 1_000, counter)
+    assert file.text == f"### a.py (changed; as far as read)\n{note}\n2"
+    (now,) = choose_files([file_after(change, *commits)], 1_000, counter, lambda _: "2\n")
+    assert note not in now.text
+    view: Call = ("read", {"path": "a.py"}, numbered(["2"]))
+    (seen,) = choose_files([file_after(change, *commits, view)], 1_000, counter)
+    assert note not in seen.text
+    later = files_for_later([file_after(change, *commits)], {"a.py"})
+    assert FileReader(FOLDERS, later).read(())[0].seen_before == "1234567"
+
+
+def commit_of(commit: str) -> Call:
+    return ("bash", {"command": "git commit -qam x"}, f"[main {commit}] x")
+
+
+def test_what_another_agent_adds_for_the_model_is_no_part_of_the_file() -> None:
+    reminder = "\n<system-reminder>\nA long text.\n\nOf several lines.\n</system-reminder>\n"
+    file = file_after(("read", {"path": "a.md"}, numbered(["one", "two"]) + reminder))
+    assert file.text == "one\ntwo"
+    assert file.is_whole
