@@ -1,7 +1,7 @@
 """A conversation as messages, replies and actions, whatever program wrote it."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -15,7 +15,7 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from agent_tui.omissions import IMAGE_MARK, shorten_middle
+from agent_tui.omissions import IMAGE_MARK, one_line, shorten_middle
 from agent_tui.sessions.entries import Entry, MessageEntry
 
 
@@ -24,7 +24,8 @@ class Said:
     """What the user wrote; each of its images is a line.
 
     Words about a call have the call before them: ``refused edit of a.py: never touch a.py``.
-    `question` is the end of the reply that a short message answers; empty if it answers none.
+    `question` is what a short message answers: the numbered proposals that it names, or else the
+    question at the end of the reply before it; empty if it answers none.
     """
 
     entry_id: str
@@ -80,6 +81,14 @@ _FILLER_CHARS = 60
 _BETWEEN_FILLERS = re.compile(r"[\s,.!;:)]*[,.!;:)]+[\s,.!;:)]*")
 _QUESTION_CHARS = 300
 _ANSWER_WORDS = 8
+_CHOICE_WORDS, _PROPOSAL_CHARS = 40, 200
+_NUMBERED = re.compile(
+    r"^[ \t#*>-]*(\d{1,2})[.)][ \t]+(.+?)(?=^[ \t#*>-]*\d{1,2}[.)][ \t]|^\s*$|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+"""An item of a numbered list or a numbered heading, up to the next one or an empty line."""
+
+_NUMBER = re.compile(r"(?<![\w.,:/#-])\d{1,2}(?![\w%/]|[.,:]\d)")
 
 
 def is_filler(text: str) -> bool:
@@ -106,6 +115,7 @@ def read_history(path: Sequence[Entry]) -> tuple[HistoryEvent, ...]:
     entries = _results_after_their_calls(e for e in messages if not _is_hidden(e.message))
     outputs = read_outputs([entry.message for entry in entries])
     events: list[HistoryEvent] = []
+    offered: dict[str, str] = {}
     for entry, output in zip(entries, outputs, strict=True):
         if output is not None:
             events.append(Done(entry.id, output, _files_of_changes(entry.message)))
@@ -113,7 +123,9 @@ def read_history(path: Sequence[Entry]) -> tuple[HistoryEvent, ...]:
         elif isinstance(entry.message, UserMessage):
             written = without_attachments(entry.message.text).strip()
             if text := "\n".join((written, *(IMAGE_MARK for _ in entry.message.images))).strip():
-                events.append(Said(entry.id, text, _question_before(text, events)))
+                offered = _proposals_before(events) or offered
+                named = " ".join(_proposals_named(text, offered))
+                events.append(Said(entry.id, text, named or _question_before(text, events)))
             events += [
                 Done(entry.id, _read(file)) for file in find_attached_files(entry.message.text)
             ]
@@ -129,6 +141,21 @@ def _question_before(answer: str, events: Sequence[HistoryEvent]) -> str:
         return ""
     end = before.text[-_QUESTION_CHARS:]
     return " ".join(end.split()) if "?" in end else ""
+
+
+def _proposals_before(events: Sequence[HistoryEvent]) -> dict[str, str]:
+    """The numbered items of the reply that a message answers, by number; none unless several."""
+    before = events[-1] if events else None
+    items = _NUMBERED.findall(before.text) if isinstance(before, Replied) else []
+    return {number: text for number, text in items} if len(items) > 1 else {}
+
+
+def _proposals_named(answer: str, offered: Mapping[str, str]) -> Iterator[str]:
+    """The `offered` items whose numbers a short `answer` has, each cut to one line."""
+    if len(answer.split()) <= _CHOICE_WORDS:
+        for number in dict.fromkeys(_NUMBER.findall(answer)):
+            if number in offered:
+                yield f"{number}. {one_line(offered[number], _PROPOSAL_CHARS)}"
 
 
 def _read(file: AttachedFile) -> Output:

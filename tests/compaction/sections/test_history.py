@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from agent_tui.agent.prompt.mentions import attach
 from agent_tui.compaction.sections.files import FileReader
 from agent_tui.compaction.sections.history import Done, Replied, Said, read_history
@@ -74,3 +76,52 @@ def test_of_a_message_with_files_the_words_and_the_files_are_apart(tmp_path: Pat
     whole, lines = FileReader(FOLDERS).read([spec, part])[::-1]
     assert (whole.path, whole.is_whole) == ("spec.md", True)
     assert (lines.path, lines.runs) == ("a.py", [(2, ["y = 2"])])
+
+
+OFFER = """There are three ways:
+
+1. **Rebuild** the index,
+   which takes a minute
+2) Disable gc
+
+### 3. Do nothing
+It may come back."""
+
+
+def told_after(*texts: str) -> list[str]:
+    """What a user is recorded to have said, who speaks in turn with the model."""
+    talk = Talk()
+    for number, text in enumerate(texts):
+        talk.reply(text) if number % 2 else talk.user(text)
+    return [event.told for event in read_history(talk.path) if isinstance(event, Said)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "items"),
+    [
+        ("let's do 1", "1. **Rebuild** the index, which takes a minute"),
+        ("1. this has happened twice", "1. **Rebuild** the index, which takes a minute"),
+        ("2 and 3 please", "2. Disable gc 3. Do nothing It may come back."),
+        ("on 2: why?", "2. Disable gc"),
+    ],
+)
+def test_numbered_proposals_stay_with_the_answers_that_name_them(answer: str, items: str) -> None:
+    assert told_after("Why?", OFFER, answer)[1] == f"{answer} [in answer to: …{items}]"
+
+
+@pytest.mark.parametrize(
+    "answer", ["do it", "take v2.1", "at 12:30", "issue #2", "4", "10% of 1.5", "1 " + "word " * 40]
+)
+def test_an_answer_that_names_no_proposal_has_none(answer: str) -> None:
+    assert told_after("Why?", OFFER, answer.strip())[1] == answer.strip()
+
+
+def test_proposals_are_remembered_until_others_are_made() -> None:
+    other = "Next:\n1. Push\n2. Wait"
+    said = told_after("Why?", OFFER, "do 1", "Done, the index is fine.", "on 2", other, "1")
+    assert [text.rpartition("…")[2] for text in said[2:]] == ["2. Disable gc]", "1. Push]"]
+
+
+def test_the_proposals_that_an_answer_names_stand_in_place_of_the_question() -> None:
+    (_, answer) = told_after("Why?", f"{OFFER}\n\nWhich one?", "2")
+    assert answer == "2 [in answer to: …2. Disable gc]"
