@@ -1,6 +1,7 @@
 """Shell commands: what they run on which targets, and whether they only show something."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -147,14 +148,17 @@ def without_folder(command: str) -> str:
 
 
 def commands_run(events: Iterable[HistoryEvent]) -> tuple[str, ...]:
-    """The distinct commands that did something, the most recent last."""
+    """The commands that did something more than once, the most recent last."""
     found: dict[object, str] = {}
+    times: Counter[object] = Counter()
     for event in events:
         if isinstance(event, Done) and (command := event.output.action.command):
             if is_looking_around(command):
                 continue
             shown = without_folder(command)
             key = shown if "<<" in command else _acting(command) or shown
+            times[key] += 1
             found.pop(key, None)
             found[key] = shown
-    return tuple(dict.fromkeys(reversed(found.values())))[::-1]
+    repeated = (shown for key, shown in found.items() if times[key] > 1)
+    return tuple(dict.fromkeys(repeated))

@@ -82,7 +82,7 @@ FINDINGS_LEAST_TOKENS = 700
 FAILURES_SHARE = 0.10
 """In a small context, the share holds hardly a few sentences; twice the share is the limit."""
 
-COMMANDS_SHARE = 0.07
+COMMANDS_SHARE = 0.02
 FILES_SHARE = 0.50
 """A maximum; the newest messages keep their share."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.ledger.pinned import sentences_of
 from agent_tui.compaction.sections.commands import is_looking_around, without_folder
+from agent_tui.compaction.sections.files import changes_files, is_commit
 from agent_tui.compaction.sections.history import Done, HistoryEvent, Replied, Said
 from agent_tui.compaction.sections.task import plan_in
 from agent_tui.compaction.tiers.describe import outcome_line
@@ -224,6 +225,8 @@ def _step_lines(step: _Step, level: int, folders: Sequence[str]) -> list[str]:
     if looks and level == 1:
         subjects = ", ".join(dict.fromkeys(_subject(action, level, folders) for action in looks))
         lines.append(f"- looked: {one_line(subjects, 200)} [{looks[-1].entry_id}]")
+    if level > 1:
+        others = [action for action in others if changes_files(action) or is_commit(action.output)]
     return lines + [_action_line(action, level, folders) for action in others]
 
 
