@@ -90,10 +90,8 @@ WAY_SHARE = 0.15
 LEAST_KEPT, KEPT_SHARE = 0.25, 0.75
 """If a model chooses what stays: the smallest and the largest share of the excerpts."""
 
-LISTS_SHARE, NOTED_LISTS_SHARE = 0.05, 0.02
-"""Smaller if a model's notes say where things are that it will need."""
-
-_LEAST_LIST_CHARS = 800
+LISTS_SHARE = 0.02
+_LEAST_LIST_CHARS = 400
 _MOST_UNCOMMITTED = 8
 TAIL_SHARE = 0.20
 """The minimum for the newest messages; they also get what the sections leave."""
@@ -385,8 +383,7 @@ def make_sections(
     ]
     commands_room = 0 if notes.are_new else int(room_tokens * COMMANDS_SHARE)
     commands = _newest_that_fit(unsaid, commands_room, counter)
-    share = NOTED_LISTS_SHARE if notes.are_new else LISTS_SHARE
-    chars = max(int(room_tokens * share * 4), min(_LEAST_LIST_CHARS, room_tokens))
+    chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))
     lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
     read, modified = cap_lists(lists, chars)
     rules_room = int(room_tokens * RULES_SHARE) if rooms.rules is None else rooms.rules

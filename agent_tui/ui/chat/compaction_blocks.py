@@ -31,6 +31,7 @@ _HEADINGS = {
     "way-so-far": "Steps so far",
     "current-request": "Your newest message",
     "pinned-constraints": "Your rules",
+    "failures": "Failures",
     "open-errors": "Open errors",
     "read-files": "Read files",
     "modified-files": "Changed files",

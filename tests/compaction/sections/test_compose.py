@@ -69,6 +69,7 @@ def work() -> Talk:
     talk.tool("todo", {"todos": [{"text": "fix it", "status": "in_progress"}]}, "ok")
     run(talk, "pytest tests/b.py", "E   KeyError: 'x'\n1 failed", 1)
     run(talk, "make docs", "built")
+    run(talk, "make docs", "built")
     talk.user("And the docs?")
     return talk
 
@@ -103,15 +104,6 @@ def test_notes_of_a_model_take_the_place_of_findings_and_commands(counter: Token
     for tag in ("<findings>", "<commands-run>"):
         assert tag in make_sections(record, 10_000, counter).after_prose
         assert tag not in with_notes.after_prose
-    changed = Ledger(modified_files=tuple(f"src/part_{number}.py" for number in range(400)))
-    record = replace(record, ledger=changed)
-    whole, noted = (
-        counter.count_text(
-            make_sections(record, 9_000, counter, notes=Notes(are_new=are_new)).lists
-        )
-        for are_new in (False, True)
-    )
-    assert 0 < noted < 0.7 * whole
 
 
 def test_each_section_says_its_part_in_the_order_of_what_changes_least(
@@ -210,7 +202,8 @@ def long_work() -> Talk:
         talk.tool("write", {"path": f"src/part_{number}.py", "content": content}, "Wrote.")
         talk.reply(f"The part {number} is written anew since its old form did not fit the rest.")
         run(talk, f"pytest tests/test_{number}.py", f"E   KeyError: {number}\n1 failed", 1)
-        run(talk, f"git commit -m 'part {number}'", f"[main {number + 1_000_000}] Part {number}")
+        for _ in range(2):
+            run(talk, f"git commit -m 'part {number}'", f"[main {number + 1_000_000}] {number}")
     return talk
 
 
