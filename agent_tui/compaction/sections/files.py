@@ -20,13 +20,13 @@ from agent_tui.tokens import TokenCounter
 ReadFile: TypeAlias = Callable[[str], str | None]
 """Reads a file on disk by its path in the log; None if there is none."""
 
-WHOLE_TOKENS, WHOLE_SHARE = 5_000, 1 / 3
+WHOLE_TOKENS, WHOLE_SHARE = 6_500, 1 / 3
 """A changed file larger than both is shown only by its edited places.
 
 The share is of the space for files.
 """
 
-PLACES_TOKENS = 1_500
+PLACES_TOKENS = 3_000
 """Limit for the edited places of one file; the newest are shown."""
 
 _FILES_NOW = re.compile(r"^<files-now>\n(.*?)\n</files-now>", re.DOTALL | re.MULTILINE)

@@ -1,13 +1,19 @@
 """What failed, what was done about it, and what is open: until the same succeeds on the target."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent_tui.compaction.sections.failures import (
     FailureReader,
     failures_that_fit,
+    has_failed,
     open_errors,
 )
-from agent_tui.compaction.sections.history import read_history
+from agent_tui.compaction.sections.history import Done, HistoryEvent, read_history
 from agent_tui.messages import FileTouches, JsonObject, ToolDetails
 from agent_tui.sessions.entries import Failure
 from agent_tui.tokens import TokenCounter
@@ -270,6 +276,67 @@ def test_open_and_repeated_failures_of_commands_have_priority(counter: TokenCoun
     assert 2 < len(lines) < 9
     assert "t8.py" in lines[0]
     assert "make" in lines[-1]
+
+
+_COMMANDS = ("pytest a.py", "pytest", "make", "npm run check | tail -2", "git push")
+_OUTPUTS = (("1 passed", 0), ("E   KeyError: 'x'\n1 failed", 1), ("E   TypeError\n2 failed", 1))
+_STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from(_COMMANDS), st.sampled_from(_OUTPUTS)),
+        st.tuples(st.just("edit"), st.sampled_from(["a.py", "b.py"])),
+        st.tuples(st.just("reply"), st.sampled_from(["I see.", "It is the key."])),
+    ),
+    max_size=14,
+)
+
+
+def talk_of(steps: Sequence[tuple[str, Any]]) -> Talk:
+    talk = begun()
+    for what, value in steps:
+        match what:
+            case "edit":
+                change(talk, f"/project/{value}", "1", "2")
+            case "reply":
+                talk.reply(value)
+            case command:
+                run(talk, command, *value)
+    return talk
+
+
+@given(steps=_STEPS, room=st.integers(0, 400))
+def test_each_failure_is_told_once_within_the_room_and_open_ones_never_passed_later(
+    counter: TokenCounter, steps: Sequence[tuple[str, Any]], room: int
+) -> None:
+    talk = talk_of(steps)
+    found = failures(talk)
+    failed = [event for event in read_history(talk.path) if is_failure(event)]
+    assert sum(one.times for one in found) == len(failed)
+    lines = told(talk, counter, room=room)
+    assert counter.count_text("\n".join(lines)) <= room
+    assert len([line for line in lines if line.startswith("- ")]) <= len(found)
+    for one in (one for one in found if one.ending == "open"):
+        ids = [entry.id for entry in talk.entries]
+        after = read_history(talk.path[ids.index(one.entry_id) + 1 :])
+        runs = [event.output for event in after if isinstance(event, Done)]
+        same = [o for o in runs if one.label == f"$ {o.action.command}"]
+        assert not [output for output in same if not has_failed(output)]
+
+
+def is_failure(event: HistoryEvent) -> bool:
+    return isinstance(event, Done) and has_failed(event.output)
+
+
+@given(steps=_STEPS, share=st.floats(0, 1))
+def test_a_session_that_continues_knows_the_same_failures(
+    steps: Sequence[tuple[str, Any]], share: float
+) -> None:
+    whole = talk_of(steps)
+    before = talk_of(steps[: int(len(steps) * share)])
+    rest = read_history(whole.path[len(before.path) :])
+    again = FailureReader(FOLDERS, failures(before)).read(rest)
+    assert [(one.label, one.lines, one.times, one.ending) for one in again] == [
+        (one.label, one.lines, one.times, one.ending) for one in failures(whole)
+    ]
 
 
 def test_failures_that_a_parent_session_passed_on_continue() -> None:
