@@ -148,17 +148,17 @@ def without_folder(command: str) -> str:
 
 
 def commands_run(events: Iterable[HistoryEvent]) -> tuple[str, ...]:
-    """The commands that did something more than once, the most recent last."""
+    """The commands that did something more than once, the most recent last.
+
+    Those with a text of their own, such as that of a commit, are left out.
+    """
+    commands = (event.output.action.command for event in events if isinstance(event, Done))
     found: dict[object, str] = {}
     times: Counter[object] = Counter()
-    for event in events:
-        if isinstance(event, Done) and (command := event.output.action.command):
-            if is_looking_around(command):
-                continue
-            shown = without_folder(command)
-            key = shown if "<<" in command else _acting(command) or shown
+    for command in filter(None, commands):
+        key = _acting(command)
+        if key and not any(_INLINE in run.targets for run in runs_of(command)):
             times[key] += 1
             found.pop(key, None)
-            found[key] = shown
-    repeated = (shown for key, shown in found.items() if times[key] > 1)
-    return tuple(dict.fromkeys(repeated))
+            found[key] = without_folder(command)
+    return tuple(shown for key, shown in found.items() if times[key] > 1)

@@ -24,6 +24,7 @@ from agent_tui.compaction.tiers.outputs import (
     is_test,
     last_line,
     looks_like_error,
+    test_counts,
 )
 from agent_tui.omissions import one_line, recall_mark
 from agent_tui.sessions.entries import Failure
@@ -234,11 +235,12 @@ def _lines(failure: Failure, known: str) -> Iterator[str]:
         case "open":
             then = f"not tried again since {since} changed" if since else "open"
     mark = f" {recall_mark(failure.entry_id)}" if failure.entry_id else ""
-    head = f"- {one_line(failure.label, _LABEL_CHARS)}{times}: {then}{mark}"
     if not failure.label.startswith("$ ") and failure.ending in ("passed", "failed"):
-        yield f"{head} {one_line(' '.join(failure.lines[:1]), _CODE_CHARS)}"
+        tool, _, path = failure.label.partition(" ")
+        what = f"{tool} {PurePosixPath(path).name}".strip()
+        yield f"- {what}{times}: {then}{mark} {one_line(' '.join(failure.lines), _CODE_CHARS)}"
         return
-    yield head
+    yield f"- {one_line(failure.label, _LABEL_CHARS)}{times}: {then}{mark}"
     yield from (f"  {line}" for line in failure.lines if line)
     if failure.said and _plain(failure.said).rstrip("…") not in known:
         yield f"  you replied: {failure.said}"
@@ -277,6 +279,8 @@ def _lines_of(output: Output) -> tuple[str, ...]:
     if output.ending:
         return ("" if output.ending == "declined" else one_line(output.text, _LINE_CHARS),)
     lines = error_lines(output.text, _MOST_LINES, around=1)
+    if is_test(command) and (counts := test_counts(output.text)) and counts not in lines:
+        lines.append(counts)
     return tuple(line if len(line) <= _LINE_CHARS else f"{line[:_LINE_CHARS]}…" for line in lines)
 
 

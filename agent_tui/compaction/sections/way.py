@@ -11,7 +11,6 @@ from agent_tui.compaction.sections.files import changes_files, is_commit
 from agent_tui.compaction.sections.history import Done, HistoryEvent, Replied, Said
 from agent_tui.compaction.sections.task import plan_in
 from agent_tui.compaction.tiers.describe import outcome_line
-from agent_tui.compaction.tiers.outputs import error_text
 from agent_tui.omissions import IMAGE_MARK, SENTENCE_END, one_line, shorten_middle
 from agent_tui.tokens import TokenCounter
 
@@ -130,7 +129,6 @@ _SUBJECT_CHARS = (120, 90, 60)
 _RESULT_CHARS = (120, 80, 0)
 _SAID_CHARS = (160, 120, 80)
 _FILLED_BY_LEVEL = (0.6, 0.9, 1.0)
-_ERROR_CHARS = 160
 _SHOWN_PARTS = 4
 _FORMS = frozenset({"output_mode", "type"})
 """Arguments of a search that say how to show the matches."""
@@ -276,10 +274,8 @@ def _short_path(path: str) -> str:
 
 def _outcome(event: Done, level: int) -> str:
     output = event.output
-    if output.ending:
-        return output.failure
     if output.failure:
-        return f"{output.failure}: {one_line(error_text(output.text), _ERROR_CHARS)}".rstrip(": ")
+        return output.failure
     chars = _RESULT_CHARS[level]
     match output.action.kind:
         case "read" | "write" | "edit":

@@ -203,7 +203,8 @@ def long_work() -> Talk:
         talk.reply(f"The part {number} is written anew since its old form did not fit the rest.")
         run(talk, f"pytest tests/test_{number}.py", f"E   KeyError: {number}\n1 failed", 1)
         for _ in range(2):
-            run(talk, f"git commit -m 'part {number}'", f"[main {number + 1_000_000}] {number}")
+            run(talk, f"make part_{number}", "built")
+        run(talk, f"git commit -m 'part {number}'", f"[main {number + 1_000_000}] Part {number}")
     return talk
 
 
@@ -390,8 +391,8 @@ def test_the_newest_errors_and_commands_stay_where_there_is_little_room(
     found = blocks(text_of(make_sections(record_of(long_work().path), 3_000, counter)))
     assert found["failures"].startswith("- $ pytest tests/test_59.py: open")
     assert "test_0.py" not in found["failures"]
-    assert found["commands-run"].endswith("$ git commit -m 'part 59'")
-    assert "part 0" not in found["commands-run"]
+    assert found["commands-run"].endswith("$ make part_59")
+    assert "$ make part_0" not in found["commands-run"]
 
 
 def test_what_is_open_comes_before_what_was_done_long_ago(counter: TokenCounter) -> None:
