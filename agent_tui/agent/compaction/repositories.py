@@ -21,7 +21,7 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 
 MOST_REPOSITORIES = 3
 PATIENCE_S = 2.0
-_MOST_FOLDERS = 1_000
+_MOST_REPLIES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class RepositoryReader:
         if "GIT_DIR" in self.environ:
             return [cwd] if self.may_run_git(cwd) else []
         tops: dict[Path, None] = {}
-        for folder in islice(_folders(path, cwd), _MOST_FOLDERS):
+        for folder in _folders(path, cwd):
             git = nearest_git(folder, self.environ)
             if git is not None and git.parent not in tops and self.may_run_git(git.parent):
                 tops[git.parent] = None
@@ -88,10 +88,9 @@ def _folders(path: Sequence[Entry], cwd: Path) -> Iterator[Path]:
     """The folders of changed files and of commands, that of `cwd` first, then the newest first."""
     yield cwd.resolve()
     messages = (entry.message for entry in reversed(path) if isinstance(entry, MessageEntry))
-    for message in messages:
-        if not isinstance(message, AssistantMessage):
-            continue
-        for action in map(action_of, reversed(message.tool_calls)):
+    replies = (message for message in messages if isinstance(message, AssistantMessage))
+    for reply in islice(replies, _MOST_REPLIES):
+        for action in map(action_of, reversed(reply.tool_calls)):
             named = [action.path] if action.kind in ("write", "edit") else []
             for program, arguments in programs_run(action.command) if action.command else ():
                 if program == "cd" or (program == "git" and arguments[:1] == ("-C",)):

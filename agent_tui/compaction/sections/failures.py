@@ -33,7 +33,7 @@ from agent_tui.tokens import TokenCounter
 MOST_OPEN = 12
 _MOST = 60
 _MOST_LINES = 4
-_MOST_STEPS = 3
+_MOST_STEPS, _MOST_NOTED_STEPS = 3, 200
 _LABEL_CHARS = 140
 _LINE_CHARS = 240
 _SAID_CHARS = 240
@@ -96,7 +96,7 @@ class FailureReader:
                 for one in self._unexplained:
                     one.update(said=one_line(event.text, _SAID_CHARS))
                 self._unexplained = []
-        return tuple(one.failure for one in self._found[-_MOST:])
+        return tuple(one.failure for one in self._found)
 
     def _read(self, event: Done) -> None:
         output = event.output
@@ -129,7 +129,7 @@ class FailureReader:
             ending="open" if output.ending in ("", "cancelled") else output.ending,
         )
         new = _Tracked(failure, runs, _names(failure, output.text), steps)
-        self._found.append(new)
+        self._found = [*self._found[1 - _MOST :], new]
         self._unexplained.append(new)
 
     def _note_step(self, event: Done, runs: tuple[CommandRun, ...]) -> None:
@@ -140,9 +140,10 @@ class FailureReader:
         for one in self._found if step else ():
             if not one.is_open:
                 continue
-            since = [path for path in changed if path and one.concerns(path)]
-            one.update(since=tuple(dict.fromkeys((*one.failure.since, *since))))
-            one.steps.append(step)
+            if since := [path for path in changed if path and one.concerns(path)]:
+                one.update(since=tuple(dict.fromkeys((*one.failure.since, *since))))
+            if len(one.steps) < _MOST_NOTED_STEPS:
+                one.steps.append(step)
             if command and not one.failure.later and _is_similar(runs, one.runs):
                 one.update(later=_label(event.output))
 
@@ -320,12 +321,12 @@ def _change(old: str, new: str) -> str:
 
 
 def _shown_steps(steps: Sequence[str]) -> tuple[str, ...]:
-    """The first and the last of `steps`, and how many are between them."""
+    """The first and the last of `steps`."""
     distinct = list(dict.fromkeys(steps))
     if len(distinct) <= _MOST_STEPS:
         return tuple(distinct)
     first = _MOST_STEPS - 1
-    return (*distinct[:first], f"({len(distinct) - _MOST_STEPS} more)", distinct[-1])
+    return (*distinct[:first], "…", distinct[-1])
 
 
 def _runs_of(output: Output) -> tuple[CommandRun, ...]:
