@@ -33,7 +33,7 @@ from agent_tui.compaction.sections.compose import (
 from agent_tui.compaction.sections.files import ReadFile, choose_files
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import FileTouches, JsonObject
-from agent_tui.sessions.entries import Entry, Handover, Ledger
+from agent_tui.sessions.entries import Entry, Handover, Ledger, RepositoryState
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import request_for
 from tests.compaction.sections.scene import FOLDERS, begun, numbered, run
@@ -448,3 +448,40 @@ def test_what_a_child_kept_of_its_parent_counts_once(counter: TokenCounter) -> N
     assert found["commands-run"] == "$ make docs"
     assert found["files-now"] == "### src/a.py (changed; whole)\nx = 1\ny = 3"
     assert found["said-by-the-person"] == f"(1) Please fix the parser. {RULE}\n(2) And the docs?"
+
+
+def test_what_git_says_takes_the_place_of_what_the_log_says(counter: TokenCounter) -> None:
+    talk = work()
+    run(talk, "git commit -am one", "[main 1234567] one")
+    edit(talk, "src/b.py", "x", "y")
+    repository = RepositoryState(
+        root="/project",
+        branch="fix",
+        head="89abcdef01",
+        uncommitted=("src/a.py",),
+        changed=1,
+        commits={"89abcdef01": "two"},
+    )
+    ledger = build_ledger(talk.path, folders=FOLDERS, previous=Ledger())
+    record = read_work(talk.path, ledger, None, FOLDERS, repositories=(repository,))
+    state = blocks(text_of(made(record, 8_000, counter)))["work-state"]
+    assert state.split("\n")[:4] == [
+        "- [x] commit 89abcdef01: two",
+        "- [ ] fix it (in progress)",
+        "- git: branch fix, HEAD 89abcdef01",
+        "- uncommitted: src/a.py",
+    ]
+    assert "as of the log" not in state
+    assert "1234567" not in state
+    assert record.uncommitted == ("src/a.py",)
+
+
+def test_of_files_that_git_did_not_list_and_of_other_folders_the_log_decides() -> None:
+    talk = work()
+    edit(talk, "src/b.py", "x", "y")
+    ledger = build_ledger(talk.path, folders=FOLDERS, previous=Ledger())
+    cut = RepositoryState(root="/project", head="1", uncommitted=("src/a.py",), changed=300)
+    elsewhere = RepositoryState(root="/project2", head="1")
+    for states in ((cut,), (elsewhere,)):
+        record = read_work(talk.path, ledger, None, FOLDERS, repositories=states)
+        assert set(record.uncommitted) == {"src/a.py", "src/b.py"}
