@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import Literal
 
 from agent_tui.compaction.ledger.files import files_of, normalise_path
 from agent_tui.compaction.sections.commands import (
@@ -103,7 +104,7 @@ class FailureReader:
         if output.ending == "cancelled" or output.said:
             return
         runs = _runs_of(output)
-        if not has_failed(output) and not output.ending:
+        if not has_failed(output) and not output.ending and not output.refusal:
             for one in self._found:
                 if one.is_open and covers_all(runs, one.runs):
                     one.update(ending="passed", steps=_shown_steps(one.steps))
@@ -126,7 +127,7 @@ class FailureReader:
             lines=lines,
             entry_id=event.entry_id,
             times=times,
-            ending="open" if output.ending in ("", "cancelled") else output.ending,
+            ending=_ending_of(output),
         )
         new = _Tracked(failure, runs, _names(failure, output.text), steps)
         self._found = [*self._found[1 - _MOST :], new]
@@ -272,17 +273,24 @@ def _lines_of(output: Output) -> tuple[str, ...]:
     No search match or a missing file is no error. What a shown file says of errors is none either;
     what the command itself says comes last.
     """
+    if output.ending == "declined":
+        return ("",)
+    if output.refusal:
+        return (one_line(output.text, _LINE_CHARS),)
     command = output.action.command
-    if command and is_looking_around(command) and "rror" not in last_line(output.text):
+    is_look = bool(command) and is_looking_around(command) and "rror" not in last_line(output.text)
+    if is_look or output.action.kind == "read":
         return ()
-    if output.action.kind == "read" and not output.ending:
-        return ()
-    if output.ending:
-        return ("" if output.ending == "declined" else one_line(output.text, _LINE_CHARS),)
     lines = error_lines(output.text, _MOST_LINES, around=1)
     if is_test(command) and (counts := test_counts(output.text)) and counts not in lines:
         lines.append(counts)
     return tuple(line if len(line) <= _LINE_CHARS else f"{line[:_LINE_CHARS]}…" for line in lines)
+
+
+def _ending_of(output: Output) -> Literal["open", "declined", "refused"]:
+    if output.ending == "declined":
+        return "declined"
+    return "refused" if output.refusal else "open"
 
 
 def _names(failure: Failure, output: str = "") -> frozenset[str]:

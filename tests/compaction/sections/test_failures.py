@@ -239,7 +239,7 @@ def test_refusals_are_told_and_the_users_words_stand_among_the_users_messages(
 ) -> None:
     talk = begun()
     refused = ToolDetails(refusal="a rule")
-    talk.tool("bash", {"command": "rm -r x"}, "Denied by a rule.", is_error=True, details=refused)
+    talk.tool("bash", {"command": "cat x"}, "Denied by a rule.", is_error=True, details=refused)
     declined = ToolDetails(ending="declined")
     talk.tool("bash", {"command": "rm -r y"}, "The user declined.", is_error=True, details=declined)
     words = ToolDetails(ending="declined", user_words="Never do that.")
@@ -249,7 +249,7 @@ def test_refusals_are_told_and_the_users_words_stand_among_the_users_messages(
     first, second = failures(talk)
     assert told(talk, counter) == [
         f"- $ rm -r y: refused by the user [recall {second.entry_id}]",
-        f"- $ rm -r x: refused [recall {first.entry_id}]",
+        f"- $ cat x: refused [recall {first.entry_id}]",
         "  Denied by a rule.",
     ]
     assert open_errors(read_history(talk.path)) == ()

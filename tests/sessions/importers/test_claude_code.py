@@ -722,3 +722,16 @@ def test_what_a_file_was_before_a_change_is_kept_once(file: Path) -> None:
     digests = [result.tool_details.digest_before for result in results(session)]
     assert session.contents == {digests[0]: b"a\nb\n"}
     assert digests == [digest_of(b"a\nb\n")] * 2
+
+
+def test_a_call_that_was_not_run_because_another_failed_is_no_failure(file: Path) -> None:
+    skipped = "<tool_use_error>Sibling tool call errored</tool_use_error>"
+    write(
+        file,
+        said("u1", None, "Go."),
+        replied("a1", "u1", call("t1", "Edit", file_path="/w/a.py"), call("t2", command="make")),
+        result("r1", "a1", "t1", skipped, is_error=True),
+        result("r2", "r1", "t2", skipped, is_error=True),
+    )
+    endings = [one.tool_details.ending for one in results(read_claude_code(file))]
+    assert endings == ["cancelled", "cancelled"]
