@@ -48,8 +48,6 @@ from agent_tui.compaction.sections.state import (
 from agent_tui.compaction.sections.task import items_of, task_blocks, task_texts
 from agent_tui.compaction.sections.way import (
     all_findings,
-    findings_that_fit,
-    names_in_use,
     way_so_far,
 )
 from agent_tui.compaction.transcript import escape_tags, tag_blocks
@@ -358,13 +356,10 @@ def make_sections(
     spoken = choose_messages(said, max(needed, spoken_room) + rooms.unused, counter)
     state = _state_lines(record, int(room_tokens * STATE_SHARE), counter)
     known = " ".join("\n".join((elsewhere, *spoken.lines, *task, *state)).split())
-    newest = [text for _, text in record.said[-2:]]
-    findings = findings_that_fit(
-        () if notes.are_new else record.findings,
-        in_use=names_in_use(record.events, newest),
-        elsewhere=known,
-        room_tokens=_at_least(FINDINGS_LEAST_TOKENS, FINDINGS_SHARE, room_tokens),
-        counter=counter,
+    findings = _newest_that_fit(
+        [one for one in record.findings if one not in known],
+        0 if notes.are_new else _at_least(FINDINGS_LEAST_TOKENS, FINDINGS_SHARE, room_tokens),
+        counter,
     )
     failures = failures_that_fit(
         [one for one in record.failures if one.entry_id not in kept],
@@ -395,7 +390,7 @@ def make_sections(
     )
     after = tag_blocks(
         ("work-state", state),
-        ("findings", findings),
+        ("findings", [f"- {finding}" for finding in findings]),
         ("failures", failures),
         ("commands-run", [f"$ {command}" for command in commands]),
     )

@@ -31,12 +31,7 @@ _NO_SENTENCE = re.compile(
 """Table rows, quotations, code, and announcements of the next step."""
 
 _FENCED_BLOCK = re.compile(r"^\s*```.*?^\s*```", re.MULTILINE | re.DOTALL)
-_WORD = re.compile(r"[\w./-]+")
-_IS_NAME = re.compile(r"_|/|\.\w|[a-z][A-Z]")
-_LONGEST_NAME = 200
-_LOOKED_AT_CHARS = 8_000
 _SHORTEST, _LONGEST = 25, 500
-_NEWEST_ACTIONS = 60
 _MOST = 400
 
 
@@ -63,57 +58,6 @@ def all_findings(events: Iterable[HistoryEvent], earlier: Sequence[str] = ()) ->
             found.pop(sentence, None)
             found[sentence] = None
     return tuple(found)[-_MOST:]
-
-
-def names_in_use(events: Sequence[HistoryEvent], texts: Iterable[str]) -> frozenset[str]:
-    """Files and identifiers that the newest actions and `texts` mention."""
-    actions = [event.output.action for event in events if isinstance(event, Done)]
-    spoken = [f"{action.path} {action.command[:400]}" for action in actions[-_NEWEST_ACTIONS:]]
-    return frozenset(name for text in (*spoken, *texts) for name in _names(text))
-
-
-def findings_that_fit(
-    findings: Sequence[str],
-    *,
-    in_use: frozenset[str],
-    elsewhere: str,
-    room_tokens: int,
-    counter: TokenCounter,
-) -> list[str]:
-    """The findings to list, oldest first.
-
-    Those about names in use have priority, then the newest of the others.
-
-    Args:
-        findings: Oldest first.
-        in_use: See `names_in_use`.
-        elsewhere: Text that is in the context anyway and is not repeated.
-        room_tokens: Limit of all together.
-        counter: Counts their tokens.
-    """
-    known = " ".join(elsewhere.split())
-    ranked = sorted(
-        enumerate(findings),
-        key=lambda item: (bool(in_use & _names(item[1])), item[0]),
-        reverse=True,
-    )
-    chosen: list[int] = []
-    for at, sentence in ranked:
-        if sentence in known:
-            continue
-        tokens = counter.count_text(sentence) + 3
-        if tokens > room_tokens:
-            continue
-        chosen.append(at)
-        room_tokens -= tokens
-    return [f"- {findings[at]}" for at in sorted(chosen)]
-
-
-def _names(text: str) -> frozenset[str]:
-    """Words that look like names in code, and paths, also by their last part alone."""
-    words = {word.strip("./-") for word in _WORD.findall(text[:_LOOKED_AT_CHARS])}
-    names = {word for word in words if len(word) <= _LONGEST_NAME and _IS_NAME.search(word)}
-    return frozenset(names | {name.rpartition("/")[2] for name in names})
 
 
 def first_sentence(text: str, max_chars: int) -> str:

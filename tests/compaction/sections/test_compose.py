@@ -485,3 +485,10 @@ def test_of_files_that_git_did_not_list_and_of_other_folders_the_log_decides() -
     for states in ((cut,), (elsewhere,)):
         record = read_work(talk.path, ledger, None, FOLDERS, repositories=states)
         assert set(record.uncommitted) == {"src/a.py", "src/b.py"}
+
+
+def test_a_finding_that_the_context_has_anyway_is_not_listed_again(counter: TokenCounter) -> None:
+    wrapped = WHY.replace(" because", "\n  because")
+    for elsewhere, is_listed in (("", True), (f"Then: {wrapped} And on.", False)):
+        sections = make_sections(record_of(work().path), 8_000, counter, elsewhere=elsewhere)
+        assert (f"<findings>\n- {WHY}" in sections.after_prose) is is_listed

@@ -4,12 +4,9 @@ import pytest
 
 from agent_tui.compaction.sections.way import (
     all_findings,
-    findings_that_fit,
     first_sentence,
-    names_in_use,
     reasons_in,
 )
-from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import called, replied
 
 WHY = "The cache is dropped because its key held the time."
@@ -70,45 +67,6 @@ def test_findings_are_told_once_where_they_were_said_last_after_the_earlier_ones
 
 def test_only_replies_are_read_for_findings() -> None:
     assert all_findings(called(("read", {"path": "a.md"}, WHY))) == ()
-
-
-def test_names_in_use_are_those_of_the_newest_actions_and_of_what_is_spoken_of() -> None:
-    events = called(
-        *(("read", {"path": f"old/file_{n}.py"}, "x") for n in range(5)),
-        *(("read", {"path": "src/parser.py"}, "x") for _ in range(60)),
-    )
-    names = names_in_use(events, ["see read_token, please"])
-    assert {"src/parser.py", "parser.py", "read_token"} <= names
-    assert not any("old" in name for name in names)
-
-
-def fitted(findings: list[str], counter: TokenCounter, **changes: object) -> list[str]:
-    arguments = {"in_use": frozenset(), "elsewhere": "", "room_tokens": 1_000, **changes}
-    return findings_that_fit(findings, counter=counter, **arguments)  # pyright: ignore[reportArgumentType]
-
-
-def test_where_there_is_room_all_stand_in_their_order(counter: TokenCounter) -> None:
-    assert fitted([WHY, TRIED], counter) == [f"- {WHY}", f"- {TRIED}"]
-
-
-def test_what_concerns_files_in_use_comes_before_what_is_newer(counter: TokenCounter) -> None:
-    used = "In src/parser.py the token is kept because it is peeked at."
-    findings = [used, *(f"Number {n} is left out since nobody asks." for n in range(30))]
-    shown = fitted(findings, counter, in_use=frozenset({"parser.py"}), room_tokens=50)
-    assert shown[0] == f"- {used}"
-    assert shown[1:] == [f"- {finding}" for finding in findings[-len(shown) + 1 :]]
-    assert f"- {used}" not in fitted(findings, counter, room_tokens=50)
-
-
-def test_the_room_is_kept_to(counter: TokenCounter) -> None:
-    findings = [f"Number {n} is left out since nobody asks for it." for n in range(100)]
-    shown = fitted(findings, counter, room_tokens=200)
-    assert 120 < counter.count_text("\n".join(shown)) <= 200
-
-
-def test_what_the_context_holds_anyway_is_not_said_twice(counter: TokenCounter) -> None:
-    wrapped = WHY.replace(" because", "\n  because")
-    assert fitted([WHY, TRIED], counter, elsewhere=f"Then: {wrapped} And on.") == [f"- {TRIED}"]
 
 
 def test_the_first_sentence_is_the_beginning_of_a_text() -> None:
