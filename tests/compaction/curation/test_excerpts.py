@@ -182,9 +182,9 @@ def test_an_output_that_names_files_edited_since_says_so(counter: TokenCounter) 
 
 def test_lines_of_a_file_stand_as_they_are_now(talk: Talk, counter: TokenCounter) -> None:
     read, _ = pieces_of(talk, counter)
-    block = kept(talk, counter, Pick(read, ((8, 14), (42, 43))))
+    picks = Pick(read, ((8, 14), (42, 43)))
+    block = kept(talk, counter, picks)
     assert 'file="a.py" lines="8-14" state="as last seen or edited"' in block.text
-    picks = Pick(read, ((8, 12), (40, 41)))
     assert kept(talk, counter, picks, on_disk=lambda _: None) == block
     assert "value_8 = 8\nvalue_9 = 9\nvalue_9b = 9\nvalue_9c = 9\nvalue_10 = 10" in block.text
     assert 'lines="42-43"' in block.text
