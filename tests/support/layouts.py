@@ -24,7 +24,9 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.plan import Backend
 from agent_tui.tools.sandbox.sandbox import Sandbox
 
-Shape: TypeAlias = Literal["plain", "secret", "editor", "worktree", "submodule", "all"]
+Shape: TypeAlias = Literal[
+    "plain", "secret", "editor", "worktree", "submodule", "links", "closed", "all"
+]
 
 _SHAPES: Final[dict[Shape, str]] = {
     "plain": "",
@@ -35,11 +37,17 @@ _SHAPES: Final[dict[Shape, str]] = {
         "git init -q ../part; git -C ../part commit -qm part --allow-empty;"
         "git -c protocol.file.allow=always submodule --quiet add ../part libs/part"
     ),
+    "links": (
+        "mkdir -p links/real; echo decoy > links/real/.env; ln -s nowhere links/.env;"
+        'ln -s "$PWD/links/real/.env" links/.env.local; ln -s / links/.env.root'
+    ),
+    "closed": (
+        "mkdir -p closed/.vscode closed/.git shut/.git; ln -s x closed/AGENTS.md;"
+        "git init -q closed/lib; chmod 0 closed/lib/.git shut; chmod 600 closed"
+    ),
     "all": "",
 }
-_COMMITTED: Final = (
-    "printf '.env\\n.vscode\\n' > .gitignore; echo text > file; git add .; git commit -qm one"
-)
+_COMMITTED: Final = "printf '%s\\n' .env .vscode closed shut > .gitignore; echo text > file; git add .; git commit -qm one"
 _LOOK: Final = "git status --porcelain && cat file && cat {secret}; cat {note}; true"
 _WORK: Final = (
     "git status --porcelain && echo more >> file && mkdir new && echo x > new/x && git add -A &&"
@@ -125,7 +133,7 @@ def layouts(home: Path, others: dict[str, Path]) -> Iterator[Layout]:
     for name, place in (places | others).items():
         for shape in ("plain", "all"):
             yield Layout(f"{name}/{shape}", place / shape, shape)
-    for shape in ("secret", "editor", "worktree", "submodule"):
+    for shape in ("secret", "editor", "worktree", "submodule", "links", "closed"):
         yield Layout(f"~/src/{shape}", home / "src" / shape, shape)
     for name in ("a b/c d", "ü/prüfung"):
         yield Layout(f"~/{name}", home / name, "all")
@@ -138,7 +146,10 @@ def state_of(folders: list[Path], own: list[Path]) -> dict[str, tuple[object, ..
         for place, below, files in os.walk(top):
             below[:] = [name for name in below if Path(place, name) not in own]
             for path in (Path(place), *(Path(place, name) for name in (*below, *files))):
-                status = path.lstat()
+                try:
+                    status = path.lstat()
+                except PermissionError:  # in a folder that cannot be entered
+                    continue
                 target = path.readlink() if path.is_symlink() else ""
                 about = (oct(status.st_mode), status.st_uid, status.st_gid, str(target))
                 found[str(path)] = (*about, status.st_mtime_ns, status.st_size)
