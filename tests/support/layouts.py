@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -47,7 +48,10 @@ _SHAPES: Final[dict[Shape, str]] = {
     ),
     "all": "",
 }
-_COMMITTED: Final = "printf '%s\\n' .env .vscode closed shut > .gitignore; echo text > file; git add .; git commit -qm one"
+_COMMITTED: Final = (
+    "printf '%s\\n' .env .vscode closed shut > .gitignore; echo text > file; git add .;"
+    " git commit -qm one"
+)
 _LOOK: Final = "git status --porcelain && cat file && cat {secret}; cat {note}; true"
 _WORK: Final = (
     "git status --porcelain && echo more >> file && mkdir new && echo x > new/x && git add -A &&"
@@ -180,6 +184,9 @@ async def problem_of(layout: Layout, around: Surroundings) -> str:
     finally:
         await sandbox.close_walls()
         keeper.close()
+        for name in ("shut", "closed", "closed/lib/.git"):  # so that they can be removed
+            with suppress(FileNotFoundError):
+                (layout.folder / name).chmod(0o700)
 
 
 async def _try(sandbox: Sandbox, layout: Layout, around: Surroundings) -> str:

@@ -298,7 +298,7 @@ class Sandbox:
         key = (cwd, is_read_only)
         async with self._turn:
             wall = self._walls.get(key)
-            if wall is not None and wall.keeper.is_over:
+            if wall is not None and not _stands(wall):
                 await self._end(self._walls.pop(key))
                 wall = None
             try:
@@ -742,6 +742,14 @@ class Sandbox:
         account = home_of_account()
         homes = dict.fromkeys((self.home.resolve(), *(() if account is None else (account,))))
         return tuple(home for home in homes if home.name)
+
+
+def _stands(wall: _Wall) -> bool:
+    """Whether commands can run in it: its first process may have ended before its keeper does."""
+    try:
+        return not wall.keeper.is_over and (not wall.pid or bool(read_mount_points(wall.pid)))
+    except OSError:
+        return False
 
 
 async def _all_of(child: Child) -> None:

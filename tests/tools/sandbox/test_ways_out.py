@@ -5,6 +5,7 @@ What a command leaves behind decides nothing of the walls and the programs that 
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -442,6 +443,19 @@ async def test_a_stopped_keeper_is_replaced(talk: Conversation):
     assert "up" in str(answer)
 
 
+async def test_a_wall_whose_first_process_was_killed_is_replaced(talk: Conversation):
+    if talk.backend == "landlock":
+        pytest.skip("it has no processes of its own")
+    await talk.says("true")
+    (wall,) = talk.sandbox._walls.values()  # pyright: ignore[reportPrivateUsage]
+    around = int(Path(f"/proc/{wall.pid}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(around, signal.SIGSTOP)  # so that it stays a zombie
+    os.kill(wall.pid, signal.SIGKILL)
+    while Path(f"/proc/{wall.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+        await asyncio.sleep(0.01)
+    assert "up" in await talk.says("echo up")
+
+
 async def test_a_folder_in_another_leads_nowhere_else(talk: Conversation):
     outer = talk.base / "outer"
     (outer / "project").mkdir(parents=True)
@@ -581,7 +595,7 @@ async def test_a_file_with_keys_that_is_a_link_stops_no_command(talk: Conversati
     talk.path = f"{tool}/bin"
     await talk.restart()
     said = await talk.says("cat .env; touch new && echo up")
-    assert said.splitlines().count("up") == 1, said
+    assert "up\n" in said, said
     assert KEY not in said or talk.backend == "landlock"
     assert sorted(path.name for path in talk.work.iterdir()) == [".env", "new", "real"]
     assert sorted(path.name for path in tool.iterdir()) == [".env", "bin"]
