@@ -5,8 +5,8 @@ simplest, but git cannot change such a file: a merge or rebase that must do so f
 *folder* (``.vscode``) is replaced inside by a copy that commands may change, and a file that git
 tracks, or a *text* that runs nothing itself (``AGENTS.md``), is only compared. The changes are
 examined after each command. Versions that the user's commits have, or that were in place before,
-are accepted; anything else is set aside, and the previous content restored. Changes in a copied or mounted place are not visible
-outside before that.
+are accepted; anything else is set aside, and the previous content restored. Changes in a copied or
+mounted place are not visible outside before that.
 
 What does not exist yet cannot be protected by a mount: it is searched for after each command. New
 git repositories stay, except hooks, and settings that could run programs.
