@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -24,7 +25,9 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.plan import Backend
 from agent_tui.tools.sandbox.sandbox import Sandbox
 
-Shape: TypeAlias = Literal["plain", "secret", "editor", "worktree", "submodule", "all"]
+Shape: TypeAlias = Literal[
+    "plain", "secret", "editor", "worktree", "submodule", "links", "closed", "all"
+]
 
 _SHAPES: Final[dict[Shape, str]] = {
     "plain": "",
@@ -35,10 +38,19 @@ _SHAPES: Final[dict[Shape, str]] = {
         "git init -q ../part; git -C ../part commit -qm part --allow-empty;"
         "git -c protocol.file.allow=always submodule --quiet add ../part libs/part"
     ),
+    "links": (
+        "mkdir -p links/real; echo decoy > links/real/.env; ln -s nowhere links/.env;"
+        'ln -s "$PWD/links/real/.env" links/.env.local; ln -s / links/.env.root'
+    ),
+    "closed": (
+        "mkdir -p closed/.vscode closed/.git shut/.git; ln -s x closed/AGENTS.md;"
+        "git init -q closed/lib; chmod 0 closed/lib/.git shut; chmod 600 closed"
+    ),
     "all": "",
 }
 _COMMITTED: Final = (
-    "printf '.env\\n.vscode\\n' > .gitignore; echo text > file; git add .; git commit -qm one"
+    "printf '%s\\n' .env .vscode closed shut > .gitignore; echo text > file; git add .;"
+    " git commit -qm one"
 )
 _LOOK: Final = "git status --porcelain && cat file && cat {secret}; cat {note}; true"
 _WORK: Final = (
@@ -125,7 +137,7 @@ def layouts(home: Path, others: dict[str, Path]) -> Iterator[Layout]:
     for name, place in (places | others).items():
         for shape in ("plain", "all"):
             yield Layout(f"{name}/{shape}", place / shape, shape)
-    for shape in ("secret", "editor", "worktree", "submodule"):
+    for shape in ("secret", "editor", "worktree", "submodule", "links", "closed"):
         yield Layout(f"~/src/{shape}", home / "src" / shape, shape)
     for name in ("a b/c d", "ü/prüfung"):
         yield Layout(f"~/{name}", home / name, "all")
@@ -138,7 +150,10 @@ def state_of(folders: list[Path], own: list[Path]) -> dict[str, tuple[object, ..
         for place, below, files in os.walk(top):
             below[:] = [name for name in below if Path(place, name) not in own]
             for path in (Path(place), *(Path(place, name) for name in (*below, *files))):
-                status = path.lstat()
+                try:
+                    status = path.lstat()
+                except PermissionError:  # in a folder that cannot be entered
+                    continue
                 target = path.readlink() if path.is_symlink() else ""
                 about = (oct(status.st_mode), status.st_uid, status.st_gid, str(target))
                 found[str(path)] = (*about, status.st_mtime_ns, status.st_size)
@@ -169,6 +184,9 @@ async def problem_of(layout: Layout, around: Surroundings) -> str:
     finally:
         await sandbox.close_walls()
         keeper.close()
+        for name in ("shut", "closed", "closed/lib/.git"):  # so that they can be removed
+            with suppress(FileNotFoundError):
+                (layout.folder / name).chmod(0o700)
 
 
 async def _try(sandbox: Sandbox, layout: Layout, around: Surroundings) -> str:

@@ -214,14 +214,15 @@ class ProcessKeeper:
         self._confinement = confinement
         self._fall = None if confinement is None else self._kill
         self._wall: _GuardedProcess | None = None
+        self._is_killed = False
         self._control: socket.socket | None = None
         self._sending = threading.Lock()
         self._finish: weakref.finalize[..., ProcessKeeper] | None = None
 
     @property
     def is_over(self) -> bool:
-        """Whether the sandbox was started and has ended."""
-        return self._wall is not None and self._wall.is_over
+        """Whether the sandbox was started and has ended, or is being killed."""
+        return self._wall is not None and (self._is_killed or self._wall.is_over)
 
     def start(self) -> None:
         """Start the keeper process, if it has not been started.
@@ -350,6 +351,7 @@ class ProcessKeeper:
     def _kill(self) -> None:
         """Kill the sandbox: a command may have stopped the process that starts the others."""
         if self._wall is not None:
+            self._is_killed = True
             self._wall.end()
 
     def _order(

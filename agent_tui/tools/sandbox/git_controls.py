@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias, assert_never
 
 from agent_tui.regular_files import open_regular_file
+from agent_tui.safe_paths import is_file, is_folder, is_link
 
 ControlKind: TypeAlias = Literal["entry", "hook", "config", "pointer", "attributes", "step"]
 """Kinds: a ``.git`` that is a file or a link; a hook; settings; a pointer to more of the
@@ -97,7 +98,7 @@ _MOST_BYTES = 1_000_000
 
 def controls_of(entry: Path) -> Iterator[tuple[Path, ControlKind]]:
     """The existing files that git follows in the repository of the ``.git`` `entry`."""
-    if entry.is_symlink() or not entry.is_dir():
+    if is_link(entry) or not is_folder(entry):
         yield entry, "entry"
     for git in repositories_of(entry):
         yield from _controls_in(git)
@@ -108,7 +109,7 @@ def controls_of(entry: Path) -> Iterator[tuple[Path, ControlKind]]:
 
 def _controls_in(git: Path) -> Iterator[tuple[Path, ControlKind]]:
     hooks = git / "hooks"
-    for hook in [hooks] if hooks.is_symlink() else _hooks_in(hooks):
+    for hook in [hooks] if is_link(hooks) else _hooks_in(hooks):
         yield hook, "hook"
     for name, kind in _FILES:
         if os.path.lexists(git / name):
@@ -123,7 +124,7 @@ def covers_of(entry: Path) -> Iterator[Path]:
 
     Without those of linked worktrees: ``git worktree remove`` deletes them.
     """
-    if not (entry.is_dir() or entry.is_symlink()):
+    if not (is_folder(entry) or is_link(entry)):
         yield entry
     for git in repositories_of(entry):
         if git.parent.name != "worktrees":
@@ -145,7 +146,7 @@ def _find_named(config: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:
             with suppress(OSError, RuntimeError, ValueError):
                 named = (config.parent if kind == "config" else top) / value.strip().strip('"')
                 path = named.resolve(strict=True)
-                if top in path.parents and path.is_dir() == (kind == "hook"):
+                if top in path.parents and is_folder(path) == (kind == "hook"):
                     yield path, kind
 
 
@@ -164,7 +165,7 @@ def why_obeyed(
         case "hook":
             return "git runs it"
         case "entry":
-            target = None if path.is_symlink() else next(repositories_of(path), None)
+            target = None if is_link(path) else next(repositories_of(path), None)
             is_near = target is not None and any(target.is_relative_to(root) for root in roots)
             return "" if is_near else "git would look elsewhere"
         case "pointer":
@@ -189,7 +190,7 @@ def foreign_settings(config: Path, before: bytes | None = None) -> list[str]:
     Without those that were there `before`.
     """
     try:
-        if config.is_symlink():
+        if is_link(config):
             return ["git would look elsewhere"]
         known = _lines_before(before)
         return [
@@ -338,8 +339,8 @@ def _bytes(file: Path, *, follow_links: bool = False) -> bytes:
 
 def repositories_of(entry: Path) -> Iterator[Path]:
     """The git folders behind a ``.git``: its own, those of its worktrees and submodules."""
-    git = entry.resolve() if entry.is_dir() else _leads_to(entry)
-    if git is not None and git.is_dir():
+    git = entry.resolve() if is_folder(entry) else _leads_to(entry)
+    if git is not None and is_folder(git):
         yield from _repositories_around(git, _leads_to(git / "commondir") or git)
 
 
@@ -400,13 +401,13 @@ def git_place(folder: Path) -> GitPlace | None:
     """
     for top in (folder, *folder.parents):
         entry = top / ".git"
-        if entry.is_dir():
+        if is_folder(entry):
             git = entry.resolve()
-        elif entry.is_file():
+        elif is_file(entry):
             git = _leads_to(entry, follow_links=True)
         else:
             continue
-        if git is not None and (git / "HEAD").is_file():
+        if git is not None and is_file(git / "HEAD"):
             back = _leads_to(git / "gitdir", follow_links=True)
             is_own = git == entry or entry in (back, _submodule(git)) or _stands_apart(git)
             return _place(folder, entry, git) if is_own else None
@@ -425,7 +426,7 @@ def _place(folder: Path, entry: Path, git: Path) -> GitPlace:
         top=entry.parent,
         folder=common,
         seen=tuple(file for file in trees.values() if file),
-        obeyed=(*obeyed, *((entry,) if entry.is_file() else ())),
+        obeyed=(*obeyed, *((entry,) if is_file(entry) else ())),
     )
 
 

@@ -86,7 +86,7 @@ class HeldStore:
         path: Path,
         who: str,
         before: tuple[bytes, int] | None = None,
-        content: Path | bytes | None = None,
+        content: Path | None = None,
     ) -> HeldFile:
         """Set aside what is at `path`, or would have got there.
 
@@ -94,15 +94,13 @@ class HeldStore:
             path: The file or folder.
             who: Which program reads it.
             before: The previous content and mode, which are restored.
-            content: What would have got there, a copy inside or bytes; then `path` is not touched.
+            content: The copy inside that would have got there; then `path` is not touched.
 
         Raises:
             OSError: It is gone, or cannot be moved or copied.
         """
         aside = self._place(path, who, is_new=before is None)
-        if isinstance(content, bytes):
-            replace_private_file(aside, content)
-        elif content is not None:
+        if content is not None:
             copy_entry(content, aside)
         else:
             with folder_of(path, self._roots) as folder:

@@ -1,23 +1,19 @@
 """Files with keys in the working folders, which sandboxed commands do not see."""
 
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
-from agent_tui.errors import ToolError
 from agent_tui.regular_files import open_regular_file
-from agent_tui.safe_paths import git_entry
-from agent_tui.tools.git.command import git_argv, object_id
-from agent_tui.tools.processes.environment import git_environ
+from agent_tui.safe_paths import is_folder
+from agent_tui.tools.git.command import object_id
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import MOST_BYTES
-from agent_tui.tools.sandbox.git_controls import index_stamp
 from agent_tui.tools.sandbox.project_walk import ProjectWalk
+from agent_tui.tools.sandbox.tracked_files import TrackedFiles
 
-_PATIENCE_S: Final = 5.0
 _Stamp: TypeAlias = tuple[int, int]
 """Inode and ``ctime``."""
 
@@ -43,11 +39,11 @@ class HiddenFiles:
         self, may_show: Callable[[Path], bool], environ: Mapping[str, str], keeper: ProcessKeeper
     ) -> None:
         self.may_show = may_show
-        self._environ = environ
-        self._keeper = keeper
+        self._tracked = TrackedFiles(keeper, environ)
         self._known: dict[Path, _Stamp] = {}
         self._made: set[Path] = set()
-        self._tracked: tuple[object, frozenset[Path]] = (None, frozenset())
+        self._asked: object = None
+        self._shown = frozenset[Path]()
         self._said: set[Path] = set()
         self.paths: tuple[Path, ...] = ()
 
@@ -66,9 +62,12 @@ class HiddenFiles:
             elif by_commands and path not in self._known and stamp[0] not in inodes:
                 self._made.add(path)  # not only moved there
         self._known = now
-        hidden = [path for path in now if path not in self._made and not self.may_show(path)]
-        tracked = self._look_up_tracked(now, tuple(sorted(hidden))) if hidden else frozenset[Path]()
-        self.paths = tuple(path for path in hidden if path not in tracked)
+        unseen = (path for path in now if path not in self._made and not self.may_show(path))
+        hidden = [path for path in unseen if not is_folder(path)]  # what a link leads to
+        key = [(path, now[path]) for path in hidden], self._tracked.find(hidden)
+        if self._asked != key:
+            self._asked, self._shown = key, frozenset(self._find_tracked(hidden))
+        self.paths = tuple(path for path in hidden if path not in self._shown)
 
     def find_beside(self, folders: Iterable[Path], working: Iterable[Path]) -> tuple[Path, ...]:
         """The files with keys in `folders`, which commands can only read. Blocking.
@@ -77,8 +76,7 @@ class HiddenFiles:
         """
         found = ProjectWalk(tuple(folders), working).look().secrets
         keys = [path for path in found if not (self.may_show(path) or _is_certificate(path))]
-        tops = {top for path in keys if (top := _top_of(path)) is not None}
-        tracked = frozenset(self._find_tracked(keys, tops))
+        tracked = frozenset(self._find_tracked(keys))
         return tuple(path for path in keys if path not in tracked)
 
     def hint(self, command: str, printed: str) -> str:
@@ -94,32 +92,11 @@ class HiddenFiles:
                 )
         return ""
 
-    def _look_up_tracked(
-        self, stamps: Mapping[Path, _Stamp], paths: tuple[Path, ...]
-    ) -> frozenset[Path]:
-        tops = {top for path in paths if (top := _top_of(path)) is not None}
-        indexes = tuple((top, index_stamp(top)) for top in sorted(tops))
-        key = tuple((path, stamps[path]) for path in paths), indexes
-        if self._tracked[0] != key:
-            self._tracked = key, frozenset(self._find_tracked(paths, tops))
-        return self._tracked[1]
-
-    def _find_tracked(self, paths: Sequence[Path], tops: Iterable[Path]) -> Iterator[Path]:
-        for top in tops:
-            names = [os.fspath(path.relative_to(top)) for path in paths if _top_of(path) == top]
-            with suppress(OSError, ToolError):
-                code, listed = self._keeper.run(
-                    git_argv("--literal-pathspecs", "ls-files", "-s", "-z", "--", *names),
-                    cwd=top,
-                    environ=git_environ(self._environ),
-                    timeout_s=_PATIENCE_S,
-                    keeps_stderr=False,
-                )
-                for entry in filter(None, listed.split(b"\0") if code == 0 else ()):
-                    about, _, name = entry.partition(b"\t")
-                    id = about.split()[1].decode("ascii")
-                    if _has_content(path := top / os.fsdecode(name), id):
-                        yield path
+    def _find_tracked(self, paths: Sequence[Path]) -> Iterator[Path]:
+        for path, id in self._tracked.find(paths).items():
+            with suppress(OSError):
+                if _has_content(path, id):
+                    yield path
 
 
 def _stamp(path: Path) -> _Stamp | None:
@@ -134,11 +111,6 @@ def _is_certificate(path: Path) -> bool:
     with suppress(OSError), open_regular_file(path, follow_links=False) as file:
         return path.suffix == ".pem" and b"PRIVATE KEY" not in file.read(MOST_BYTES)
     return False
-
-
-def _top_of(path: Path) -> Path | None:
-    entry = git_entry(path.parent)
-    return entry.parent if entry is not None else None
 
 
 def _has_content(path: Path, id: str) -> bool:

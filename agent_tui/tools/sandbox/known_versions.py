@@ -8,15 +8,14 @@ those that references moved to while no command ran: by the user's own pull, fet
 
 import asyncio
 import os
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from agent_tui.safe_paths import git_entry
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, object_id
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.git_controls import index_stamp, repositories_of
+from agent_tui.tools.sandbox.git_controls import repositories_of
 from agent_tui.tools.sandbox.obeyed_state import References
 
 _MOST_REFS: Final = 2_000
@@ -43,7 +42,6 @@ class KnownVersions:
         self._roots = tuple(roots)
         self._tops: tuple[Path, ...] = ()
         self._stamps: dict[Path, RefsStamp] = {}
-        self._index_stamps: tuple[int, ...] = ()
         self.references: dict[Path, References] = {}
 
     def find_moved(self) -> dict[Path, RefsStamp]:
@@ -74,11 +72,6 @@ class KnownVersions:
             known.last = now
             self.references[top] = known
 
-    def has_new_index(self) -> bool:
-        """Whether the index of a work tree changed since the last call. Blocking."""
-        before, self._index_stamps = self._index_stamps, tuple(map(index_stamp, self._tops))
-        return before != self._index_stamps
-
     async def has(self, path: Path, content: bytes) -> bool:
         """Whether the user's commits have `path` with this content.
 
@@ -100,22 +93,6 @@ class KnownVersions:
         except (GitSilentError, TimeoutError):
             return False
         return any(object_id(content, like=id) == id for id in _ids_in(answer))
-
-    async def find_checked_out(self, path: Path) -> bytes | None:
-        """What both the index and the newest commit have for `path`; None if they differ."""
-        top = self._around(path)
-        if top is None:
-            return None
-        name = str(path.relative_to(top))
-        words = (("rev-parse", "--verify", "-q", f"{where}:{name}") for where in ("", "HEAD"))
-        with suppress(GitSilentError):
-            index, head = [await self._ask(top, *each) for each in words]
-            if index == head:
-                return await self._ask(top, "cat-file", "blob", index.decode("ascii").strip())
-        return None
-
-    def _ask(self, top: Path, *words: str) -> Awaitable[bytes]:
-        return ask_git(self._keeper, git_argv(*words), top, self._environ)
 
     def _around(self, path: Path) -> Path | None:
         return next((top for top in self._tops if path.is_relative_to(top)), None)

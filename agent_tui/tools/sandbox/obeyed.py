@@ -50,8 +50,10 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
         "git": ".lfsconfig",
         "version control": """
             .hg/hgrc .hg/hgrc-not-shared .hg/sharedpath .jj/repo/config.toml
-            .jj/workspace-config.toml""",
-        "the shell": ".autoenv .env.fish devenv.nix .direnv/*.rc",
+            .jj/workspace-config.toml .sl/config .pijul/config _darcs/prefs/defaults""",
+        "the shell": """
+            .autoenv .autoenv.zsh .autoenv_leave.zsh .env.fish .shadowenv.d/ devenv.nix
+            .direnv/*.rc""",
         "agent-tui": ".agent-tui/",
     },
     "text": {
@@ -60,7 +62,8 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             .windsurfrules .goosehints .clinerules agent.md qwen.md crush.md warp.md .rules
             .augment-guidelines""",
         "git hooks": """
-            .pre-commit-config.yaml .pre-commit-hooks.yaml .overcommit.yml *lefthook*.y*ml""",
+            .pre-commit-config.yaml .pre-commit-hooks.yaml .overcommit.yml *lefthook*.y*ml
+            captainhook.json grumphp.y*ml""",
         "the shell": ".envrc",
     },
     "later": {

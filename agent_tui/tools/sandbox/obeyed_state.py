@@ -6,7 +6,7 @@ Beside them is a marker of each program that runs commands in a folder.
 import hashlib
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.file_locks import FileLock, LockHeldError
 from agent_tui.paths import make_private_dir
+from agent_tui.safe_paths import is_file, is_folder, is_link
 from agent_tui.tools.files.protected import is_secret_name
 from agent_tui.tools.sandbox.beneath import folder_of, read_at
 from agent_tui.tools.sandbox.git_controls import ControlKind, controls_of
@@ -200,19 +201,22 @@ class Contents:
             replace_private_file(self._folder / name, content)
         return f"{name}-{mode:o}"
 
-    def look_at(self, found: WalkFindings, *, has_mounts: bool) -> Look:
+    def look_at(
+        self, found: WalkFindings, *, has_mounts: bool, tracked: Container[Path] = ()
+    ) -> Look:
         """The state of everything that a walk `found`.
 
         Args:
             found: From `ProjectWalk`.
             has_mounts: Whether the wall can protect a file in a writable folder.
+            tracked: The files that git must be able to change.
         """
         look = Look()
         for node, who in found.obeyed.items():
             files = files_of(node)
-            way = _way_of(node, files, has_mounts=has_mounts)
+            way = _way_of(node, files, has_mounts=has_mounts, is_tracked=node in tracked)
             look.nodes[node] = Node(who, way)
-            if way != "mounted" or not node.is_dir():
+            if way != "mounted" or not is_folder(node):
                 look.files |= {path: self.digest_of(path) for path in files or ()}
         for entry in found.gits:
             for path, kind in controls_of(entry):
@@ -221,14 +225,16 @@ class Contents:
         return look
 
 
-def _way_of(node: Path, files: Sequence[Path] | None, *, has_mounts: bool) -> Protection:
+def _way_of(
+    node: Path, files: Sequence[Path] | None, *, has_mounts: bool, is_tracked: bool
+) -> Protection:
     """How `node` with these `files` (None: too many) is protected."""
-    if not has_mounts or node.is_symlink():
+    if not has_mounts or is_link(node):
         return "compared"
-    if not node.is_dir():
-        return "compared" if is_only_read(node.name) and files else "mounted"
+    if not is_folder(node):
+        return "compared" if files and (is_tracked or is_only_read(node.name)) else "mounted"
     is_plain = files is not None and all(
-        path.is_file() and not path.is_symlink() and not is_secret_name(path.name) for path in files
+        is_file(path) and not is_link(path) and not is_secret_name(path.name) for path in files
     )
     return "copied" if is_plain else "mounted"
 

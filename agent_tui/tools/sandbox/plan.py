@@ -166,6 +166,11 @@ def _replaced_caches(
                 yield real, own
 
 
+def existing_files(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """The files that `paths` lead to; a wall is mounted over no link, and no folder is a key."""
+    return tuple(path for path in _present(paths) if not is_folder(path))
+
+
 def _present(paths: Iterable[Path]) -> tuple[Path, ...]:
     found: set[Path] = set()
     for path in paths:

@@ -1,5 +1,6 @@
 """One walk through the working folders, for everything that the wall must know about them."""
 
+import errno
 import os
 import stat
 import time
@@ -41,11 +42,13 @@ class WalkFindings:
         obeyed: The uppermost files and folders that outside programs follow, and which program.
         gits: Each ``.git``, and folders that are themselves git folders.
         secrets: Files whose names suggest keys.
+        closed: The user's folders that nobody can enter or list, but a command could open.
     """
 
     obeyed: dict[Path, str] = field(default_factory=dict[Path, str])
     gits: list[Path] = field(default_factory=list[Path])
     secrets: list[Path] = field(default_factory=list[Path])
+    closed: list[Path] = field(default_factory=list[Path])
 
 
 _Found: TypeAlias = tuple[dict[Path, str], list[Path], list[Path]]
@@ -118,6 +121,8 @@ class ProjectWalk:
                     self._open(path, status, is_first=is_first)
                     folder = self._read(path)
             except OSError:
+                if self._is_closed(path):
+                    found.closed.append(Path(path))
                 continue
             seen[path] = folder
             pending += self._without(folder.below) if self.left_out else folder.below
@@ -156,7 +161,16 @@ class ProjectWalk:
             with suppress(OSError), folder_of(Path(path), (*self.roots, *self._gits)) as around:
                 open_up(around, Path(path).name)
 
+    def _is_closed(self, path: str) -> bool:
+        with suppress(OSError):
+            status = os.lstat(path)
+            is_users = status.st_uid == os.geteuid() and path not in self._tops
+            return is_users and (status.st_ino, status.st_ctime_ns) in self._closed
+        return False
+
     def _read(self, path: str) -> _Folder:
+        if not os.access(path, os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
         began_ns = time.time_ns()
         status = os.lstat(path)
         with os.scandir(path) as entries:

@@ -23,6 +23,7 @@ from agent_tui.safe_paths import (
     distrust_programs_in,
     find_program,
     is_folder,
+    path_exists,
 )
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.processes.environment import with_git_settings
@@ -63,6 +64,7 @@ from agent_tui.tools.sandbox.plan import (
     Covers,
     SandboxPlan,
     WallFolders,
+    existing_files,
     plan_for,
 )
 from agent_tui.tools.sandbox.ports import WallPorts
@@ -296,7 +298,7 @@ class Sandbox:
         key = (cwd, is_read_only)
         async with self._turn:
             wall = self._walls.get(key)
-            if wall is not None and wall.keeper.is_over:
+            if wall is not None and not _stands(wall):
                 await self._end(self._walls.pop(key))
                 wall = None
             try:
@@ -605,12 +607,13 @@ class Sandbox:
         missing = [
             mount
             for path, mount in wanted.items()
-            if (path not in mounted or path in stale or path not in wall.islands) and path.exists()
+            if (path not in mounted or path in stale or path not in wall.islands)
+            and path_exists(path)
         ]
         if stale or missing:
             said = relay(self._outside, wall.pid, missing, reversed(stale))
             mounted = read_mount_points(wall.pid)
-            unlaid = (path for path in wanted if path not in mounted and path.exists())
+            unlaid = (path for path in wanted if path not in mounted and path_exists(path))
             bare = [path for path in unlaid if not path.is_socket()]  # one may be new by now
             if said or bare:
                 raise _fell(said or f"{bare[0]} cannot be covered")
@@ -645,7 +648,8 @@ class Sandbox:
             readable=self._runs(view),
             is_read_only=is_read_only,
         )
-        hidden = (*plan.hidden, *self._keys_beside(cwd, plan, view))
+        beside = existing_files(self._keys_beside(cwd, plan, view))
+        hidden = tuple(dict.fromkeys((*plan.hidden, *beside)))
         plan = replace(plan, hidden=hidden, links=tuple(view.links.items()))
         if self.state(cwd).backend == "landlock":
             link_home(plan)
@@ -665,6 +669,7 @@ class Sandbox:
             path
             for path in plan.readable
             if not any(path.is_relative_to(managed) for managed in view.managed)
+            and not any(path.is_relative_to(folder) for folder in plan.writable)
             and path.name not in REBUILT_FOLDERS
             and (not self.is_coarse(cwd) if _is_around(path, plan) else view.holds(path))
         ]
@@ -737,6 +742,14 @@ class Sandbox:
         account = home_of_account()
         homes = dict.fromkeys((self.home.resolve(), *(() if account is None else (account,))))
         return tuple(home for home in homes if home.name)
+
+
+def _stands(wall: _Wall) -> bool:
+    """Whether commands can run in it: its first process may have ended before its keeper does."""
+    try:
+        return not wall.keeper.is_over and (not wall.pid or bool(read_mount_points(wall.pid)))
+    except OSError:
+        return False
 
 
 async def _all_of(child: Child) -> None:

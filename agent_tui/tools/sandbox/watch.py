@@ -2,11 +2,11 @@
 
 What exists is protected in one of three ways (`obeyed_state.Protection`). A read-only mount is the
 simplest, but git cannot change such a file: a merge or rebase that must do so fails half-way. So a
-*folder* (``.vscode``) is replaced inside by a copy that commands may change, and a *text* that runs
-nothing itself (``AGENTS.md``) is only compared. The changes are examined after each command.
-Versions that the user's commits have, or that were in place before, are accepted; anything else is
-set aside, and the previous content restored. Changes in a copied or mounted place are not visible
-outside before that.
+*folder* (``.vscode``) is replaced inside by a copy that commands may change, and a file that git
+tracks, or a *text* that runs nothing itself (``AGENTS.md``), is only compared. The changes are
+examined after each command. Versions that the user's commits have, or that were in place before,
+are accepted; anything else is set aside, and the previous content restored. Changes in a copied or
+mounted place are not visible outside before that.
 
 What does not exist yet cannot be protected by a mount: it is searched for after each command. New
 git repositories stay, except hooks, and settings that could run programs.
@@ -24,7 +24,6 @@ import asyncio
 import os
 import shutil
 from collections.abc import (
-    AsyncIterator,
     Callable,
     Generator,
     Iterable,
@@ -39,8 +38,9 @@ from pathlib import Path
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import ToolError
 from agent_tui.paths import make_private_dir
+from agent_tui.safe_paths import is_link
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.beneath import MOST_BYTES, folder_of, make_folders, write_at
+from agent_tui.tools.sandbox.beneath import folder_of, make_folders, write_at
 from agent_tui.tools.sandbox.git_controls import (
     ControlKind,
     covers_of,
@@ -63,6 +63,7 @@ from agent_tui.tools.sandbox.obeyed_state import (
 )
 from agent_tui.tools.sandbox.plan import Covers
 from agent_tui.tools.sandbox.project_walk import MOST_FOLDERS, ProjectWalk, WalkFindings
+from agent_tui.tools.sandbox.tracked_files import TrackedFiles
 
 _TOO_MANY = (
     f"This project has more than {MOST_FOLDERS:,} folders. In the deepest of them, commands see "
@@ -92,7 +93,7 @@ class _Change:
 
     Args:
         path: What it affects.
-        source: Where it is now: elsewhere for a copy; None if only git has it.
+        source: Where it is now: elsewhere for a copy.
         who: Why the user decides.
         before: The digest of what was there; empty for nothing.
         files: What must be known for it to stay: paths and digests.
@@ -101,7 +102,7 @@ class _Change:
     """
 
     path: Path
-    source: Path | None
+    source: Path
     who: str
     before: str = ""
     files: tuple[tuple[Path, str], ...] = ()
@@ -184,6 +185,7 @@ class ObeyedWatch:
         self._pending: list[HeldFile] = []
         self._is_limit_told = False
         self._turn = asyncio.Lock()
+        self._tracked = TrackedFiles(keeper, environ)
         self.hidden = HiddenFiles(may_show, environ, keeper)
         self.found = WalkFindings()
         self.covers = Covers()
@@ -374,7 +376,8 @@ class ObeyedWatch:
 
     def _look(self) -> Look:
         self.found = self._walk.look()
-        return self._contents.look_at(self.found, has_mounts=self._has_mounts)
+        tracked = self._tracked.find(self.found.obeyed) if self._has_mounts else ()
+        return self._contents.look_at(self.found, has_mounts=self._has_mounts, tracked=tracked)
 
     async def _approve_part(self, path: Path) -> None:
         with _convert_errors():
@@ -405,12 +408,13 @@ class ObeyedWatch:
                 del state.asked[path]
         self._write_state()
         mounted = [
-            path for path, node in look.nodes.items() if node.way == "mounted" or path.is_symlink()
+            path for path, node in look.nodes.items() if node.way == "mounted" or is_link(path)
         ]
         read_only = {*_inside((*mounted, *self._git_covers()), self._roots)}
         copies = tuple(self._copies_of(look))
         asked = frozenset(state.asked)
-        self.covers = Covers(tuple(sorted(read_only)), copies, self.hidden.paths, asked)
+        hidden = (*self.hidden.paths, *self.found.closed)
+        self.covers = Covers(tuple(sorted(read_only)), copies, hidden, asked)
         if only is None and judged is None:
             self._covered = self._find_covered()
 
@@ -497,14 +501,12 @@ class ObeyedWatch:
             is_over: Whether the command has ended: else it may need the steps that it noted.
         """
         self._is_unsettled = True  # if this fails
-        look, changes, moved, has_new_index = await asyncio.to_thread(self._find_done, only_jobs)
+        look, changes, moved = await asyncio.to_thread(self._find_done, only_jobs)
         judged, brought = _Judged(look, only_jobs=only_jobs), list[Path]()
-        if not (changes or moved or has_new_index):
+        if not (changes or moved):
             self._is_unsettled = False
             return brought
         await self._versions.note(moved, are_persons=False)
-        if has_new_index:
-            changes += [change async for change in self._find_checked_out(look)]
         for change in changes:
             if await self._may_stay(change):
                 if change.source != change.path:
@@ -525,10 +527,8 @@ class ObeyedWatch:
         self._is_unsettled = False
         return brought
 
-    def _find_done(
-        self, only_jobs: bool
-    ) -> tuple[Look, list[_Change], Mapping[Path, RefsStamp], bool]:
-        """The state, what commands did, and where references and the index moved.
+    def _find_done(self, only_jobs: bool) -> tuple[Look, list[_Change], Mapping[Path, RefsStamp]]:
+        """The state, what commands did, and where references moved.
 
         If nothing, the current state is adopted at once.
         """
@@ -541,10 +541,9 @@ class ObeyedWatch:
             *self._find_changed_files(look, only_jobs),
             *self._find_changed_copies(look),
         ]
-        has_new_index = self._versions.has_new_index()
-        if not (changes or moved or has_new_index):
+        if not (changes or moved):
             self._approve(None, look, _Judged(look, only_jobs=only_jobs))
-        return look, changes, moved, has_new_index
+        return look, changes, moved
 
     def _new_nodes(self, look: Look, only_jobs: bool) -> Iterator[_Change]:
         for path, node in look.nodes.items():
@@ -590,25 +589,6 @@ class ObeyedWatch:
                 if new != old:
                     yield _Change(path / below, copy / below, who, old, ((path / below, new),))
 
-    async def _find_checked_out(self, look: Look) -> AsyncIterator[_Change]:
-        """What a checkout could not write to mounted files: ``git`` exits with 0 anyway.
-
-        Only where a version that the user committed is in place, and each version once.
-        """
-        for path, node in look.nodes.items():
-            before = look.files.get(path, "")
-            kept = self._contents.of(before)
-            if node.way != "mounted" or path not in self._approved.nodes or kept is None:
-                continue
-            content = await self._versions.find_checked_out(path)
-            if content is None or content == kept[0] or len(content) > MOST_BYTES:
-                continue
-            digest = await asyncio.to_thread(self._contents.keep, content, kept[1])
-            is_new = self._synced.get(path) != {"": digest}
-            if is_new and await self._versions.has(path, kept[0]):
-                self._synced[path] = {"": digest}
-                yield _Change(path, None, _obeys(node.who), before, ((path, digest),))
-
     async def _may_stay(self, change: _Change) -> bool:
         if change.control is not None:
             return False
@@ -643,8 +623,7 @@ class ObeyedWatch:
         """Set aside what `change` did; what is written instead is added to `ours`."""
         path, before = change.path, self._contents.of(change.before)
         if change.source != path:
-            content = change.source or self._contents.bytes_of(change.files[0][1])
-            return self._store.set_aside(path, change.who, before, content)
+            return self._store.set_aside(path, change.who, before, change.source)
         below = (place for place in reversed(path.parents) if self._is_below(place))
         if link := next(filter(Path.is_symlink, below), None):
             return self._store.set_aside(link, change.who)

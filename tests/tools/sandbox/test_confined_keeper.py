@@ -63,6 +63,17 @@ async def test_what_no_keeper_says_is_an_error_for_the_model(answer: str):
         await exit_code(impostor(answer))
 
 
+async def test_a_wall_that_is_being_killed_gets_no_further_command():
+    lingers = _IMPOSTOR + "lifeline.close(); time.sleep(600)"
+    words = (sys.executable, "-I", "-S", "-c", f"import signal; signal.signal(15, 1)\n{lingers}")
+    outside = ProcessKeeper()
+    keeper = ProcessKeeper(confinement=Confinement((*words, '"no answer\\n"', "0"), outside))
+    with pytest.raises(ToolError, match="has ended"):
+        await exit_code(keeper)
+    assert keeper.is_over  # though nothing can have ended within the time that SIGTERM leaves
+    keeper.close()
+
+
 async def test_a_reason_is_not_longer_than_reasons_are():
     with pytest.raises(ToolError) as caught:
         await exit_code(impostor(json.dumps({"error": "x" * 10_000}) + "\n"))

@@ -34,6 +34,11 @@ from agent_tui.tools.sandbox.project_walk import ProjectWalk
         (".husky", "git hooks"),
         ("lefthook-local.yml", "git hooks"),
         (".hg/hgrc", "version control"),
+        (".sl/config", "version control"),
+        ("_darcs/prefs/defaults", "version control"),
+        (".shadowenv.d", "the shell"),
+        (".autoenv.zsh", "the shell"),
+        ("grumphp.yml", "git hooks"),
     ],
 )
 def test_what_somebody_outside_obeys_unasked(path: str, who: str):

@@ -1,5 +1,6 @@
 """What a walk through a project finds, however many folders it has."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,19 @@ def test_a_folder_that_is_moved_or_gone_is_noticed(tmp_path: Path):
     assert _names(tmp_path, walk.look().secrets) == {"c/b/.env"}
     (tmp_path / "c/b/.env").unlink()
     assert walk.look().secrets == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may enter all folders")
+@pytest.mark.parametrize("mode", [0o000, 0o300, 0o600])
+def test_what_nobody_may_enter_is_closed_until_the_person_opens_it(tmp_path: Path, mode: int):
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (closed / ".env").write_text("x")
+    closed.chmod(mode)
+    walk = ProjectWalk([tmp_path])
+    for _ in range(2):
+        found = walk.look()
+        assert (found.closed, found.secrets) == ([closed], [])
+    closed.chmod(0o700)
+    found = walk.look()
+    assert (found.closed, found.secrets) == ([], [closed / ".env"])

@@ -523,6 +523,7 @@ async def test_after_a_kill_the_next_program_compares(open_place: WatchedFolder)
         "git checkout -q other",
         "git switch -q other",
         "git merge -q other",
+        "git cherry-pick other",
         "git reset -q --hard other",
     ],
 )
@@ -531,27 +532,15 @@ async def test_what_git_brings_of_the_person_s_commits_comes_right(
 ):
     place = _place(tmp_path, has_mounts=has_mounts)
     place.outside(_TWO_BRANCHES)
-    place.outside(
-        "git rm -q mise.toml; git commit -qm none; git switch -q other;"
-        "git rm -q mise.toml; git commit -qm none; git switch -q main"
-    )
-    settled = await place.run(command, code=None)
+    settled = await place.run(command)
     assert settled.held == ()
     assert place.text("AGENTS.md") == place.text("CLAUDE.md") == "two\n", place.printed
+    assert place.text("mise.toml") == "2\n"
     assert place.text(".vscode/settings.json") == place.text(".vscode/tasks.json") == "2\n"
     place.outside('git diff --exit-code HEAD; test -z "$(git status --porcelain)"')
 
-    settled = await place.run("git checkout -q main~1 && git checkout -q main", code=None)
+    settled = await place.run("git checkout -q other~1 && git checkout -q other")
     assert settled.held == ()
-
-
-@needs_bwrap
-async def test_a_mounted_file_is_brought_from_outside(place: WatchedFolder):
-    place.outside(_TWO_BRANCHES)
-    settled = await place.run("git checkout -q other")
-    assert place.root / "mise.toml" in settled.brought
-    assert place.text("mise.toml") == "2\n"
-    place.outside('test -z "$(git status --porcelain)"')
 
 
 @needs_bwrap
@@ -563,13 +552,14 @@ async def test_what_a_command_commits_itself_is_held(place: WatchedFolder):
         "git update-index --cacheinfo 100644,$blob,mise.toml;"
         "git add AGENTS.md .vscode; git commit -qm evil; git update-ref refs/remotes/origin/x HEAD"
     )
-    assert set(place.held(settled)) == {"AGENTS.md", ".vscode/tasks.json", "mise.toml"}
+    assert set(place.held(settled)) == {"AGENTS.md", ".vscode/tasks.json"}
     assert place.text("AGENTS.md") == "one\n"
     assert place.text("mise.toml") == "1\n"
     assert not (place.root / ".vscode" / "tasks.json").exists()
     # Nor does a later command get it through.
     later = await place.run("git checkout -qf HEAD", code=None)
-    assert set(place.held(later)) == {"AGENTS.md", ".vscode/tasks.json"}
+    assert set(place.held(later)) == {"AGENTS.md", ".vscode/tasks.json", "mise.toml"}
+    assert place.text("mise.toml") == "1\n"
 
 
 @needs_bwrap
@@ -587,15 +577,15 @@ async def test_the_person_s_own_pull_makes_versions_known(place: WatchedFolder):
 async def test_rebase_and_stash_work_inside(place: WatchedFolder):
     place.outside(_TWO_BRANCHES)
     place.outside("echo main > m.py; git add m.py; git commit -qm m; rm -f x")
-    place.outside("git switch -q other; git rm -q mise.toml; git commit -qm n; git switch -q main")
-    place.outside("git rm -q mise.toml; git commit -qm n")
-    settled = await place.run("git rebase -q other", code=None)
+    settled = await place.run("git rebase -q other")
     assert settled.held == (), place.printed
     assert place.text("AGENTS.md") == "two\n"
-    place.outside("echo mine >> AGENTS.md")
+    assert place.text("mise.toml") == "2\n"
+    place.outside("echo mine >> AGENTS.md; echo 3 > mise.toml")
     settled = await place.run("git stash -q && git stash pop -q")
     assert settled.held == ()
     assert place.text("AGENTS.md") == "two\nmine\n"
+    assert place.text("mise.toml") == "3\n"
     place.outside("git stash -q")
     await place.run("true")
     # The person stashed it: it was in place before.

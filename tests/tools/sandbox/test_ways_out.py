@@ -5,6 +5,7 @@ What a command leaves behind decides nothing of the walls and the programs that 
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -442,6 +443,19 @@ async def test_a_stopped_keeper_is_replaced(talk: Conversation):
     assert "up" in str(answer)
 
 
+async def test_a_wall_whose_first_process_was_killed_is_replaced(talk: Conversation):
+    if talk.backend == "landlock":
+        pytest.skip("it has no processes of its own")
+    await talk.says("true")
+    (wall,) = talk.sandbox._walls.values()  # pyright: ignore[reportPrivateUsage]
+    around = int(Path(f"/proc/{wall.pid}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(around, signal.SIGSTOP)  # so that it stays a zombie
+    os.kill(wall.pid, signal.SIGKILL)
+    while Path(f"/proc/{wall.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+        await asyncio.sleep(0.01)
+    assert "up" in await talk.says("echo up")
+
+
 async def test_a_folder_in_another_leads_nowhere_else(talk: Conversation):
     outer = talk.base / "outer"
     (outer / "project").mkdir(parents=True)
@@ -569,3 +583,38 @@ async def test_a_link_swapped_by_a_job_leads_no_tool_elsewhere(
         await call.run()
     assert [path.name for path in other.iterdir()] == ["there"]
     assert (other / "there").read_text() == "mine"
+
+
+@pytest.mark.parametrize("target", ["{work}/real", "nowhere", "/", ".", "/etc/passwd"])
+async def test_a_file_with_keys_that_is_a_link_stops_no_command(talk: Conversation, target: str):
+    (talk.work / "real").write_text(KEY)
+    (talk.work / ".env").symlink_to(target.format(work=talk.work))
+    tool = talk.home / "tool"
+    (tool / "bin").mkdir(parents=True)
+    (tool / ".env").symlink_to(target.format(work=talk.work))
+    talk.path = f"{tool}/bin"
+    await talk.restart()
+    said = await talk.says("cat .env; touch new && echo up")
+    assert "up\n" in said, said
+    assert KEY not in said or talk.backend == "landlock"
+    assert sorted(path.name for path in talk.work.iterdir()) == [".env", "new", "real"]
+    assert sorted(path.name for path in tool.iterdir()) == [".env", "bin"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may enter all folders")
+@pytest.mark.parametrize("mode", ["000", "300", "600"])
+async def test_what_nobody_may_enter_stops_no_command_and_keeps_its_keys(
+    talk: Conversation, mode: str
+):
+    closed = talk.work / "closed"
+    (closed / ".vscode").mkdir(parents=True)
+    git(closed, "init", "-q")
+    (closed / ".env").write_text(KEY)
+    closed.chmod(int(mode, 8))
+    said = await talk.says("chmod 700 closed; cat closed/.env; echo up")
+    assert "up" in said
+    if talk.backend == "bubblewrap":  # the other hides no such file
+        assert KEY not in said
+        closed.chmod(0o700)  # the person opens it
+        assert ".git" in await talk.says("ls -a closed")
+        assert KEY not in await talk.says("cat closed/.env")
