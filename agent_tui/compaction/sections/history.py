@@ -5,7 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from agent_tui.attachments import AttachedFile, find_attached_files, without_attachments
+from agent_tui.attachments import (
+    AttachedFile,
+    find_attached_files,
+    split_pastes,
+    without_attachments,
+)
 from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.compaction.tiers.outputs import read_outputs
 from agent_tui.messages import (
@@ -25,11 +30,13 @@ class Said:
 
     Words about a call have the call before them: ``refused edit of a.py: never touch a.py``.
     `question` is the end of the reply that a short message answers; empty if it answers none.
+    `typed` are the typed parts of a message with pastes; empty without pastes.
     """
 
     entry_id: str
     text: str
     question: str = ""
+    typed: tuple[str, ...] = ()
 
     @property
     def told(self) -> str:
@@ -39,7 +46,12 @@ class Said:
     @property
     def recorded(self) -> str:
         """The same as a ledger keeps it, at most `MAX_RECORDED_CHARS` long."""
-        return as_recorded(self.told)
+        return as_recorded(self.told, self.typed)
+
+    @property
+    def own_words(self) -> str:
+        """The text without pastes."""
+        return "\n\n".join(self.typed) or self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +102,16 @@ def is_filler(text: str) -> bool:
     return all(part in _FILLERS for part in parts if part)
 
 
-def as_recorded(told: str) -> str:
-    """What the user said as a ledger keeps it."""
+def as_recorded(told: str, typed: Sequence[str] = ()) -> str:
+    """What the user said as a ledger keeps it; around its `typed` parts, pastes are cut first."""
+    if len(told) > MAX_RECORDED_CHARS and typed:
+        parts = tuple(split_pastes(told, typed))
+        sizes = [len(part) for part, is_pasted in parts if is_pasted]
+        room = max(MAX_RECORDED_CHARS - len(told) + sum(sizes), 0)
+        told = "".join(
+            shorten_middle(part, room // len(sizes)) if is_pasted else part
+            for part, is_pasted in parts
+        )
     return shorten_middle(told, MAX_RECORDED_CHARS)
 
 
@@ -113,7 +133,8 @@ def read_history(path: Sequence[Entry]) -> tuple[HistoryEvent, ...]:
         elif isinstance(entry.message, UserMessage):
             written = without_attachments(entry.message.text).strip()
             if text := "\n".join((written, *(IMAGE_MARK for _ in entry.message.images))).strip():
-                events.append(Said(entry.id, text, _question_before(text, events)))
+                typed = entry.message.typed or ()
+                events.append(Said(entry.id, text, _question_before(text, events), typed))
             events += [
                 Done(entry.id, _read(file)) for file in find_attached_files(entry.message.text)
             ]

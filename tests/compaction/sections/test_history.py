@@ -4,7 +4,13 @@ from pathlib import Path
 
 from agent_tui.agent.prompt.mentions import attach
 from agent_tui.compaction.sections.files import FileReader
-from agent_tui.compaction.sections.history import Done, Replied, Said, read_history
+from agent_tui.compaction.sections.history import (
+    MAX_RECORDED_CHARS,
+    Done,
+    Replied,
+    Said,
+    read_history,
+)
 from agent_tui.compaction.sections.task import task_texts
 from agent_tui.messages import BashExecutionMessage, ToolCall
 from tests.compaction.sections.scene import FOLDERS, begun
@@ -74,3 +80,11 @@ def test_of_a_message_with_files_the_words_and_the_files_are_apart(tmp_path: Pat
     whole, lines = FileReader(FOLDERS).read([spec, part])[::-1]
     assert (whole.path, whole.is_whole) == ("spec.md", True)
     assert (lines.path, lines.runs) == ("a.py", [(2, ["y = 2"])])
+
+
+def test_a_ledger_keeps_what_was_typed_between_pastes_and_cuts_those() -> None:
+    typed = ("It fails.", "Use tabs.", "Begin.")
+    text = "\n".join((typed[0], "x" * 50_000, typed[1], "y" * 50_000, typed[2]))
+    recorded = Said("e1", text, typed=typed).recorded
+    assert all(part in recorded for part in typed)
+    assert 39_000 < len(recorded) <= MAX_RECORDED_CHARS
