@@ -38,7 +38,9 @@ async def test_the_bar_stays_at_the_figure_in_the_line(
         number = turns - 1
         usage = _counted(request, counter, factors[number > 2])
         if number < 8:
-            return Reply(tool_calls=(call(f"c{number}", "read", path=f"f{number}.py"),), usage=usage)
+            return Reply(
+                tool_calls=(call(f"c{number}", "read", path=f"f{number}.py"),), usage=usage
+            )
         return Reply(text="Done.", usage=usage)
 
     runtime = stage.runtime(ScriptedProvider(answer), window=WINDOW)

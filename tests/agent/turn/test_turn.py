@@ -23,7 +23,7 @@ from agent_tui.events import (
     TurnStarted,
     UserMessageAdded,
 )
-from agent_tui.messages import AssistantMessage, ToolResultMessage, Usage
+from agent_tui.messages import AssistantMessage, ToolResultMessage, Usage, UserMessage
 from agent_tui.providers.base import NoticeChunk, ProviderError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.providers.silence import Wait
