@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 _FILE = re.compile(
@@ -80,6 +80,25 @@ def without_attachments(text: str) -> str:
         if f"@{written}" in text[: start.start()] or f'@"{written}"' in text[: start.start()]:
             return text[: start.start()]
     return text
+
+
+def split_pastes(text: str, typed: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """The consecutive parts of a message, and whether each is pasted.
+
+    Args:
+        text: The message, or a shortened form of it.
+        typed: Its typed parts, in order; without any, all of it counts as typed.
+    """
+    at = 0
+    for part in typed:
+        start = text.find(part, at)
+        if start > at:
+            yield text[at:start], True
+        if start >= 0:
+            yield part, False
+            at = start + len(part)
+    if at < len(text):
+        yield text[at:], bool(typed)
 
 
 _APPROVED = "I approve this plan. Follow it:\n\n"

@@ -154,10 +154,15 @@ class Usage(Stored):
 
 
 class UserMessage(Stored):
-    """A message of the user's."""
+    """A message of the user's.
+
+    ``typed`` are the parts of its text that the user typed around long pastes, in order; None if
+    nothing is known to be pasted. `attachments.split_pastes` finds them.
+    """
 
     role: Literal["user"] = "user"
     content: str | tuple[UserContent, ...]
+    typed: tuple[str, ...] | None = None
     timestamp: int = Field(default_factory=_now_ms)
 
     @property

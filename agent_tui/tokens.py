@@ -299,9 +299,8 @@ class RoughCounter(TokenCounter):
 
 
 class TokenRatios:
-    """Per model: provider's count divided by our estimate, learned as replies come in."""
+    """Per model: provider's count divided by our estimate, from the newest known pair."""
 
-    _WEIGHT = 0.3
     _LOWEST, _HIGHEST = 0.5, 3.0
 
     def __init__(self) -> None:
@@ -315,10 +314,7 @@ class TokenRatios:
         """Learn from one pair; pairs under 500 tokens are ignored."""
         if estimated < 500 or counted <= 0:
             return
-        seen = min(max(counted / estimated, self._LOWEST), self._HIGHEST)
-        before = self._ratios.get(model)
-        mixed = seen if before is None else before + self._WEIGHT * (seen - before)
-        self._ratios[model] = mixed
+        self._ratios[model] = min(max(counted / estimated, self._LOWEST), self._HIGHEST)
 
 
 def _use_bundled_vocabulary() -> None:

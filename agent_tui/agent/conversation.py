@@ -20,7 +20,6 @@ from agent_tui.compaction.policy import (
     ContextLimits,
     RefillWatch,
     context_limits,
-    learn_ratio,
     measure_context,
     newest_figure,
     note_due,
@@ -119,7 +118,6 @@ class Conversation:
     """Tokens in use after the last automatic compaction, its undo, or a failed attempt."""
     is_compacting: bool = False
     """Whether a compaction of this conversation is running."""
-    has_unlearned_reply: bool = True
     tool_call_ids: set[str] = field(default_factory=set[str])
     """Ids of all calls so far; a new call must not reuse one."""
     fitted: FittedPrompt | None = None
@@ -265,7 +263,6 @@ class Conversation:
         if isinstance(message, AssistantMessage):
             self.count(message.usage)
             self.tool_call_ids.update(call.id for call in message.tool_calls)
-            self.has_unlearned_reply = True
             self.refill = self.refill.after_reply()
         elif isinstance(message, UserMessage):
             self.refill = self.refill.after_progress()
@@ -435,16 +432,6 @@ class Conversation:
             is_doubted = rough.is_estimate and newest_figure(context, self.model.name) is not None
             if rough.used < self.limits.warn // 2 and not is_doubted:
                 return rough
-        if self.has_unlearned_reply:
-            self.has_unlearned_reply = False
-            learn_ratio(
-                context,
-                counter=self.services.counter,
-                ratios=self.services.ratios,
-                model=self.model.name,
-                window=self.model_info.window,
-                overhead_tokens=self._overhead_of(context, self.services.counter),
-            )
         return self._measure_with(self.services.counter, context, self.services.ratios)
 
     def _measure_with(

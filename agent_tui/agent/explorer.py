@@ -19,7 +19,7 @@ from agent_tui.agent.session.opening import FolderFiles, open_conversation
 from agent_tui.agent.turn.pending_approvals import PendingApprovals
 from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
-from agent_tui.agent.turn.user_message import QueuedMessage
+from agent_tui.agent.turn.user_message import NewMessage
 from agent_tui.durations import format_duration
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.events import (
@@ -81,7 +81,7 @@ class _Watch:
                 self.replies += 1
                 if message.tool_calls and self.replies == MOST_REPLIES - _TOLD_BEFORE:
                     told = _COME_TO_AN_END.format(left=_TOLD_BEFORE)
-                    self.conversation.queue.messages.append(QueuedMessage(told))
+                    self.conversation.queue.messages.append(NewMessage(told))
             case TurnFinished():
                 self.ending = event
             case _:

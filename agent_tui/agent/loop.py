@@ -10,6 +10,7 @@ from agent_tui.agent.activity import Emit, LastTurn
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.scopes import ScopeKeeper
 from agent_tui.agent.turn.turn import Turn
+from agent_tui.agent.turn.user_message import NewMessage
 from agent_tui.errors import CompactionError, SessionError, UsageError
 from agent_tui.events import LoopAdvanced, Notice, TurnFinished
 from agent_tui.providers.base import ProviderError
@@ -169,7 +170,7 @@ class LoopRunner:
         """Run one turn; false if it failed, which leaves the loop."""
         finished = LastTurn(emit)
         try:
-            await self._make_turn(finished.emit).run(plan.message(number))
+            await self._make_turn(finished.emit).run(NewMessage(plan.message(number)))
         except asyncio.CancelledError:
             self._stop(plan, number, scope_id, emit)
             emit(finished.event or TurnFinished("aborted", can_continue=True))

@@ -31,7 +31,7 @@ from agent_tui.agent.turn.pins import PinKeeper
 from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
 from agent_tui.agent.turn.user_command import run_user_command
-from agent_tui.agent.turn.user_message import QueuedMessage
+from agent_tui.agent.turn.user_message import NewMessage
 from agent_tui.agent.writing_helpers import WritingHelpers
 from agent_tui.compaction.model_client import OnProgress, RequestTracker, ignore_usage
 from agent_tui.compaction.outcome import CompactionPreview
@@ -110,10 +110,20 @@ class AgentRuntime:
     # Activities
 
     def submit(
-        self, text: str, images: tuple[ImageContent, ...] = ()
+        self,
+        text: str,
+        images: tuple[ImageContent, ...] = (),
+        typed: tuple[str, ...] | None = None,
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Send a message and run the turn to its end; while a goal is open, work toward it."""
-        return self._write(lambda emit: self._submit(text, images, emit))
+        """Send a message and run the turn to its end; while a goal is open, work toward it.
+
+        Args:
+            text: The message.
+            images: What goes with it.
+            typed: Its typed parts around long pastes; None without pastes.
+        """
+        message = NewMessage(text, images, typed)
+        return self._write(lambda emit: self._submit(message, emit))
 
     def continue_turn(self) -> AsyncGenerator[AgentEvent, None]:
         """Continue after an error, an interruption or a reply cut off by its length."""
@@ -254,17 +264,23 @@ class AgentRuntime:
     # Queue
 
     def enqueue(
-        self, text: str, images: tuple[ImageContent, ...] = (), *, shown: str = ""
+        self,
+        text: str,
+        images: tuple[ImageContent, ...] = (),
+        typed: tuple[str, ...] | None = None,
+        *,
+        shown: str = "",
     ) -> tuple[AgentEvent, ...]:
         """Queue `text` for delivery before the next request of the running turn.
 
         Args:
             text: The message.
             images: What goes with it.
+            typed: Its typed parts around long pastes; None without pastes.
             shown: Text to show while it waits; empty to show all of it.
         """
         queue = self.conversation.queue
-        queue.messages.append(QueuedMessage(text, images, shown))
+        queue.messages.append(NewMessage(text, images, typed, shown))
         return (QueueChanged(queue.shown),)
 
     # Settings of the conversation
@@ -376,13 +392,13 @@ class AgentRuntime:
         state: SessionState = "working" if self.is_busy else "idle"
         self.conversation.log.note_state("waiting" if self.pending_approvals.is_any else state)
 
-    async def _submit(self, text: str, images: tuple[ImageContent, ...], emit: Emit) -> None:
+    async def _submit(self, message: NewMessage, emit: Emit) -> None:
         self._scopes().give_up_unfinished(emit)
         goals = self._goals()
         if goals.goal is not None:
-            await goals.work(text, images, emit)
+            await goals.work(message, emit)
         else:
-            await self._turn(emit).run(text, images)
+            await self._turn(emit).run(message)
 
     async def _begin_goal(self, goal: Goal, emit: Emit) -> None:
         self._scopes().give_up_unfinished(emit)
@@ -391,7 +407,7 @@ class AgentRuntime:
     async def _go_on(self, emit: Emit) -> None:
         goals = self._goals()
         if goals.goal is not None and self._scopes().pending is None:
-            await goals.work(None, (), emit)
+            await goals.work(None, emit)
         else:
             await self._loops().go_on(emit)
 

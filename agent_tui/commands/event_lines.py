@@ -181,7 +181,7 @@ def turn_end_line(event: events.TurnFinished) -> str:
         case "length":
             text = "The reply was cut off at the model's output limit."
         case "aborted":
-            text = "Stopped. The partial reply is kept."
+            text = "Stopped."
         case "done":
             return ""
         case _:

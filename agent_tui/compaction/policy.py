@@ -40,24 +40,26 @@ def measure_context(
     """The tokens of the next request to `model`.
 
     The newest usable figure of the provider (see `newest_figure`) plus an estimate of every
-    message after it; without one, everything is estimated and `overhead_tokens` added.
+    message after it; without one, everything is estimated and `overhead_tokens` added. A figure
+    also gives the ratio for all estimates that follow, such as that of a compaction's result.
 
     Args:
         context: The context that the model sees.
         counter: Estimates tokens; caches its counts.
-        ratios: The learned ratio of `model`'s counts to ours.
+        ratios: The ratio of `model`'s counts to ours; learns from the figure.
         model: Name of the model, ``provider/name`` or the bare name.
         window: Context window of `model` in tokens.
         overhead_tokens: System prompt and tool schemas, as `counter` estimates them.
     """
-    ratio = ratios.ratio(model)
     if found := _find_counted_part(context, counter, model, window, overhead_tokens):
-        index, counted, _ = found
-        uncounted = round(_estimate(context.messages[index + 1 :], counter) * ratio)
+        index, counted, estimated = found
+        ratios.observe(model, estimated=estimated, counted=counted)
+        newer = _estimate(context.messages[index + 1 :], counter)
+        uncounted = round(newer * ratios.ratio(model))
         is_estimate = uncounted * _LEAST_UNCOUNTED_PART > window
         return ContextUsage(counted + uncounted, window, is_estimate)
     estimated = overhead_tokens + _estimate(context.messages, counter)
-    return ContextUsage(round(estimated * ratio), window, is_estimate=True)
+    return ContextUsage(round(estimated * ratios.ratio(model)), window, is_estimate=True)
 
 
 def _find_counted_part(
@@ -111,25 +113,6 @@ def is_credible(counted: int, estimated: int, window: int) -> bool:
 def is_reply_of(message: AssistantMessage, model: str) -> bool:
     """Whether `model` (``provider/name`` or a bare name) wrote `message`."""
     return bool(message.model) and model in (message.model, f"{message.provider}/{message.model}")
-
-
-def learn_ratio(
-    context: Context,
-    *,
-    counter: TokenCounter,
-    ratios: TokenRatios,
-    model: str,
-    window: int,
-    overhead_tokens: int,
-) -> None:
-    """Compare the newest usable figure with our estimate of the same messages.
-
-    Call it once for each completed reply, when the reply is in `context`, and once after opening a
-    session. Does nothing if no figure is usable.
-    """
-    if found := _find_counted_part(context, counter, model, window, overhead_tokens):
-        _, counted, estimated = found
-        ratios.observe(model, estimated=estimated, counted=counted)
 
 
 def _estimate(messages: Sequence[ContextMessage], counter: TokenCounter) -> int:

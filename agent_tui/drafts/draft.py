@@ -52,7 +52,15 @@ class Draft:
     @property
     def full_text(self) -> str:
         """The text with pastes expanded, and each image as its path."""
-        return _replace_marks(self.text, lambda kind, number: self._words_of(kind, number, "{}"))
+        return self.with_paths().sent_text
+
+    @property
+    def typed_parts(self) -> tuple[str, ...] | None:
+        """The parts of `sent_text` around its pastes, without blanks; None if there are none."""
+        pasted = [m for m in marks_in(self.text) if m.kind == "paste" and m.number in self.pastes]
+        starts, ends = [0, *(m.end for m in pasted)], [*(m.start for m in pasted), len(self.text)]
+        parts = (self.text[start:end].strip() for start, end in zip(starts, ends, strict=True))
+        return tuple(filter(None, parts)) or None if pasted else None
 
     @property
     def sent_images(self) -> "tuple[ImageFile, ...]":
@@ -74,15 +82,13 @@ class Draft:
             {n: image for n, image in self.images.items() if ("image", n) in named},
         )
 
+    def with_paths(self) -> "Draft":
+        """The same with each image as its path."""
+        return self._write_images("{}")
+
     def with_mentions(self) -> "Draft":
         """The same with each image as a mention of its file, so that it can be stored."""
-        if not self.images:
-            return self
-        kept = _replace_marks(
-            self.text,
-            lambda kind, n: self._words_of(kind, n, '@"{}"') if kind == "image" else None,
-        )
-        return Draft(kept, self.pastes)
+        return self._write_images('@"{}"')
 
     def fold(self, text: str) -> "Draft":
         """`text`, edited from `full_text`, with unchanged parts as marks again."""
@@ -91,6 +97,15 @@ class Draft:
             if words:
                 text = text.replace(words, self.text[mark.start : mark.end], 1)
         return Draft(text, self.pastes, self.images)
+
+    def _write_images(self, form: str) -> "Draft":
+        if not self.images:
+            return self
+        written = _replace_marks(
+            self.text,
+            lambda kind, n: self._words_of(kind, n, form) if kind == "image" else None,
+        )
+        return Draft(written, self.pastes)
 
     def _paste_of(self, kind: MarkKind, number: int) -> str | None:
         return self.pastes.get(number) if kind == "paste" else None

@@ -204,6 +204,8 @@ class Handover(Stored):
     """Entry ids of the user's messages in the ledger, by a digest of their text."""
     asked: dict[str, str] = Field(default_factory=dict)
     """The questions that some of them answer, by the same digest; now part of the texts."""
+    typed: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """The typed parts of those that hold pastes, by the same digest."""
     tasks: tuple[TaskText, ...] = ()
     state: WorkState = Field(default_factory=WorkState)
     findings: tuple[str, ...] = ()

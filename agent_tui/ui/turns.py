@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import Protocol, TypeAlias
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.agent.turn.user_message import QueuedMessage, image_refusal
+from agent_tui.agent.turn.user_message import NewMessage, image_refusal
 from agent_tui.drafts.draft import Draft, join_drafts
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, Notice, QueueChanged, UserMessageAdded
@@ -97,9 +97,9 @@ class TurnRunner:
     def queue(self, draft: Draft) -> None:
         """Deliver a message before the next request of the running turn, or send it."""
         if self._running:
-            text, images = self._outgoing(draft)
+            text, images, typed = self._outgoing(draft)
             self._waiting.append((text, images, draft))
-            self._show(self._runtime.enqueue(text, images, shown=draft.text))
+            self._show(self._runtime.enqueue(text, images, typed, shown=draft.text))
         else:
             self.send(draft)
 
@@ -176,17 +176,18 @@ class TurnRunner:
                     self._sending = None
                 self._view.show(event)
 
-    def _outgoing(self, draft: Draft) -> tuple[str, tuple[ImageContent, ...]]:
-        """Text and images for the present model; of images that it does not see the paths."""
+    def _outgoing(
+        self, draft: Draft
+    ) -> tuple[str, tuple[ImageContent, ...], tuple[str, ...] | None]:
+        """Text, images and typed parts for the present model; paths of images it does not see."""
         images = draft.sent_images
-        if not images:
-            return draft.full_text, ()
-        if refusal := image_refusal(self._runtime.conversation.model_info):
+        refusal = image_refusal(self._runtime.conversation.model_info) if images else ""
+        if refusal:
             self._show((Notice("info", refusal),))
-            return draft.full_text, ()
-        return draft.sent_text, tuple(
-            ImageContent(data=image.data, mime_type=image.mime_type) for image in images
-        )
+        if refusal or not images:
+            images, draft = (), draft.with_paths()
+        sent = tuple(ImageContent(data=image.data, mime_type=image.mime_type) for image in images)
+        return draft.sent_text, sent, draft.typed_parts
 
     def _dequeue_all(self) -> list[Draft]:
         messages = self._runtime.conversation.queue.take_all()
@@ -196,7 +197,7 @@ class TurnRunner:
         self._waiting.clear()
         return drafts
 
-    def _draft_of(self, message: QueuedMessage) -> Draft:
+    def _draft_of(self, message: NewMessage) -> Draft:
         for text, images, draft in self._waiting:
             if (text, images) == (message.text, message.images):
                 return draft

@@ -19,7 +19,7 @@ from tests.support.runtime import Stage, collect, lines_of
 KEY = "canary-0123456789"
 
 MESSAGES = [
-    UserMessage(content=f"use {KEY}", timestamp=1),
+    UserMessage(content=f"use {KEY}", typed=(f"use {KEY}",), timestamp=1),
     AssistantMessage(
         content=(
             TextContent(text=f"so {KEY}", signature="signed"),

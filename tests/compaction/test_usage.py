@@ -1,7 +1,7 @@
 import pytest
 
 from agent_tui.compaction.outcome import child_entries
-from agent_tui.compaction.policy import learn_ratio, measure_context
+from agent_tui.compaction.policy import measure_context
 from agent_tui.messages import ToolCall
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry
@@ -150,14 +150,7 @@ def test_the_ratio_is_learned_from_the_newest_figure(counter: TokenCounter):
     talk.reply("ok", tokens=2 * estimated)
     talk.user("not yet counted")
     ratios = TokenRatios()
-    learn_ratio(
-        build_context(talk.path),
-        counter=counter,
-        ratios=ratios,
-        model=MODEL,
-        window=10_000,
-        overhead_tokens=OVERHEAD,
-    )
+    measure(talk.path, counter, ratios=ratios)
     assert ratios.ratio(MODEL) == pytest.approx(2.0)
 
 
@@ -166,14 +159,7 @@ def test_nothing_is_learned_without_a_figure(counter: TokenCounter):
     talk.user("word " * 1_000)
     talk.reply("", ToolCall(id="a", name="read"), stop="aborted", tokens=9)
     ratios = TokenRatios()
-    learn_ratio(
-        build_context(talk.path),
-        counter=counter,
-        ratios=ratios,
-        model=MODEL,
-        window=10_000,
-        overhead_tokens=0,
-    )
+    measure(talk.path, counter, ratios=ratios)
     assert ratios.ratio(MODEL) == 1.0
 
 
@@ -185,14 +171,7 @@ def test_a_figure_that_cannot_be_is_neither_shown_nor_learned_from(
     talk.user("word " * 4_000)
     talk.reply("ok", tokens=figure)
     ratios = TokenRatios()
-    learn_ratio(
-        build_context(talk.path),
-        counter=counter,
-        ratios=ratios,
-        model=MODEL,
-        window=10_000,
-        overhead_tokens=OVERHEAD,
-    )
+    measure(talk.path, counter, ratios=ratios)
     assert ratios.ratio(MODEL) == 1.0
     usage = measure(talk.path, counter, ratios=ratios)
     assert usage.is_estimate

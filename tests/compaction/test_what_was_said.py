@@ -10,9 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_tui.compaction.draft import make_draft
+from agent_tui.compaction.outcome import child_entries
 from agent_tui.compaction.sections.history import is_filler
 from agent_tui.config import CompactionSettings
-from agent_tui.messages import TextContent, ToolCall, ToolDetails, ToolResultMessage
+from agent_tui.messages import (
+    TextContent,
+    ToolCall,
+    ToolDetails,
+    ToolResultMessage,
+    UserMessage,
+)
 from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import compacted, in_place, request_for, seen
@@ -211,3 +218,56 @@ def test_a_paste_of_four_times_the_lines_takes_at_most_six_times_the_steps(
         return _steps_of(lambda: make_draft(request, counter=counter))
 
     assert steps_for(4_000) < 6 * steps_for(1_000)
+
+
+def _log(lines: int, name: str) -> str:
+    return "\n".join(f"INFO {name}: request {n} took {n * 7} ms" for n in range(lines))
+
+
+TYPED = ("It fails.", "Use tabs in all SQL files.", "Begin with the tests.")
+
+
+def _with_pastes(talk: Talk) -> str:
+    text = "\n".join((TYPED[0], _log(300, "one"), TYPED[1], _log(300, "two"), TYPED[2]))
+    return talk.message(lambda ms: UserMessage(content=text, typed=TYPED, timestamp=ms)).id
+
+
+def _go_on(talk: Talk) -> None:
+    for number in range(4):
+        talk.reply(f"Part {number} is done. " * 200)
+        talk.user(f"Go on with part {number}.")
+    talk.reply("All is done.")
+
+
+@pytest.mark.parametrize("is_newest", [False, True])
+def test_words_typed_between_pastes_stay_whole(counter: TokenCounter, is_newest: bool) -> None:
+    talk = Talk()
+    talk.user("Build the greeter.")
+    if is_newest:
+        _go_on(talk)
+    said = _with_pastes(talk)
+    talk.reply("I see. " * 200)
+    if not is_newest:
+        _go_on(talk)
+    result = compacted(talk.path, counter, settings=CompactionSettings(), window=40_000)
+    assert result is not None
+    text = "\n".join(item.message.text for item in seen(in_place(talk.path, result)))
+    assert f"[recall {said}]" in text
+    assert all(part in text for part in TYPED)
+    assert "INFO one: request 150 " not in text
+
+
+def test_words_typed_between_pastes_stay_whole_in_later_sessions(counter: TokenCounter) -> None:
+    talk, chosen = Talk(), CompactionSettings()
+    talk.user("Build the greeter.")
+    said = _with_pastes(talk)
+    previous = None
+    for _ in range(3):
+        _go_on(talk)
+        result = compacted(talk.path, counter, settings=chosen, window=40_000, previous=previous)
+        assert result is not None
+        assert all(part in result.summary for part in TYPED)
+        assert f"[recall {said}]" in result.summary
+        previous = result.carryover
+        talk = Talk(prefix=f"{talk.prefix}n")
+        talk.entries.extend(child_entries(result))

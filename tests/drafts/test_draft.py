@@ -1,6 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_tui.attachments import split_pastes
 from agent_tui.drafts.draft import (
     Draft,
     DraftImage,
@@ -95,3 +96,41 @@ def test_what_an_editor_left_alone_is_a_mark_again():
     )
     changed = draft.fold("before a\nb after")
     assert changed.text == "before a\nb after"
+
+
+LINES = "\n".join("x" * 20)
+
+
+def test_what_was_typed_around_pastes_is_known():
+    one, two = paste_mark(1, LINES), paste_mark(2, LINES)
+    draft = Draft(f"See {one}\nUse tabs.\n{two}", {1: LINES, 2: LINES})
+    assert draft.typed_parts == ("See", "Use tabs.")
+    assert tuple(split_pastes(draft.sent_text, draft.typed_parts or ())) == (
+        ("See", False),
+        (f" {LINES}\n", True),
+        ("Use tabs.", False),
+        (f"\n{LINES}", True),
+    )
+
+
+def test_without_a_paste_nothing_is_said_about_what_was_typed():
+    assert Draft("See this").typed_parts is None
+    assert Draft("See [paste #7 +3 lines]").typed_parts is None
+    assert Draft(paste_mark(1, LINES), {1: LINES}).typed_parts is None
+
+
+def test_an_image_that_goes_as_its_path_is_typed():
+    draft = Draft(f"{image_mark(1, SHOT)} {paste_mark(1, LINES)}", {1: LINES}, {1: IMAGE})
+    assert draft.typed_parts == (image_mark(1, SHOT),)
+    assert draft.with_paths().typed_parts == (IMAGE.path,)
+
+
+@given(st.lists(st.text(alphabet="ab\n ")), st.lists(st.text(alphabet="ab\n ")))
+def test_parts_join_to_the_text_and_have_all_that_was_typed(typed: list[str], pasted: list[str]):
+    text = "".join(part for pair in zip(typed, pasted, strict=False) for part in pair)
+    words = tuple(filter(None, (part.strip() for part in typed[: len(pasted)])))
+    parts = tuple(split_pastes(text, words))
+    assert "".join(part for part, _ in parts) == text
+    assert tuple(part for part, is_pasted in parts if not is_pasted) == (
+        words or ((text,) if text else ())
+    )

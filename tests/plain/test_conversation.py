@@ -92,7 +92,7 @@ def test_what_is_not_agreed_to_is_not_done_and_the_turn_ends(stage, typed, told)
     script = [Reply(tool_calls=(WRITE,)), Reply("never")]
     text = talk(stage, stage.runtime(script, mode="ask"), "go", typed)
     assert f"Tool write, {told}: create a.txt." in text
-    assert "Stopped. The partial reply is kept. /retry continues.\n[ctx: " in text
+    assert "Stopped. /retry continues.\n[ctx: " in text
     assert not (stage.workspace / "a.txt").exists()
 
 

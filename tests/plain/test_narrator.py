@@ -208,7 +208,7 @@ def test_what_else_happens_is_a_line_each():
         "Too many requests. Retrying in 2s (2 of 6).",
         "Context compacted from 9,000 to 2,000 tokens. The summary was written without a model.",
         "Saved.",
-        "Stopped. The partial reply is kept. /retry continues.",
+        "Stopped. /retry continues.",
         "The reply was cut off at the model's output limit.",
     ]
 

@@ -62,7 +62,7 @@ def test_a_tour_by_lines_from_the_first_turn_to_the_way_back(demo, environ, tmp_
         talk.after(QUESTION, "y\n")
         talk.after("Tool bash failed: sh run-tests.sh")
         talk.after("Line 6 removed:")
-        talk.interrupt(QUESTION, "Stopped. The partial reply is kept.")
+        talk.interrupt(QUESTION, "Stopped.")
         talk.after(PROMPT, "/compact\n")
         talk.after("Context compacted")
         talk.after(PROMPT, "/resume\n")

@@ -106,8 +106,21 @@ async def test_queued_messages_keep_their_order_pastes_and_images(tmp_path: Path
         await ui.pilot.press("enter")
         await ui.finish()
         assert ui.sent == ["go", f"{pasted}\n\n{shown[1]}"]
+        assert ui.user_messages[1].typed == (shown[1],)
         assert [image.mime_type for image in ui.user_messages[1].images] == ["image/png"]
         assert "▀▀▀▀▀▀▀▀" in ui.drawn_chat
+
+
+async def test_what_was_typed_around_a_paste_goes_with_the_message(tmp_path: Path):
+    pasted = "\n".join(map(str, range(50)))
+    async with running_app(tmp_path, DONE) as ui:
+        await ui.pilot.press("s", "e", "e", "space")
+        ui.app.post_message(events.Paste(pasted))
+        await ui.settle()
+        await ui.pilot.press("space", "n", "o", "w", "enter")
+        await ui.settle()
+        assert ui.sent == [f"see {pasted} now"]
+        assert [message.typed for message in ui.user_messages] == [("see", "now")]
 
 
 async def test_a_paste_answers_no_approval_and_goes_into_the_draft(tmp_path: Path):

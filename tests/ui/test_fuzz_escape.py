@@ -86,10 +86,10 @@ class Moments:
         self.seen: list[AgentEvent] = []
         ui.runtime.submit = self._watched
 
-    async def _watched(self, text: str, images=()) -> AsyncGenerator[AgentEvent, None]:
+    async def _watched(self, text: str, images=(), typed=None) -> AsyncGenerator[AgentEvent, None]:
         self.seen = []
         self._turn.begin()
-        async with aclosing(self._submit(text, images)) as stream:
+        async with aclosing(self._submit(text, images, typed)) as stream:
             async for event in stream:
                 self.seen.append(event)
                 yield event  # shown when the next one is asked for

@@ -301,8 +301,7 @@ class Compactor:
         """
         conversation = self._conversation
         started = _StartTeller(reason, focus, conversation.usage.used, emit)
-        for event in await conversation.refresh_usage():
-            emit(event)
+        await self._count_exactly(emit)
         hooks = ConversationHooks(conversation, emit)
         refusal, kept = await hooks.before_compaction(reason, focus)
         if refusal:
@@ -384,8 +383,7 @@ class Compactor:
     async def answer_call(self, focus: str, emit: Emit) -> ToolOutput:
         """Compact because the model asked for it, and return the result as the tool's output."""
         conversation = self._conversation
-        for event in await conversation.refresh_usage():
-            emit(event)
+        await self._count_exactly(emit)
         used, window = conversation.usage.used, conversation.model_info.window
         if used < _LEAST_USED_TOKENS or used <= conversation.limits.target:
             return ToolOutput(
@@ -424,8 +422,7 @@ class Compactor:
         conversation = self._conversation
         emit(CompactionStarted("manual", focus, conversation.usage.used))
         try:
-            for event in await conversation.refresh_usage():
-                emit(event)
+            await self._count_exactly(emit)
             used = conversation.usage.used
             if confirm is not None and (why_not := await confirm(await self.preview())):
                 emit(CompactionFailed(why_not))
@@ -499,6 +496,12 @@ class Compactor:
             and conversation.model_info.source != "server"
         ):
             background.begin(await self._request(""), self._count_background)
+
+    async def _count_exactly(self, emit: Emit) -> None:
+        """Count again with the vocabulary, so that the sizes before and after have one scale."""
+        await asyncio.to_thread(self._conversation.services.counter.load)
+        for event in await self._conversation.refresh_usage():
+            emit(event)
 
     def _least_gain(self, reason: CompactionReason) -> int:
         """Tokens that shortening must free; 1 if the window overflows or the model asks."""

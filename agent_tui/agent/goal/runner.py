@@ -22,10 +22,11 @@ from agent_tui.agent.goal.judge import (
 from agent_tui.agent.turn.limit_wait import LimitWaits
 from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.user_command import CheckRun, check_intent, run_user_command
+from agent_tui.agent.turn.user_message import NewMessage
 from agent_tui.durations import format_duration
 from agent_tui.errors import AgentTuiError, ConfigError
 from agent_tui.events import AgentEvent, GoalEnding, Notice, TurnFinished
-from agent_tui.messages import AssistantMessage, BashExecutionMessage, ImageContent, Message, Pin
+from agent_tui.messages import AssistantMessage, BashExecutionMessage, Message, Pin
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.limits import BudgetSpent
 from agent_tui.secret_text import mask_values
@@ -77,7 +78,7 @@ def _silent(_event: AgentEvent) -> None:
 
 
 class _RunsTurns(Protocol):
-    async def run(self, text: str | None, images: tuple[ImageContent, ...] = ()) -> None: ...
+    async def run(self, message: NewMessage | None) -> None: ...
 
 
 class GoalRunner:
@@ -148,7 +149,7 @@ class GoalRunner:
         goal = goal.model_copy(update={"since": first.id, "began_s": began_s})
         self._record(goal, emit)
         if await self._looks_before(goal, emit):
-            await self.work(goal.text, (), emit)
+            await self.work(NewMessage(goal.text), emit)
 
     async def _looks_before(self, goal: Goal, emit: Emit) -> bool:
         """Run the checks before the work: the model sees what fails, the judge what failed before.
@@ -174,21 +175,20 @@ class GoalRunner:
             self._record(goal.model_copy(update=update), emit)
         return True
 
-    async def work(self, text: str | None, images: tuple[ImageContent, ...], emit: Emit) -> None:
+    async def work(self, message: NewMessage | None, emit: Emit) -> None:
         """Work toward the open goal until it is met or ends, with one `TurnFinished` for all.
 
         A turn that fails and an interruption leave the goal open: the next message goes on.
         Without a message, work that was interrupted after a turn goes on with the checks.
 
         Args:
-            text: The user's message; None to go on without one.
-            images: What goes with it.
+            message: The user's message; None to go on without one.
             emit: Takes the events.
         """
-        is_turn_over = text is None and self._is_turn_over
+        is_turn_over = message is None and self._is_turn_over
         while True:
             if not is_turn_over:
-                ending = await self._turn(text, images, emit)
+                ending = await self._turn(message, emit)
                 if ending.outcome not in ("done", "length"):
                     emit(ending)
                     return
@@ -205,7 +205,7 @@ class GoalRunner:
             if finished is not None:
                 emit(finished)
                 return
-            text, images = None, ()
+            message = None
 
     def close(self, ending: GoalEnding, reason: str, emit: Emit) -> None:
         """End the open goal, if there is one."""
@@ -262,13 +262,11 @@ class GoalRunner:
         text = json.dumps([str(self._conversation.cwd.resolve()), *goal.checks])
         return hashlib.sha256(text.encode("ascii")).hexdigest()
 
-    async def _turn(
-        self, text: str | None, images: tuple[ImageContent, ...], emit: Emit
-    ) -> TurnFinished:
+    async def _turn(self, message: NewMessage | None, emit: Emit) -> TurnFinished:
         """Run one turn and count it; returns how it ended."""
         turn, spent = LastTurn(emit), self._spent
         try:
-            await self._make_turn(turn.emit).run(text, images)
+            await self._make_turn(turn.emit).run(message)
         except asyncio.CancelledError:
             self._count(turn, self._spent - spent, emit)
             emit(turn.event or TurnFinished("aborted", can_continue=True))

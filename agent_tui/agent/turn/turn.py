@@ -24,7 +24,7 @@ from agent_tui.agent.turn.repetition import LoopWatch, goes_round
 from agent_tui.agent.turn.reply import CompleteReply, CutReply, ReplyBuilder
 from agent_tui.agent.turn.reply_keeper import ReplyKeeper
 from agent_tui.agent.turn.tool_calls import ToolRunner
-from agent_tui.agent.turn.user_message import user_message
+from agent_tui.agent.turn.user_message import NewMessage, user_message
 from agent_tui.compaction.policy import largest_sources
 from agent_tui.errors import SessionError
 from agent_tui.events import (
@@ -46,7 +46,7 @@ from agent_tui.events import (
     TurnStarted,
     UserMessageAdded,
 )
-from agent_tui.messages import AssistantMessage, ImageContent, StopReason, UserMessage
+from agent_tui.messages import AssistantMessage, StopReason, UserMessage
 from agent_tui.providers.base import (
     Chunk,
     ModelRef,
@@ -171,14 +171,14 @@ class Turn:
         self._began_s = conversation.services.clock()
         self._before = conversation.log.leaf_id
 
-    async def run(self, text: str | None, images: tuple[ImageContent, ...] = ()) -> None:
-        """Run the turn to its end. `text` is the user's message; None continues the last turn.
+    async def run(self, message: NewMessage | None) -> None:
+        """Run the turn to its end. `message` is the user's; None continues the last turn.
 
         Cancelling records the partial reply, or an error result for each open call, and emits
         the `TurnFinished` before the cancellation is passed on.
         """
         try:
-            ending = await self._run(text, images)
+            ending = await self._run(message)
         except asyncio.CancelledError:
             self._emit(self._sync(TurnFinished("aborted", can_continue=True)))
             raise
@@ -215,15 +215,15 @@ class Turn:
         for mend in self._conversation.log.take_mends():
             self._emit(Notice("warning", mend))
 
-    async def _run(self, text: str | None, images: tuple[ImageContent, ...]) -> TurnFinished:
+    async def _run(self, message: NewMessage | None) -> TurnFinished:
         try:
-            if text is not None:
-                await self._say(text, images)
+            if message is not None:
+                await self._say(message)
             else:
                 await self._hooks.take_up()
             self._emit(TurnStarted())
             await self._get_ready()
-            if text is None and await self._waits.finish():
+            if message is None and await self._waits.finish():
                 await self._compactor.make_room_after_wait(self._emit)
             await self._rounds_settled()
         except SessionError as error:
@@ -300,13 +300,13 @@ class Turn:
             stuck = self._conversation.services.ways.fill(_STUCK.format(why=why))
             raise _TurnEnded(TurnFinished("error", stuck, can_continue=True))
 
-    async def _say(self, text: str, images: tuple[ImageContent, ...]) -> None:
-        message, notices = await self._message(text, images)
+    async def _say(self, new: NewMessage) -> None:
+        message, notices = await self._message(new)
         await self._refuse_too_large(message)
-        refusal, added = await self._hooks.before_message(text)
+        refusal, added = await self._hooks.before_message(new.text)
         if refusal:
             raise _TurnEnded(TurnFinished("error", f"A hook refused the message: {refusal}"))
-        await self._pin_along(text)
+        await self._pin_along(new.text)
         self._add_user_message(message, notices, added)
 
     async def _pin_along(self, text: str) -> None:
@@ -315,10 +315,8 @@ class Turn:
             files = await asyncio.to_thread(find_mentions, text, cwd)
             await pins.follow(text, [mention.path for mention in files])
 
-    async def _message(
-        self, text: str, images: tuple[ImageContent, ...]
-    ) -> tuple[UserMessage, tuple[str, ...]]:
-        conversation = self._conversation
+    async def _message(self, new: NewMessage) -> tuple[UserMessage, tuple[str, ...]]:
+        conversation, text = self._conversation, new.text
         is_new = conversation.is_new
         info, read_resource = conversation.model_info, conversation.services.read_resource
         resources = await read_mentioned(text, info.window, read_resource)
@@ -328,7 +326,7 @@ class Turn:
             why_held = conversation.permissions.why_attaching_asks
             return user_message(
                 text,
-                images,
+                new.images,
                 conversation.cwd,
                 info,
                 alike,
@@ -337,7 +335,8 @@ class Turn:
                 ways=conversation.services.ways,
             )
 
-        return await asyncio.to_thread(read)
+        message, notices = await asyncio.to_thread(read)
+        return message.model_copy(update={"typed": new.typed}), notices
 
     async def _refuse_too_large(self, message: UserMessage) -> None:
         """End the turn before `message` is recorded if the window cannot hold it."""
@@ -361,7 +360,7 @@ class Turn:
         """Deliver queued messages in order; one withdrawn or cancelled meanwhile stays queued."""
         queue = self._conversation.queue
         while (waiting := queue.first) is not None:
-            message, notices = await self._message(waiting.text, waiting.images)
+            message, notices = await self._message(waiting)
             refusal, added = await self._hooks.before_message(waiting.text)
             if queue.first is waiting and not refusal:
                 await self._pin_along(waiting.text)

@@ -91,11 +91,19 @@ def _weights(text: str) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class QueuedMessage:
-    """A queued message; `shown` is its form on the screen, with marks for long pastes."""
+class NewMessage:
+    """A message of the user's that is not in the session yet.
+
+    Args:
+        text: All of it.
+        images: What goes with it.
+        typed: The parts of `text` that were typed around long pastes; None without pastes.
+        shown: Its form on the screen while it waits, with marks for long pastes; empty for `text`.
+    """
 
     text: str
     images: tuple[ImageContent, ...] = ()
+    typed: tuple[str, ...] | None = None
     shown: str = ""
 
 
@@ -103,7 +111,7 @@ class QueuedMessage:
 class MessageQueue:
     """The queued messages, oldest first."""
 
-    messages: list[QueuedMessage] = field(default_factory=list[QueuedMessage])
+    messages: list[NewMessage] = field(default_factory=list[NewMessage])
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -111,7 +119,7 @@ class MessageQueue:
         return tuple(message.shown or message.text for message in self.messages)
 
     @property
-    def first(self) -> QueuedMessage | None:
+    def first(self) -> NewMessage | None:
         """The message to deliver next; None if there is none."""
         return self.messages[0] if self.messages else None
 
@@ -119,7 +127,7 @@ class MessageQueue:
         """Remove the first message, which was delivered."""
         del self.messages[0]
 
-    def take_all(self) -> tuple[QueuedMessage, ...]:
+    def take_all(self) -> tuple[NewMessage, ...]:
         """Empty the queue; returns its messages."""
         taken = tuple(self.messages)
         self.messages.clear()

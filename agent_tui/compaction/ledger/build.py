@@ -31,7 +31,7 @@ def build_ledger(
     path, earlier = tuple(entries), previous or Ledger()
     events = read_history(path)
     said = [event for event in events if isinstance(event, Said)]
-    rules = [rule for event in said for rule in find_rules(event.text)]
+    rules = [rule for event in said for rule in find_rules(event.own_words)]
     listed = (entry.details for entry in path if isinstance(entry, CompactionEntry))
     steps = (
         Touched(earlier.read_files[::-1], earlier.modified_files[::-1]),

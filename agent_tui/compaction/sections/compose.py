@@ -6,7 +6,7 @@ findings, open errors, commands, the current files, and the way so far.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -101,6 +101,7 @@ class WorkRecord:
 
     Args:
         said: Entry id and text of all that the user said, oldest first; the id is empty if unknown.
+        typed: The typed parts of those texts that hold pastes, by text.
         events: The events in this session's log.
         tasks: Texts of tasks, the most recently shown last.
         state: The state of the work.
@@ -115,6 +116,7 @@ class WorkRecord:
     """
 
     said: tuple[tuple[str, str], ...]
+    typed: Mapping[str, tuple[str, ...]]
     events: tuple[HistoryEvent, ...]
     tasks: tuple[TaskText, ...]
     state: WorkState
@@ -174,6 +176,7 @@ def read_work(
     tasks = task_texts(new, earlier.tasks, texts, begun, has_commits=has_commits)
     return WorkRecord(
         said=said,
+        typed=_typed_parts(said, events, earlier),
         events=events,
         tasks=tuple(_as_it_is_now(task, files, folders, on_disk) for task in tasks),
         state=state.model_copy(update={"jobs": _running(path, earlier.state)}),
@@ -221,6 +224,15 @@ def _all_said(
             yield earlier.said.get(key, ""), with_question(text, earlier.asked.get(key, ""))
     for told, event in spoken.items():
         yield event.entry_id, told
+
+
+def _typed_parts(
+    said: Iterable[tuple[str, str]], events: Iterable[HistoryEvent], earlier: Handover
+) -> dict[str, tuple[str, ...]]:
+    """The typed parts of those texts in `said` that hold pastes, by text."""
+    here = {event.told: event.typed for event in events if isinstance(event, Said)}
+    found = ((text, here.get(text) or earlier.typed.get(_digest(text))) for _, text in said)
+    return {text: typed for text, typed in found if typed}
 
 
 def _as_it_is_now(
@@ -353,7 +365,8 @@ def make_sections(
     needed = min(least_tokens(said, counter), most)
     borrowed = max(needed - spoken_room, 0)
     room_tokens -= borrowed
-    spoken = choose_messages(said, max(needed, spoken_room) + rooms.unused, counter)
+    most_said = max(needed, spoken_room) + rooms.unused
+    spoken = choose_messages(said, most_said, counter, typed=record.typed)
     state = _state_lines(record, int(room_tokens * STATE_SHARE), counter)
     known = " ".join("\n".join((elsewhere, *spoken.lines, *task, *state)).split())
     findings = _newest_that_fit(
@@ -442,10 +455,15 @@ def handover_of(
         covered: Files of which the summary shows chosen parts.
     """
     known = set(record.ledger.user_messages)
-    recorded = ((entry_id, as_recorded(text)) for entry_id, text in record.said)
+    recorded = [
+        (entry_id, as_recorded(text, typed), typed)
+        for entry_id, text in record.said
+        for typed in (record.typed.get(text, ()),)
+    ]
     return Handover(
         through=through,
-        said={_digest(text): entry_id for entry_id, text in recorded if text in known},
+        said={_digest(text): entry_id for entry_id, text, _ in recorded if text in known},
+        typed={_digest(text): typed for _, text, typed in recorded if typed and text in known},
         tasks=record.tasks[-8:],
         state=record.state,
         findings=record.findings,

@@ -5,7 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from agent_tui.attachments import AttachedFile, find_attached_files, without_attachments
+from agent_tui.attachments import (
+    AttachedFile,
+    find_attached_files,
+    split_pastes,
+    without_attachments,
+)
 from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.compaction.tiers.outputs import read_outputs
 from agent_tui.messages import (
@@ -26,11 +31,13 @@ class Said:
     Words about a call have the call before them: ``refused edit of a.py: never touch a.py``.
     `question` is what a short message answers: the numbered proposals that it names, or else the
     question at the end of the reply before it; empty if it answers none.
+    `typed` are the typed parts of a message with pastes; empty without pastes.
     """
 
     entry_id: str
     text: str
     question: str = ""
+    typed: tuple[str, ...] = ()
 
     @property
     def told(self) -> str:
@@ -40,7 +47,12 @@ class Said:
     @property
     def recorded(self) -> str:
         """The same as a ledger keeps it, at most `MAX_RECORDED_CHARS` long."""
-        return as_recorded(self.told)
+        return as_recorded(self.told, self.typed)
+
+    @property
+    def own_words(self) -> str:
+        """The text without pastes."""
+        return "\n\n".join(self.typed) or self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +111,16 @@ def is_filler(text: str) -> bool:
     return all(part in _FILLERS for part in parts if part)
 
 
-def as_recorded(told: str) -> str:
-    """What the user said as a ledger keeps it."""
+def as_recorded(told: str, typed: Sequence[str] = ()) -> str:
+    """What the user said as a ledger keeps it; around its `typed` parts, pastes are cut first."""
+    if len(told) > MAX_RECORDED_CHARS and typed:
+        parts = tuple(split_pastes(told, typed))
+        sizes = [len(part) for part, is_pasted in parts if is_pasted]
+        room = max(MAX_RECORDED_CHARS - len(told) + sum(sizes), 0)
+        told = "".join(
+            shorten_middle(part, room // len(sizes)) if is_pasted else part
+            for part, is_pasted in parts
+        )
     return shorten_middle(told, MAX_RECORDED_CHARS)
 
 
@@ -125,7 +145,8 @@ def read_history(path: Sequence[Entry]) -> tuple[HistoryEvent, ...]:
             if text := "\n".join((written, *(IMAGE_MARK for _ in entry.message.images))).strip():
                 offered = _proposals_before(events) or offered
                 named = " ".join(_proposals_named(text, offered))
-                events.append(Said(entry.id, text, named or _question_before(text, events)))
+                question = named or _question_before(text, events)
+                events.append(Said(entry.id, text, question, entry.message.typed or ()))
             events += [
                 Done(entry.id, _read(file)) for file in find_attached_files(entry.message.text)
             ]

@@ -1,10 +1,12 @@
 """The user's messages word for word: the longest are cut before any is left out."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
+from agent_tui.attachments import split_pastes
 from agent_tui.compaction.sections.history import is_filler
-from agent_tui.compaction.tiers.forms import keep_ends
+from agent_tui.compaction.tiers.forms import cut_pastes, keep_ends
 from agent_tui.omissions import one_line, recall_mark
 from agent_tui.tokens import TokenCounter
 
@@ -47,6 +49,15 @@ class _Message:
     text: str
     tokens: int
     least: int = _LINE_TOKENS
+    typed: Sequence[str] = ()
+
+    def cut_pastes(self, most: int, counter: TokenCounter) -> "_Message":
+        """The message with each paste in about `most` tokens."""
+        text = cut_pastes(
+            self.text, self.typed, most_tokens=most, entry_id=self.entry_id, counter=counter
+        )
+        tokens = counter.count_text(text) + _NUMBER_TOKENS
+        return replace(self, text=text, tokens=tokens) if tokens < self.tokens else self
 
     def cut(self, most: int, counter: TokenCounter) -> "_Message":
         """The message in about `most` tokens: its two ends, or its beginning if that is little."""
@@ -66,28 +77,35 @@ class _Message:
             chars = len(self.text) * room // self.tokens
             text = f"{one_line(self.text, max(chars, 2))} {mark}".rstrip()
         tokens = counter.count_text(text) + _NUMBER_TOKENS
-        return _Message(self.entry_id, text, tokens, self.least) if tokens < self.tokens else self
+        return replace(self, text=text, tokens=tokens) if tokens < self.tokens else self
 
 
 def choose_messages(
-    messages: Sequence[tuple[str, str]], room_tokens: int, counter: TokenCounter
+    messages: Sequence[tuple[str, str]],
+    room_tokens: int,
+    counter: TokenCounter,
+    *,
+    typed: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Spoken:
     """The messages within `room_tokens`, oldest first.
 
     If not all fit, these go in order until the rest fits: fillers ("go on") and messages that a
-    later one repeats; the middle of the longest messages, all down to the same size; the ends of
-    those that are left; whole messages, the longest first, for which one line has the number and
-    the newest ids. The first message and the newest two always stay.
+    later one repeats; the middle of pastes, all down to the same size, then their ends; the middle
+    of the longest messages, all down to the same size; the ends of those that are left; whole
+    messages, the longest first, for which one line has the number and the newest ids. The first
+    message and the newest two always stay.
 
     Args:
         messages: Entry id and text of each, oldest first.
         room_tokens: Limit of all together.
         counter: Counts their tokens.
+        typed: The typed parts of texts that hold pastes, by text.
     """
-    whole = _measure(messages, counter)
+    whole = _measure(messages, counter, typed)
     if sum(message.tokens for message in whole) <= room_tokens:
         return Spoken([message.text for message in whole])
-    kept = _measure(_worth_keeping(messages), counter)
+    written = _measure(_worth_keeping(messages), counter, typed)
+    kept = _cut_pastes(written, room_tokens, counter)
     shown, most = kept, equal_share([message.tokens for message in kept], room_tokens)
     while (used := sum(message.tokens for message in shown)) > room_tokens:
         shown = [message.cut(most, counter) for message in kept]
@@ -96,7 +114,7 @@ def choose_messages(
             break
         most = int(most * _STEP)  # marks and line ends took more than was cut for them
     lines, left_out = _leave_out_longest(shown, kept, used - room_tokens, counter)
-    return Spoken(lines, left_out, is_whole=shown == kept and not left_out)
+    return Spoken(lines, left_out, is_whole=shown == written and not left_out)
 
 
 def least_tokens(messages: Sequence[tuple[str, str]], counter: TokenCounter) -> int:
@@ -116,7 +134,29 @@ def equal_share(sizes: Sequence[int], room: int) -> int:
     return max(sizes, default=0)
 
 
-def _measure(messages: Sequence[tuple[str, str]], counter: TokenCounter) -> list[_Message]:
+def _cut_pastes(messages: list[_Message], room: int, counter: TokenCounter) -> list[_Message]:
+    """The messages with their pastes cut to the same size, as far as that is needed."""
+    sizes = [
+        counter.count_text(part)
+        for message in messages
+        for part, is_pasted in split_pastes(message.text, message.typed)
+        if is_pasted
+    ]
+    shown, typed_tokens = messages, sum(message.tokens for message in messages) - sum(sizes)
+    most = equal_share(sizes, max(room - typed_tokens, 0))
+    while sum(message.tokens for message in shown) > room:
+        shown = [message.cut_pastes(most, counter) for message in messages]
+        if most <= 0:
+            break
+        most = int(most * _STEP)
+    return shown
+
+
+def _measure(
+    messages: Sequence[tuple[str, str]],
+    counter: TokenCounter,
+    typed: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> list[_Message]:
     """The messages with their sizes; the first and the newest ones are cut less than others."""
     last = len(messages) - _NEWEST
     return [
@@ -125,6 +165,7 @@ def _measure(messages: Sequence[tuple[str, str]], counter: TokenCounter) -> list
             text,
             counter.count_text(text) + _NUMBER_TOKENS,
             _LINE_TOKENS if 0 < at < last else LEAST_TOKENS,
+            typed.get(text, ()),
         )
         for at, (entry_id, text) in enumerate(messages)
     ]

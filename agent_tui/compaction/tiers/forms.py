@@ -7,6 +7,7 @@ from math import inf
 
 from pydantic import JsonValue
 
+from agent_tui.attachments import split_pastes
 from agent_tui.compaction.ledger.pinned import find_rules
 from agent_tui.compaction.sections.files import file_view
 from agent_tui.compaction.tiers.describe import describe
@@ -78,6 +79,12 @@ _LINE_SHARE = 4
 _NOTE_ENDS = 3
 """A note that is cut keeps two ends, each of this fraction of its limit."""
 
+_MARK_TOKENS = 20
+"""Tokens of the mark for what was cut, with its id."""
+
+_LEAST_PASTE_END_TOKENS = 12
+"""A shorter end of a paste says nothing."""
+
 _LONGEST_LIST = 40
 _LIST_END = 10
 
@@ -114,6 +121,32 @@ def keep_ends(
     left_out = max(tokens - counter.count_text(head) - counter.count_text(tail), 0)
     start = "" if head.endswith("\n") else "\n"
     return f"{head}{start}{left_out_mark(left_out, entry_id)}\n{tail}"
+
+
+def cut_pastes(
+    text: str, typed: Sequence[str], *, most_tokens: int, entry_id: str, counter: TokenCounter
+) -> str:
+    """A user's message with each paste in about `most_tokens`: its two ends, or a mark alone.
+
+    Args:
+        text: The message.
+        typed: Its typed parts, in order.
+        most_tokens: Limit of each paste; one that is shorter than a mark stays.
+        entry_id: The entry with the original.
+        counter: Counts the tokens of parts.
+    """
+    shown: list[str] = []
+    for part, is_pasted in split_pastes(text, typed):
+        tokens = counter.count_text(part)
+        if not is_pasted or tokens <= max(most_tokens, _MARK_TOKENS):
+            shown.append(part)
+        elif (ends := (most_tokens - _MARK_TOKENS) // 2) < _LEAST_PASTE_END_TOKENS:
+            shown.append(f"\n{left_out_mark(tokens, entry_id)}\n")
+        else:
+            shown.append(
+                keep_ends(part, tokens=tokens, end_tokens=ends, entry_id=entry_id, counter=counter)
+            )
+    return "".join(shown)
 
 
 def _fitting_chars(piece: str, max_tokens: int, counter: TokenCounter) -> int:
@@ -220,7 +253,8 @@ def two_ends(unit: Unit, max_output_tokens: int, counter: TokenCounter) -> Conte
 
     Outputs over `max_output_tokens` keep 250 tokens at each end, a long note beside a call 150;
     a long text in the arguments of a call becomes a line. User messages stay whole, but one over
-    four times the limit is mostly a pasted log: it keeps 1,000 tokens at each end, where people put
+    four times the limit is mostly a pasted log. If the typed parts are known, they stay and the
+    pastes share 2,000 tokens; else the message keeps 1,000 tokens at each end, where people put
     their own words, and every sentence that states a rule.
     """
     message = unit.message
@@ -232,6 +266,11 @@ def two_ends(unit: Unit, max_output_tokens: int, counter: TokenCounter) -> Conte
         text, most, ends = message.text, _PASTE_FACTOR * max_output_tokens, _PASTE_END_TOKENS
     if unit.written_tokens <= most or (tokens := counter.count_text(text)) <= most:
         return None
+    if isinstance(message, UserMessage) and (typed := message.typed):
+        pastes = sum(is_pasted for _, is_pasted in split_pastes(text, typed))
+        most = 2 * ends // max(pastes, 1)
+        cut = cut_pastes(text, typed, most_tokens=most, entry_id=unit.entry_id, counter=counter)
+        return with_images(cut, message) if cut != text else None
     cut = keep_ends(text, tokens=tokens, end_tokens=ends, entry_id=unit.entry_id, counter=counter)
     rules = find_rules(text) if unit.output is None else ()
     if lost := [rule for rule in rules if rule not in cut]:

@@ -23,7 +23,7 @@ from agent_tui.events import (
     TurnStarted,
     UserMessageAdded,
 )
-from agent_tui.messages import AssistantMessage, ToolResultMessage, Usage
+from agent_tui.messages import AssistantMessage, ToolResultMessage, Usage, UserMessage
 from agent_tui.providers.base import NoticeChunk, ProviderError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.providers.silence import Wait
@@ -334,11 +334,14 @@ async def test_steered_messages_bring_their_files_and_are_delivered_one_by_one(s
         async for event in events:
             seen.append(event)
             if isinstance(event, ToolStarted):
-                runtime.enqueue("see @a.txt", shown="see it")
+                runtime.enqueue("see @a.txt", (), ("see",), shown="see it")
                 assert runtime.enqueue("then stop") == (QueueChanged(("see it", "then stop")),)
     queues = [event.texts for event in of_kind(seen, QueueChanged)]
     assert queues == [("then stop",), ()]
-    assert provider.requests[1].messages[3].text.endswith('<file path="a.txt">\nalpha\n</file>')
+    delivered = provider.requests[1].messages[3]
+    assert delivered.text.endswith('<file path="a.txt">\nalpha\n</file>')
+    assert isinstance(delivered, UserMessage)
+    assert delivered.typed == ("see",)
 
 
 @pytest.mark.parametrize("instead", [(), ("do it slowly",)])

@@ -6,7 +6,13 @@ import pytest
 
 from agent_tui.agent.prompt.mentions import attach
 from agent_tui.compaction.sections.files import FileReader
-from agent_tui.compaction.sections.history import Done, Replied, Said, read_history
+from agent_tui.compaction.sections.history import (
+    MAX_RECORDED_CHARS,
+    Done,
+    Replied,
+    Said,
+    read_history,
+)
 from agent_tui.compaction.sections.task import task_texts
 from agent_tui.messages import BashExecutionMessage, ToolCall
 from tests.compaction.sections.scene import FOLDERS, begun
@@ -125,3 +131,11 @@ def test_proposals_are_remembered_until_others_are_made() -> None:
 def test_the_proposals_that_an_answer_names_stand_in_place_of_the_question() -> None:
     (_, answer) = told_after("Why?", f"{OFFER}\n\nWhich one?", "2")
     assert answer == "2 [in answer to: …2. Disable gc]"
+
+
+def test_a_ledger_keeps_what_was_typed_between_pastes_and_cuts_those() -> None:
+    typed = ("It fails.", "Use tabs.", "Begin.")
+    text = "\n".join((typed[0], "x" * 50_000, typed[1], "y" * 50_000, typed[2]))
+    recorded = Said("e1", text, typed=typed).recorded
+    assert all(part in recorded for part in typed)
+    assert 39_000 < len(recorded) <= MAX_RECORDED_CHARS

@@ -131,3 +131,34 @@ def test_whatever_was_said_the_lines_keep_to_their_room(
     assert [line for line in lines if line in ("ok", "do it now")] == [
         text for text in texts if text in ("ok", "do it now")
     ] or any("recall" in line for line in lines)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    sizes=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 900)), min_size=1, max_size=5),
+    room=st.integers(min_value=0, max_value=6_000),
+)
+def test_typed_words_stay_whole_as_long_as_they_and_a_mark_for_each_paste_fit(
+    counter: TokenCounter, sizes: list[tuple[int, int]], room: int
+) -> None:
+    parts = [
+        (f"Rule {number}: " + "use tabs " * typed, "".join(f"log{n} " for n in range(pasted)))
+        for number, (typed, pasted) in enumerate(sizes)
+    ]
+    text = "\n".join(f"{typed}\n{pasted}" for typed, pasted in parts)
+    words = tuple(typed.strip() for typed, _ in parts)
+    spoken = choose_messages(said("Begin.", text, "Go."), room, counter, typed={text: words})
+    least = sum(counter.count_text(typed) + 30 for typed, _ in parts) + 20
+    if room >= least:
+        assert all(typed in spoken.lines[1] for typed in words)
+        assert sum(counter.count_text(line) + 4 for line in spoken.lines) <= room
+    assert spoken.is_whole == (spoken.lines == ["Begin.", text, "Go."])
+
+
+def test_pastes_go_before_what_another_message_says(counter: TokenCounter) -> None:
+    pasted = f"See this:\n{LONG * 4}"
+    spoken = choose_messages(
+        said("Begin.", LONG, pasted, "a", "b"), 2_600, counter, typed={pasted: ("See this:",)}
+    )
+    assert spoken.lines[1] == LONG
+    assert "[recall id2]" in spoken.lines[2]

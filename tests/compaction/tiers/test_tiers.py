@@ -14,6 +14,7 @@ from agent_tui.messages import (
     ThinkingContent,
     ToolCall,
     ToolResultMessage,
+    UserMessage,
 )
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Carryover, CustomMessageEntry, Entry, MessageEntry
@@ -242,6 +243,19 @@ def test_a_giant_paste_keeps_its_ends_and_every_rule(counter: TokenCounter) -> N
     assert after.startswith("It fails, see the log.")
     assert after.endswith("Prefer small changes.")
     assert rule in text_of(edited(path, plan), second.id)
+
+
+def test_what_was_typed_between_giant_pastes_stays(counter: TokenCounter) -> None:
+    talk = Talk()
+    typed = ("It fails.", "The tests are slow, so run one file.", "Begin.")
+    text = f"\n{LOG * 2}\n".join(typed)
+    said = talk.message(lambda ms: UserMessage(content=text, typed=typed, timestamp=ms))
+    talk.user(LOG[:4_000])
+    path = ended(talk)
+    plan = planned(path, counter, up_to=2, settings=KEEP_LITTLE)
+    after = text_of(edited(path, plan), said.id)
+    assert all(part in after for part in typed)
+    assert 1_500 < counter.count_text(after) < 2_300
 
 
 def test_images_outlive_tier_1_and_become_words_in_tier_2(counter: TokenCounter) -> None:

@@ -385,9 +385,11 @@ class AgentActions:
     def _facts(self, segment: range, tokens: int) -> str:
         """The user's messages with their rules, open errors and touched files of a segment."""
         entries = self._entries_of(segment)
-        spoken = [(e.entry_id, e.told) for e in read_history(entries) if isinstance(e, Said)]
+        messages = [event for event in read_history(entries) if isinstance(event, Said)]
+        spoken = [(said.entry_id, said.told) for said in messages]
+        typed = {said.told: said.typed for said in messages}
         room = max(tokens // _SAID_PART, least_tokens(spoken, self._counter))
-        said = choose_messages(spoken, room, self._counter)
+        said = choose_messages(spoken, room, self._counter, typed=typed)
         block = escape_tags(
             "\n".join(f"({n}) {text}" for n, text in enumerate(said.lines, start=1))
         )
