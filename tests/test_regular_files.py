@@ -122,6 +122,7 @@ def test_no_reader_waits_for_a_pipe_or_reads_on_for_ever(
 _READING = {"read_text", "read_bytes"}
 _ELSEWHERE = {
     "agent_tui/commands/memory.py": "a file of the package",
+    "agent_tui/cli/own_files.py": "a file of a package",
     "agent_tui/cli/piped_input.py": "/proc",
     "agent_tui/harbor/table.py": "named by the person",
     "agent_tui/headless/answer_schema.py": "named by the person: <(command) is a pipe",

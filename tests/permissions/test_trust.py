@@ -326,6 +326,7 @@ def test_a_worktree_that_agent_tui_created_follows_its_repository(tmp_path: Path
     for head in (top / ".git" / "HEAD", inside / "HEAD"):
         head.write_text("ref: refs/heads/fix\n")
     (inside / "gitdir").write_text(f"{there}/.git\n")
+    (inside / "commondir").write_text("../..\n")
     (there / ".git").write_text(f"gitdir: {inside}\n")
     records = WorktreeRecords(tmp_path / "worktrees")
     file = TrustFile(tmp_path / "trust.json")
