@@ -24,6 +24,7 @@ from agent_tui.compaction.sections.compose import (
     FILES_SHARE,
     KEPT_SHARE,
     LEAST_KEPT,
+    NEWEST_SHARE,
     NOTES_SHARE,
     RULES_SHARE,
     SAID_MOST_SHARE,
@@ -63,8 +64,6 @@ _LEAST_GAIN_TOKENS = 150
 _LEAST_ROOM_TOKENS = 300
 _LEAST_STEP_TOKENS = 50
 _LEAST_SECTIONS_SHARE = 0.4
-_FIRST_GUESS_SHARE = 0.6
-"""Share of the space assumed for the newest messages before the sections are known."""
 
 
 Answered: TypeAlias = KeepChoice | NoChoice
@@ -201,7 +200,8 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
         raise NothingToCompactError(
             "Nothing to compact: less than one exchange since the start or the last compaction."
         )
-    room = _room(request, sum(live.tokens) + replaced_before, live.pinned_tokens)
+    whole = _room(request, sum(live.tokens) + replaced_before, live.pinned_tokens)
+    most = max(whole, _target(request) - request.overhead_tokens - live.pinned_tokens)
     ledger = ledger_of(request)
     seen = without_dropped(path, read_marks(path))
     handover = _handover(request)
@@ -209,7 +209,8 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
 
     def draft_within(room: int) -> CompactionDraft:
         notes = _notes(request, summary, room, counter)
-        planner = _Planner(request, path, live, record, room, notes, counter)
+        said_room = most - (whole - room)
+        planner = _Planner(request, path, live, record, room, said_room, notes, counter)
         plan, sections, (way, way_lines) = planner.plan(summary)
         after = (sections.after_prose, way, sections.lists)
         through = path[-1].id if path else ""
@@ -225,9 +226,9 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
             left_out=sections.left_out,
         )
 
+    draft = _fit(request, draft_within, whole, live.pinned_tokens, counter)
     if request.is_limit:
-        return _fit_limit(request, draft_within, room, counter)
-    draft = draft_within(room)
+        return draft
     gained = draft.tokens_before(request) - draft.tokens_after(request, counter)
     beside_notes = gained + counter.count_text(draft.notes)
     if gained <= 0 or beside_notes < _LEAST_GAIN_TOKENS:
@@ -237,27 +238,34 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
     return draft
 
 
-def _fit_limit(
+def _fit(
     request: CompactionRequest,
     draft_within: Callable[[int], CompactionDraft],
     room: int,
+    pinned: int,
     counter: TokenCounter,
 ) -> CompactionDraft:
     """The first draft that is within the target, made in less space each time.
 
+    If not even the draft without any space is, the first one, which keeps the most.
+
     Raises:
-        TargetTooSmallError: Not even the draft without any space is.
+        TargetTooSmallError: There is no such draft, and the target is a limit.
     """
-    while True:
+    within = request.overhead_tokens + pinned + room
+    target = request.target_tokens if request.is_limit else max(within, _target(request))
+    first, step = draft_within(room), 0
+    draft, size = first, first.tokens_after(request, counter)
+    while size > target and room:
+        step = max(size - target, 2 * step)
+        room = room - step if room - step >= _LEAST_STEP_TOKENS else 0
         draft = draft_within(room)
         size = draft.tokens_after(request, counter)
-        if size <= request.target_tokens:
-            return draft
-        if not room:
-            least = min(size, request.estimated_before)
-            raise TargetTooSmallError(request.target_tokens, least)
-        step = max(size - request.target_tokens, room // 4)
-        room = room - step if room - step >= _LEAST_STEP_TOKENS else 0
+    if size <= target:
+        return draft
+    if request.is_limit:
+        raise TargetTooSmallError(request.target_tokens, min(size, request.estimated_before))
+    return first
 
 
 def draft_choice(
@@ -348,9 +356,11 @@ class _Planner:
         live: LiveConversation,
         record: WorkRecord,
         room: int,
+        said_room: int,
         notes: str,
         counter: TokenCounter,
     ) -> None:
+        self._said_room = said_room
         self._notes = notes
         self._request = request
         self._path = path
@@ -370,7 +380,8 @@ class _Planner:
         )
         self._tasks = frozenset(task.entry_id for task in record.tasks)
         self._editor = TailEditor(units.items, batch_id(path, "kept"), counter)
-        self._sections_room = _sections_room(room, max(_last_exchange(live), self._since_choice()))
+        self._sections_room = room
+        self._window = min(request.window, 2 * room) if request.is_limit else request.window
         choice = request.choice
         self._has_notes = choice is not None and bool(choice.notes and choice.picks)
         self._lasting: tuple[Pick, ...] = ()
@@ -380,53 +391,51 @@ class _Planner:
     def plan(self, summary: str) -> tuple[CompactionPlan, Sections, tuple[str, tuple[str, ...]]]:
         """The cut, the sections, and the way so far.
 
-        The sections omit what stays, and their size decides what stays. So the newest messages are
-        chosen three times, each time with the last result. The last choice also fixes the files,
-        because lines in the messages point to them.
+        The newest messages get their share first. The sections are sized beside them. What the
+        sections leave takes in earlier messages, and the sections then omit what those show.
         """
-        room = self._room
         released = {(piece.label, piece.lines) for piece in self._request.released}
         self._lasting = tuple(
             Pick(piece, is_lasting=True)
             for piece in earlier_pieces(summary, self._counter)
             if piece.is_lasting and (piece.label, piece.lines) not in released
         )
-        cut, tail = self._choose_cut((), int(room * _FIRST_GUESS_SHARE))
+        tail = self._tail(())
+        newest = sum(tail.tokens[self._live.cuts[-1] :]) if self._live.cuts else 0
+        self._sections_room = _sections_room(self._room, max(newest, self._since_choice()))
+        cut = choose_cut(self._live, tail.tokens, int(self._room * TAIL_SHARE), self._window)
         sections, way = self._before_cut(cut, tail)
         files = sections.shown
-        for _ in range(2):
-            cut, tail = self._choose_cut(sections.shown, self._tokens_left(sections, way))
+        tail = self._tail(files)
+        if sections.left_out:
+            self._unused = self._left(sections, way, tail, cut)
             sections, way = self._before_cut(cut, tail, files)
-        over = self._size(sections, way[0]) + sum(tail.tokens[cut:]) - room
-        if over > 0:
-            files = self._fewer(files, tail.files_to_show(self._live.entries[cut:]), over)
-            sections, way = self._before_cut(cut, tail, files)
-            over = self._size(sections, way[0]) + sum(tail.tokens[cut:]) - room
-        cut, tail = self._fill(cut, tail, -over)
+        cut, tail = self._fill(cut, tail, self._left(sections, way, tail, cut))
         sections, way = self._before_cut(cut, tail, files)
-        left = room - self._size(sections, way[0]) - sum(tail.tokens[cut:])
-        if left > 0 and not sections.has_all_said:
-            self._unused = left
+        if (left := self._left(sections, way, tail, cut)) and not sections.has_all_said:
+            self._unused += left
             sections, way = self._before_cut(cut, tail, files)
         plan = plan_cut(self._path, self._live, cut, tail.edits, tail.tokens, summary)
         return plan, sections, way
 
-    def _tokens_left(self, sections: Sections, way: tuple[str, tuple[str, ...]]) -> int:
-        """Tokens left for the newest messages."""
-        taken = self._size(sections, way[0])
-        return max(self._room - taken, int(self._room * TAIL_SHARE))
+    def _tail(self, files: Sequence[ShownFile]) -> Tail:
+        """The newest messages beside `files`, the newest exchange within its share."""
+        shown = {file.path: file for file in files}
+        tail = self._editor.lines_for_what_stands_elsewhere(
+            self._live, shown, self._folders, self._room
+        )
+        if not self._live.cuts:
+            return tail
+        most = int(self._room * NEWEST_SHARE)
+        return self._editor.shorten_newest(
+            self._live, tail, self._live.cuts[-1], most, self._request.on_disk
+        )
 
-    def _fewer(
-        self, files: Sequence[ShownFile], needed: frozenset[str], over: int
-    ) -> tuple[ShownFile, ...]:
-        """Drop those `files` touched longest ago, except `needed` ones, to save `over` tokens."""
-        kept: list[ShownFile] = []
-        for file in reversed(files):
-            if over > 0 and file.path not in needed:
-                over -= self._counter.count_text(file.text)
-            else:
-                kept.append(file)
-        return tuple(reversed(kept))
+    def _left(
+        self, sections: Sections, way: tuple[str, tuple[str, ...]], tail: Tail, cut: int
+    ) -> int:
+        """Tokens that neither the sections nor the messages from `cut` on use."""
+        return max(self._room - self._size(sections, way[0]) - sum(tail.tokens[cut:]), 0)
 
     def _before_cut(
         self, cut: int, tail: Tail, files: tuple[ShownFile, ...] | None = None
@@ -444,12 +453,6 @@ class _Planner:
         if choice is None or choice.through not in ids:
             return 0
         return sum(live.tokens[ids.index(choice.through) + 1 :])
-
-    def _choose_cut(self, files: Sequence[ShownFile], room: int) -> tuple[int, Tail]:
-        shown = {file.path: file for file in files}
-        tail = self._editor.lines_for_what_stands_elsewhere(self._live, shown, self._folders, room)
-        window = 0 if self._request.is_limit else self._request.window
-        return choose_cut(self._live, tail.tokens, room, window), tail
 
     def _fill(self, cut: int, tail: Tail, left: int) -> tuple[int, Tail]:
         """Move the cut back to earlier steps, shortened if they are long, while they fit."""
@@ -533,9 +536,7 @@ class _Planner:
 
         However small the conversation itself is, it is not the reason to leave one out.
         """
-        request, room = self._request, self._sections_room
-        target = _target(request) - request.overhead_tokens - self._live.pinned_tokens
-        room = room if request.is_limit else max(room, target)
+        room = max(self._sections_room, self._said_room)
         rules, said = (int(room * share) for share in (RULES_SHARE, SAID_MOST_SHARE))
         return SectionRooms(rules=rules, said=said, unused=self._unused)
 
@@ -559,7 +560,8 @@ def _room(request: CompactionRequest, conversation: int, pinned: int) -> int:
     """Target tokens of the context without system prompt, tools and pinned texts.
 
     If the conversation is already below the target, a requested compaction applies the target's
-    share to it; if system prompt and tools leave nearly nothing, to what they leave.
+    share to it. If system prompt, tools and pinned texts take nearly all of the target, the result
+    exceeds it: an eighth of the target's share of the rest of the window is the least.
     """
     settings, overhead = request.settings, request.overhead_tokens + pinned
     target = _target(request)
@@ -568,7 +570,7 @@ def _room(request: CompactionRequest, conversation: int, pinned: int) -> int:
         return max(room, 0)
     if room >= conversation:
         room = int(conversation * settings.target_share(conversation))
-    least = int(max(request.window - overhead, 0) * target / max(request.window, 1) / 2)
+    least = int(max(request.window - overhead, 0) * target / max(request.window, 1) / 8)
     return max(room, min(least, conversation // 2), _LEAST_ROOM_TOKENS)
 
 

@@ -94,8 +94,8 @@ def test_where_the_tiers_do_not_reach_it_a_summary_would_be_made(counter: TokenC
 
 def test_where_there_can_be_no_summary_the_tiers_do_what_they_can(counter: TokenCounter):
     talk = Talk()
-    talk.user("Run it.")
-    talk.tool("bash", {"command": "make"}, "one line of many\n" * 2_000)
+    talk.bash("make", "one line of many\n" * 2_000)
+    talk.user("What does it say?")
     path = talk.path
     found = preview(path, counter, target=1)
     assert "Nothing to compact" in found.problem

@@ -10,17 +10,20 @@ from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.plan import LiveConversation, LiveEntry
 from agent_tui.compaction.sections.files import (
     OLD_NAMES,
+    ReadFile,
     ShownFile,
     file_in_command,
     file_view,
     plain_lines,
     text_of_change,
 )
+from agent_tui.compaction.sections.person import equal_share
 from agent_tui.compaction.tiers.forms import (
     SLACK,
     keep_ends,
     left_out_mark,
     pointers_to_newer,
+    with_images,
     without_long_texts,
     without_thinking,
 )
@@ -150,6 +153,48 @@ class TailEditor:
         edited = {u.entry_id for u in self._order if u.edited_tier != UNEDITED}
         return frozenset(entries) - edited
 
+    def shorten_newest(
+        self, live: LiveConversation, tail: Tail, first: int, room: int, on_disk: ReadFile | None
+    ) -> Tail:
+        """`tail` with the entries from `first` on, which the model has not answered, in `room`.
+
+        What can be had again goes first: lines that another output has, then the middle of files
+        that the disk has as they were shown, then the middle of other outputs. The rest stays, even
+        if it exceeds `room`.
+        """
+        last = len(live.entries)
+        units = [self._units.get(entry.id) for entry in live.entries[first:]]
+        if sum(tail.tokens[first:]) > room:
+            tail = self._without_repeats(tail, first, units)
+        elsewhere = frozenset(
+            unit.entry_id
+            for unit in units
+            if unit and unit.output and not _is_on_disk(unit.output, on_disk)
+        )
+        for whole in (elsewhere, frozenset[str]()):
+            if sum(tail.tokens[first:]) > room:
+                tail = self._cut_middles(live, tail, first, last, room, whole)
+        return tail
+
+    def _without_repeats(self, tail: Tail, first: int, units: Sequence[Unit | None]) -> Tail:
+        """`tail` with each passage of the outputs in `units`, from `first` on, only once.
+
+        Of a view of a file and another output that shows the same lines, the view keeps them.
+        """
+        tokens, edits = list(tail.tokens), dict(tail.edits)
+        said = _Said(())
+        outputs = [
+            (file_view(unit.output) is None, -tail.tokens[at], at, unit, unit.output)
+            for at, unit in enumerate(units, first)
+            if unit is not None and unit.output is not None and unit.entry_id not in edits
+        ]
+        for *_, at, unit, output in sorted(outputs, key=lambda one: one[:3]):
+            text, _ = said.without(output.text, partial(_stands_mark, unit.entry_id))
+            if edit := self._edit(unit, with_images(text, unit.message), 0):
+                edits[unit.entry_id], tokens[at] = edit
+            said.add(output.text)
+        return Tail(tuple(tokens), edits, tail.files)
+
     def fill(
         self,
         live: LiveConversation,
@@ -164,6 +209,18 @@ class TailEditor:
         First, long texts that calls write or run become one line; then outputs are cut to their two
         ends. None if that is not enough.
         """
+        tail = self._cut_middles(live, tail, first, last, room, whole)
+        return tail if sum(tail.tokens[first:last]) <= room else None
+
+    def _cut_middles(
+        self,
+        live: LiveConversation,
+        tail: Tail,
+        first: int,
+        last: int,
+        room: int,
+        whole: frozenset[str],
+    ) -> Tail:
         tokens, edits = list(tail.tokens), dict(tail.edits)
         for at in range(first, last):
             unit = self._units.get(live.entries[at].id)
@@ -178,21 +235,22 @@ class TailEditor:
                     edits[unit.entry_id], tokens[at] = edit
         long = [at for at in range(first, last) if self._can_be_cut(live, tail, at, whole)]
         fixed = sum(tokens[first:last]) - sum(tokens[at] for at in long)
-        share = (room - fixed) // len(long) if long else 0
-        for at in long if share >= _LEAST_OUTPUT_TOKENS else ():
+        share = equal_share([tokens[at] for at in long], room - fixed)
+        for at in long:
             unit = self._units[live.entries[at].id]
             if tokens[at] <= share or unit.output is None:
                 continue
-            ends = max(int((share - _MARK_TOKENS) / (2 * SLACK)), _LEAST_END_TOKENS)
-            text = unit.output.text
+            left = max(share, _LEAST_OUTPUT_TOKENS) - _MARK_TOKENS
+            ends = max(int(left / (2 * SLACK)), _LEAST_END_TOKENS)
+            edit = edits.get(unit.entry_id)
+            made = edit.replacement if edit is not None else None
+            text = made if isinstance(made, str) else unit.output.text
             size = self._counter.count_text(text)
             cut = keep_ends(
                 text, tokens=size, end_tokens=ends, entry_id=unit.entry_id, counter=self._counter
             )
             if edit := self._edit(unit, cut, 1):
                 edits[unit.entry_id], tokens[at] = edit
-        if sum(tokens[first:last]) > room:
-            return None
         return Tail(tuple(tokens), edits, tail.files)
 
     def _can_be_cut(
@@ -203,7 +261,7 @@ class TailEditor:
             return False
         unit = self._units.get(entry_id)
         is_output = unit is not None and unit.output is not None
-        return is_output and entry_id not in tail.edits and tail.tokens[at] > _LEAST_OUTPUT_TOKENS
+        return is_output and tail.tokens[at] > _LEAST_OUTPUT_TOKENS
 
     def _newest_exchange(self) -> int:
         """Position of the newest reply with results after it, or of the newest message."""
@@ -294,6 +352,14 @@ def _line(
             text = "\n".join(shorten_middle(line, _LONG_LINE_CHARS // 2) for line in plain)
             text = f"{text}\n{recall}"
     return (text if text != output.text else None), found
+
+
+def _is_on_disk(output: Output, on_disk: ReadFile | None) -> bool:
+    """Whether `output` shows lines of a file as the disk has them."""
+    view = file_view(output)
+    if view is None or on_disk is None or (text := on_disk(view.path)) is None:
+        return False
+    return "\n".join(view.lines) in text
 
 
 def _stands_mark(entry_id: str, files: Collection[str]) -> str:
