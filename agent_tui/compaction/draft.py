@@ -490,6 +490,7 @@ class _Planner:
             self._counter,
             kept=kept,
             has_notes=self._has_notes,
+            has_recall=not request.is_limit,
             elsewhere="\n".join((way, *message_texts(said, UNLIMITED))),
         )
         rooms = self._rooms
