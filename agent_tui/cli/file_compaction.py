@@ -59,6 +59,7 @@ class CompactionReport:
             "path": str(self.path) if self.path else None,
             "tokens_before": self.tokens_before,
             "tokens_after": self.tokens_after,
+            "target_tokens": self.target_tokens,
             "tiers": {str(tier): tokens for tier, tokens in enumerate(self.freed)},
             "summary": self.carryover.summary,
             "read_files": list(self.carryover.read_files),

@@ -483,14 +483,17 @@ class _Planner:
         wanted = (*self._lasting, *request.marked, *chosen)
         picks = [pick for pick in wanted if pick.piece.entry_id not in self._dropped]
         ids = frozenset(pick.piece.entry_id for pick in picks)
+        record = self._record
+        if request.is_limit:  # for a reader without the recall tool, who needs no ids
+            spoken = tuple(("", text) for key, text in record.said if key not in kept or not key)
+            record = replace(record, said=spoken)
         make = partial(
             make_sections,
-            self._record,
+            record,
             room,
             self._counter,
             kept=kept,
             has_notes=self._has_notes,
-            has_recall=not request.is_limit,
             elsewhere="\n".join((way, *message_texts(said, UNLIMITED))),
         )
         rooms = self._rooms
@@ -576,8 +579,7 @@ def _room(request: CompactionRequest, conversation: int, pinned: int) -> int:
 
 
 def _target(request: CompactionRequest) -> int:
-    window = request.window
-    return request.target_tokens or int(window * request.settings.target_share(window))
+    return request.target_tokens or request.settings.target_tokens(request.window)
 
 
 def _last_exchange(live: LiveConversation) -> int:

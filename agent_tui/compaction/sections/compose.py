@@ -282,7 +282,6 @@ def make_sections(
     chosen: frozenset[str] = frozenset(),
     has_notes: bool = False,
     elsewhere: str = "",
-    has_recall: bool = True,
 ) -> Sections:
     """The sections of `record`, without the files.
 
@@ -296,13 +295,8 @@ def make_sections(
         has_notes: Whether the model's notes cover findings, decisions and commands.
         elsewhere: Text that is in the context anyway: the way so far and the newest messages. Lines
             in it, or in an earlier section, are not repeated.
-        has_recall: Whether the reader can recall an entry by its id.
     """
-    said = [
-        (entry_id if has_recall else "", text)
-        for entry_id, text in record.said
-        if entry_id not in kept or not entry_id
-    ]
+    said = [one for one in record.said if one[0] not in kept or not one[0]]
     tasks = [
         task
         for task in record.tasks

@@ -131,7 +131,7 @@ class ConversationUnits:
         self.request, self.counter = request, counter
         self.units = protect(read.items) if protect else read.items
         self.tokens_before = read.tokens + request.overhead_tokens
-        self.target_tokens = request.target_tokens or int(window * settings.target_share(window))
+        self.target_tokens = request.target_tokens or settings.target_tokens(window)
         self.folders = (str(request.cwd), str(request.cwd.resolve()))
         self._batch, self._timestamp = batch_id(request.path, f"{name} "), timestamp_now()
         self._known: dict[tuple[int, Fate], MadeEdit] = {}
