@@ -410,8 +410,9 @@ class _Planner:
         if sections.left_out:
             self._unused = self._left(sections, way, tail, cut)
             sections, way = self._before_cut(cut, tail, files)
-        cut, tail = self._fill(cut, tail, self._left(sections, way, tail, cut))
-        sections, way = self._before_cut(cut, tail, files)
+        while (more := self._fill(cut, tail, self._left(sections, way, tail, cut)))[0] < cut:
+            cut, tail = more
+            sections, way = self._before_cut(cut, tail, files)
         if (left := self._left(sections, way, tail, cut)) and not sections.has_all_said:
             self._unused += left
             sections, way = self._before_cut(cut, tail, files)

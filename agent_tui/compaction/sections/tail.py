@@ -50,7 +50,7 @@ _LEAST_SAVING_TOKENS = 24
 _LEAST_END_TOKENS = 60
 _MARK_TOKENS = 40
 _LEAST_OUTPUT_TOKENS = 200
-_LONG_ARGUMENT_TOKENS = 400
+_LONG_ARGUMENT_TOKENS, _LONG_NOTE_TOKENS = 400, 600
 _LONG_LINE_CHARS = 1_000
 """A longer line in a command's output is generated text: its two ends are enough."""
 
@@ -206,8 +206,8 @@ class TailEditor:
     ) -> Tail | None:
         """`tail` with the entries `first` to `last` shortened to fit `room`, except `whole` ones.
 
-        First, long texts that calls write or run become one line; then outputs are cut to their two
-        ends. None if that is not enough.
+        First, long texts that calls write or run become one line, and those of replies are cut to
+        their two ends; then outputs are. None if that is not enough.
         """
         tail = self._cut_middles(live, tail, first, last, room, whole)
         return tail if sum(tail.tokens[first:last]) <= room else None
@@ -226,9 +226,7 @@ class TailEditor:
             unit = self._units.get(live.entries[at].id)
             if unit is not None and isinstance(unit.message, AssistantMessage):
                 parts = tuple(
-                    without_long_texts(part, _LONG_ARGUMENT_TOKENS, unit.entry_id, self._counter)
-                    if isinstance(part, ToolCall) and action_of(part).kind != "other"
-                    else part
+                    self._shorter_part(part, unit.entry_id)
                     for part in without_thinking(unit.message)
                 )
                 if edit := self._edit(unit, parts, 1):
@@ -252,6 +250,24 @@ class TailEditor:
             if edit := self._edit(unit, cut, 1):
                 edits[unit.entry_id], tokens[at] = edit
         return Tail(tuple(tokens), edits, tail.files)
+
+    def _shorter_part(self, part: TextContent | ToolCall, entry_id: str) -> TextContent | ToolCall:
+        """`part` of a reply without long texts in its arguments, or with its text cut to its ends.
+
+        The arguments of calls that neither touch a file nor run a command stay.
+        """
+        counter = self._counter
+        if isinstance(part, ToolCall):
+            if action_of(part).kind == "other":
+                return part
+            return without_long_texts(part, _LONG_ARGUMENT_TOKENS, entry_id, counter)
+        if (tokens := counter.count_text(part.text)) <= _LONG_NOTE_TOKENS:
+            return part
+        ends = _LONG_NOTE_TOKENS // 3
+        text = keep_ends(
+            part.text, tokens=tokens, end_tokens=ends, entry_id=entry_id, counter=counter
+        )
+        return part.model_copy(update={"text": text})
 
     def _can_be_cut(
         self, live: LiveConversation, tail: Tail, at: int, whole: frozenset[str]
