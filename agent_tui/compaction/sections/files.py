@@ -457,7 +457,9 @@ def choose_files(
         if file.written_at in verbatim and not file.is_changed_outside:
             shown.append(ShownFile(file.path, f"### {file.path} ({_WRITTEN_BELOW})", is_whole=True))
             continue
-        for text, is_whole in _forms(file, min(room_tokens, whole), counter):
+        is_only_whole = file.is_changed and not (file.is_committed or file.edits)
+        limit = room_tokens if is_only_whole else whole
+        for text, is_whole in _forms(file, min(room_tokens, limit), counter):
             tokens = counter.count_text(text) + 4
             if tokens <= room_tokens:
                 hidden = set(file.text.split("\n")) - {"", *text.split("\n")}
