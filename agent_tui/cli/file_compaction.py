@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.agent.session.spending import with_spending
-from agent_tui.compaction.draft import CompactionRequest, ledger_of
+from agent_tui.compaction.draft import ledger_of
 from agent_tui.compaction.model_client import OnProgress
 from agent_tui.compaction.outcome import SUMMARY_TIER, TIERED
 from agent_tui.compaction.planner import CompactionPlanner
+from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
@@ -124,14 +125,11 @@ class FileCompaction:
             path=log.path_entries(),
             previous=log.header.compaction,
             model=model,
-            window=self.window,
             cwd=cwd,
             settings=self.settings,
-            tokens_before=used,
-            target_tokens=self.target_tokens,
-            focus=focus,
-            wants_summary=True,
-            is_asked=True,
+            sizes=ContextSizes(window=self.window, used=used, target=self.target_tokens),
+            asking=Asking(focus=focus),
+            occasion="new session",
         )
         outcome = await self.planner.outcome(request, strategy, on_progress)
         summary = outcome.summary

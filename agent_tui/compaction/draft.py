@@ -1,15 +1,13 @@
 """Everything about a compaction that is decided before a model is asked; pure."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import TypeAlias
 
-from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, Pick, Proof, prove
+from agent_tui.compaction.curation.answer import KeepChoice, Pick, Proof, prove
 from agent_tui.compaction.curation.ask import Ask, TokenBudget
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
-from agent_tui.compaction.curation.pieces import Piece, read_pieces
+from agent_tui.compaction.curation.pieces import read_pieces
 from agent_tui.compaction.ledger.build import build_ledger, earlier_ledger, entries_to_record
 from agent_tui.compaction.plan import (
     CompactionPlan,
@@ -19,6 +17,7 @@ from agent_tui.compaction.plan import (
     previous_summary,
     read_live,
 )
+from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.sections.compose import (
     ASKED_SHARE,
     FILES_SHARE,
@@ -39,18 +38,16 @@ from agent_tui.compaction.sections.compose import (
     read_work,
     way_block,
 )
-from agent_tui.compaction.sections.files import ReadFile, ShownFile, choose_files
+from agent_tui.compaction.sections.files import ShownFile, choose_files
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.summary.templates import earlier_notes, template_named
 from agent_tui.compaction.tiers.units import batch_id, read_units
 from agent_tui.compaction.transcript import UNLIMITED, message_texts
-from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError, TargetTooSmallError
 from agent_tui.messages import UserMessage
-from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.sessions.context import without_dropped, wrap_summary
-from agent_tui.sessions.entries import Carryover, Entry, Handover, Ledger, MessageEntry
+from agent_tui.sessions.entries import Entry, Handover, Ledger, MessageEntry
 from agent_tui.sessions.replay.changes import in_force
 from agent_tui.sessions.replay.marks import read_marks
 from agent_tui.tokens import TokenCounter
@@ -64,78 +61,6 @@ _LEAST_GAIN_TOKENS = 150
 _LEAST_ROOM_TOKENS = 300
 _LEAST_STEP_TOKENS = 50
 _LEAST_SECTIONS_SHARE = 0.4
-
-
-Answered: TypeAlias = KeepChoice | NoChoice
-"""The result of asking models; also `NoChoice` if none should be asked any more."""
-
-Ahead: TypeAlias = Callable[[], Awaitable[Answered | None]]
-"""Waits for the result of asking in advance; None if there is none and a model is asked now."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompactionRequest:
-    """A conversation to compact.
-
-    Args:
-        path: Entries from the root to the leaf.
-        previous: ``compaction`` of the session's header.
-        model: The session's model.
-        window: Its context window in tokens.
-        cwd: The session's working folder; files inside are named relative to it.
-        settings: The settings in force: how much stays, which model is asked, in what form.
-        tokens_before: Tokens in use, as measured.
-        overhead_tokens: System prompt and tool schemas, as the counter estimates them.
-        focus: What the user wants the summary to focus on.
-        target_tokens: Target size of the result; 0 for the window's default.
-        on_disk: Reads a file of the working folder; None if files are unavailable.
-        wants_summary: Whether to make a summary even if shorter messages would suffice.
-        is_asked: Whether the user asked, so that the target does not matter.
-        is_limit: Whether the result may not exceed the target: everything is shortened to fit,
-            the newest messages too.
-        is_refused: Whether the provider refused the context as too large.
-        least_gain_tokens: Least estimated saving for which shortening messages is worth it.
-        ratio: Tokens that the model counts per estimated token.
-        ahead: Waits for the answer of a model asked in advance; None if none was.
-        live: The conversation's next request, for asking its own model; None if that cannot be
-            asked.
-        choice: The model's choice.
-        marked: Pieces that the user keeps, whatever a model chooses.
-        released: Pieces that the user no longer keeps through all compactions.
-    """
-
-    path: tuple[Entry, ...]
-    previous: Carryover | None
-    model: ModelRef
-    window: int
-    cwd: Path
-    settings: CompactionSettings
-    tokens_before: int
-    overhead_tokens: int = 0
-    focus: str = ""
-    target_tokens: int = 0
-    on_disk: ReadFile | None = None
-    wants_summary: bool = False
-    is_asked: bool = False
-    is_limit: bool = False
-    is_refused: bool = False
-    least_gain_tokens: int = 1
-    ratio: float = 1.0
-    ahead: Ahead | None = None
-    live: ModelRequest | None = None
-    choice: KeepChoice | None = None
-    marked: tuple[Pick, ...] = ()
-    released: tuple[Piece, ...] = ()
-
-    @property
-    def must_shrink(self) -> bool:
-        """Whether to compact even if the context is below the target."""
-        return self.is_asked or self.is_refused
-
-    @property
-    def estimated_before(self) -> int:
-        """`tokens_before` converted to our own estimate."""
-        return round(self.tokens_before / self.ratio)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +97,11 @@ class CompactionDraft:
 
     def tokens_before(self, request: CompactionRequest) -> int:
         """Estimated size of the next request without the compaction."""
-        return request.overhead_tokens + self.plan.kept_tokens_now + self.replaced_tokens
+        return request.sizes.overhead + self.plan.kept_tokens_now + self.replaced_tokens
 
     def tokens_after(self, request: CompactionRequest, counter: TokenCounter) -> int:
         """Estimated size of the next request after the compaction."""
-        kept = request.overhead_tokens + self.plan.kept_tokens
+        kept = request.sizes.overhead + self.plan.kept_tokens
         return kept + summary_tokens(self.summary, counter)
 
 
@@ -196,12 +121,16 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
     summary = previous_summary(path, request.previous)
     replaced_before = live.leaving_tokens + (summary_tokens(summary, counter) if summary else 0)
     is_exchange = live.is_exchange or (summary and "assistant" in live.roles)
-    if not is_exchange and not request.is_limit and sum(live.tokens) <= request.window // 2:
+    if (
+        not is_exchange
+        and request.occasion != "limit"
+        and sum(live.tokens) <= request.sizes.window // 2
+    ):
         raise NothingToCompactError(
             "Nothing to compact: less than one exchange since the start or the last compaction."
         )
     whole = _room(request, sum(live.tokens) + replaced_before, live.pinned_tokens)
-    most = max(whole, _target(request) - request.overhead_tokens - live.pinned_tokens)
+    most = max(whole, _target(request) - request.sizes.overhead - live.pinned_tokens)
     ledger = ledger_of(request)
     seen = without_dropped(path, read_marks(path))
     handover = _handover(request)
@@ -227,7 +156,7 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
         )
 
     draft = _fit(request, draft_within, whole, live.pinned_tokens, counter)
-    if request.is_limit:
+    if request.occasion == "limit":
         return draft
     gained = draft.tokens_before(request) - draft.tokens_after(request, counter)
     beside_notes = gained + counter.count_text(draft.notes)
@@ -252,8 +181,8 @@ def _fit(
     Raises:
         TargetTooSmallError: There is no such draft, and the target is a limit.
     """
-    within = request.overhead_tokens + pinned + room
-    target = request.target_tokens if request.is_limit else max(within, _target(request))
+    within = request.sizes.overhead + pinned + room
+    target = request.sizes.target if request.occasion == "limit" else max(within, _target(request))
     first, step = draft_within(room), 0
     draft, size = first, first.tokens_after(request, counter)
     while size > target and room:
@@ -263,20 +192,24 @@ def _fit(
         size = draft.tokens_after(request, counter)
     if size <= target:
         return draft
-    if request.is_limit:
-        raise TargetTooSmallError(request.target_tokens, min(size, request.estimated_before))
+    if request.occasion == "limit":
+        raise TargetTooSmallError(request.sizes.target, min(size, request.sizes.used_estimate))
     return first
+
+
+def _choosing(request: CompactionRequest, choice: KeepChoice) -> CompactionRequest:
+    return replace(request, selection=replace(request.selection, choice=choice))
 
 
 def draft_choice(
     request: CompactionRequest, choice: KeepChoice, *, counter: TokenCounter
 ) -> tuple[CompactionDraft, Proof]:
     """The draft with the pieces of `choice`, and with what later steps would have missed."""
-    draft = make_draft(replace(request, choice=choice), counter=counter)
+    draft = make_draft(_choosing(request, choice), counter=counter)
     proof = _prove(request, choice, draft)
     if proof.brought_back:
         choice = replace(choice, picks=(*proof.brought_back, *choice.picks))
-        draft = make_draft(replace(request, choice=choice), counter=counter)
+        draft = make_draft(_choosing(request, choice), counter=counter)
     return draft, proof
 
 
@@ -290,7 +223,7 @@ def make_ask(request: CompactionRequest, *, counter: TokenCounter) -> Ask:
         carryover=request.previous,
         counter=counter,
         settings=request.settings,
-        window=request.window,
+        window=request.sizes.window,
     )
     entries = {entry.id for entry in live.entries}
     own = [unit for unit in units.items if unit.entry_id in entries]
@@ -315,13 +248,13 @@ def make_ask(request: CompactionRequest, *, counter: TokenCounter) -> Ask:
         pieces=pieces,
         staying_from=next((piece.number for piece in pieces if piece.entry_id in newest), 0),
         budget=TokenBudget(
-            used=request.estimated_before,
-            target=request.overhead_tokens + live.pinned_tokens + room,
+            used=request.sizes.used_estimate,
+            target=request.sizes.overhead + live.pinned_tokens + room,
             notes=_notes_tokens(request, sections_room),
             keep=int(sections_room * ASKED_SHARE),
         ),
         template=template_named(request.settings.template),
-        focus=request.focus,
+        focus=request.asking.focus,
         through=live.entries[-1].id if live.entries else "",
         earlier=summary,
     )
@@ -376,13 +309,17 @@ class _Planner:
             carryover=request.previous,
             counter=counter,
             settings=request.settings,
-            window=request.window,
+            window=request.sizes.window,
         )
         self._tasks = frozenset(task.entry_id for task in record.tasks)
         self._editor = TailEditor(units.items, batch_id(path, "kept"), counter)
         self._sections_room = room
-        self._window = min(request.window, 2 * room) if request.is_limit else request.window
-        choice = request.choice
+        self._window = (
+            min(request.sizes.window, 2 * room)
+            if request.occasion == "limit"
+            else request.sizes.window
+        )
+        choice = request.selection.choice
         self._has_notes = choice is not None and bool(choice.notes and choice.picks)
         self._lasting: tuple[Pick, ...] = ()
         self._unused = 0
@@ -394,7 +331,7 @@ class _Planner:
         The newest messages get their share first. The sections are sized beside them. What the
         sections leave takes in earlier messages, and the sections then omit what those show.
         """
-        released = {(piece.label, piece.lines) for piece in self._request.released}
+        released = {(piece.label, piece.lines) for piece in self._request.selection.released}
         self._lasting = tuple(
             Pick(piece, is_lasting=True)
             for piece in earlier_pieces(summary, self._counter)
@@ -449,7 +386,7 @@ class _Planner:
 
     def _since_choice(self) -> int:
         """Tokens of the entries that the model had not seen when it chose."""
-        choice, live = self._request.choice, self._live
+        choice, live = self._request.selection.choice, self._live
         ids = [entry.id for entry in live.entries]
         if choice is None or choice.through not in ids:
             return 0
@@ -475,22 +412,18 @@ class _Planner:
         way: str,
         files: tuple[ShownFile, ...] | None,
     ) -> Sections:
-        request, choice, room = self._request, self._request.choice, self._sections_room
+        request, choice, room = self._request, self._request.selection.choice, self._sections_room
         kept = self._editor.entries_as_written(self._live, tail, cut)
         kept |= {entry.id for entry in self._live.pinned}
         chosen = choice.picks if choice is not None else ()
         entries = self._live.entries[cut:]
         said = [e.message for e in entries if isinstance(e, MessageEntry) and e.id in kept]
-        wanted = (*self._lasting, *request.marked, *chosen)
+        wanted = (*self._lasting, *request.selection.marked, *chosen)
         picks = [pick for pick in wanted if pick.piece.entry_id not in self._dropped]
         ids = frozenset(pick.piece.entry_id for pick in picks)
-        record = self._record
-        if request.is_limit:  # for a reader without the recall tool, who needs no ids
-            spoken = tuple(("", text) for key, text in record.said if key not in kept or not key)
-            record = replace(record, said=spoken)
         make = partial(
             make_sections,
-            record,
+            self._record_without(kept),
             room,
             self._counter,
             kept=kept,
@@ -535,6 +468,14 @@ class _Planner:
             file for file in files if file.path not in self.kept.paths or file.path in needed
         )
 
+    def _record_without(self, kept: frozenset[str]) -> WorkRecord:
+        """The record; for a reader without the recall tool, without ids and what is `kept`."""
+        record = self._record
+        if self._request.occasion != "limit":
+            return record
+        said = tuple(("", text) for key, text in record.said if key not in kept or not key)
+        return replace(record, said=said)
+
     @property
     def _rooms(self) -> SectionRooms:
         """Rules and the user's messages have shares of the target.
@@ -568,19 +509,19 @@ def _room(request: CompactionRequest, conversation: int, pinned: int) -> int:
     share to it. If system prompt, tools and pinned texts take nearly all of the target, the result
     exceeds it: an eighth of the target's share of the rest of the window is the least.
     """
-    settings, overhead = request.settings, request.overhead_tokens + pinned
+    settings, overhead = request.settings, request.sizes.overhead + pinned
     target = _target(request)
     room = target - overhead
-    if request.is_limit:
+    if request.occasion == "limit":
         return max(room, 0)
     if room >= conversation:
         room = int(conversation * settings.target_share(conversation))
-    least = int(max(request.window - overhead, 0) * target / max(request.window, 1) / 8)
+    least = int(max(request.sizes.window - overhead, 0) * target / max(request.sizes.window, 1) / 8)
     return max(room, min(least, conversation // 2), _LEAST_ROOM_TOKENS)
 
 
 def _target(request: CompactionRequest) -> int:
-    return request.target_tokens or request.settings.target_tokens(request.window)
+    return request.sizes.target or request.settings.target_tokens(request.sizes.window)
 
 
 def _last_exchange(live: LiveConversation) -> int:
@@ -599,8 +540,8 @@ def _sections_room(room: int, newest: int) -> int:
 
 def _notes(request: CompactionRequest, summary: str, room: int, counter: TokenCounter) -> str:
     """A model's notes for this compaction, or what still holds of the earlier `summary`."""
-    if request.choice is not None:
-        return request.choice.notes
+    if request.selection.choice is not None:
+        return request.selection.choice.notes
     share = max(int(room * _EARLIER_SHARE), min(2 * _LEAST_GAIN_TOKENS, room // 2))
     return earlier_notes(
         without_fact_blocks(summary),

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from agent_tui.compaction.curation.answer import Pick, read_answer
-from agent_tui.compaction.draft import CompactionRequest, make_ask
+from agent_tui.compaction.draft import make_ask
+from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes, Selection
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import ToolCall, UserMessage
@@ -56,14 +57,11 @@ def request_of(talk: Talk, *, target: int = 3_000, focus: str = "") -> Compactio
         path=talk.path,
         previous=None,
         model=MODEL,
-        window=100_000,
         cwd=Path("/project"),
         settings=CompactionSettings(),
-        tokens_before=12_000,
-        target_tokens=target,
-        focus=focus,
-        wants_summary=True,
-        live=live_of(talk),
+        sizes=ContextSizes(window=100_000, used=12_000, target=target),
+        asking=Asking(focus=focus, live=live_of(talk)),
+        occasion="new session",
     )
 
 
@@ -72,12 +70,14 @@ async def test_one_message_is_put_behind_the_next_request_and_nothing_else_chang
 ) -> None:
     writer = Writer([ANSWER])
     request = request_of(talk, focus="the <focus> parser")
-    assert request.live is not None
+    assert request.asking.live is not None
     result = await compact(writer, counter, request)
     (sent,) = writer.requests
     *before, ask = sent.messages
-    assert tuple(before) == request.live.messages
-    assert replace(sent, messages=()) == replace(request.live, messages=(), purpose="summary")
+    assert tuple(before) == request.asking.live.messages
+    assert replace(sent, messages=()) == replace(
+        request.asking.live, messages=(), purpose="summary"
+    )
     assert isinstance(ask, UserMessage)
     assert "#1 read a.py 1-300, " in ask.text
     assert "#2 $ pytest -q 1-300, " in ask.text
@@ -232,7 +232,8 @@ async def test_a_window_is_small_by_the_tokens_that_its_model_counts(
     ratio: float, is_asked: bool, talk: Talk, counter: TokenCounter
 ) -> None:
     writer = Writer([ANSWER])
-    request = replace(request_of(talk), window=round(32_000 / max(ratio, 1.1)), ratio=ratio)
+    sizes = ContextSizes(round(32_000 / max(ratio, 1.1)), 12_000, target=3_000, ratio=ratio)
+    request = replace(request_of(talk), sizes=sizes)
     await compact(writer, counter, request)
     assert bool(writer.requests) is is_asked
 
@@ -241,7 +242,7 @@ async def test_a_model_reads_the_conversation_as_text_where_the_question_does_no
     talk: Talk, counter: TokenCounter
 ) -> None:
     writer = Writer([GOOD])
-    request = replace(request_of(talk), window=33_000, tokens_before=32_000)
+    request = replace(request_of(talk), sizes=ContextSizes(33_000, 32_000, target=3_000))
     await compact(writer, counter, request)
     (sent,) = writer.requests
     assert sent.tools == ()
@@ -270,7 +271,8 @@ async def test_what_the_person_always_keeps_outlasts_compactions_until_it_is_dro
 ) -> None:
     request = request_of(talk)
     ask = make_ask(request, counter=counter)
-    request = replace(request, marked=(Pick(ask.pieces[0], ((200, 203),), is_lasting=True),))
+    marked = (Pick(ask.pieces[0], ((200, 203),), is_lasting=True),)
+    request = replace(request, selection=Selection(marked=marked))
     for answer in (GOOD, GOOD, TOOL_CALL):  # notes alone, and no answer at all
         result = await compact(Writer([answer]), counter, request)
         assert "\n".join(LINES[199:203]) in result.summary
@@ -279,8 +281,10 @@ async def test_what_the_person_always_keeps_outlasts_compactions_until_it_is_dro
             talk.reply(f"another answer {number} " + "as it should be " * 40)
             talk.user(f"another question {number} " + "please look at this " * 30)
         request = request_of(talk)
-    released = make_ask(request, counter=counter).pieces[:1]
-    result = await compact(Writer([GOOD]), counter, replace(request, released=released))
+    released = tuple(make_ask(request, counter=counter).pieces[:1])
+    result = await compact(
+        Writer([GOOD]), counter, replace(request, selection=Selection(released=released))
+    )
     assert LINES[200] not in result.summary
 
 

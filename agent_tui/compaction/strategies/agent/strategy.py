@@ -3,7 +3,6 @@
 import asyncio
 from dataclasses import dataclass
 
-from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import (
     Candidates,
     ModelClient,
@@ -15,6 +14,7 @@ from agent_tui.compaction.model_client import (
     candidates,
     failure_of,
 )
+from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.strategies.agent.actions import (
     REMINDER,
     SYSTEM_PROMPT,
@@ -87,10 +87,10 @@ class CompressionAgent:
         )
         plan = await asyncio.to_thread(conversation.plan)
         tracker = RequestTracker(on_progress, on_usage)
-        work = _Work(AgentActions(plan), services.client, tracker, request.focus)
+        work = _Work(AgentActions(plan), services.client, tracker, request.asking.focus)
         if not await asyncio.to_thread(lambda: plan.is_met):
             protected = sum(unit.tokens for unit in conversation.units if unit.is_protected)
-            if protected + request.overhead_tokens > conversation.target_tokens:
+            if protected + request.sizes.overhead > conversation.target_tokens:
                 raise _gave_up("the protected messages alone exceed the target")
             try:
                 async with asyncio.timeout(self.limit_s):
