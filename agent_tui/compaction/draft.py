@@ -38,7 +38,7 @@ from agent_tui.compaction.sections.compose import (
     read_work,
     way_block,
 )
-from agent_tui.compaction.sections.files import ShownFile, choose_files
+from agent_tui.compaction.sections.files import ShownFile, choose_files, complete_file
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.summary.templates import earlier_notes, template_named
@@ -312,6 +312,9 @@ class _Planner:
             window=request.sizes.window,
         )
         self._tasks = frozenset(task.entry_id for task in record.tasks)
+        self._committed = [file for file in record.files if file.is_changed and file.is_committed]
+        for file in self._committed:
+            complete_file(file, request.on_disk)
         self._editor = TailEditor(units.items, batch_id(path, "kept"), counter)
         self._sections_room = room
         self._window = (
@@ -360,7 +363,7 @@ class _Planner:
         """The newest messages beside `files`, the newest exchange within its share."""
         shown = {file.path: file for file in files}
         tail = self._editor.lines_for_what_stands_elsewhere(
-            self._live, shown, self._folders, self._room
+            self._live, shown, self._folders, self._room, self._committed
         )
         if not self._live.cuts:
             return tail

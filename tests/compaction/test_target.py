@@ -89,6 +89,7 @@ def test_a_recorded_session_meets_its_target(name: str, target: int, counter: To
             found = list(drafts(path, target, counter, recorded.header.cwd))
             assert found
             assert all(after <= target for after, _ in found)
+            assert all(not draft.left_out or after > 0.95 * target for after, draft in found)
 
 
 def three_results(lines: int, last: str = "") -> tuple[Talk, Mapping[str, str]]:

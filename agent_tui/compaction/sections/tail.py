@@ -1,6 +1,6 @@
 """The newest messages as they stay: what is shown elsewhere becomes one line."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -10,6 +10,7 @@ from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.plan import LiveConversation, LiveEntry
 from agent_tui.compaction.sections.files import (
     OLD_NAMES,
+    FileState,
     ReadFile,
     ShownFile,
     file_in_command,
@@ -99,11 +100,13 @@ class TailEditor:
         shown: Mapping[str, ShownFile],
         folders: Sequence[str],
         room: int,
+        committed: Iterable[FileState] = (),
     ) -> Tail:
         """The edits of the newest messages of `live`, as many as fill `room` tokens.
 
         One line replaces a view of a file that has a newer view, an output that is repeated later,
-        and views and changes whose lines are `shown` with their file. Thinking is removed from all
+        views and changes whose lines are `shown` with their file, and changes whose lines are in a
+        file that is `committed`. Thinking is removed from all
         but the newest reply. In the newest exchange only text that repeats its own call is
         replaced.
         """
@@ -113,6 +116,7 @@ class TailEditor:
         edits: dict[str, ContextEditEntry] = {}
         files: dict[str, frozenset[str]] = {}
         said = _Said(shown.values())
+        done = {file.path: frozenset(file.text.split("\n")) for file in committed}
         for at in range(len(live.entries) - 1, -1, -1):
             if room < 0:
                 break
@@ -128,7 +132,9 @@ class TailEditor:
                     )
                     paths |= found
                 elif isinstance(unit.message, AssistantMessage) and not is_newest:
-                    content = self._parts(unit.message, unit.entry_id, named, said)
+                    calls = unit.message.tool_calls
+                    gone = {call.id for call in calls if _is_in(call, done, folders)} | named.keys()
+                    content = self._parts(unit.message, unit.entry_id, gone, said)
                 else:
                     content = None
                 if content is not None and (edit := self._edit(unit, content, 0)):
@@ -290,16 +296,16 @@ class TailEditor:
         self,
         message: AssistantMessage,
         entry_id: str,
-        named: Mapping[str, ShownFile],
+        gone: Set[str],
         said: "_Said",
     ) -> Content:
         """`message` without thinking and text shown elsewhere, and with replaced texts.
 
-        Elsewhere is in the files shown or in a later call.
+        Elsewhere is in a later call, or for the calls that are `gone`, in their file.
         """
         parts: list[TextContent | ToolCall] = []
         for part in without_thinking(message):
-            if isinstance(part, ToolCall) and part.id in named:
+            if isinstance(part, ToolCall) and part.id in gone:
                 part = self._without_written(part, entry_id)
             elif isinstance(part, ToolCall) and (command := action_of(part).command):
                 text, _ = said.without(command, partial(_stands_mark, entry_id))
@@ -409,6 +415,14 @@ def _files_named(
         if (action.command or action.kind in ("write", "edit")) and file.holds(text):
             named[call.id] = file
     return named
+
+
+def _is_in(call: ToolCall, files: Mapping[str, frozenset[str]], folders: Sequence[str]) -> bool:
+    """Whether all that `call` wrote is in the lines of its file."""
+    action = action_of(call)
+    path, text = file_in_command(action.command) or (action.path, text_of_change(action))
+    lines = files.get(normalise_path(path, folders)) if path and text else None
+    return lines is not None and lines.issuperset(text.split("\n"))
 
 
 class _Said:

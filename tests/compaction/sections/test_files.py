@@ -550,3 +550,32 @@ def test_a_later_session_knows_the_files_that_were_shown_and_goes_on_from_them(
 def test_only_a_number_before_a_line_is_no_part_of_it() -> None:
     numbered, plain = "7\tx = 1", "retry 3: later"
     assert plain_lines(f"{numbered}\n{plain}") == [(numbered, "x = 1"), (plain, plain)]
+
+
+def test_a_file_at_work_that_was_written_whole_may_take_all_the_space(
+    counter: TokenCounter,
+) -> None:
+    text = "\n".join(f"value_{number} = {number}" for number in range(1_200))
+    size = counter.count_text(text)
+    assert size > WHOLE_TOKENS
+    written: Call = ("write", {"path": "a.py", "content": text}, "")
+    (shown,) = choose_files([file_after(written)], size + 100, counter, None)
+    assert shown.is_whole
+    committed = file_after(written, bash("git commit -qam done"))
+    assert choose_files([committed], size + 100, counter, None) == []
+
+
+def test_an_edited_file_shrinks_to_its_places_when_it_is_committed(counter: TokenCounter) -> None:
+    calls: list[Call] = [
+        (
+            "read",
+            {"path": "a.py"},
+            numbered([f"value_{number} = {number}" for number in range(300)]),
+        ),
+        edit("value_7 = 7", "value_7 = 8"),
+    ]
+    (open_file,) = choose_files([file_after(*calls)], 9_000, counter, None)
+    assert open_file.is_whole
+    (done,) = choose_files([file_after(*calls, bash("git commit -qam x"))], 9_000, counter, None)
+    assert not done.is_whole
+    assert "value_7 = 8" in done.text
