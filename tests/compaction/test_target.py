@@ -13,7 +13,7 @@ from agent_tui.compaction.plan import read_live
 from agent_tui.compaction.sections.compose import NEWEST_SHARE
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError, NothingToCompactError
-from agent_tui.messages import ToolCall
+from agent_tui.messages import AssistantMessage, ToolCall
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.entries import CompactionEntry, Entry
 from agent_tui.tokens import TokenCounter
@@ -133,3 +133,37 @@ def test_what_the_disk_has_is_cut_before_other_output(counter: TokenCounter) -> 
     cut = {edit.target_id for edit in draft.plan.edits}
     assert {entry.id for entry in talk.entries[-3:-1]} <= cut
     assert talk.entries[-1].id not in cut
+
+
+def test_the_target_is_filled(counter: TokenCounter) -> None:
+    talk = Talk()
+    for number in range(80):
+        talk.user(f"Look at part {number}, and at nothing else before it works. " * 4)
+        talk.tool("bash", {"command": f"check {number}"}, f"part {number} is fine\n" * 40)
+        talk.reply(f"Part {number} is checked. " * 20)
+    for target in (6_000, 9_000, 12_000):
+        request = request_for(talk.path, settings=SETTINGS, window=200_000, target_tokens=target)
+        after = make_draft(request, counter=counter).tokens_after(request, counter)
+        assert 0.93 * target <= after <= target
+
+
+@pytest.mark.parametrize("changed_since", [False, True])
+def test_committed_work_goes_from_a_call_only_if_the_disk_has_it(
+    counter: TokenCounter, changed_since: bool
+) -> None:
+    talk, written = three_results(10)[0], "\n".join(f"line_{n} = {n}" for n in range(60))
+    talk.tool("write", {"path": "/tmp/made.py", "content": written})
+    talk.tool("bash", {"command": "git commit -qam made"}, "[main 1234567] made", exit_code=0)
+    talk.reply("It is committed.")
+    disk = {"/tmp/made.py": written.replace("line_7 ", "other ") if changed_since else written}
+    request = request_for(talk.path, settings=SETTINGS, window=200_000, target_tokens=3_000)
+    draft = make_draft(replace(request, on_disk=disk.get), counter=counter)
+    after = (*draft.plan.kept_entries, *draft.plan.edits)
+    calls = [
+        str(call.arguments)
+        for item in seen(after)
+        if isinstance(item.message, AssistantMessage)
+        for call in item.message.tool_calls
+    ]
+    assert any("/tmp/made.py" in call for call in calls)
+    assert any("line_9 = 9" in call for call in calls) is changed_since

@@ -101,7 +101,7 @@ def choose_messages(
 def least_tokens(messages: Sequence[tuple[str, str]], counter: TokenCounter) -> int:
     """The tokens that `messages` need if long ones are cut and none is left out."""
     kept = _measure(_worth_keeping(messages), counter)
-    return sum(message.cut(LEAST_TOKENS, counter).tokens for message in kept)
+    return sum(min(message.tokens, LEAST_TOKENS) for message in kept)
 
 
 def equal_share(sizes: Sequence[int], room: int) -> int:

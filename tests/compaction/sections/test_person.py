@@ -155,3 +155,24 @@ def test_whatever_was_said_the_lines_keep_to_their_room(
     assert [line for line in lines if line in ("ok", "do it now")] == [
         text for text in texts if text in ("ok", "do it now")
     ] or any("recall" in line for line in lines)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    sizes=st.lists(st.integers(min_value=30, max_value=120), min_size=1, max_size=40),
+    word=st.sampled_from(["words ", "Ж漢 ", "a1b2"]),
+)
+def test_with_the_least_that_they_need_no_message_goes(
+    counter: TokenCounter, sizes: list[int], word: str
+) -> None:
+    messages = [(f"e{at:07x}", f"{at} {word * size}") for at, size in enumerate(sizes)]
+    needed = least_tokens(messages, counter)
+    assert choose_messages(messages, needed, counter).left_out == 0
+
+
+def test_a_message_shorter_than_its_id_stays(counter: TokenCounter) -> None:
+    texts = ["Begin.", *["undo 7", LONG] * 20, "Go.", "Now."]
+    messages = [("0123456789abcdef" * 2 + str(at), text) for at, text in enumerate(texts)]
+    spoken = choose_messages(messages, 0, counter)
+    assert spoken.left_out
+    assert "undo 7" in spoken.lines
