@@ -5,9 +5,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from agent_tui.compaction.curation.answer import KeepChoice, Pick, Proof, prove
-from agent_tui.compaction.curation.ask import Ask, TokenBudget
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
-from agent_tui.compaction.curation.pieces import read_pieces
+from agent_tui.compaction.curation.since import notes_now
 from agent_tui.compaction.ledger.build import build_ledger, earlier_ledger, entries_to_record
 from agent_tui.compaction.plan import (
     CompactionPlan,
@@ -19,12 +18,10 @@ from agent_tui.compaction.plan import (
 )
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.sections.compose import (
-    ASKED_SHARE,
     FILES_SHARE,
     KEPT_SHARE,
     LEAST_KEPT,
     NEWEST_SHARE,
-    NOTES_SHARE,
     RULES_SHARE,
     SAID_MOST_SHARE,
     TAIL_SHARE,
@@ -129,12 +126,12 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
         raise NothingToCompactError(
             "Nothing to compact: less than one exchange since the start or the last compaction."
         )
-    whole = _room(request, sum(live.tokens) + replaced_before, live.pinned_tokens)
+    whole = room_of(request, sum(live.tokens) + replaced_before, live.pinned_tokens)
     most = max(whole, _target(request) - request.sizes.overhead - live.pinned_tokens)
     ledger = ledger_of(request)
     seen = without_dropped(path, read_marks(path))
     handover = _handover(request)
-    record = read_work(seen, ledger, handover, _folders(request), request.on_disk)
+    record = read_work(seen, ledger, handover, folders_of(request), request.on_disk)
 
     def draft_within(room: int) -> CompactionDraft:
         notes = _notes(request, summary, room, counter)
@@ -205,59 +202,15 @@ def draft_choice(
     request: CompactionRequest, choice: KeepChoice, *, counter: TokenCounter
 ) -> tuple[CompactionDraft, Proof]:
     """The draft with the pieces of `choice`, and with what later steps would have missed."""
+    template = template_named(request.settings.template)
+    notes = notes_now(choice, in_force(request.path), template, folders_of(request))
+    choice = replace(choice, notes=notes)
     draft = make_draft(_choosing(request, choice), counter=counter)
     proof = _prove(request, choice, draft)
     if proof.brought_back:
         choice = replace(choice, picks=(*proof.brought_back, *choice.picks))
         draft = make_draft(_choosing(request, choice), counter=counter)
     return draft, proof
-
-
-def make_ask(request: CompactionRequest, *, counter: TokenCounter) -> Ask:
-    """The question for the model of `request`, with the pieces to choose from."""
-    path = in_force(request.path)
-    summary = previous_summary(path, request.previous)
-    live = read_live(path, counter)
-    units = read_units(
-        path,
-        carryover=request.previous,
-        counter=counter,
-        settings=request.settings,
-        window=request.sizes.window,
-    )
-    entries = {entry.id for entry in live.entries}
-    own = [unit for unit in units.items if unit.entry_id in entries]
-    pieces = read_pieces(
-        own,
-        earlier_pieces(summary, counter),
-        _folders(request),
-        counter,
-    )
-    replaced = live.leaving_tokens + (summary_tokens(summary, counter) if summary else 0)
-    room = _room(request, sum(live.tokens) + replaced, live.pinned_tokens)
-    exchange = live.cuts[-1] if live.cuts else len(live.entries)
-    newest, left = {entry.id for entry in live.entries[exchange:]}, int(room * TAIL_SHARE)
-    for entry, tokens in zip(reversed(live.entries), reversed(live.tokens), strict=True):
-        left -= tokens
-        if left < 0:
-            break
-        newest.add(entry.id)
-    sections_room = _sections_room(room, _last_exchange(live))
-    return Ask(
-        units=own,
-        pieces=pieces,
-        staying_from=next((piece.number for piece in pieces if piece.entry_id in newest), 0),
-        budget=TokenBudget(
-            used=request.sizes.used_estimate,
-            target=request.sizes.overhead + live.pinned_tokens + room,
-            notes=_notes_tokens(request, sections_room),
-            keep=int(sections_room * ASKED_SHARE),
-        ),
-        template=template_named(request.settings.template),
-        focus=request.asking.focus,
-        through=live.entries[-1].id if live.entries else "",
-        earlier=summary,
-    )
 
 
 def _prove(request: CompactionRequest, choice: KeepChoice, draft: CompactionDraft) -> Proof:
@@ -272,11 +225,7 @@ def _prove(request: CompactionRequest, choice: KeepChoice, draft: CompactionDraf
         if isinstance(entry, MessageEntry) and entry.id in seen - edited
     )
     shown = "\n".join((draft.summary, *message_texts(kept, UNLIMITED)))
-    return prove(path, choice.through, shown, _folders(request))
-
-
-def _notes_tokens(request: CompactionRequest, room: int) -> int:
-    return min(request.settings.max_summary_tokens, max(int(room * NOTES_SHARE), 500))
+    return prove(path, choice.through, shown, folders_of(request))
 
 
 class _Planner:
@@ -301,7 +250,7 @@ class _Planner:
         self._record = record
         self._room = room
         self._counter = counter
-        self._folders = _folders(request)
+        self._folders = folders_of(request)
         marks = read_marks(path)
         self._dropped = marks.dropped | marks.emptied
         units = read_units(
@@ -342,7 +291,7 @@ class _Planner:
         )
         tail = self._tail(())
         newest = sum(tail.tokens[self._live.cuts[-1] :]) if self._live.cuts else 0
-        self._sections_room = _sections_room(self._room, max(newest, self._since_choice()))
+        self._sections_room = sections_room_of(self._room, max(newest, self._since_choice()))
         cut = choose_cut(self._live, tail.tokens, int(self._room * TAIL_SHARE), self._window)
         sections, way = self._before_cut(cut, tail)
         files = sections.shown
@@ -424,6 +373,7 @@ class _Planner:
         wanted = (*self._lasting, *request.selection.marked, *chosen)
         picks = [pick for pick in wanted if pick.piece.entry_id not in self._dropped]
         ids = frozenset(pick.piece.entry_id for pick in picks)
+        messages = message_texts(said, UNLIMITED)
         make = partial(
             make_sections,
             self._record_without(kept),
@@ -431,7 +381,7 @@ class _Planner:
             self._counter,
             kept=kept,
             has_notes=self._has_notes,
-            elsewhere="\n".join((way, *message_texts(said, UNLIMITED))),
+            elsewhere="\n".join((way, *messages)),
         )
         rooms = self._rooms
         sections = make(rooms=replace(rooms, tasks=0) if picks else rooms)
@@ -448,6 +398,7 @@ class _Planner:
                 room_tokens=max(min(left, most), least),
                 counter=self._counter,
                 shown=[file for file in files or () if file.path in needed],
+                messages="\n".join(messages),
             )
             left -= self._counter.count_text(self.kept.text)
             before = self._counter.count_text(sections.before_prose)
@@ -505,7 +456,7 @@ class _Planner:
         return size + self._counter.count_text(self._notes)
 
 
-def _room(request: CompactionRequest, conversation: int, pinned: int) -> int:
+def room_of(request: CompactionRequest, conversation: int, pinned: int) -> int:
     """Target tokens of the context without system prompt, tools and pinned texts.
 
     If the conversation is already below the target, a requested compaction applies the target's
@@ -527,12 +478,12 @@ def _target(request: CompactionRequest) -> int:
     return request.sizes.target or request.settings.target_tokens(request.sizes.window)
 
 
-def _last_exchange(live: LiveConversation) -> int:
+def last_exchange_tokens(live: LiveConversation) -> int:
     """Tokens of the newest exchange, which always stays."""
     return sum(live.tokens[live.cuts[-1] :]) if live.cuts else 0
 
 
-def _sections_room(room: int, newest: int) -> int:
+def sections_room_of(room: int, newest: int) -> int:
     """The space for sizing sections: less than `room` if the newest exchange is large.
 
     `newest` is the size of that exchange, which always stays.
@@ -558,7 +509,8 @@ def _handover(request: CompactionRequest) -> Handover | None:
     return request.previous.handover if request.previous is not None else None
 
 
-def _folders(request: CompactionRequest) -> tuple[str, str]:
+def folders_of(request: CompactionRequest) -> tuple[str, str]:
+    """Paths of the working folder: as given, and without links."""
     return str(request.cwd), str(request.cwd.resolve())
 
 
@@ -567,7 +519,7 @@ def ledger_of(request: CompactionRequest) -> Ledger:
     marks = read_marks(in_force(request.path))
     return build_ledger(
         without_dropped(entries_to_record(request.path), marks),
-        folders=_folders(request),
+        folders=folders_of(request),
         previous=earlier_ledger(request.path, request.previous),
     )
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 from agent_tui.compaction.branch import BranchRequest, BranchSummary, summarise_branch
 from agent_tui.compaction.curation.answer import KeepChoice, NoChoice
 from agent_tui.compaction.curation.curator import Curator
-from agent_tui.compaction.draft import ledger_of, make_ask, make_draft
+from agent_tui.compaction.curation.question import make_ask
+from agent_tui.compaction.draft import ledger_of, make_draft
 from agent_tui.compaction.model_client import (
     ModelClient,
     ModelLookup,
@@ -155,8 +156,8 @@ class CompactionPlanner:
         Raises:
             NothingToCompactError: A summary would free nothing.
         """
-        await asyncio.to_thread(make_draft, request, counter=self._counter)
-        ask = await asyncio.to_thread(make_ask, request, counter=self._counter)
+        draft = await asyncio.to_thread(make_draft, request, counter=self._counter)
+        ask = await asyncio.to_thread(make_ask, request, draft, counter=self._counter)
         if not asks_model or self._curator is None:
             return Proposal(ask)
         tracker = RequestTracker(on_progress, on_usage)

@@ -60,7 +60,7 @@ class Proposal:
     def place(self, piece: Piece, marks: Mapping[int, PieceMark]) -> PiecePlace:
         """Where `piece` will be with these marks."""
         mark = marks.get(piece.number)
-        if mark != "always" and 0 < self.ask.staying_from <= piece.number:
+        if mark != "always" and self.ask.stays(piece):
             return "stays"
         is_kept = piece.is_lasting or any(piece == pick.piece for pick in self._chosen)
         return "kept" if mark in ("keep", "always") or (is_kept and mark != "drop") else "goes"
@@ -72,9 +72,9 @@ class Proposal:
 
     def tokens_to_keep(self, marks: Mapping[int, PieceMark]) -> int:
         """Approximate tokens kept word for word; partial pieces count by their lines."""
-        picks = {pick.piece.number: pick for pick in self._chosen}
+        picks = {pick.piece: pick for pick in self._chosen if pick.piece.number not in marks}
         return sum(
-            _size(piece, None if piece.number in marks else picks.get(piece.number))
+            picks.get(piece, Pick(piece)).tokens
             for piece in self.ask.pieces
             if self.place(piece, marks) == "kept"
         )
@@ -98,10 +98,3 @@ class Proposal:
     @property
     def _chosen(self) -> tuple[Pick, ...]:
         return self.choice.picks if self.choice is not None else ()
-
-
-def _size(piece: Piece, pick: Pick | None) -> int:
-    if pick is None or not pick.spans:
-        return piece.tokens
-    lines = sum(last - first + 1 for first, last in pick.spans)
-    return piece.tokens * lines // max(len(piece.lines), 1)

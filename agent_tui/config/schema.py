@@ -244,7 +244,7 @@ class CompactionSettings(SettingsSection):
         "at most 20,000",
     )
     max_summary_tokens: int = Field(
-        default=4_000,
+        default=6_000,
         ge=200,
         description="Longest notes that a model writes for a compaction or a branch, in tokens",
     )

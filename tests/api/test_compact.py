@@ -144,7 +144,7 @@ async def test_it_works_where_a_loop_runs():
 
 async def test_a_model_writes_notes_and_says_what_it_needs(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENAI_API_KEY", "key")
-    answer = f"<notes>\n{GOOD_SUMMARY}\n</notes>\n<keep>\n#2 1-30\n</keep>"
+    answer = f"<notes>\n{GOOD_SUMMARY}\n</notes>\n<keep>\n#20 1-30\n</keep>"
     with OpenAiServer() as server:
         server.pages["/v1/models"] = {"data": [{"id": "some-model", "max_model_len": 128_000}]}
         server.play(Reply(text=answer))
@@ -160,7 +160,7 @@ async def test_a_model_writes_notes_and_says_what_it_needs(monkeypatch: pytest.M
 
 async def test_a_window_that_nobody_knows_can_be_given(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENAI_API_KEY", "key")
-    answer = f"<notes>\n{GOOD_SUMMARY}\n</notes>\n<keep>\n#2 1-30\n</keep>"
+    answer = f"<notes>\n{GOOD_SUMMARY}\n</notes>\n<keep>\n#20 1-30\n</keep>"
     with OpenAiServer() as server:
         server.play(Reply(text=answer))
         made = await agent_tui.acompact(

@@ -96,7 +96,7 @@ async def test_where_no_text_is_whole_the_first_one_stays(branch: Talk) -> None:
     made = await summed_up(writer, branch.path, models=Models(cheap=CHEAP))
     assert made.text.startswith("## Goal\nBuild the parser.")
     assert made.note == (
-        'The summary by scripted/cheap is incomplete: it lacked "## Next Steps" '
+        'The summary by scripted/cheap is incomplete: it lacked "### Next Steps" '
         "(scripted/one: No key)."
     )
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import strategies as st
 
 from agent_tui.compaction.curation.answer import KeepChoice, Pick
-from agent_tui.compaction.draft import CompactionDraft, draft_choice, make_ask, make_draft
+from agent_tui.compaction.curation.question import make_ask
+from agent_tui.compaction.draft import CompactionDraft, draft_choice, make_draft
 from agent_tui.compaction.plan import read_live
 from agent_tui.compaction.sections.compose import NEWEST_SHARE
 from agent_tui.config import CompactionSettings
@@ -59,7 +60,7 @@ def drafts(
     except CompactionError:
         return
     yield draft.tokens_after(request, counter), draft
-    ask = make_ask(request, counter=counter)
+    ask = make_ask(request, draft, counter=counter)
     picks = tuple(Pick(piece) for piece in ask.pieces)
     choice = KeepChoice(NOTES[: max(target - 5_000, 600)], picks, ModelRef("one"), path[-1].id)
     with suppress(NothingToCompactError):

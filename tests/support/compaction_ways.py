@@ -173,11 +173,11 @@ async def by_the_tool(stage: Stage, script: Script) -> Scene:
 
 async def begun_ahead(stage: Stage, script: Script) -> Scene:
     """The summary has been asked for before the context is full."""
-    scene = Scene(stage, script, 38_500, background=True)
+    scene = Scene(stage, script, 38_200, background=True)
     first = await collect(scene.runtime.submit("go on"))
     assert not of_kind(first, CompactionFinished)
     assert ahead_of(scene).ahead is not None
-    talk(scene.log, 4)
+    talk(scene.log, 2)
     return scene
 
 

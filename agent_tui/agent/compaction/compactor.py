@@ -142,8 +142,14 @@ _LARGEST_FILE = 400_000
 _PROSE_CHARS = 2_000
 _REFUSED = "Not compacted: a PreCompact hook refused: {why}"
 
-_SINCE_SHARE = 0.4
+_SINCE_SHARE = 0.2
 """Most that may be said between an advance summary and its compaction: a share of the target."""
+
+_AHEAD_SHARE = 0.1
+"""Ask in advance when so much of the target is left until the compaction.
+
+If it was asked earlier, one more step would often make the answer too old.
+"""
 
 _LARGE_WINDOW, _EARLY_SHARE = 200_000, 0.7
 _WHY_EARLY = (
@@ -490,7 +496,7 @@ class Compactor:
             and not conversation.breaker.is_open
             and not (background.is_there and self._is_recent)
             and grown >= usage.window // _LOOK_AGAIN_PARTS
-            and limits.trigger - usage.used <= int(limits.target * _SINCE_SHARE)
+            and limits.trigger - usage.used <= int(limits.target * _AHEAD_SHARE)
             and conversation.model_info.source != "server"
         ):
             background.begin(await self._request(""), self._count_background)

@@ -1,11 +1,8 @@
 """Read the list of what a model wants to keep: lenient about its form, and proven."""
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-from pydantic import BaseModel
 
 from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.ledger.files import normalise_path
@@ -37,6 +34,12 @@ class Pick:
     piece: Piece
     spans: tuple[tuple[int, int], ...] = ()
     is_lasting: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """Its size; parts count by their lines."""
+        lines = sum(last - first + 1 for first, last in self.spans) or len(self.piece.lines)
+        return self.piece.tokens * lines // max(len(self.piece.lines), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +93,8 @@ class Answer:
     unknown: int = 0
 
 
-class _Item(BaseModel):
-    id: int | str
-    lines: str | None = None
-
-
-class _Given(BaseModel):
-    notes: str
-    keep: list[str | _Item] = []
-
-
 def read_answer(text: str, pieces: Sequence[Piece]) -> Answer:
-    """Parse the notes and the list in `text`: in the requested form, as JSON, or close to them.
+    """Parse the notes and the list in `text`: in the requested form or close to it.
 
     Args:
         text: The reply.
@@ -110,10 +103,7 @@ def read_answer(text: str, pieces: Sequence[Piece]) -> Answer:
     if fenced := _FENCE.match(text):
         text = fenced[1]
     by_number = {piece.number: piece for piece in pieces}
-    if (given := _as_json(text)) is not None:
-        notes, lines = given
-    else:
-        notes, lines = _parts(text)
+    notes, lines = _parts(text)
     picks: dict[Pick, None] = {}
     unknown = 0
     for line in lines:
@@ -139,21 +129,6 @@ def _parts(text: str) -> tuple[str, list[str]]:
         start, end, listed = len(text), len(text), ""
     notes = _NOTES.search(text)
     return notes[1] if notes is not None else text[:start] + text[end:], listed.splitlines()
-
-
-def _as_json(text: str) -> tuple[str, list[str]] | None:
-    """The parts of ``{"notes": "...", "keep": ["#31 10-20", {"id": 31, "lines": "10-20"}]}``."""
-    if not text.lstrip().startswith("{"):
-        return None
-    try:
-        given = _Given.model_validate(json.loads(text, strict=False))
-    except ValueError:
-        return None
-    lines = [
-        item if isinstance(item, str) else f"#{str(item.id).lstrip('#')} {item.lines or ''}"
-        for item in given.keep
-    ]
-    return given.notes, lines
 
 
 def _pick(piece: Piece, spans: str) -> Pick | None:

@@ -1,26 +1,73 @@
 """The request that asks a model what it will need after the compaction."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.summary.degeneration import NOTHING
 from agent_tui.compaction.summary.templates import Template
 from agent_tui.compaction.tiers.model import Unit
 from agent_tui.compaction.transcript import escape_tags
+from agent_tui.tokens import TokenCounter
+
+_CHARS_PER_TOKEN = 3.5
+"""For limits in characters: models count neither, but misjudge characters less."""
+
+LEAST_NOTES_TOKENS = 500
+
+_SHORT_TOKENS = 150
+"""Shorter results of one program stand in one line."""
+
+_FOLDED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class TokenBudget:
-    """Sizes in tokens: the context now and afterwards, and the limits of the answer's two parts.
+    """Sizes in tokens.
 
-    `notes` and `keep` are those limits.
+    Args:
+        used: The context now.
+        target: The context afterwards.
+        notes: The longest notes, as the model is told.
+        most_notes: The longest notes that are not cut: models cannot count, and the list may leave
+            room. If it does not, its end is left out.
+        free: Notes and chosen texts together: what else stays is subtracted.
+        listed: The list of what can be chosen.
     """
 
     used: int
     target: int
     notes: int
-    keep: int
+    most_notes: int
+    free: int
+    listed: int
+
+    def with_notes(self, most: int) -> "TokenBudget":
+        """The same with notes of at most `most` tokens."""
+        return replace(self, notes=min(self.notes, most))
+
+    @property
+    def keep(self) -> int:
+        """What the longest notes leave for chosen texts."""
+        return self.free - self.notes
+
+
+@dataclass(frozen=True, slots=True)
+class Staying:
+    """What stays without the model's help.
+
+    Args:
+        sizes: The tokens of each part, by its description.
+        messages: Of each message of the user before the newest ones: its number in the summary (0
+            if it is left out), its beginning, and its tokens if it is shortened, else 0.
+        entries: The entries of the newest messages.
+    """
+
+    sizes: Mapping[str, int]
+    messages: Sequence[tuple[int, str, int]]
+    entries: Set[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +77,10 @@ class Ask:
     Args:
         units: The conversation.
         pieces: The pieces to choose from.
-        staying_from: Number of the first piece that stays anyway; 0 if none does.
+        staying: What stays anyway.
         budget: The available sizes.
         template: The form of the notes.
+        counter: Counts the tokens of the list.
         focus: What the user wants the summary to focus on; may be empty.
         through: The newest entry that the model sees with the request; empty if none.
         earlier: The summary at the beginning of the conversation; may be empty.
@@ -40,9 +88,10 @@ class Ask:
 
     units: Sequence[Unit]
     pieces: Sequence[Piece]
-    staying_from: int
+    staying: Staying
     budget: TokenBudget
     template: Template
+    counter: TokenCounter
     focus: str = ""
     through: str = ""
     earlier: str = ""
@@ -50,28 +99,83 @@ class Ask:
     @property
     def text(self) -> str:
         """The message that follows the conversation."""
+        budget = self.budget
         return _ASK.format(
-            used=self.budget.used,
-            target=self.budget.target,
-            notes=self.budget.notes,
-            keep=self.budget.keep,
+            used=budget.used,
+            target=budget.target,
+            notes=_limit(budget.notes),
+            free=_limit(budget.free),
             form=self.template.form,
             nothing=NOTHING,
-            newest=self._newest,
+            staying=escape_tags("\n".join(self._staying_lines())),
             focus=_FOCUS.format(focus=escape_tags(self.focus)) if self.focus else "",
-            inventory="\n".join(escape_tags(piece.line) for piece in self._choosable) or NOTHING,
+            inventory="\n".join(map(escape_tags, self._list_lines())) or NOTHING,
         )
 
-    @property
-    def _choosable(self) -> Sequence[Piece]:
-        staying = self.staying_from
-        return [piece for piece in self.pieces if not staying or piece.number < staying]
+    def stays(self, piece: Piece) -> bool:
+        """Whether `piece` is among the newest messages, which stay."""
+        return piece.entry_id in self.staying.entries
 
-    @property
-    def _newest(self) -> str:
-        if not self.staying_from:
-            return " (no text of the list below is among them)"
-        return f" (everything behind #{self.staying_from - 1} of the list)"
+    def _staying_lines(self) -> Iterator[str]:
+        for name, tokens in self.staying.sizes.items():
+            if tokens:
+                yield f"- {name}: {tokens:,} tokens"
+        if self.staying.messages:
+            said = (_said(*message) for message in self.staying.messages)
+            yield f"The user's messages, by their numbers afterwards: {'; '.join(said)}."
+
+    def _list_lines(self) -> Iterator[str]:
+        """The list, files first and then the newest texts, as far as it fits."""
+        offered = [piece for piece in self.pieces if not self.stays(piece)]
+        files = [piece for piece in offered if piece.kind == "file"]
+        texts = [piece for piece in reversed(offered) if piece.kind != "file"]
+        room, count = self.budget.listed, 0
+        lines = [*_join_parts(files), *_fold(texts)]
+        for line, pieces in lines:
+            room -= self.counter.count_text(line) + 1
+            if room < 0:
+                yield f"({len(offered) - count} older ones are not listed.)"
+                return
+            count += pieces
+            yield line
+
+
+def _said(number: int, opening: str, tokens: int) -> str:
+    """A message of the user, and how much of it stays; `tokens` is 0 if all of it does."""
+    place = f"({number}) " if number else ""
+    state = f", of {tokens:,} tokens {'shortened' if number else 'left out'}" if tokens else ""
+    return f'{place}"{opening}"{state}'
+
+
+def _join_parts(files: Sequence[Piece]) -> Iterator[tuple[str, int]]:
+    """One line for the parts of each file, and the number of them."""
+    for _, parts in groupby(files, key=lambda piece: piece.path):
+        first, *others = parts
+        rest = "".join(f"; #{piece.number}{piece.extent}" for piece in others)
+        yield f"{first.line}{rest}", 1 + len(others)
+
+
+def _fold(pieces: Sequence[Piece]) -> Iterator[tuple[str, int]]:
+    """The line of each of `pieces`, newest first, and the number of pieces in it.
+
+    Of many short results of one program, all stand in the line of the newest.
+    """
+    short: defaultdict[str, list[Piece]] = defaultdict(list)
+    for piece in pieces:
+        if piece.program and piece.tokens < _SHORT_TOKENS:
+            short[piece.program].append(piece)
+    for piece in pieces:
+        alike = short[piece.program] if piece.tokens < _SHORT_TOKENS else []
+        if len(alike) < _FOLDED:
+            yield piece.line, 1
+        elif piece == alike[0]:
+            earlier = ", ".join(f"#{one.number} {one.tokens}" for one in alike[1:])
+            yield f"{piece.line}; earlier ones of {piece.program}: {earlier}", len(alike)
+
+
+def _limit(tokens: int) -> str:
+    """`tokens` as a limit, in tokens and characters."""
+    return f"{tokens:,} tokens (about {round(tokens * _CHARS_PER_TOKEN, -2):,.0f} characters)"
 
 
 def ask_again(problem: str) -> str:
@@ -82,7 +186,7 @@ def ask_again(problem: str) -> str:
     """
     return (
         f"\n\nYour last answer could not be used: {problem}. Answer with text alone: "
-        "<notes> with all of the headings above, then <keep>. Do not call a tool."
+        "<notes> in the form above, then <keep>. Do not call a tool."
     )
 
 
@@ -95,45 +199,41 @@ The user asked to pay special attention to this; keep every detail of it:
 
 _ASK = """\
 [This is from the program, not from the user.] Stop for a moment: the context is nearly full. \
-Before your next step it shrinks from about {used:,} to {target:,} tokens, and you continue the \
-task with what stays and nothing else. You know best what you will need, so decide what stays. \
-Do not call a tool and do not continue the task: answer with text alone.
+Soon it shrinks from about {used:,} to {target:,} tokens, and you continue the task with what \
+stays and nothing else. You know best what you will need, so decide what stays. The work may go \
+on while you answer; what is done meanwhile stays behind your notes. Do not call a tool and do \
+not continue the task: answer with text alone.
 
-These stay without your help: every message of the user, with the reasons of refusals and the \
-answers to questions, pinned instructions, your plan, and your newest messages{newest}.
+This stays without your help, of the {target:,} tokens:
+{staying}
 {focus}
-Answer in two parts.
+Your notes and the texts that you keep share the rest: {free}. Answer in two parts.
 
-First, notes of at most {notes:,} tokens, written for yourself as if you remembered nothing. Say \
-what quoting cannot: the goal and the newest request; what is done, what is in progress and \
-exactly where it stopped, what comes next; why things were decided the way they were; what \
-failed, why, and which ways led nowhere; which files are changed and not committed; the newest \
-test results in exact numbers; exact commands; traps; where things are that you will need and do \
-not keep (path, name, lines). Copy paths, names, numbers and error messages exactly. What the \
-user wrote stays word for word: do not repeat it, say what of it still holds. If you notice a \
-mistake in the work so far, or in what you told the user, say so. Under an empty heading write \
-{nothing}.
+First, notes of at most {notes}, written for yourself as if you remembered nothing. Say what \
+quoting cannot: above all the reasons, and every failure that taught something. Copy paths, \
+names, numbers, commands and error messages exactly. The user's messages stay: say what of \
+them still holds. A heading with nothing below \
+it may be left out.
 
 <notes>
 {form}
 </notes>
 
-Second, what you need word for word in your next ten to sixty steps, at most {keep:,} tokens (not \
-counting the notes and what stays anyway), in order of need: one number from the list below per \
-line, with the lines you need where a part is enough. A number may stand in several lines, the \
-part you need most first. Keep the text of the task that is still to \
-be done, the code that you will change or imitate (with its imports and the signatures it calls), \
-and output that you will use. Line numbers are those that you were shown, or counted from 1. If \
-the file was edited since, you get the lines as they are now, with what was added between them, \
-so their size may differ. \
-Leave out what the notes say, what is finished, and what stays anyway. If there is too little \
-room, the end of your list is left out, and you are told what that was.
+Second, what you need word for word, in order of need: first for the current step, then for its \
+likely follow-ups in the next ten to sixty steps. One number from the list below per line, with \
+the lines you need where a part is enough; a number may stand in several lines, and lines that \
+are named twice cost once. Keep the text of the task that is still to be done, the code that you \
+will change or imitate (with its imports and the signatures it calls), and output that you will \
+use. Leave out what the notes say, what is finished, and what stays anyway. What the notes do not \
+use is free for texts, and the other way round; if there is too little room, the end of your list \
+is left out, and you are told what that was.
 
 <keep>
 #NUMBER FIRST-LAST, FIRST-LAST
 #NUMBER
 </keep>
 
-The list (number, what it is, its lines, its size without line numbers), in the order of the \
-conversation:
+The list: number, what it is, its lines, its size without line numbers. A file is offered as it \
+is now, with its present line numbers, in place of what you read and edited of it. Changed files \
+come first, then other files, then the newest texts.
 {inventory}"""

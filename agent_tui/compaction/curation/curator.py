@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, read_answer
-from agent_tui.compaction.curation.ask import Ask, ask_again
+from agent_tui.compaction.curation.ask import LEAST_NOTES_TOKENS, Ask, ask_again
 from agent_tui.compaction.curation.pieces import Kind, Piece
 from agent_tui.compaction.model_client import (
     ModelClient,
@@ -35,9 +35,6 @@ _DOES_NOT_FIT = "the conversation and the question do not fit in its context win
 
 _EARLIER_CHARS = 4
 """Characters per token of the target: the length of a summary that we write."""
-
-_NOTES_SLACK = 1.5
-"""Models cannot count: notes slightly longer than requested stay whole, at the excerpts' cost."""
 
 _TRIES = 2
 _REPLY_TOKENS = 2_000
@@ -114,8 +111,7 @@ class Curator:
     def _judge_for(self, request: CompactionRequest, ask: Ask) -> SummaryJudge:
         seen = build_context(request.path, carryover=request.previous).messages
         source = summary_source([item.message for item in seen], self._counter)
-        most = min(int(ask.budget.notes * _NOTES_SLACK), request.settings.max_summary_tokens)
-        return SummaryJudge(ask.template, source, self._counter, most)
+        return SummaryJudge(ask.template, source, self._counter, ask.budget.most_notes)
 
     async def _ask(
         self,
@@ -139,17 +135,17 @@ class Curator:
         if model in self._unable:
             why = f"{model.name} was not asked, as it gave no usable answer before"
             return NoChoice((why,), has_answered=True)
-        text = ask.text
-        if live is not None:
-            base, size = live, ask.budget.used + self._counter.count_text(text)
-        else:
-            text = await asyncio.to_thread(_with_conversation, ask)
-            most = ask.budget.notes + _REPLY_TOKENS
-            made = text_request(model, "", system=_SYSTEM_PROMPT, max_output_tokens=most)
-            base = replace(made, messages=())
-            size = self._counter.count_text(text)
-        if size + ask.budget.notes + _REPLY_TOKENS > window:
+        before = "" if live is not None else await asyncio.to_thread(_conversation_text, ask)
+        used = ask.budget.used if live is not None else self._counter.count_text(before)
+        left = window - used - self._counter.count_text(ask.text) - _REPLY_TOKENS
+        if left < LEAST_NOTES_TOKENS:
             return None
+        ask = replace(ask, budget=ask.budget.with_notes(left))
+        text = f"{before}{ask.text}"
+        most = ask.budget.notes + _REPLY_TOKENS
+        base = live or replace(
+            text_request(model, "", system=_SYSTEM_PROMPT, max_output_tokens=most), messages=()
+        )
         failures: list[str] = []
         problem = ""
         found: KeepChoice | None = None
@@ -176,10 +172,6 @@ class Curator:
         return NoChoice(tuple(failures), has_answered=True)
 
 
-def _unfit(models: Iterable[str]) -> tuple[str, ...]:
-    return tuple(f"{name}: {_DOES_NOT_FIT}" for name in dict.fromkeys(models))
-
-
 def _read(
     reply: ModelReply, ask: Ask, judge: SummaryJudge, model: ModelRef
 ) -> tuple[KeepChoice | None, str]:
@@ -194,9 +186,13 @@ def _read(
     return KeepChoice(judged.text, picks, model, ask.through, problem), problem
 
 
-def _with_conversation(ask: Ask) -> str:
+def _unfit(models: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"{name}: {_DOES_NOT_FIT}" for name in dict.fromkeys(models))
+
+
+def _conversation_text(ask: Ask) -> str:
     earlier = shorten_middle(ask.earlier, _EARLIER_CHARS * ask.budget.target)
-    return f"{_number_pieces(ask.units, ask.pieces, earlier)}\n\n{ask.text}"
+    return f"{_number_pieces(ask.units, ask.pieces, earlier)}\n\n"
 
 
 def _number_pieces(units: Iterable[Unit], pieces: Sequence[Piece], earlier: str = "") -> str:
@@ -208,7 +204,7 @@ def _number_pieces(units: Iterable[Unit], pieces: Sequence[Piece], earlier: str 
     for piece in pieces:
         by_entry[piece.entry_id].append(piece)
     parts = [f"Summary of what was before:\n{escape_tags(earlier)}"] if earlier else []
-    parts += [_piece_text(piece) for piece in by_entry.pop("", ())]
+    parts += [_piece_text(piece) for piece in by_entry.pop("", ()) if piece.kind == "kept"]
     for unit in units:
         own = by_entry[unit.entry_id]
         parts += _head(unit, {piece.kind for piece in own})

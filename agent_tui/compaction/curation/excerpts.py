@@ -3,15 +3,21 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import Match, SequenceMatcher
 
 from agent_tui.compaction.curation.answer import Pick
 from agent_tui.compaction.curation.pieces import Piece
+from agent_tui.compaction.curation.present_lines import (
+    Run,
+    end_of_paragraph,
+    lines_now,
+    runs_of,
+)
 from agent_tui.compaction.sections.files import (
     FileState,
     ReadFile,
     ShownFile,
     complete_file,
+    plain_lines,
 )
 from agent_tui.compaction.transcript import escape_tags
 from agent_tui.omissions import recall_mark
@@ -22,16 +28,10 @@ _LEAST_LINES = 3
 _MOST_NAMED = 8
 """Most choices named of those that did not fit."""
 
-_TELLING_CHARS = 4
-_LEAST_SHARED = 0.5
-"""If a place shares a smaller part of its lines with the view, it is a different place."""
-
-_MOST_GROWTH, _MOST_ADDED_LINES = 2, 40
-"""If more lines than this were added between lines of a view, they are now two places."""
-
 _NOW, _LAST_KNOWN = "as it is now", "as last seen or edited"
 _UNSEEN = "as last seen or edited; a command has changed the file since"
 _CURRENT = frozenset({_NOW, _LAST_KNOWN, _UNSEEN})
+_UNPLACED = "as last edited; its place in the file is unknown"
 _OLD = "as it was then; the file has changed since"
 _OLD_OUTPUT = "as it was then; files have changed since, and their line numbers"
 _EXCERPT = re.compile(
@@ -50,14 +50,10 @@ class Kept:
     Args:
         text: The block; empty if nothing was chosen.
         paths: Files with parts in the block.
-        count: Number of choices in the block.
-        left_out: Number of choices that did not fit, or only in part.
     """
 
     text: str = ""
     paths: frozenset[str] = frozenset()
-    count: int = 0
-    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +98,7 @@ def keep_excerpts(
     room_tokens: int,
     counter: TokenCounter,
     shown: Sequence[ShownFile] = (),
+    messages: str = "",
 ) -> Kept:
     """The chosen pieces as a block of the summary, in the order of the conversation.
 
@@ -114,16 +111,17 @@ def keep_excerpts(
         counter: Counts its tokens.
         shown: Files that the summary shows anyway; their lines are not repeated unless the pick is
             lasting.
+        messages: Text of the messages that stay; neither are lines in it.
     """
     states = {name: file for file in files for name in (*file.old_paths, file.path)}
-    filler = _Filler(states, on_disk, room_tokens, counter, shown)
+    filler = _Filler(states, on_disk, room_tokens, counter, shown, messages)
     for pick in picks:
         if pick.is_lasting or pick.piece.entry_id not in staying:
             filler.add(pick)
     excerpts = filler.excerpts()
     missing = filler.missing
     if not excerpts:
-        return Kept(left_out=len(missing))
+        return Kept()
     lines = [excerpt.text for excerpt in excerpts]
     if missing:
         more = f", and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
@@ -131,7 +129,7 @@ def keep_excerpts(
         lines.append(f"(There was no room for all of this: {names}{more}.)")
     body = "\n".join(lines)
     paths = frozenset(excerpt.path for excerpt in excerpts if excerpt.path)
-    return Kept(f"<kept>\n{body}\n</kept>", paths, filler.count, len(missing))
+    return Kept(f"<kept>\n{body}\n</kept>", paths)
 
 
 def excerpts_in(text: str) -> Iterator[Excerpt]:
@@ -158,6 +156,7 @@ def earlier_pieces(summary: str, counter: TokenCounter) -> tuple[Piece, ...]:
             tokens=counter.count_text("\n".join(excerpt.lines)),
             path=excerpt.path,
             remark="kept by the last compaction",
+            is_placed=excerpt.first > 0 or not excerpt.path,
             is_lasting=excerpt.is_lasting,
         )
         for excerpt in excerpts_in(block[1] if block else "")
@@ -165,7 +164,7 @@ def earlier_pieces(summary: str, counter: TokenCounter) -> tuple[Piece, ...]:
 
 
 class _Filler:
-    """Adds picks while there is space."""
+    """Adds picks while there is space; a line of a text costs once, however often it is chosen."""
 
     def __init__(
         self,
@@ -174,26 +173,22 @@ class _Filler:
         room: int,
         counter: TokenCounter,
         shown: Sequence[ShownFile],
+        messages: str,
     ) -> None:
+        self._messages = "\n".join(line for _, line in plain_lines(messages))
         self._shown = {file.path: file for file in shown}
         self._states = states
         self._on_disk = on_disk
         self._room = room
         self._counter = counter
         self._completed: set[str] = set()
-        self._files: dict[str, dict[int, str]] = {}
-        self._file_states: dict[str, str] = {}
-        self._labels: dict[str, tuple[int, str]] = {}
-        self._lasting: set[str] = set()
-        self._others: list[tuple[int, Excerpt]] = []
-        self.count = 0
+        self._texts: dict[str | tuple[str, ...], _Text] = {}
         self.missing: list[str] = []
 
     def add(self, pick: Pick) -> None:
         """Add all of `pick`, or as much of it as fits."""
         parts = list(self._parts(pick))
         sizes = [self._add(pick, excerpt) for excerpt in parts]
-        self.count += all(sizes)
         if any(size < len(part.lines) for size, part in zip(sizes, parts, strict=True)):
             spans = ", ".join(f"{a}-{b}" for a, b in pick.spans)
             recall = recall_mark(pick.piece.entry_id) if pick.piece.entry_id else ""
@@ -201,70 +196,59 @@ class _Filler:
             self.missing.append(f"{part}{pick.piece.source} {spans} {recall}".strip())
 
     def excerpts(self) -> list[Excerpt]:
-        """The excerpts added so far, in the order of the conversation."""
-        placed = [*self._others]
-        for path, lines in self._files.items():
-            number, label = self._labels[path]
-            is_lasting = path in self._lasting
-            made = Excerpt(label, path, 0, (), self._file_states[path], is_lasting)
-            placed += [(number, run) for run in _runs(made, lines)]
-        return [excerpt for _, excerpt in sorted(placed, key=lambda one: one[0])]
+        """The excerpts added so far, in the order of the pieces."""
+        texts = sorted(self._texts.values(), key=lambda text: text.number)
+        return [excerpt for text in texts for excerpt in text.excerpts()]
 
     def _add(self, pick: Pick, excerpt: Excerpt) -> int:
         """Returns how many lines of `excerpt` are now in the block or the files shown."""
-        shown = self._shown.get(excerpt.path) if excerpt.state in _CURRENT else None
-        if shown is not None and not pick.is_lasting and shown.shows(excerpt.lines):
+        piece, is_current = pick.piece, excerpt.state in _CURRENT
+        shown = self._shown.get(excerpt.path) if is_current else None
+        is_shown = shown is not None and shown.shows(excerpt.lines)
+        if not pick.is_lasting and (is_shown or "\n".join(excerpt.lines) in self._messages):
             return len(excerpt.lines)
-        known = self._files.get(excerpt.path, {}) if excerpt.state in _CURRENT else {}
-        fresh = 0 if known else _HEAD_TOKENS
+        key = excerpt.path if is_current else (excerpt.label, *piece.lines)
+        text = self._texts.get(key) or _Text(excerpt, piece)
+        fresh = 0 if text.lines else _HEAD_TOKENS
         count = 0
-        for at, line in enumerate(excerpt.lines):
-            is_there = known.get(excerpt.first + at) == line
+        for number, line in enumerate(excerpt.lines, excerpt.first):
+            is_there = text.lines.get(number) == line
             fresh += 0 if is_there else self._counter.count_text(line) + 1
             if fresh > self._room:
                 break
-            count = at + 1
+            count += 1
         if count < len(excerpt.lines) and count < _LEAST_LINES:
             return 0
-        taken = excerpt.lines[:count]
         self._room -= fresh
-        if excerpt.state in _CURRENT:
-            self._file_states[excerpt.path] = excerpt.state
-            lines = self._files.setdefault(excerpt.path, {})
-            lines.update({excerpt.first + at: line for at, line in enumerate(taken)})
-            self._labels[excerpt.path] = max(
-                self._labels.get(excerpt.path, (0, "")), (pick.piece.number, excerpt.label)
-            )
-            self._lasting |= {excerpt.path} if pick.is_lasting else set()
-        else:
-            part = replace(excerpt, lines=taken, is_lasting=pick.is_lasting)
-            if all(part != replace(other, is_lasting=pick.is_lasting) for _, other in self._others):
-                self._others.append((pick.piece.number, part))
+        self._texts[key] = text
+        text.lines.update(enumerate(excerpt.lines[:count], excerpt.first))
+        text.number = max(text.number, piece.number)
+        text.made = replace(excerpt, is_lasting=text.made.is_lasting or pick.is_lasting)
         return count
 
     def _parts(self, pick: Pick) -> Iterator[Excerpt]:
         piece = pick.piece
-        last = piece.last
-        for a, b in pick.spans or ((piece.first, last),):
+        for a, b in pick.spans or ((piece.first, piece.last),):
+            if pick.spans:
+                b = piece.first + end_of_paragraph(piece.lines, a - piece.first, b - piece.first)
             lines = piece.lines[a - piece.first : b - piece.first + 1]
             if not piece.path:
                 state = _OLD_OUTPUT if piece.is_outdated else ""
-                yield Excerpt(piece.source, "", a if pick.spans else 0, lines, state)
+                yield Excerpt(piece.source, "", a, lines, state)
                 continue
             file = self._states.get(piece.path)
             path = file.path if file is not None else piece.path
-            places = lines_now(piece, a, b, self._runs_of(path))
-            first = 0 if piece.is_change and not piece.is_whole else a  # the place of an edit
+            places = lines_now((piece.first, piece.lines), a, b, self._runs_of(path))
             is_unseen = file is not None and bool(file.unseen)
             state = _UNSEEN if is_unseen else _NOW if self._on_disk else _LAST_KNOWN
-            for place in places:
-                yield Excerpt(f"file {path}", path, *place, state)
-            if not places:
-                is_old = piece.is_outdated or is_unseen or (file and file.is_changed_outside)
-                state = _OLD if is_old else ""
-                yield Excerpt(piece.source, path, first, lines, state)
+            for first, run in places:
+                yield Excerpt(f"file {path}", path, first, tuple(run), state)
+            if not places and piece.kind == "kept":
+                yield Excerpt(piece.source, path, a, lines, _OLD if file is not None else "")
+            elif not piece.is_placed and _is_among(lines, self._runs_of(path)):
+                yield Excerpt(piece.source, path, a, lines, _UNPLACED)
 
-    def _runs_of(self, path: str) -> Sequence[tuple[int, Sequence[str]]]:
+    def _runs_of(self, path: str) -> Sequence[Run]:
         file = self._states.get(path)
         if file is None:
             return ()
@@ -274,107 +258,27 @@ class _Filler:
         return file.runs
 
 
-def lines_now(
-    piece: Piece, first: int, last: int, known: Sequence[tuple[int, Sequence[str]]]
-) -> list[tuple[int, tuple[str, ...]]]:
-    """Lines `first` to `last` of a view of a file, as they are in the file now, with their numbers.
-
-    Lines that were only indented or wrapped since count as the same.
-
-    Args:
-        piece: The view.
-        first: Number of a line in it.
-        last: Number of the last line.
-        known: The known runs of the file now: number of the first line, and lines.
-
-    Returns: Several runs if much was inserted between the lines; none if they are not found.
-    """
-    a, b = first - piece.first, last - piece.first + 1
-    wanted, with_next = list(piece.lines[a:b]), list(piece.lines[a : b + 1])
-    for start, lines in known:
-        if start and (at := _find(with_next, lines, near=first - start)) >= 0:
-            return [(start + at, tuple(wanted))]
-    viewed = [line.strip() for line in piece.lines]
-    for start, lines in known:
-        if not start:
-            continue
-        now = [line.strip() for line in lines]
-        matcher = SequenceMatcher(_says_little, viewed, now, autojunk=False)
-        blocks = [block for block in matcher.get_matching_blocks() if block.size]
-        same = [
-            (max(m.a, a) + m.b - m.a, min(m.a + m.size, b) + m.b - m.a)
-            for m in blocks
-            if m.a < b and m.a + m.size > a
-        ]
-        low, high = _map_line(a, blocks), _map_line(b - 1, blocks, is_end=True) + 1
-        behind = _map_line(b, blocks) if b < len(viewed) else high
-        if high <= behind <= high + _MOST_ADDED_LINES:
-            high = behind  # including lines inserted after them
-        is_one = low < high <= low + len(wanted) * _MOST_GROWTH + _MOST_ADDED_LINES
-        shared = sum(end - at for at, end in same) / len(wanted)
-        if is_one:  # the view tells the place even if most of its lines were rewritten
-            shared = max(shared, sum(m.size for m in blocks) / len(viewed))
-        places = [(low, high)] if is_one else _places([(low, low), *same, (high, high)])
-        if places and shared >= _LEAST_SHARED:
-            return [(start + at, tuple(lines[at:end])) for at, end in places]
-    return []
+def _is_among(lines: Sequence[str], runs: Sequence[Run]) -> bool:
+    """Whether `lines` stand together in one of `runs`."""
+    return any("\n".join(lines) in "\n".join(run) for _, run in runs)
 
 
-def _says_little(line: str) -> bool:
-    """Whether `line` is alike everywhere ("", "}", "end"): it tells no place, and costs time."""
-    return len(line) < _TELLING_CHARS
+class _Text:
+    """The chosen lines of one file as it is now, or of one other text, by number."""
 
+    def __init__(self, made: Excerpt, piece: Piece) -> None:
+        self.made = made
+        self.number = piece.number
+        self.lines: dict[int, str] = {}
+        self._piece = piece
 
-def _places(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Merge nearby `spans` in order; drop single lines, which prove nothing."""
-    places: list[tuple[int, int]] = []
-    for at, end in spans:
-        if places and at - places[-1][1] <= _MOST_ADDED_LINES:
-            places[-1] = (places[-1][0], max(end, places[-1][1]))
-        else:
-            places.append((at, end))
-    large = [(at, end) for at, end in places if end - at >= _LEAST_LINES]
-    return large or [(at, end) for at, end in places if end > at]
-
-
-def _find(wanted: Sequence[str], lines: Sequence[str], near: int) -> int:
-    """The index of `wanted` as a whole in `lines`, nearest to `near`; -1 if it is not there."""
-    count = len(wanted)
-    if lines[max(near, 0) : max(near, 0) + count] == wanted:
-        return max(near, 0)
-    places = [
-        at
-        for at in range(len(lines) - count + 1)
-        if lines[at] == wanted[0] and list(lines[at : at + count]) == wanted
-    ]
-    return min(places, key=lambda at: abs(at - near), default=-1)
-
-
-def _map_line(at: int, blocks: Sequence[Match], *, is_end: bool = False) -> int:
-    """The present index of line `at` of a view; for a deleted line, the end of its gap."""
-    before = -1
-    for block in blocks:
-        if block.a <= at < block.a + block.size:
-            return block.b + at - block.a
-        if block.a > at:
-            return block.b - 1 if is_end else before + 1
-        before = block.b + block.size - 1
-    return before if is_end else before + 1
-
-
-def _runs(made: Excerpt, lines: Mapping[int, str]) -> Iterator[Excerpt]:
-    """The `lines` of a file as excerpts like `made`, one for each run without a gap."""
-    run: list[str] = []
-    first = previous = 0
-    for number in sorted(lines):
-        if run and number != previous + 1:
-            yield replace(made, first=first, lines=tuple(run))
-            run = []
-        first = first if run else number
-        run.append(lines[number])
-        previous = number
-    if run:
-        yield replace(made, first=first, lines=tuple(run))
+    def excerpts(self) -> Iterator[Excerpt]:
+        """One excerpt for each run without a gap; a text that is there whole needs no numbers."""
+        is_whole = len(self.lines) == len(self._piece.lines) and not self.made.path
+        is_placed = self.made.state in _CURRENT or self._piece.is_placed
+        for first, lines in runs_of(self.lines):
+            known = first if is_placed and not is_whole else 0
+            yield replace(self.made, first=known, lines=tuple(lines))
 
 
 def _attribute(text: str) -> str:

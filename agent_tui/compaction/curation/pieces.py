@@ -1,34 +1,39 @@
-"""The numbered pieces of a conversation that can be kept: texts said, written or shown."""
+"""The numbered pieces of a conversation that can be kept: files as they are now, and texts."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from agent_tui.compaction.curation.present_lines import Run, present_runs, seen_elsewhere
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.sections.files import edits_in, file_view, text_to_write
-from agent_tui.compaction.tiers.model import Action, Output, Unit
+from agent_tui.compaction.ledger.shell_files import files_in_patch
+from agent_tui.compaction.sections.files import (
+    FileState,
+    ReadFile,
+    file_in_command,
+    file_view,
+    text_of_change,
+)
+from agent_tui.compaction.tiers.model import UNEDITED, Action, Output, Unit
 from agent_tui.compaction.tiers.outputs import action_of
 from agent_tui.messages import AssistantMessage, ToolCall, ToolResultMessage, UserMessage
 from agent_tui.tokens import TokenCounter
 
-_LEAST_TOKENS = 25
-"""A shorter result fits into the notes, or stays with the newest messages."""
-
-_LEAST_CALL_TOKENS = 150
-"""Of a shorter edit or command, the outcome says more."""
-
-_LEAST_SAID_TOKENS = 400
-"""Shorter user messages stay anyway; longer ones are pastes."""
+_LEAST_TOKENS = 8
+_LEAST_TOKENS_OF = {"reply": 60, "call": 150, "kept": 0}
+"""Of a shorter reply, or a shorter command or failed change, the notes say more."""
 
 _LABEL_CHARS = 110
 _OPENING_CHARS = 50
-_FAILED = "failed"
-_OUTDATED = "edited since"
-_NAMES_OUTDATED = f"lines of files {_OUTDATED}"
+_LONG_LINES, _STEP_LINES = 100, 50
+"""Of a longer piece, the tokens of so many lines are stated."""
+
+_OUTDATED = "names lines of files that were edited since"
 
 
-Kind: TypeAlias = Literal["said", "reply", "call", "result", "kept"]
+Kind: TypeAlias = Literal["file", "said", "reply", "call", "result", "kept"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +42,18 @@ class Piece:
 
     Args:
         number: The number by which the model refers to it.
-        entry_id: Its entry in the log; empty if an earlier compaction kept it.
-        kind: Its origin: the user, a reply's text, text that a call writes, a result, or an earlier
-            compaction.
-        label: Description: ``read src/db.py``.
+        entry_id: Its entry in the log; empty if there is none that has all of it.
+        kind: Its origin: a file, the user, a reply's text, text that a call writes, a result, or an
+            earlier compaction.
+        label: Description: ``file src/db.py``.
         lines: Its text, without the line numbers that a tool puts before them.
-        first: Number of the first line, as the model saw it.
+        first: Number of the first line; of a file, as it is now.
         tokens: Its size.
         path: The normalized path of the file it shows; empty for other texts.
-        remark: A note for the model: ``edited since``.
-        is_change: Whether it wrote or edited the file.
-        is_whole: Whether it is the complete file as written.
+        remark: A note for the model: ``exit 1``.
+        program: The first words of the command of which it is the result: ``git status``.
+        is_placed: Whether the place of its lines in the file is known.
+        is_outdated: Whether it names lines of files that were edited afterwards.
         is_lasting: Whether the user wants it kept through all compactions.
     """
 
@@ -56,12 +62,13 @@ class Piece:
     kind: Kind
     label: str
     lines: tuple[str, ...]
-    first: int
-    tokens: int
+    first: int = 1
+    tokens: int = 0
     path: str = ""
     remark: str = ""
-    is_change: bool = False
-    is_whole: bool = False
+    program: str = ""
+    is_placed: bool = True
+    is_outdated: bool = False
     is_lasting: bool = False
 
     @property
@@ -70,189 +77,241 @@ class Piece:
         return self.first + len(self.lines) - 1
 
     @property
-    def is_outdated(self) -> bool:
-        """Whether the file, or a file whose lines the output names, changed afterwards."""
-        return _OUTDATED in self.remark
-
-    @property
     def source(self) -> str:
         """The origin of its text, as an excerpt states it."""
-        return f"{self.label} ({_FAILED})" if _FAILED in self.remark else self.label
+        is_failure = self.kind in ("result", "call") and self.remark
+        return f"{self.label} ({self.remark})" if is_failure else self.label
 
     @property
     def line(self) -> str:
         """The piece's line in the list for the model."""
+        return f"#{self.number} {self.label}{self.extent}"
+
+    @property
+    def extent(self) -> str:
+        """Its lines and their size, and what else the model must know."""
         span = f" {self.first}-{self.last}" if len(self.lines) > 1 else ""
-        remark = f", {self.remark}" if self.remark else ""
-        return f"#{self.number} {self.label}{span}, {self.tokens:,} tokens{remark}"
+        each = self.tokens * _STEP_LINES // len(self.lines)
+        density = f" ({each:,} per {_STEP_LINES} lines)" if len(self.lines) > _LONG_LINES else ""
+        old = _OUTDATED if self.is_outdated else ""
+        remarks = "".join(f", {remark}" for remark in (self.remark, old) if remark)
+        return f"{span}, {self.tokens:,} tokens{density}{remarks}"
 
 
 def read_pieces(
-    units: Iterable[Unit],
+    units: Sequence[Unit],
     earlier: Sequence[Piece],
+    files: Sequence[FileState],
     folders: Sequence[str],
     counter: TokenCounter,
+    *,
+    on_disk: ReadFile | None = None,
+    shown: Set[str] = frozenset(),
+    said: Set[str] = frozenset(),
 ) -> tuple[Piece, ...]:
-    """The pieces of a conversation, oldest first.
+    """What can be kept of a conversation: its files as they are now, then its texts, oldest first.
+
+    A file stands there once for each part that is known, in place of all reads and changes of it;
+    files with changes that are not committed come first, then those touched last.
 
     Args:
         units: Its messages, as they were written.
         earlier: The pieces that the previous compaction kept.
+        files: The files at the end of the conversation, the most recently touched first.
         folders: Paths of the working folder.
         counter: Counts their tokens.
+        on_disk: Reads a file of the working folder; None if files are unavailable.
+        shown: Files that the summary before the conversation shows.
+        said: Entries that the user wrote.
     """
-    units = tuple(units)
-    failed = _ids_of_failed_calls(units)
-    own = (piece for unit in units for piece in _pieces_of(unit, failed, folders, counter))
-    found = [*earlier, *own]
-    changed = {piece.path: at for at, piece in enumerate(found) if piece.is_change}
-    kept = [(at, p) for at, p in enumerate(found) if p.tokens and not _is_superseded(at, found)]
-    listed = [(number, at, piece) for number, (at, piece) in enumerate(kept, start=1)]
-    newest = {(p.kind, p.label): number for number, _, p in listed if _is_run(p)}
-
-    def remark(number: int, at: int, piece: Piece) -> str:
-        if changed.get(piece.path, -1) > at:
-            return _OUTDATED
-        if not _is_run(piece):
-            return piece.remark
-        again, text = newest.get((piece.kind, piece.label), 0), "\n".join(piece.lines)
-        rerun = f"run again in #{again}" if again > number else ""
-        is_old = any(last > at and _names_line(text, path) for path, last in changed.items())
-        return ", ".join(filter(None, (piece.remark, rerun, _NAMES_OUTDATED if is_old else "")))
-
-    return tuple(
-        replace(piece, number=number, remark=remark(number, at, piece))
-        for number, at, piece in listed
-    )
-
-
-def _is_run(piece: Piece) -> bool:
-    """Whether `piece` is a call that does not show a file, or the result of one."""
-    return piece.kind in ("call", "result") and not piece.path
-
-
-def _names_line(text: str, path: str) -> bool:
-    """Whether `text` names a line of the file at `path`, as searches and compilers do."""
-    return path in text and re.search(rf"{re.escape(path)}:\d", text) is not None
-
-
-def _is_superseded(at: int, found: Sequence[Piece]) -> bool:
-    """Whether a later piece shows the same lines of the same file, or wrote all of it."""
-    piece = found[at]
-    if not piece.path:
-        return False
-    return any(
-        later.path == piece.path
-        and (later.is_whole or (later.first <= piece.first and later.last >= piece.last))
-        and (later.kind == "result" or later.is_whole)
-        for later in found[at + 1 :]
-    )
-
-
-def _ids_of_failed_calls(units: Iterable[Unit]) -> frozenset[str]:
-    """The ids of the calls that failed."""
-    return frozenset(
-        unit.message.tool_call_id
+    failures = {
+        unit.message.tool_call_id: _failure(unit.output)
         for unit in units
-        if isinstance(unit.message, ToolResultMessage) and unit.output and unit.output.has_failed
-    )
+        if isinstance(unit.message, ToolResultMessage) and unit.output
+    }
+    texts = [text for unit in units for text in _texts_of(unit, failures, said)]
+    reader = _FilePieces(files, texts, earlier, folders, on_disk)
+    known = {file.path for file in files}
+    kept = [piece for piece in earlier if piece.is_lasting or piece.path not in known]
+    found = [*reader.pieces({*shown, *(piece.path for piece in earlier)}), *kept]
+    listed: dict[tuple[str, tuple[str, ...]], Piece] = {}
+    for at, piece in enumerate(texts):
+        if reader.file_of(piece) is None:
+            label = _opening(piece.label.replace(f"{folders[0]}/", ""), _LABEL_CHARS)
+            listed.pop((label, piece.lines), None)  # the same result counts where it is last
+            is_outdated = piece.kind == "result" and reader.is_outdated(piece, at)
+            listed[label, piece.lines] = replace(piece, label=label, is_outdated=is_outdated)
+    numbered: list[Piece] = []
+    for piece in (*found, *listed.values()):
+        tokens = piece.tokens or counter.count_text("\n".join(piece.lines))
+        if tokens >= _LEAST_TOKENS_OF.get(piece.kind, _LEAST_TOKENS):
+            numbered.append(replace(piece, number=len(numbered) + 1, tokens=tokens))
+    return tuple(numbered)
 
 
-def _pieces_of(
-    unit: Unit, failed: frozenset[str], folders: Sequence[str], counter: TokenCounter
-) -> Iterator[Piece]:
-    """The pieces of one message; a small file change gets 0 tokens, as it is not listed.
+class _FilePieces:
+    """The files of a conversation as pieces, in place of the `texts` that show or change them."""
 
-    Text written by a call in `failed` is not in the file.
-    """
-    for draft in _drafts_of(unit, failed):
-        tokens = counter.count_text("\n".join(draft.lines))
-        is_listed = tokens >= draft.least_tokens
-        is_change = draft.is_change and not draft.has_failed
-        if is_listed or is_change:
-            path = normalise_path(draft.path, folders) if draft.path else ""
-            label = f"{draft.label} {path}" if path else draft.label
-            yield Piece(
-                number=0,
-                entry_id=unit.entry_id,
-                kind=draft.kind,
-                label=_opening(label, _LABEL_CHARS),
-                lines=draft.lines,
-                first=draft.first,
-                tokens=tokens if is_listed else 0,
-                path="" if draft.has_failed else path,
-                is_change=is_change,
-                is_whole=is_change and draft.is_whole,
-                remark=_FAILED if draft.has_failed else "",
-            )
+    def __init__(
+        self,
+        files: Sequence[FileState],
+        texts: Sequence[Piece],
+        earlier: Sequence[Piece],
+        folders: Sequence[str],
+        on_disk: ReadFile | None,
+    ) -> None:
+        self._files = {name: file for file in files for name in (*file.old_paths, file.path)}
+        self._earlier = earlier
+        self._folders = folders
+        self._on_disk = on_disk
+        self._present: dict[str, list[Run]] = {}
+        self._views: defaultdict[str, list[Piece]] = defaultdict(list)
+        self._changed: dict[str, int] = {}
+        for at, piece in enumerate(texts):
+            if (file := self.file_of(piece)) is not None:
+                self._views[file.path].append(piece)
+                if piece.kind == "call":
+                    self._changed[file.path] = at
 
+    def pieces(self, shown: Set[str]) -> Iterator[Piece]:
+        """The known parts of the files in the conversation, and of those in `shown`."""
+        files = {file.path: file for file in self._files.values()}
+        wanted = [f for f in files.values() if f.path in shown or f.path in self._views]
+        for file in sorted(wanted, key=lambda file: not file.is_changed or file.is_committed):
+            for first, lines in self._runs(file.path):
+                text, views = "\n".join(lines), self._views[file.path]
+                whole = [view.entry_id for view in views if text in "\n".join(view.lines)]
+                yield Piece(
+                    number=0,
+                    entry_id=whole[-1] if whole else "",
+                    kind="file",
+                    label=f"file {file.path}",
+                    lines=tuple(lines),
+                    first=max(first, 1),
+                    path=file.path,
+                    remark=self._remark(file, (first, lines)),
+                    is_placed=first > 0,
+                )
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    kind: Kind
-    label: str
-    lines: tuple[str, ...]
-    first: int = 1
-    path: str = ""
-    is_change: bool = False
-    is_whole: bool = False
-    has_failed: bool = False
-    least_tokens: int = _LEAST_TOKENS
+    def file_of(self, piece: Piece) -> FileState | None:
+        """The file that offers what `piece` shows or wrote, as it is now."""
+        return self._files.get(normalise_path(piece.path, self._folders)) if piece.path else None
 
+    def _runs(self, path: str) -> list[Run]:
+        if path not in self._present:
+            self._present[path] = present_runs(self._files[path], self._on_disk)
+        return self._present[path]
 
-def _drafts_of(unit: Unit, failed: frozenset[str]) -> Iterator[_Draft]:
-    if unit.output is not None:
-        if (draft := _result(unit.output)) is not None:
-            yield draft
-    elif isinstance(unit.message, AssistantMessage):
-        text = unit.message.text.strip()
-        yield _Draft("reply", f'you said "{_opening(text)}"', _lines(text))
-        for call in unit.message.tool_calls:
-            if (draft := _call(call)) is not None:
-                yield replace(draft, has_failed=call.id in failed)
-    elif isinstance(unit.message, UserMessage):
-        text = unit.message.text.strip()
-        label = f'the user said "{_opening(text)}"'
-        yield _Draft("said", label, _lines(text), least_tokens=_LEAST_SAID_TOKENS)
+    def is_outdated(self, piece: Piece, at: int) -> bool:
+        """Whether `piece`, the text at index `at`, names lines of a file that was changed since.
 
+        A search that quotes a line which is still there is not outdated.
+        """
+        text = "\n".join(piece.lines)
+        for path, changed in self._changed.items():
+            if changed < at or path not in text:
+                continue
+            now = {
+                number: line.strip()
+                for first, run in self._runs(path)
+                for number, line in enumerate(run, first)
+            }
+            quoted = re.findall(rf"{re.escape(path)}:(\d+)[:-](?:\d+[:-])?(.*)", text)
+            if any(now.get(int(number)) != line.strip() for number, line in quoted):
+                return True
+        return False
 
-def _result(output: Output) -> _Draft | None:
-    """The result of an action; None if it only echoes a file change."""
-    if (view := file_view(output)) is not None:
-        return _Draft("result", "read", view.lines, view.first, view.path)
-    action = output.action
-    if action.kind in ("write", "edit") and not output.has_failed:
-        return None
-    did = f"$ {action.command}" if action.command else _call_words(action)
-    return _Draft("result", did, _lines(output.text), has_failed=output.has_failed)
-
-
-def _call(call: ToolCall) -> _Draft | None:
-    """The text that a call writes: a file, new text in a file, or a long command."""
-    action = action_of(call)
-    if action.kind == "write" and (body := text_to_write(call.arguments)) is not None:
-        lines = _lines(body)
-        return _Draft("call", "write", lines, path=action.path, is_change=True, is_whole=True)
-    if action.kind == "edit" and (made := [new for _, new, _ in edits_in(call.arguments)]):
-        text = "\n".join(made)
-        return _Draft(
-            "call",
-            "edit",
-            _lines(text),
-            path=action.path,
-            is_change=True,
-            least_tokens=_LEAST_CALL_TOKENS,
+    def _remark(self, file: FileState, run: Run) -> str:
+        """What the model must know of the file: above all, where it saw lines that have moved."""
+        is_read = self._on_disk is not None and self._on_disk(file.path) is not None
+        views = [(v.first, v.lines) for v in self._views[file.path] if v.kind == "result"]
+        kept = [f"{piece.first}-{piece.last}" for piece in self._earlier if piece.path == file.path]
+        remarks = (
+            "a command has changed it since" if file.unseen and not is_read else "",
+            "changed and not committed" if file.is_changed and not file.is_committed else "",
+            f"kept by the last compaction: {', '.join(kept)}" if kept else "",
+            *(
+                f"{a}-{b} were {a - by}-{b - by} when you saw them"
+                for a, b, by in seen_elsewhere(run, views)
+            ),
+            "" if run[0] else "place unknown",
         )
-    if action.command:
-        label = f"your command: {action.command}"
-        return _Draft("call", label, _lines(action.command), least_tokens=_LEAST_CALL_TOKENS)
+        return ", ".join(filter(None, remarks))
+
+
+def _failure(output: Output) -> str:
+    """How the action failed: a search that finds nothing ends with 1, too, but that is no error."""
+    code = output.exit_code
+    return f"exit {code}" if code else "failed" if output.has_failed else ""
+
+
+def _texts_of(unit: Unit, failures: Mapping[str, str], said: Set[str]) -> Iterator[Piece]:
+    """The texts of one message, unmeasured; the paths are as written.
+
+    Text written by a call that failed is not in its file.
+    """
+    made = Piece(0, unit.entry_id, "said", "", ())
+    masked = "masked" if unit.edited_tier > UNEDITED else ""
+    if unit.output is not None:
+        yield from _results(unit.output, replace(made, kind="result", remark=masked))
+        return
+    text = unit.message.text.strip()
+    if isinstance(unit.message, AssistantMessage):
+        label = f'you replied "{_opening(text)}"'
+        yield replace(made, kind="reply", label=label, lines=_lines(text), remark=masked)
+        for call in unit.message.tool_calls:
+            yield _call(call, replace(made, kind="call", remark=failures.get(call.id, "")))
+    elif isinstance(unit.message, UserMessage):
+        who = "the user said" if unit.entry_id in said else "you were given"
+        yield replace(made, label=f'{who} "{_opening(text)}"', lines=_lines(text), remark=masked)
+
+
+def _results(output: Output, made: Piece) -> Iterator[Piece]:
+    """The result of an action; none if it only echoes a file change."""
+    action, failure = output.action, _failure(output)
+    if (view := file_view(output)) is not None:
+        path = view.path.strip("'\"")
+        yield replace(made, label=f"read {path}", lines=view.lines, first=view.first, path=path)
+    elif failure or action.kind not in ("write", "edit"):
+        found = _PROGRAM.match(action.command)
+        yield replace(
+            made,
+            label=_action_words(action),
+            lines=_lines(output.text),
+            remark=", ".join(filter(None, (failure, made.remark))),
+            program=" ".join(filter(None, found.groups())) if found else "",
+        )
+
+
+def _call(call: ToolCall, made: Piece) -> Piece:
+    """The text that a call writes."""
+    action = action_of(call)
     texts = [value for value in call.arguments.values() if isinstance(value, str)]
-    return _Draft(
-        "call", _call_words(action), _lines("\n".join(texts)), least_tokens=_LEAST_CALL_TOKENS
+    path, label = "", _action_words(action)
+    if action.kind in ("write", "edit"):
+        texts = [text_of_change(action) or "\n".join(texts)]
+        path = action.path or next(iter(files_in_patch(texts[0])), "")
+        label = f"{action.tool} {path}"
+    elif action.command:
+        texts, label = [action.command], f"your command: {action.command}"
+        path = (file_in_command(action.command) or ("",))[0]
+    return replace(
+        made,
+        label=label,
+        lines=_lines("\n".join(texts)),
+        path="" if made.remark else path,
     )
 
 
-def _call_words(action: Action) -> str:
+_PROGRAM = re.compile(
+    r"(?:cd\s+\S+\s*(?:&&|;)\s*)*(\S+)(?:\s+-\S+(?:\s+[/~.]\S*)?)*(?:\s+([a-z][a-z-]+)(?!\S))?"
+)
+"""The program of a command, and its subcommand if it looks like one."""
+
+
+def _action_words(action: Action) -> str:
+    if action.command:
+        return f"$ {action.command}"
     values = (f"{name}={_opening(str(value))}" for name, value in action.arguments.items())
     return " ".join((action.tool, *values))
 

@@ -72,8 +72,6 @@ FILES_SHARE = 0.50
 """A maximum; the newest messages keep their share."""
 
 WAY_SHARE = 0.15
-NOTES_SHARE = 0.15
-ASKED_SHARE = 0.50
 LEAST_KEPT, KEPT_SHARE = 0.25, 0.75
 """If a model chooses what stays: the smallest and the largest share of the excerpts."""
 

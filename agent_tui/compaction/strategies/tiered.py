@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, Proof
 from agent_tui.compaction.curation.curator import Curator
+from agent_tui.compaction.curation.question import make_ask
 from agent_tui.compaction.draft import (
     CompactionDraft,
     draft_choice,
-    make_ask,
     make_draft,
 )
 from agent_tui.compaction.model_client import OnProgress, OnUsage, RequestTracker
@@ -148,7 +148,7 @@ class TieredStrategy:
         self, request: CompactionRequest, draft: CompactionDraft, tracker: RequestTracker
     ) -> CompactionResult:
         """The compaction with a model's choice; made from `draft` if no model chooses."""
-        found = await self._answer(request, tracker)
+        found = await self._answer(request, draft, tracker)
         proof, choice = Proof(), found if isinstance(found, KeepChoice) else None
         if choice is not None:
             try:
@@ -170,7 +170,9 @@ class TieredStrategy:
         problem = who_chose if choice is None else ""
         return replace(result, note=" ".join(filter(None, notes)), problem=problem)
 
-    async def _answer(self, request: CompactionRequest, tracker: RequestTracker) -> Answered | None:
+    async def _answer(
+        self, request: CompactionRequest, draft: CompactionDraft, tracker: RequestTracker
+    ) -> Answered | None:
         """A model's answer, given now or in advance; None without a model."""
         if request.asking.ahead is not None:
             tracker.tell("finishing the summary started earlier")
@@ -181,7 +183,7 @@ class TieredStrategy:
         tracker.tell("reading the conversation")
         if self.curator is None:
             return None
-        ask = await asyncio.to_thread(make_ask, request, counter=self.counter)
+        ask = await asyncio.to_thread(make_ask, request, draft, counter=self.counter)
         return await self.curator.choose(request, ask, tracker)
 
 

@@ -23,12 +23,16 @@ class Template:
         goal: The heading of the goal. Notes without a goal are useless.
         next_steps: The heading of the next steps, which is required.
         passing: Headings of sections that are valid only until the work continues.
+        in_progress: The one of them for the work in progress; may be empty.
+        state: The one for test results; may be empty.
     """
 
     form: str
     goal: str
     next_steps: str
     passing: frozenset[str]
+    in_progress: str = ""
+    state: str = ""
 
     @property
     def guides(self) -> dict[str, str]:
@@ -91,10 +95,11 @@ def _plain(line: str) -> str:
 STRUCTURED = Template(
     """\
 ## Goal
-What the user ultimately wants, in one to three sentences. Several goals: a list.
+What the user ultimately wants, in one to three sentences, and the newest request. Several goals: \
+a list.
 
 ## Constraints & Preferences
-- each rule, wish or limit of the user that still holds, in a few of their words
+- each rule, wish or limit of the user that still holds, old ones too, in their words
 
 ## Progress
 
@@ -102,24 +107,41 @@ What the user ultimately wants, in one to three sentences. Several goals: a list
 - [x] finished work, with the files it touched and how it was checked
 
 ### In Progress
-- [ ] what was in progress when this was written, and how far it got
+- [ ] what was in progress when this was written, and exactly where it stopped
 
 ### Blocked
 - what is blocked, with the exact error message or the open question
 
-## Key Decisions
-- **decision**: why
-
-## Next Steps
-1. the very next action
+### Next Steps
+1. exactly what comes next
 2. what follows, in order
 
+## State
+- the newest test results in exact numbers, with their command; what was pushed or published; \
+branch, commit and uncommitted files only if nothing else in the context records them
+
+## Key Decisions
+- **decision**: why
+- **rejected**: why, and whose objection it was
+
+## Errors and fixes
+- each failure that taught something, refusals too: the command or edit, the exact message, the \
+cause, what fixed it, what was tried in vain
+
+## Mistakes so far
+- what was wrong in the work or in what you told the user, and whether it is put right
+
+## Corrections by the user
+- (number of their message) what they corrected, and what they want instead
+
 ## Critical Context
-- facts that would have to be found again: exact paths, names, signatures, commands, values, \
-error messages""",
+- what would have to be found again: where things are (path, name, lines), exact commands, \
+signatures, values, traps; numbered proposals that the user may refer to, with their text""",
     goal="## Goal",
-    next_steps="## Next Steps",
-    passing=frozenset({"### In Progress", "### Blocked", "## Next Steps"}),
+    next_steps="### Next Steps",
+    passing=frozenset({"### In Progress", "### Blocked", "### Next Steps", "## State"}),
+    in_progress="### In Progress",
+    state="## State",
 )
 
 SEVEN_SECTION = Template(
@@ -167,7 +189,7 @@ def fit_to_tokens(
     bodies = {h: body.split("\n") for h, body in template.parse(document).items() if h}
     costs = {h: [counter.count_text(line) + 1 for line in lines] for h, lines in bodies.items()}
     sizes = {heading: sum(cost) for heading, cost in costs.items()}
-    total = counter.count_text("\n\n".join(template.guides)) + sum(sizes.values())
+    total = counter.count_text("\n\n".join(bodies)) + sum(sizes.values())
     while total > max_tokens and any(costs.values()):
         longest = max((h for h in sizes if costs[h]), key=lambda heading: sizes[heading])
         third = len(bodies[longest]) // 3

@@ -146,6 +146,14 @@ _RETURN_CODE = re.compile(r"<returncode>\s*(-?\d+)\s*</returncode>|\bexit (?:cod
 _FENCED = re.compile(r"^```[^\n`]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _LOOKED_AT_CHARS = 400
 
+_CODEX_HEAD = re.compile(
+    r"(?:[A-Z][a-z]+[\w ]{0,30}(?:: | exited with code )[^\n]*\n){1,8}Output:\n"
+)
+"""What Codex puts before an output: ``Chunk ID: 3f0a``, ``Wall time: 0.1 seconds``, ..."""
+
+_REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
+"""What Claude Code puts behind an output."""
+
 
 def action_before(message: UserMessage, before: AssistantMessage | None) -> Action | None:
     """The action whose result `message` is; None if a user wrote it.
@@ -205,7 +213,7 @@ def _of_result(result: ToolResultMessage, waiting: list[ToolCall]) -> Output:
     exit_code, summary = details.get("exitCode"), details.get("summary")
     return Output(
         action=action,
-        text=result.text,
+        text=_without_frame(result.text),
         has_failed=result.is_error,
         exit_code=exit_code if isinstance(exit_code, int) else None,
         summary=summary if isinstance(summary, str) else "",
@@ -216,6 +224,15 @@ def _of_result(result: ToolResultMessage, waiting: list[ToolCall]) -> Output:
         said=tuple(_said_about(action, result)),
         ending=result.tool_details.ending,
     )
+
+
+def _without_frame(text: str) -> str:
+    """`text` without what other agents put around an output."""
+    if head := _CODEX_HEAD.match(text):
+        text = text[head.end() :]
+    if _REMINDER_END in text[-2 * len(_REMINDER_END) :] and _REMINDER in text:
+        text = text[: text.rindex(_REMINDER)].rstrip("\n")
+    return text
 
 
 def _said_about(action: Action, result: ToolResultMessage) -> Iterator[str]:

@@ -277,7 +277,7 @@ class KeepingScreen(PickerScreen[Decision | int]):
         return "k keep · a always keep · d drop · / find · enter compact · esc close"
 
     async def load_rows(self) -> Sequence[PickerRow[Decision | int]]:
-        """The model's notes and all that can be kept, in the order of the conversation."""
+        """The model's notes and all that can be kept, files first."""
         self._show_progress("reading the conversation", 0)
         try:
             self._proposal = await self._propose(self._show_progress)
@@ -338,7 +338,7 @@ class KeepingScreen(PickerScreen[Decision | int]):
         number = row.value
         if self._marks.get(number) == mark:
             del self._marks[number]
-        elif mark != "always" and 0 < proposal.ask.staying_from <= number:
+        elif mark != "always" and proposal.ask.stays(proposal.ask.pieces[number - 1]):
             self.say("It is among the newest messages, which stay.")
             return
         else:

@@ -16,7 +16,7 @@ from tests.support.compaction_ways import SUMMARY, Scene, Script, ahead_of, talk
 from tests.support.runtime import Stage, collect, of_kind
 
 
-def near_the_threshold(stage: Stage, window: int = 38_500) -> Scene:
+def near_the_threshold(stage: Stage, window: int = 38_200) -> Scene:
     """A conversation that will need a summary before long."""
     return Scene(stage, Script(Reply(text=SUMMARY)), window, background=True)
 
@@ -78,7 +78,7 @@ async def test_a_summary_that_is_there_is_not_begun_again(stage: Stage):
     written, begun_at = await written_ahead(scene), ahead_of(scene).begun_at_tokens
     assert written is not None
     scene.runtime.conversation.model_info = replace(
-        scene.runtime.conversation.model_info, window=41_500
+        scene.runtime.conversation.model_info, window=40_500
     )
     talk(scene.log, 2)
     assert await is_begun(scene)
@@ -103,7 +103,7 @@ async def test_where_none_was_needed_it_is_asked_again_only_when_more_was_said(
     await is_begun(scene)
     assert len(asked) == 1
     scene.runtime.conversation.model_info = replace(
-        scene.runtime.conversation.model_info, window=41_500
+        scene.runtime.conversation.model_info, window=40_500
     )
     talk(scene.log, 2)
     await is_begun(scene)

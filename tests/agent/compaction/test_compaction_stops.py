@@ -178,6 +178,16 @@ async def test_an_abort_while_a_summary_begun_earlier_is_finished_leaves_it_to_t
     assert_spending_is_counted(scene)
 
 
+async def test_an_answer_is_asked_for_again_if_more_than_a_fifth_of_the_target_came_since(
+    stage: Stage,
+):
+    script = Script(FINE)
+    scene = await prepared_ahead(stage, script)
+    talk(scene.log, 2)
+    assert only(await collect(scene.begin()), CompactionFinished).summary
+    assert len(script.summaries) == 2
+
+
 class Disk:
     """Takes `taken` bytes more once it is full."""
 
@@ -315,7 +325,7 @@ async def test_after_one_summary_the_next_is_prepared_too(stage: Stage):
     assert only(await collect(scene.begin()), CompactionFinished).summary
     assert not ahead_of(scene).is_there
     asked = len(script.summaries)
-    for _ in range(12):
+    for _ in range(20):
         talk(scene.log, 1)
         assert not told(await collect(scene.begin()))
         if ahead_of(scene).is_there:

@@ -321,6 +321,12 @@ async def speak_until(runtime: AgentRuntime, is_enough: Callable[[], bool]) -> l
     raise AssertionError("the conversation never came so far")
 
 
+def is_soon_full(runtime: AgentRuntime) -> bool:
+    """Whether a tenth of the target is left until the next compaction."""
+    limits, used = runtime.conversation.limits, runtime.conversation.usage.used
+    return limits.trigger - used <= limits.target // 10
+
+
 async def until_asked(provider: ScriptedProvider, times: int = 1) -> None:
     """Until a summary was asked for, however long that takes."""
     async with asyncio.timeout(60):
@@ -335,7 +341,7 @@ def summaries_asked(provider: ScriptedProvider) -> int:
 async def test_a_summary_is_ready_when_the_context_is_full(stage: Stage):
     provider = ScriptedProvider(Speaker())
     runtime = stage.runtime(provider, window=AHEAD_WINDOW, background=True)
-    await speak_until(runtime, lambda: runtime.conversation.level == "warn")
+    await speak_until(runtime, lambda: is_soon_full(runtime))
     asked = 2  # a summary is no choice, so it is asked for once more
     await until_asked(provider, asked)
     assert not any(
@@ -400,7 +406,7 @@ async def test_leaving_stops_a_summary_in_the_making_and_writes_nothing(stage: S
     speaker.gate.clear()
     provider = ScriptedProvider(speaker)
     runtime = stage.runtime(provider, window=AHEAD_WINDOW, background=True)
-    await speak_until(runtime, lambda: runtime.conversation.level == "warn")
+    await speak_until(runtime, lambda: is_soon_full(runtime))
     await until_asked(provider)
     assert summaries_asked(provider) == 1
     before = lines_of(runtime)

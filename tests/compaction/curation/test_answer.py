@@ -30,8 +30,6 @@ ONE, TWO, SEVEN, TWELVE = PIECES
         f"```\n<notes>\n{NOTES}\n</notes>\n<keep>\n2: 105 - 110\n7\n</keep>\n```",
         f"{NOTES}\n\n## Keep\n`#2` L105-L110\n* #7",
         f"<Notes>\n{NOTES}\n</Notes>\n<Keep>\n#2, 105-110 the signature\n#7 - whole\n</Keep>",
-        '{"notes": "## Goal\\nBuild the parser.\\n\\n## Next Steps\\n1. Test it.", '
-        '"keep": [{"id": 2, "lines": "105-110"}, "#7"]}',
     ],
 )
 def test_notes_and_list_are_found_whatever_is_around_them(text: str) -> None:

@@ -1,16 +1,19 @@
 """The model of the conversation is asked on the request that its provider has cached."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agent_tui.compaction.curation.answer import Pick, read_answer
-from agent_tui.compaction.draft import make_ask
+from agent_tui.compaction.curation.ask import Ask
+from agent_tui.compaction.curation.question import make_ask
+from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes, Selection
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings
-from agent_tui.messages import ToolCall, UserMessage
+from agent_tui.messages import JsonObject, ToolCall, UserMessage
 from agent_tui.providers.base import (
     ModelRef,
     ModelRequest,
@@ -65,6 +68,10 @@ def request_of(talk: Talk, *, target: int = 3_000, focus: str = "") -> Compactio
     )
 
 
+def ask_of(request: CompactionRequest, *, counter: TokenCounter) -> Ask:
+    return make_ask(request, make_draft(request, counter=counter), counter=counter)
+
+
 async def test_one_message_is_put_behind_the_next_request_and_nothing_else_changes(
     talk: Talk, counter: TokenCounter
 ) -> None:
@@ -79,12 +86,12 @@ async def test_one_message_is_put_behind_the_next_request_and_nothing_else_chang
         request.asking.live, messages=(), purpose="summary"
     )
     assert isinstance(ask, UserMessage)
-    assert "#1 read a.py 1-300, " in ask.text
+    assert "#1 file a.py 1-300, " in ask.text
     assert "#2 $ pytest -q 1-300, " in ask.text
     assert "the &lt;focus> parser" in ask.text
     form = "<keep>\n#NUMBER FIRST-LAST, FIRST-LAST\n#NUMBER\n</keep>"
     assert form in ask.text
-    pieces = make_ask(request, counter=counter).pieces
+    pieces = ask_of(request, counter=counter).pieces
     assert read_answer(form, pieces).picks == ()  # a model that copies it chooses nothing
     assert result.summarised_by == MODEL.name
     assert result.note == ""
@@ -93,19 +100,19 @@ async def test_one_message_is_put_behind_the_next_request_and_nothing_else_chang
 def test_the_model_is_offered_the_room_that_the_newest_exchange_leaves(
     talk: Talk, counter: TokenCounter
 ) -> None:
-    before = make_ask(request_of(talk), counter=counter).budget
+    before = ask_of(request_of(talk), counter=counter).budget
     talk.reply("please look at all of this " * 300)
-    after = make_ask(request_of(talk), counter=counter).budget
+    after = ask_of(request_of(talk), counter=counter).budget
     assert after.target == before.target
     assert after.keep < 0.7 * before.keep
 
 
 def test_the_newest_exchange_is_not_offered_as_it_stays(talk: Talk, counter: TokenCounter) -> None:
     talk.tool("bash", {"command": "make"}, "\n".join(f"built part {n}" for n in range(900)))
-    ask = make_ask(request_of(talk), counter=counter)
+    ask = ask_of(request_of(talk), counter=counter)
     newest = ask.pieces[-1]
     assert newest.label.startswith("$ make")
-    assert ask.staying_from == newest.number
+    assert ask.stays(newest)
     assert newest.line not in ask.text
 
 
@@ -124,7 +131,7 @@ async def test_what_was_chosen_has_room_before_the_texts_of_tasks(
 
     assert "\n".join(LINES[:160]) in await summary_of("#1 1-160")
     assert "<task-text>\n### 12 (as it was shown then)\nPart 0 has" in await summary_of("#1 1-20")
-    (shown,) = (p for p in make_ask(request_of(talk), counter=counter).pieces if "gh" in p.label)
+    (shown,) = (p for p in ask_of(request_of(talk), counter=counter).pieces if "gh" in p.label)
     assert "<task-text>" not in await summary_of(f"#{shown.number} 5-9")
 
 
@@ -248,6 +255,56 @@ async def test_a_model_reads_the_conversation_as_text_where_the_question_does_no
     assert sent.tools == ()
 
 
+async def test_a_file_that_was_edited_stands_once_in_a_conversation_as_text(
+    talk: Talk, counter: TokenCounter
+) -> None:
+    edit: JsonObject = {"oldText": "value_200 = 200", "newText": "value_200 = None"}
+    talk.tool("edit", {"path": "a.py", "edits": [edit]}, "Edited.")
+    writer = Writer([ANSWER])
+    await compact(writer, counter, replace(request_of(talk), asking=Asking()))
+    text = writer.prompts[0]
+    assert text.count("value_150 = 150") == 1
+    assert "#1 file a.py 1-300, " in text
+
+
+async def test_shorter_notes_are_asked_for_where_the_window_has_less_room(
+    talk: Talk, counter: TokenCounter
+) -> None:
+    asked = ask_of(request_of(talk), counter=counter)
+    needed = 12_000 + counter.count_text(asked.text) + 2_000
+    writer = Writer([GOOD])
+    sizes = ContextSizes(40_000, 40_000 - needed + 12_000 - 800, target=3_000)
+    request = replace(request_of(talk), sizes=sizes)
+    await compact(writer, counter, request)
+    (sent,) = writer.requests
+    assert sent.tools
+    found = re.search(r"notes of at most (\d+) tokens", sent.messages[-1].text)
+    assert found is not None
+    assert 750 <= int(found[1]) <= 850
+
+
+async def test_notes_that_are_too_long_shorten_the_end_of_the_list(
+    talk: Talk, counter: TokenCounter
+) -> None:
+    request = request_of(talk, target=6_000)
+    budget = ask_of(request, counter=counter).budget
+    assert budget.notes < budget.most_notes < budget.free
+
+    async def summary_with(notes_tokens: int) -> str:
+        line = "- the parser of a.py answers question {n} as it should, in line {n} of it\n"
+        many = "".join(line.format(n=n) for n in range(1_000, 1_000 + notes_tokens // 24))
+        notes = f"## Goal\nBuild it.\n\n### Done\n{many}\n### Next Steps\n1. Test it."
+        answer = f"<notes>\n{notes}\n</notes>\n<keep>\n#2 1-2\n#1\n</keep>"
+        return (await compact(Writer([answer]), counter, request)).summary
+
+    short, long = await summary_with(300), await summary_with(9_000)
+    assert short.count("value_") > long.count("value_") > 0
+    assert "1 failed" in short
+    assert "1 failed" in long
+    notes = long[long.index("## Goal") : long.index("<kept>")]
+    assert budget.notes < counter.count_text(notes) <= budget.most_notes + 20
+
+
 async def test_what_was_kept_is_offered_again_and_can_be_kept_again(
     talk: Talk, counter: TokenCounter
 ) -> None:
@@ -256,11 +313,13 @@ async def test_what_was_kept_is_offered_again_and_can_be_kept_again(
     for number in range(20):
         talk.reply(f"another answer {number} " + "as it should be " * 40)
         talk.user(f"another question {number} " + "please look at this " * 30)
-    ask = make_ask(request_of(talk), counter=counter)
-    lines = [piece.line for piece in ask.pieces[:2]]
-    assert lines[0].startswith("#1 file a.py 200-203, ")
-    assert lines[0].endswith("kept by the last compaction")
-    writer = Writer([f"<notes>\n{GOOD}\n</notes>\n<keep>\n#1\n</keep>"])
+    ask = ask_of(request_of(talk), counter=counter)
+    file, output = ask.pieces[:2]
+    assert file.line.startswith("#1 file a.py 1-300, ")
+    assert file.line.endswith("kept by the last compaction: 200-203")
+    assert output.line.startswith("#2 $ pytest -q 1-2, ")
+    assert output.line.endswith("kept by the last compaction")
+    writer = Writer([f"<notes>\n{GOOD}\n</notes>\n<keep>\n#1 200-203\n</keep>"])
     second = await compact(writer, counter, request_of(talk))
     assert "\n".join(LINES[199:203]) in second.summary
     assert "1 failed" not in second.summary
@@ -270,7 +329,7 @@ async def test_what_the_person_always_keeps_outlasts_compactions_until_it_is_dro
     talk: Talk, counter: TokenCounter
 ) -> None:
     request = request_of(talk)
-    ask = make_ask(request, counter=counter)
+    ask = ask_of(request, counter=counter)
     marked = (Pick(ask.pieces[0], ((200, 203),), is_lasting=True),)
     request = replace(request, selection=Selection(marked=marked))
     for answer in (GOOD, GOOD, TOOL_CALL):  # notes alone, and no answer at all
@@ -281,10 +340,10 @@ async def test_what_the_person_always_keeps_outlasts_compactions_until_it_is_dro
             talk.reply(f"another answer {number} " + "as it should be " * 40)
             talk.user(f"another question {number} " + "please look at this " * 30)
         request = request_of(talk)
-    released = tuple(make_ask(request, counter=counter).pieces[:1])
-    result = await compact(
-        Writer([GOOD]), counter, replace(request, selection=Selection(released=released))
-    )
+    released = tuple(p for p in ask_of(request, counter=counter).pieces if p.is_lasting)
+    assert len(released) == 1
+    asked = replace(request, selection=Selection(released=released))
+    result = await compact(Writer([GOOD]), counter, asked)
     assert LINES[200] not in result.summary
 
 

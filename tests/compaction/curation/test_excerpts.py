@@ -1,13 +1,14 @@
 """What was chosen stands in the summary once, as it is now."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent_tui.compaction.curation.answer import Pick
 from agent_tui.compaction.curation.excerpts import (
     Kept,
     earlier_pieces,
     keep_excerpts,
-    lines_now,
 )
 from agent_tui.compaction.curation.pieces import Piece, read_pieces
 from agent_tui.compaction.sections.files import FileReader, FileState, ReadFile
@@ -22,11 +23,17 @@ from tests.support.talk import Talk
 LINES = [f"value_{number} = {number}" for number in range(1, 61)]
 
 
-def pieces_of(talk: Talk, counter: TokenCounter, earlier: tuple[Piece, ...] = ()):
+def pieces_of(
+    talk: Talk,
+    counter: TokenCounter,
+    earlier: tuple[Piece, ...] = (),
+    on_disk: ReadFile | None = None,
+) -> tuple[Piece, ...]:
     units = read_units(
         talk.path, carryover=None, counter=counter, settings=CompactionSettings(), window=100_000
     )
-    return read_pieces(units.items, earlier, FOLDERS, counter)
+    files = files_of(talk)
+    return read_pieces(units.items, earlier, files, FOLDERS, counter, on_disk=on_disk)
 
 
 def files_of(talk: Talk) -> list[FileState]:
@@ -51,8 +58,15 @@ def kept(
     )
 
 
+COUNTER = TokenCounter()
+
+
 @pytest.fixture
 def talk() -> Talk:
+    return made_talk()
+
+
+def made_talk() -> Talk:
     talk = Talk()
     talk.user("Please mend it.")
     talk.tool("read", {"path": "a.py"}, numbered(LINES))
@@ -65,35 +79,79 @@ def talk() -> Talk:
     return talk
 
 
-def test_results_and_changes_are_numbered_with_what_they_are(
+def test_a_file_is_offered_once_as_it_is_now_and_outputs_as_they_were(
     talk: Talk, counter: TokenCounter
 ) -> None:
-    lines = [piece.line for piece in pieces_of(talk, counter)]
-    assert lines[0].startswith("#1 read a.py 1-60, ")
-    assert lines[0].endswith("edited since")
-    assert lines[1].startswith("#2 $ pytest -q 1-40, ")
-    assert len(lines) == 2  # what is short says nothing
+    file, output = pieces_of(talk, counter)
+    assert file.line.startswith("#1 file a.py 1-62, ")
+    assert file.line.endswith(
+        "tokens, changed and not committed, 12-62 were 10-60 when you saw them"
+    )
+    assert file.lines[8:11] == ("value_9 = 9", "value_9b = 9", "value_9c = 9")
+    assert output.line.startswith("#2 $ pytest -q 1-40, ")
 
 
-def test_an_output_that_came_again_says_where(talk: Talk, counter: TokenCounter) -> None:
-    talk.tool("bash", {"command": "pytest -q"}, "\n".join(f"{n} passed" for n in range(40)))
-    lines = [piece.line for piece in pieces_of(talk, counter)]
-    assert lines[1].endswith("tokens, run again in #3")
-    assert lines[2].endswith("tokens")
+def test_the_lines_of_a_file_are_those_on_the_disk(talk: Talk, counter: TokenCounter) -> None:
+    there = ["# new", *LINES[:9], "value_9b = 9", "value_9c = 9", *LINES[9:], "# never seen"] * 1
+    file, _ = pieces_of(talk, counter, on_disk=lambda _: "\n".join(there))
+    assert (file.first, file.last) == (2, 63)
+    assert file.lines == tuple(there[1:63])
+
+
+def test_a_file_is_in_the_newest_message_that_shows_all_of_it(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Please mend it.")
+    talk.tool("read", {"path": "a.py"}, numbered(LINES))
+    (first,) = pieces_of(talk, counter)
+    talk.tool("read", {"path": "a.py"}, numbered(LINES))
+    newest = talk.path[-1].id
+    talk.tool("read", {"path": "a.py", "offset": 9, "limit": 2}, numbered(LINES[8:10], 9))
+    (again,) = pieces_of(talk, counter)
+    assert first.entry_id < again.entry_id == newest
+
+
+def test_changed_files_come_first_and_their_parts_in_order(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Please mend it.")
+    talk.tool("read", {"path": "c.py", "offset": 1, "limit": 20}, numbered(LINES[:20]))
+    talk.tool("read", {"path": "c.py", "offset": 41, "limit": 20}, numbered(LINES[40:], 41))
+    talk.tool("write", {"path": "a.py", "content": "\n".join(LINES)}, "Written.")
+    talk.tool("read", {"path": "b.py"}, numbered(LINES))
+    extents = [(p.path, p.first, p.last) for p in pieces_of(talk, counter)]
+    assert extents == [("a.py", 1, 60), ("b.py", 1, 60), ("c.py", 1, 20), ("c.py", 41, 60)]
+
+
+def test_the_same_output_counts_once_and_another_one_too(talk: Talk, counter: TokenCounter) -> None:
+    passed = "\n".join(f"{n} passed" for n in range(40))
+    talk.tool("bash", {"command": "pytest -q"}, passed)
+    talk.tool("bash", {"command": "make"}, "made part 1, part 2 and part 3")
+    talk.tool("bash", {"command": "pytest -q"}, passed)
+    _, first, made, second = pieces_of(talk, counter)
+    assert "39 failed" in first.lines
+    assert made.label == "$ make"
+    assert "39 passed" in second.lines
+    assert second.entry_id == talk.path[-1].id
 
 
 def test_what_failed_says_so_and_changes_nothing(talk: Talk, counter: TokenCounter) -> None:
     made: JsonObject = {"oldText": "value_3 = 3", "newText": "made = 1\n" * 100}
-    talk.tool("read", {"path": "b.py"}, numbered(LINES))
-    talk.tool("edit", {"path": "b.py", "edits": [made]}, "No such text.", is_error=True)
+    talk.tool("edit", {"path": "a.py", "edits": [made]}, "No such text.", is_error=True)
     talk.tool("bash", {"command": "git commit -m 'word " + "word " * 200 + "'"}, "", is_error=True)
-    _, ran, read, *failed = pieces_of(talk, counter)
-    assert not ran.is_outdated
-    assert not read.is_outdated
+    file, _, *failed = pieces_of(talk, counter)
+    assert "made = 1" not in file.lines
     assert [piece.line.endswith("tokens, failed") for piece in failed] == [True, True]
     text = kept(talk, counter, *map(Pick, failed)).text
-    assert '<excerpt of="edit b.py (failed)">' in text
+    assert '<excerpt of="edit a.py (failed)">' in text
     assert text.count(" (failed)") == 2
+
+
+def test_a_search_without_hits_is_no_failure(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Please look.")
+    output = "one\ntwo\nthree\nfour\nfive\nsix"
+    talk.tool("bash", {"command": "ls; grep x y"}, output, is_error=True, exit_code=1)
+    (piece,) = pieces_of(talk, counter)
+    assert piece.line.endswith("tokens, exit 1")
 
 
 def test_the_result_of_a_call_is_no_second_run(counter: TokenCounter) -> None:
@@ -101,7 +159,7 @@ def test_the_result_of_a_call_is_no_second_run(counter: TokenCounter) -> None:
     talk.user("Please mend it.")
     talk.tool("helper", {"prompt": "look " * 300}, "found " * 300)
     talk.tool("bash", {"command": "echo " + "text " * 300}, "text " * 300)
-    assert not any("run again" in piece.line for piece in pieces_of(talk, counter))
+    assert [piece.kind for piece in pieces_of(talk, counter)] == ["call", "result"] * 2
 
 
 def test_an_output_that_names_files_edited_since_says_so(counter: TokenCounter) -> None:
@@ -111,34 +169,85 @@ def test_an_output_that_names_files_edited_since_says_so(counter: TokenCounter) 
     talk.tool("bash", {"command": "grep -rn value ."}, hits)
     talk.tool("bash", {"command": "grep -rn value b"}, hits.replace("a.py", "b.py"))
     talk.tool("bash", {"command": "bd show 1"}, "Please look at a.py: " + "it is wrong. " * 20)
+    talk.tool("bash", {"command": "grep -n 5 a.py"}, "a.py:5:value_5 = 5\n" * 3)
+    talk.tool("read", {"path": "a.py"}, numbered(LINES))
     made: JsonObject = {"oldText": "value_9 = 9", "newText": "value_9 = 10"}
     talk.tool("edit", {"path": "a.py", "edits": [made]}, "Edited.")
-    pieces = pieces_of(talk, counter)
-    assert [piece.is_outdated for piece in pieces] == [True, False, False]
+    talk.tool("bash", {"command": "mypy"}, "a.py:9: error: that is wrong\n" * 3)
+    _, *pieces = pieces_of(talk, counter)
+    assert [piece.is_outdated for piece in pieces] == [True, False, False, False, False]
     text = kept(talk, counter, *map(Pick, pieces)).text
     assert text.count("files have changed since, and their line numbers") == 1
 
 
 def test_lines_of_a_file_stand_as_they_are_now(talk: Talk, counter: TokenCounter) -> None:
     read, _ = pieces_of(talk, counter)
-    block = kept(talk, counter, Pick(read, ((8, 12), (40, 41))))
+    block = kept(talk, counter, Pick(read, ((8, 14), (42, 43))))
     assert 'file="a.py" lines="8-14" state="as last seen or edited"' in block.text
     assert "value_8 = 8\nvalue_9 = 9\nvalue_9b = 9\nvalue_9c = 9\nvalue_10 = 10" in block.text
     assert 'lines="42-43"' in block.text
     assert block.paths == {"a.py"}
     lines = [*LINES[:9], "value_9b = 9", "value_9c = 9", *LINES[9:]]
-    there = kept(talk, counter, Pick(read, ((8, 12),)), on_disk=lambda _: "\n".join(lines))
+    there = kept(talk, counter, Pick(read, ((8, 14),)), on_disk=lambda _: "\n".join(lines))
     assert 'lines="8-14" state="as it is now"' in there.text
 
 
-def test_a_file_picked_twice_stands_there_once(talk: Talk, counter: TokenCounter) -> None:
-    part: JsonObject = {"path": "a.py", "offset": 23, "limit": 20}
-    talk.tool("read", part, numbered(LINES[20:40], 23))
-    first, _, second = pieces_of(talk, counter)
-    block = kept(talk, counter, Pick(first, ((21, 30),)), Pick(second))
-    assert block.text.count("value_25 = 25") == 1
-    assert block.text.count("<excerpt ") == 1
-    assert block.count == 2
+@given(spans=st.lists(st.tuples(st.integers(1, 40), st.integers(0, 39)), min_size=1))
+def test_lines_that_are_chosen_twice_cost_once(spans: list[tuple[int, int]]) -> None:
+    counter, talk = COUNTER, made_talk()
+    for piece in pieces_of(talk, counter):
+        ranges = [(a, min(a + more, 40)) for a, more in spans]
+        block = kept(talk, counter, *(Pick(piece, (span,)) for span in ranges))
+        chosen = {number for a, b in ranges for number in range(a, b + 1)}
+        texts = [line for number, line in enumerate(piece.lines, 1) if number in chosen]
+        found = [line for line in block.text.split("\n") if line in texts]
+        assert found == texts
+
+
+def test_room_is_taken_once_for_lines_that_are_chosen_twice(
+    talk: Talk, counter: TokenCounter
+) -> None:
+    for piece in pieces_of(talk, counter):
+        whole = kept(talk, counter, Pick(piece, ((1, 30),))).text
+        room = counter.count_text(whole) + 10
+        picks = [Pick(piece, ((a, a + 9),)) for a in (1, 1, 5, 11, 12, 21)]
+        assert kept(talk, counter, *picks, room=room).text == whole
+
+
+def test_a_part_ends_with_its_list_item(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Please work.")
+    items = [line for n in range(9) for line in (f"{n}. Item", "", f"   its text {n}", "")]
+    talk.tool("bash", {"command": "gh issue view 12"}, "\n".join(items))
+    (issue,) = pieces_of(talk, counter)
+    text = kept(talk, counter, Pick(issue, ((1, 9),))).text
+    assert 'lines="1-11"' in text
+    assert text.endswith("2. Item\n\n   its text 2\n</excerpt>\n</kept>")
+
+
+@given(edits=st.lists(st.tuples(st.integers(0, 11), st.booleans()), max_size=6))
+def test_no_line_stands_there_as_it_was_before_an_edit(edits: list[tuple[int, bool]]) -> None:
+    counter, talk = COUNTER, made_talk()
+    (file, _) = pieces_of(talk, counter)
+    picks = [Pick(file, ((a, a + 4),)) for a in range(1, 56, 5)]
+    gone: set[str] = set()
+    present = list(file.lines)
+    for place, is_removed in edits:
+        old = present[place * 4]
+        new = "" if is_removed else f"{old} + 1"
+        gone.add(old)
+        present = "\n".join(present).replace(f"{old}\n", f"{new}\n" if new else "", 1).split("\n")
+        made: JsonObject = {"oldText": f"{old}\n", "newText": f"{new}\n" if new else ""}
+        talk.tool("edit", {"path": "a.py", "edits": [made]}, "Edited.")
+    for on_disk in (None, lambda _: "\n".join(present)):
+        lines = kept(talk, counter, *picks, on_disk=on_disk).text.split("\n")
+        assert not gone - set(present) & set(lines)
+
+
+def test_lines_that_were_rewritten_since_are_dropped(talk: Talk, counter: TokenCounter) -> None:
+    (file, _) = pieces_of(talk, counter)
+    talk.tool("write", {"path": "a.py", "content": "all = 'new'\n" * 20}, "Written.")
+    assert kept(talk, counter, Pick(file, ((20, 30),))) == Kept()
 
 
 def test_what_stays_as_a_message_is_not_kept_twice(talk: Talk, counter: TokenCounter) -> None:
@@ -149,16 +258,37 @@ def test_what_stays_as_a_message_is_not_kept_twice(talk: Talk, counter: TokenCou
     assert "value_1 = 1" in block.text
 
 
+def test_lines_that_a_message_shows_are_not_kept_twice(talk: Talk, counter: TokenCounter) -> None:
+    file, _ = pieces_of(talk, counter)
+    picks = [
+        Pick(file, ((1, 3),)),
+        Pick(file, ((20, 22),)),
+        Pick(file, ((30, 32),), is_lasting=True),
+    ]
+    block = keep_excerpts(
+        picks,
+        staying=frozenset(),
+        files=files_of(talk),
+        on_disk=None,
+        room_tokens=5_000,
+        counter=counter,
+        messages=numbered(list(file.lines[18:34]), 19),
+    )
+    assert 'lines="1-3"' in block.text
+    assert 'lines="20-22"' not in block.text
+    assert 'lines="30-32"' in block.text
+
+
 def test_what_was_named_first_has_the_room(talk: Talk, counter: TokenCounter) -> None:
     read, output = pieces_of(talk, counter)
     block = kept(talk, counter, Pick(output, ((1, 10),)), Pick(read), room=200)
     assert "9 failed" in block.text
     assert "value_1 = 1" in block.text
     assert "value_60" not in block.text
-    assert (block.count, block.left_out) == (2, 1)
+    assert "no room for all of this: the rest of file a.py.)" in block.text
     assert counter.count_text(block.text) <= 260
     none = kept(talk, counter, Pick(read), room=10)
-    assert (none.text, none.left_out) == ("", 1)
+    assert none == Kept()
 
 
 @pytest.mark.parametrize(
@@ -207,8 +337,7 @@ def test_a_view_whose_file_was_changed_by_a_command_says_so(counter: TokenCounte
 def test_choices_for_which_there_was_no_room_are_named(talk: Talk, counter: TokenCounter) -> None:
     read, run = pieces_of(talk, counter)
     block = kept(talk, counter, Pick(run), Pick(read, ((1, 30), (41, 60))), room=250)
-    assert block.left_out == 1
-    missing = f"the rest of read a.py 1-30, 41-60 [recall {read.entry_id}]"
+    missing = "the rest of file a.py 1-30, 41-60"
     assert f"(There was no room for all of this: {missing}.)" in block.text.split("\n")
 
 
@@ -219,12 +348,13 @@ def test_a_view_of_a_file_that_was_written_anew_is_not_offered(counter: TokenCou
     body = "\n".join(f"new_{n} = 1" for n in range(60))
     talk.tool("write", {"path": "a.py", "content": body}, "Written.")
     (written,) = pieces_of(talk, counter)
-    assert written.line.startswith("#1 write a.py 1-60, ")
+    assert written.line.startswith("#1 file a.py 1-60, ")
+    assert written.lines[0] == "new_0 = 1"
 
 
 def test_what_was_kept_can_be_chosen_again(talk: Talk, counter: TokenCounter) -> None:
     read, output = pieces_of(talk, counter)
-    block = kept(talk, counter, Pick(read, ((8, 12),)), Pick(output, ((1, 3),)))
+    block = kept(talk, counter, Pick(read, ((8, 14),)), Pick(output, ((1, 3),)))
     again = earlier_pieces(
         f"## Goal\nx\n\n{block.text}\n\n<commands-run>\n</commands-run>", counter
     )
@@ -252,26 +382,22 @@ def test_tags_in_what_is_kept_close_nothing(counter: TokenCounter) -> None:
     assert len(earlier_pieces(block.text, counter)) == 1
 
 
-@pytest.mark.parametrize(
-    ("now", "span", "expected"),
-    [
-        (LINES, (5, 7), [(5, 7)]),
-        (["# new", *LINES], (5, 7), [(6, 8)]),
-        (["def all():", *(f"    {line}" for line in LINES)], (5, 7), [(6, 8)]),
-        ([*LINES[:3], *LINES[5:]], (3, 8), [(3, 6)]),
-        ([*LINES[:5], "a", "b", *LINES[6:]], (5, 7), [(5, 8)]),
-        ([*LINES[:7], "a", "b", *LINES[7:]], (5, 7), [(5, 9)]),
-        (["other"] * 60, (5, 7), []),
-        ([*LINES[:5], *["new"] * 40, *LINES[5:]], (5, 7), [(5, 47)]),
-        ([*LINES[:5], *["new"] * 400, *LINES[5:]], (4, 7), [(4, 5), (406, 407)]),
-        ([*LINES[:9], *["new"] * 400, *LINES[9:]], (1, 10), [(1, 9)]),
-        ([*LINES[:9], "all", "new", *LINES[15:]], (10, 15), [(10, 11)]),
-        ([*LINES[:9], *LINES[15:]], (10, 15), []),
-    ],
-)
-def test_lines_are_found_where_they_are_now(
-    now: list[str], span: tuple[int, int], expected: list[tuple[int, int]]
+def test_lines_of_a_file_are_counted_without_what_another_agent_puts_before_them(
+    counter: TokenCounter,
 ) -> None:
-    view = Piece(1, "e", "result", "read a.py", tuple(LINES), 1, 500, "a.py")
-    found = lines_now(view, *span, [(1, now)])
-    assert found == [(first, tuple(now[first - 1 : last])) for first, last in expected]
+    talk = Talk()
+    talk.user("Please mend it.")
+    head = "Chunk ID: 3f0a\nWall time: 0.0512 seconds\nProcess exited with code 0\n"
+    output = head + "Original token count: 90\nOutput:\n" + "\n".join(LINES[20:40])
+    talk.tool("exec_command", {"cmd": "sed -n 21,40p a.py"}, output)
+    (file,) = pieces_of(talk, counter)
+    assert (file.path, file.first, file.lines) == ("a.py", 21, tuple(LINES[20:40]))
+
+
+def test_what_another_agent_puts_behind_a_file_is_not_part_of_it(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Please mend it.")
+    reminder = "\n\n<system-reminder>\nWhenever you read a file, look.\n</system-reminder>\n"
+    talk.tool("Read", {"file_path": "a.py"}, numbered(LINES) + reminder)
+    (file,) = pieces_of(talk, counter)
+    assert file.lines == tuple(LINES)

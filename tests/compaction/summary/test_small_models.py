@@ -54,11 +54,11 @@ async def test_a_thin_summary_stands_beside_the_record(counter: TokenCounter):
     writer = Writer([THIN])
     result = await compact(writer, counter, request(work(Talk()).path))
     assert len(writer.requests) == 2
-    assert 'lacked "## Next Steps"' in writer.prompts[1]
+    assert 'lacked "### Next Steps"' in writer.prompts[1]
     bodies = STRUCTURED.parse(without_fact_blocks(result.summary))
     assert bodies["## Goal"] == "Build the parser."
     assert bodies["### Done"].startswith("- [x] looked through the questions")
-    assert "## Next Steps" not in bodies
+    assert "### Next Steps" not in bodies
     assert (result.is_fallback, result.summarised_by) == (False, "scripted/one")
     assert result.note.startswith("The summary by scripted/one is incomplete: ")
     assert result.note.count("lacked") == 1, "both tries had the same fault"

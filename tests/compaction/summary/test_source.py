@@ -60,7 +60,7 @@ def test_no_real_summary_is_found_weak(counter: TokenCounter, name: str):
         document = STRUCTURED.render(
             {
                 "## Goal": "\n\n".join(paragraphs[:half]),
-                "## Next Steps": "\n\n".join(paragraphs[half:]),
+                "### Next Steps": "\n\n".join(paragraphs[half:]),
             }
         )
         judging = SummaryJudge(STRUCTURED, real.source, counter, 10_000)

@@ -54,9 +54,9 @@ def test_sections_that_say_nothing_are_left_out(counter: TokenCounter):
         "## Next", "## Progress\n### Done\n- [x] it\n### Blocked\n- (none)\n## Next"
     )
     assert accepted(judge(counter, text)) == (
-        "## Goal\nShip it.\n\n## Progress\n\n### Done\n- [x] it\n\n## Next Steps\n1. Test."
+        "## Goal\nShip it.\n\n## Progress\n\n### Done\n- [x] it\n\n### Next Steps\n1. Test."
     )
-    assert "## Progress" not in accepted(judge(counter, GOOD))
+    assert "### Blocked" not in accepted(judge(counter, GOOD))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_what_says_nothing_is_refused(counter: TokenCounter, text: str, expected
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("## Goal\nShip it.", 'lacked "## Next Steps"'),
+        ("## Goal\nShip it.", 'lacked "### Next Steps"'),
         ("## Goal\n\n## Next Steps\n1. Test", 'lacked "## Goal"'),
         ("## Goal\n(none)\n## Next Steps\n1. Test", 'under "## Goal"'),
     ],

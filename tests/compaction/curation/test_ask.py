@@ -1,0 +1,165 @@
+"""The question says what stays, what there is room for, and what can be had now."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_tui.compaction.curation.ask import Ask, Staying, TokenBudget
+from agent_tui.compaction.curation.pieces import Kind, Piece
+from agent_tui.compaction.curation.question import make_ask
+from agent_tui.compaction.draft import make_draft
+from agent_tui.compaction.request import CompactionRequest, ContextSizes
+from agent_tui.compaction.summary.templates import STRUCTURED
+from agent_tui.config import CompactionSettings
+from agent_tui.providers.base import ModelRef
+from agent_tui.tokens import TokenCounter
+from tests.compaction.sections.scene import numbered
+from tests.support.talk import Talk
+
+COUNTER = TokenCounter()
+
+
+def ask_with(*pieces: Piece, listed: int = 3_000) -> Ask:
+    return Ask(
+        units=(),
+        pieces=pieces,
+        staying=Staying({}, (), frozenset()),
+        budget=TokenBudget(90_000, 20_000, 4_500, 6_000, 13_000, listed),
+        template=STRUCTURED,
+        counter=COUNTER,
+    )
+
+
+def list_in(ask: Ask) -> list[str]:
+    return ask.text[ask.text.rindex("then the newest texts.\n") :].split("\n")[1:]
+
+
+def piece(number: int, label: str, kind: Kind = "result", **kwargs: object) -> Piece:
+    made = Piece(number, f"e{number}", kind, label, ("a", "b"), 1, 40)
+    return replace(made, **kwargs)  # pyright: ignore[reportArgumentType]
+
+
+def test_files_come_first_with_their_parts_in_one_line_and_then_the_newest_texts() -> None:
+    a, b = (piece(n, "file a.py", "file", path="a.py", first=n * 10) for n in (1, 2))
+    lines = list_in(ask_with(a, b, piece(3, "$ make"), piece(4, "$ ls")))
+    assert lines == [
+        "#1 file a.py 10-11, 40 tokens; #2 20-21, 40 tokens",
+        "#4 $ ls 1-2, 40 tokens",
+        "#3 $ make 1-2, 40 tokens",
+    ]
+
+
+def test_many_short_results_of_one_program_share_a_line() -> None:
+    status = [piece(n, f"$ git status {n}", program="git status") for n in (1, 3, 5)]
+    others = [
+        piece(2, "$ git log", program="git log"),
+        piece(4, "$ git status -v", program="git status", tokens=900),
+    ]
+    assert list_in(ask_with(*sorted([*status, *others], key=lambda one: one.number))) == [
+        "#5 $ git status 5 1-2, 40 tokens; earlier ones of git status: #3 40, #1 40",
+        "#4 $ git status -v 1-2, 900 tokens",
+        "#2 $ git log 1-2, 40 tokens",
+    ]
+
+
+def test_a_long_piece_says_how_much_fifty_lines_take() -> None:
+    long = piece(1, "$ ls", lines=("x",) * 120, tokens=240)
+    assert long.line == "#1 $ ls 1-120, 240 tokens (100 per 50 lines)"
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["file", "result", "reply"]), st.text("ab /", max_size=90)),
+        max_size=40,
+    ),
+    st.integers(0, 400),
+)
+def test_the_list_keeps_within_its_budget_and_counts_the_rest(
+    made: list[tuple[Kind, str]], listed: int
+) -> None:
+    pieces = [
+        piece(n, label, kind, path=f"{label}.py" if kind == "file" else "", program=label[:1])
+        for n, (kind, label) in enumerate(made, 1)
+    ]
+    *lines, last = list_in(ask_with(*pieces, listed=listed))
+    shown = "\n".join((*lines, last))
+    if missing := re.fullmatch(r"\((\d+) older ones are not listed\.\)", last):
+        shown = "\n".join(lines)
+    assert COUNTER.count_text(shown) <= max(listed, COUNTER.count_text("(none)"))
+    numbers = re.findall(r"#(\d+)", shown)
+    assert len(numbers) == len(set(numbers)) == len(pieces) - (int(missing[1]) if missing else 0)
+
+
+def a_talk() -> Talk:
+    talk = Talk()
+    talk.user("Mend the parser of a.py.")
+    talk.user("Here is what the log says: " + "a line of the log with words. " * 900)
+    talk.tool("read", {"path": "a.py"}, numbered([f"value_{n} = {n}" for n in range(60)]))
+    for number in range(60):
+        talk.reply(f"answer {number} of the parser " + "as it should be " * 90)
+        talk.user(f"question {number}?")
+    return talk
+
+
+def ask_of(
+    talk: Talk,
+    target: int,
+    *,
+    settings: CompactionSettings | None = None,
+    overhead: int = 0,
+) -> Ask:
+    request = CompactionRequest(
+        path=talk.path,
+        previous=None,
+        model=ModelRef("scripted/one"),
+        cwd=Path("/project"),
+        settings=settings or CompactionSettings(),
+        sizes=ContextSizes(100_000, 40_000, overhead, target),
+    )
+    return make_ask(request, make_draft(request, counter=COUNTER), counter=COUNTER)
+
+
+@pytest.mark.parametrize(
+    ("target", "notes", "limit"),
+    [
+        (20_000, 4_500, "4,500 tokens (about 15,800 characters)"),
+        (10_000, 3_000, "3,000 tokens (about 10,500 characters)"),
+    ],
+)
+def test_notes_and_texts_share_what_nothing_else_needs(target: int, notes: int, limit: str) -> None:
+    ask = ask_of(a_talk(), target)
+    assert (ask.budget.notes, ask.budget.target) == (notes, target)
+    assert ask.budget.free + sum(ask.staying.sizes.values()) == target
+    assert f"share the rest: {ask.budget.free:,} tokens (about " in ask.text
+    assert f"notes of at most {limit}" in ask.text
+
+
+def test_the_setting_is_the_limit_of_the_notes() -> None:
+    settings = CompactionSettings(max_summary_tokens=1_000)
+    budget = ask_of(a_talk(), 20_000, settings=settings).budget
+    assert (budget.notes, budget.most_notes) == (1_000, 1_000)
+
+
+def test_each_part_that_stays_is_told_with_its_size() -> None:
+    ask = ask_of(a_talk(), 10_000, overhead=700)
+    assert "- the system prompt and the tools: 700 tokens\n" in ask.text
+    assert "- the user's messages, reasons of refusals and answers to questions: " in ask.text
+    assert re.search(r"- your newest messages, from about `you replied .*` on: \d,\d+", ask.text)
+    assert "pinned texts" not in ask.text
+
+
+def test_a_message_of_the_user_that_is_shortened_can_be_chosen_and_others_need_not() -> None:
+    talk = Talk()
+    talk.user("Mend the parser of a.py.")
+    talk.user("Here is what the log says: " + "a line of the log with words. " * 900)
+    for number in range(40):
+        talk.reply(f"answer {number} of the parser " + "as it should be " * 90)
+    ask = ask_of(talk, 10_000)
+    assert 'afterwards: (1) "Mend the parser of a.py."; (2) "Here is what the log says' in ask.text
+    assert " tokens shortened." in ask.text
+    said = [piece.label for piece in ask.pieces if piece.kind == "said"]
+    assert said == ['the user said "Here is what the log says: a line of the log with …"']

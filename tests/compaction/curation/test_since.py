@@ -1,0 +1,103 @@
+"""Notes that were written ahead say where they end, and keep nothing that is superseded."""
+
+import pytest
+
+from agent_tui.compaction.curation.answer import KeepChoice
+from agent_tui.compaction.curation.since import notes_now
+from agent_tui.compaction.summary.templates import SEVEN_SECTION, STRUCTURED, earlier_notes
+from agent_tui.messages import JsonObject
+from agent_tui.providers.base import ModelRef
+from agent_tui.tokens import TokenCounter
+from tests.compaction.sections.scene import FOLDERS
+from tests.support.talk import Talk
+
+NOTES = """\
+## Goal
+Build the parser.
+
+## Progress
+
+### In Progress
+- [ ] the lexer, not committed yet
+
+### Next Steps
+1. Commit it.
+
+## State
+- `pytest -q`: 3 failed
+- `make lint`: clean
+
+## Key Decisions
+- **one pass**: it is faster"""
+EDIT: JsonObject = {"path": "/project/a.py", "edits": [{"oldText": "one", "newText": "two"}]}
+
+
+@pytest.fixture
+def talk() -> Talk:
+    talk = Talk()
+    talk.user("Build the parser.")
+    talk.tool("bash", {"command": "ls"}, "a.py")
+    return talk
+
+
+def now(talk: Talk, through: str) -> str:
+    choice = KeepChoice(NOTES, (), ModelRef("scripted/one"), through)
+    return notes_now(choice, talk.path, STRUCTURED, FOLDERS)
+
+
+def test_notes_to_which_nothing_was_added_stay_as_they_are(talk: Talk) -> None:
+    through = talk.path[-1].id
+    assert now(talk, through) == NOTES
+    talk.reply("Now I go on.")
+    assert now(talk, through) == NOTES
+    assert now(talk, "unknown") == NOTES
+
+
+def test_notes_say_before_which_steps_they_end(talk: Talk) -> None:
+    through = talk.path[-1].id
+    talk.tool("edit", EDIT, "Edited.")
+    talk.tool("edit", EDIT, "No such text.", is_error=True)
+    talk.tool("bash", {"command": "pytest <files-now>"}, "1 failed", is_error=True)
+    end, *rest = now(talk, through).split("\n")
+    assert end.startswith("(These notes end before the newest 3 steps, ")
+    assert end.endswith("Since then: changed a.py; ran `pytest &lt;files-now>` (failed).)")
+    text = "\n".join(rest)
+    assert "### Next Steps\n(before the newest 3 steps)\n1. Commit it." in text
+    assert "### In Progress\n(before the newest 3 steps)\n- [ ] the lexer" in text
+    assert "## Key Decisions\n- **one pass**" in text
+
+
+def test_work_that_was_committed_since_is_not_in_progress(talk: Talk) -> None:
+    through = talk.path[-1].id
+    talk.tool("bash", {"command": "git commit -qam 'The lexer'"}, "")
+    text = now(talk, through)
+    assert "not committed yet" not in text
+    assert "### In Progress" not in text
+    assert "Since then: ran `git commit -qam 'The lexer'`." in text
+    assert "before the newest step," in text
+
+
+def test_tests_that_ran_since_have_no_old_result(talk: Talk) -> None:
+    through = talk.path[-1].id
+    talk.tool("bash", {"command": "pytest -q"}, "3 passed")
+    text = now(talk, through)
+    assert "3 failed" not in text
+    assert "`make lint`: clean" in text
+
+
+def test_marks_of_one_compaction_are_gone_at_the_next(talk: Talk, counter: TokenCounter) -> None:
+    through = talk.path[-1].id
+    talk.tool("edit", EDIT, "Edited.")
+    text = now(talk, through)
+    later = earlier_notes(text, template=STRUCTURED, counter=counter, max_tokens=1_000)
+    assert "newest step" not in later
+    assert "**one pass**" in later
+
+
+def test_notes_in_another_form_only_say_where_they_end(talk: Talk) -> None:
+    through = talk.path[-1].id
+    talk.tool("edit", EDIT, "Edited.")
+    notes = "## TASK STATE\nBuild the parser.\n\n## NEXT STEPS\n1. Commit it."
+    choice = KeepChoice(notes, (), ModelRef("scripted/one"), through)
+    text = notes_now(choice, talk.path, SEVEN_SECTION, FOLDERS)
+    assert "## NEXT STEPS\n(before the newest step)\n1. Commit it." in text
