@@ -30,7 +30,8 @@ _WORD = r"(?:\"[^\"]*\"|[^\s,\"]+)"
 _ITEMS = re.compile(rf"over\s+(?P<items>{_WORD}(?:\s*,\s*{_WORD})*)\s+", re.IGNORECASE)
 _COUNT = re.compile(r"(?P<count>\d+)x?\s+", re.IGNORECASE)
 _COMPRESS = re.compile(
-    r"compress(?:\s*\[\s*\"?(?P<inside>[^\"\]]*)\"?\s*\]|\s*\"(?P<quoted>[^\"]*)\")?(?:\s+|\Z)",
+    r"compress(?:\s*[\[(]\s*(?:\"(?P<inside>[^\"]*)\"|(?P<bare>[^\"\])]*))\s*[\])]"
+    r"|\s*\"(?P<quoted>[^\"]*)\")?(?:\s+|\Z)",
     re.IGNORECASE,
 )
 
@@ -78,8 +79,8 @@ class LoopPlan:
 def parse_loop(text: str) -> LoopPlan:
     """The plan in ``N [compress["focus"]] prompt`` or ``over a,b,c [compress["focus"]] prompt``.
 
-    Commas separate items; items with spaces or commas need quotes. The focus may be in brackets or
-    only in quotes.
+    Commas separate items; items with spaces or commas need quotes. The focus may be in brackets
+    of either kind or only in quotes.
 
     Raises:
         UsageError: It is neither, the prompt is missing, or there are too many rounds.
@@ -97,7 +98,7 @@ def parse_loop(text: str) -> LoopPlan:
     rest, focus = text[head.end() :].strip(), ""
     compress = _COMPRESS.match(rest)
     if compress is not None:
-        focus = (compress["inside"] or compress["quoted"] or "").strip()
+        focus = (compress["inside"] or compress["bare"] or compress["quoted"] or "").strip()
         rest = rest[compress.end() :].strip()
     if not rest:
         raise UsageError("The loop has no prompt.", _USAGE)

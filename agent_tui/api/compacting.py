@@ -17,9 +17,9 @@ from typing import Any, Literal, TypeAlias, cast
 from pydantic import JsonValue
 
 from agent_tui.api.session import library_settings, named_model
-from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import ModelClient, ModelReply, RequestTracker, unseen
 from agent_tui.compaction.planner import CompactionPlanner
+from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
 from agent_tui.config import Settings
 from agent_tui.errors import (
     IN_PROGRAM,
@@ -354,15 +354,13 @@ async def acompact(
             path=path,
             previous=previous,
             model=ref,
-            window=known_window or used,
             cwd=Path.cwd(),
             settings=settings.compaction,
-            tokens_before=used,
-            target_tokens=max(target_tokens - spare, 1),
-            focus=focus,
-            wants_summary=True,
-            is_asked=True,
-            is_limit=True,
+            sizes=ContextSizes(
+                window=known_window or used, used=used, target=max(target_tokens - spare, 1)
+            ),
+            asking=Asking(focus=focus),
+            occasion="limit",
         )
         try:
             outcome = await planner.outcome(request, "tiered", unseen)

@@ -37,6 +37,7 @@ from agent_tui.compaction.strategies.registry import unknown_strategy
 from agent_tui.config import (
     STRATEGY_NAMES,
     Settings,
+    check_target,
     load_settings,
 )
 from agent_tui.errors import SessionError
@@ -102,10 +103,10 @@ def build_parser(plugins: Plugins | None = None) -> argparse.ArgumentParser:
     )
     add(
         "--target",
-        type=_fraction,
-        metavar="FRACTION",
-        help="target share of the window, as the setting compaction.target (default: from the "
-        "settings)",
+        type=_target,
+        metavar="SIZE",
+        help="tokens to leave, or a fraction of the window, as the setting compaction.target "
+        "(default: from the settings)",
     )
     add(
         "--dry-run",
@@ -162,14 +163,16 @@ def _strategy(known: Collection[str]) -> Callable[[str], str]:
     return check
 
 
-def _fraction(text: str) -> float:
+def _target(text: str) -> float:
     try:
-        fraction = float(text)
-    except ValueError:
-        fraction = 0.0
-    if not 0 < fraction < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a fraction between 0 and 1")
-    return fraction
+        target = check_target(float(text))
+    except (ValueError, OverflowError):
+        target = 0.0
+    if not target:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither a fraction between 0 and 1 nor at least 1,000 tokens"
+        )
+    return target
 
 
 async def _compact(
@@ -244,8 +247,10 @@ def _print_report(report: CompactionReport) -> None:
         names = (*_TIER_NAMES[:-1], _FEWER_WORDS)
     for tier, (name, tokens) in enumerate(zip(names, report.freed, strict=True)):
         lines.append(f"  tier {tier}  {name:<14} {tokens:>12,}")
-    if report.tokens_after > report.target_tokens:
-        lines.append(f"  Still above the target of {report.target_tokens:,} tokens.")
+    is_met = report.tokens_after <= report.target_tokens
+    lines.append(
+        f"  {'Within' if is_met else 'Still above'} the target of {report.target_tokens:,} tokens."
+    )
     print("\n".join(lines), file=sys.stderr)
     if report.path is None:
         write_text(strip_control_characters(report.carryover.summary) + "\n")

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.agent.session.spending import with_spending
-from agent_tui.compaction.draft import CompactionRequest, ledger_of
+from agent_tui.compaction.draft import ledger_of
 from agent_tui.compaction.model_client import OnProgress
 from agent_tui.compaction.outcome import SUMMARY_TIER, TIERED
 from agent_tui.compaction.planner import CompactionPlanner
+from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
@@ -59,6 +60,7 @@ class CompactionReport:
             "path": str(self.path) if self.path else None,
             "tokens_before": self.tokens_before,
             "tokens_after": self.tokens_after,
+            "target_tokens": self.target_tokens,
             "tiers": {str(tier): tokens for tier, tokens in enumerate(self.freed)},
             "summary": self.carryover.summary,
             "read_files": list(self.carryover.read_files),
@@ -125,15 +127,12 @@ class FileCompaction:
             path=log.path_entries(),
             previous=log.header.compaction,
             model=model,
-            window=self.window,
             cwd=cwd,
             settings=self.settings,
-            tokens_before=used,
-            target_tokens=self.target_tokens,
-            focus=focus,
             repositories=repositories,
-            wants_summary=True,
-            is_asked=True,
+            sizes=ContextSizes(window=self.window, used=used, target=self.target_tokens),
+            asking=Asking(focus=focus),
+            occasion="new session",
         )
         outcome = await self.planner.outcome(request, strategy, on_progress)
         summary = outcome.summary

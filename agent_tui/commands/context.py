@@ -67,9 +67,9 @@ class ContextMap:
     """All parts of the window, ``free`` last, and the largest messages, largest first.
 
     `token_price` is the price of a context token in the newest request, in US dollars, cache
-    discounts included; 0 if unknown. The context is compacted
-    automatically at `compacts_at` percent of the window, 0 for never. `cache` is the state of the
-    context in the provider's cache; None if unknown.
+    discounts included; 0 if unknown. The context is compacted automatically at `compacts_at`
+    percent of the window, 0 for never, to `target_tokens`. `cache` is the state of the context in
+    the provider's cache; None if unknown.
     """
 
     usage: ContextUsage
@@ -77,6 +77,7 @@ class ContextMap:
     largest: tuple[LargeMessage, ...]
     token_price: float = 0.0
     compacts_at: int = 0
+    target_tokens: int = 0
     cache: CacheState | None = None
 
 
@@ -95,6 +96,7 @@ async def map_context(conversation: "Conversation") -> ContextMap:
         found,
         token_price=price,
         compacts_at=conversation.compacts_at,
+        target_tokens=conversation.limits.target,
         cache=cache_state(conversation),
     )
 
@@ -220,6 +222,7 @@ class ContextPage:
         title = f"Context window: {filled}"
         if shown.compacts_at:
             title += f"; compacts automatically at {shown.compacts_at}%"
+            title += f", to {shown.target_tokens:,} tokens" if shown.target_tokens else ""
         if cache := cache_text(shown.cache):
             title += f"; {cache}"
         return Page(title, tuple(sections))

@@ -1,14 +1,11 @@
 """Everything about a compaction that is decided before a model is asked; pure."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import TypeAlias
 
-from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, Pick, Proof, prove
+from agent_tui.compaction.curation.answer import KeepChoice, Pick, Proof, prove
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
-from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.curation.since import notes_now
 from agent_tui.compaction.ledger.build import build_ledger, earlier_ledger, entries_to_record
 from agent_tui.compaction.plan import (
@@ -19,10 +16,12 @@ from agent_tui.compaction.plan import (
     previous_summary,
     read_live,
 )
+from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.sections.compose import (
     FILES_SHARE,
     KEPT_SHARE,
     LEAST_KEPT,
+    NEWEST_SHARE,
     RULES_SHARE,
     SAID_MOST_SHARE,
     TAIL_SHARE,
@@ -37,25 +36,16 @@ from agent_tui.compaction.sections.compose import (
     read_work,
     way_block,
 )
-from agent_tui.compaction.sections.files import ReadFile, ShownFile, choose_files
+from agent_tui.compaction.sections.files import ShownFile, choose_files, complete_file
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.summary.templates import earlier_notes, template_named
 from agent_tui.compaction.tiers.units import batch_id, read_units
 from agent_tui.compaction.transcript import UNLIMITED, message_texts
-from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError, TargetTooSmallError
 from agent_tui.messages import UserMessage
-from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.sessions.context import without_dropped, wrap_summary
-from agent_tui.sessions.entries import (
-    Carryover,
-    Entry,
-    Handover,
-    Ledger,
-    MessageEntry,
-    RepositoryState,
-)
+from agent_tui.sessions.entries import Entry, Handover, Ledger, MessageEntry
 from agent_tui.sessions.replay.changes import in_force
 from agent_tui.sessions.replay.marks import read_marks
 from agent_tui.tokens import TokenCounter
@@ -69,82 +59,6 @@ _LEAST_GAIN_TOKENS = 150
 _LEAST_ROOM_TOKENS = 300
 _LEAST_STEP_TOKENS = 50
 _LEAST_SECTIONS_SHARE = 0.4
-_FIRST_GUESS_SHARE = 0.6
-"""Share of the space assumed for the newest messages before the sections are known."""
-
-
-Answered: TypeAlias = KeepChoice | NoChoice
-"""The result of asking models; also `NoChoice` if none should be asked any more."""
-
-Ahead: TypeAlias = Callable[[], Awaitable[Answered | None]]
-"""Waits for the result of asking in advance; None if there is none and a model is asked now."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompactionRequest:
-    """A conversation to compact.
-
-    Args:
-        path: Entries from the root to the leaf.
-        previous: ``compaction`` of the session's header.
-        model: The session's model.
-        window: Its context window in tokens.
-        cwd: The session's working folder; files inside are named relative to it.
-        settings: The settings in force: how much stays, which model is asked, in what form.
-        tokens_before: Tokens in use, as measured.
-        overhead_tokens: System prompt and tool schemas, as the counter estimates them.
-        focus: What the user wants the summary to focus on.
-        target_tokens: Target size of the result; 0 for the window's default.
-        on_disk: Reads a file of the working folder; None if files are unavailable.
-        repositories: What git says now; none if it was not asked or does not answer.
-        wants_summary: Whether to make a summary even if shorter messages would suffice.
-        is_asked: Whether the user asked, so that the target does not matter.
-        is_limit: Whether the result may not exceed the target: everything is shortened to fit,
-            the newest messages too.
-        is_refused: Whether the provider refused the context as too large.
-        least_gain_tokens: Least estimated saving for which shortening messages is worth it.
-        ratio: Tokens that the model counts per estimated token.
-        ahead: Waits for the answer of a model asked in advance; None if none was.
-        live: The conversation's next request, for asking its own model; None if that cannot be
-            asked.
-        choice: The model's choice.
-        marked: Pieces that the user keeps, whatever a model chooses.
-        released: Pieces that the user no longer keeps through all compactions.
-    """
-
-    path: tuple[Entry, ...]
-    previous: Carryover | None
-    model: ModelRef
-    window: int
-    cwd: Path
-    settings: CompactionSettings
-    tokens_before: int
-    overhead_tokens: int = 0
-    focus: str = ""
-    target_tokens: int = 0
-    on_disk: ReadFile | None = None
-    repositories: tuple[RepositoryState, ...] = ()
-    wants_summary: bool = False
-    is_asked: bool = False
-    is_limit: bool = False
-    is_refused: bool = False
-    least_gain_tokens: int = 1
-    ratio: float = 1.0
-    ahead: Ahead | None = None
-    live: ModelRequest | None = None
-    choice: KeepChoice | None = None
-    marked: tuple[Pick, ...] = ()
-    released: tuple[Piece, ...] = ()
-
-    @property
-    def must_shrink(self) -> bool:
-        """Whether to compact even if the context is below the target."""
-        return self.is_asked or self.is_refused
-
-    @property
-    def estimated_before(self) -> int:
-        """`tokens_before` converted to our own estimate."""
-        return round(self.tokens_before / self.ratio)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +95,11 @@ class CompactionDraft:
 
     def tokens_before(self, request: CompactionRequest) -> int:
         """Estimated size of the next request without the compaction."""
-        return request.overhead_tokens + self.plan.kept_tokens_now + self.replaced_tokens
+        return request.sizes.overhead + self.plan.kept_tokens_now + self.replaced_tokens
 
     def tokens_after(self, request: CompactionRequest, counter: TokenCounter) -> int:
         """Estimated size of the next request after the compaction."""
-        kept = request.overhead_tokens + self.plan.kept_tokens
+        kept = request.sizes.overhead + self.plan.kept_tokens
         return kept + summary_tokens(self.summary, counter)
 
 
@@ -205,11 +119,16 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
     summary = previous_summary(path, request.previous)
     replaced_before = live.leaving_tokens + (summary_tokens(summary, counter) if summary else 0)
     is_exchange = live.is_exchange or (summary and "assistant" in live.roles)
-    if not is_exchange and not request.is_limit and sum(live.tokens) <= request.window // 2:
+    if (
+        not is_exchange
+        and request.occasion != "limit"
+        and sum(live.tokens) <= request.sizes.window // 2
+    ):
         raise NothingToCompactError(
             "Nothing to compact: less than one exchange since the start or the last compaction."
         )
-    room = room_of(request, sum(live.tokens) + replaced_before, live.pinned_tokens)
+    whole = room_of(request, sum(live.tokens) + replaced_before, live.pinned_tokens)
+    most = max(whole, _target(request) - request.sizes.overhead - live.pinned_tokens)
     ledger = ledger_of(request)
     seen = without_dropped(path, read_marks(path))
     handover = _handover(request)
@@ -219,7 +138,8 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
 
     def draft_within(room: int) -> CompactionDraft:
         notes = _notes(request, summary, room, counter)
-        planner = _Planner(request, path, live, record, room, notes, counter)
+        said_room = most - (whole - room)
+        planner = _Planner(request, path, live, record, room, said_room, notes, counter)
         plan, sections, (way, way_lines) = planner.plan(summary)
         after = (sections.after_prose, way, sections.lists)
         through = path[-1].id if path else ""
@@ -235,9 +155,9 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
             left_out=sections.left_out,
         )
 
-    if request.is_limit:
-        return _fit_limit(request, draft_within, room, counter)
-    draft = draft_within(room)
+    draft = _fit(request, draft_within, whole, live.pinned_tokens, counter)
+    if request.occasion == "limit":
+        return draft
     gained = draft.tokens_before(request) - draft.tokens_after(request, counter)
     beside_notes = gained + counter.count_text(draft.notes)
     if gained <= 0 or beside_notes < _LEAST_GAIN_TOKENS:
@@ -247,27 +167,38 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
     return draft
 
 
-def _fit_limit(
+def _fit(
     request: CompactionRequest,
     draft_within: Callable[[int], CompactionDraft],
     room: int,
+    pinned: int,
     counter: TokenCounter,
 ) -> CompactionDraft:
     """The first draft that is within the target, made in less space each time.
 
+    If not even the draft without any space is, the first one, which keeps the most.
+
     Raises:
-        TargetTooSmallError: Not even the draft without any space is.
+        TargetTooSmallError: There is no such draft, and the target is a limit.
     """
-    while True:
+    within = request.sizes.overhead + pinned + room
+    target = request.sizes.target if request.occasion == "limit" else max(within, _target(request))
+    first, step = draft_within(room), 0
+    draft, size = first, first.tokens_after(request, counter)
+    while size > target and room:
+        step = max(size - target, 2 * step)
+        room = room - step if room - step >= _LEAST_STEP_TOKENS else 0
         draft = draft_within(room)
         size = draft.tokens_after(request, counter)
-        if size <= request.target_tokens:
-            return draft
-        if not room:
-            least = min(size, request.estimated_before)
-            raise TargetTooSmallError(request.target_tokens, least)
-        step = max(size - request.target_tokens, room // 4)
-        room = room - step if room - step >= _LEAST_STEP_TOKENS else 0
+    if size <= target:
+        return draft
+    if request.occasion == "limit":
+        raise TargetTooSmallError(request.sizes.target, min(size, request.sizes.used_estimate))
+    return first
+
+
+def _choosing(request: CompactionRequest, choice: KeepChoice) -> CompactionRequest:
+    return replace(request, selection=replace(request.selection, choice=choice))
 
 
 def draft_choice(
@@ -277,11 +208,11 @@ def draft_choice(
     template = template_named(request.settings.template)
     notes = notes_now(choice, in_force(request.path), template, folders_of(request))
     choice = replace(choice, notes=notes)
-    draft = make_draft(replace(request, choice=choice), counter=counter)
+    draft = make_draft(_choosing(request, choice), counter=counter)
     proof = _prove(request, choice, draft)
     if proof.brought_back:
         choice = replace(choice, picks=(*proof.brought_back, *choice.picks))
-        draft = make_draft(replace(request, choice=choice), counter=counter)
+        draft = make_draft(_choosing(request, choice), counter=counter)
     return draft, proof
 
 
@@ -310,9 +241,11 @@ class _Planner:
         live: LiveConversation,
         record: WorkRecord,
         room: int,
+        said_room: int,
         notes: str,
         counter: TokenCounter,
     ) -> None:
+        self._said_room = said_room
         self._notes = notes
         self._request = request
         self._path = path
@@ -328,14 +261,20 @@ class _Planner:
             carryover=request.previous,
             counter=counter,
             settings=request.settings,
-            window=request.window,
+            window=request.sizes.window,
         )
         self._tasks = frozenset(task.entry_id for task in record.tasks)
+        self._committed = [file for file in record.files if file.is_changed and file.is_committed]
+        for file in self._committed:
+            complete_file(file, request.on_disk)
         self._editor = TailEditor(units.items, batch_id(path, "kept"), counter)
-        self._sections_room = sections_room_of(
-            room, max(last_exchange_tokens(live), self._since_choice())
+        self._sections_room = room
+        self._window = (
+            min(request.sizes.window, 2 * room)
+            if request.occasion == "limit"
+            else request.sizes.window
         )
-        choice = request.choice
+        choice = request.selection.choice
         self._has_notes = choice is not None and bool(choice.notes and choice.picks)
         self._lasting: tuple[Pick, ...] = ()
         self._unused = 0
@@ -344,53 +283,52 @@ class _Planner:
     def plan(self, summary: str) -> tuple[CompactionPlan, Sections, tuple[str, tuple[str, ...]]]:
         """The cut, the sections, and the way so far.
 
-        The sections omit what stays, and their size decides what stays. So the newest messages are
-        chosen three times, each time with the last result. The last choice also fixes the files,
-        because lines in the messages point to them.
+        The newest messages get their share first. The sections are sized beside them. What the
+        sections leave takes in earlier messages, and the sections then omit what those show.
         """
-        room = self._room
-        released = {(piece.label, piece.lines) for piece in self._request.released}
+        released = {(piece.label, piece.lines) for piece in self._request.selection.released}
         self._lasting = tuple(
             Pick(piece, is_lasting=True)
             for piece in earlier_pieces(summary, self._counter)
             if piece.is_lasting and (piece.label, piece.lines) not in released
         )
-        cut, tail = self._choose_cut((), int(room * _FIRST_GUESS_SHARE))
+        tail = self._tail(())
+        newest = sum(tail.tokens[self._live.cuts[-1] :]) if self._live.cuts else 0
+        self._sections_room = sections_room_of(self._room, max(newest, self._since_choice()))
+        cut = choose_cut(self._live, tail.tokens, int(self._room * TAIL_SHARE), self._window)
         sections, way = self._before_cut(cut, tail)
         files = sections.shown
-        for _ in range(2):
-            cut, tail = self._choose_cut(sections.shown, self._tokens_left(sections, way))
+        tail = self._tail(files)
+        if sections.left_out:
+            self._unused = self._left(sections, way, tail, cut)
             sections, way = self._before_cut(cut, tail, files)
-        over = self._size(sections, way[0]) + sum(tail.tokens[cut:]) - room
-        if over > 0:
-            files = self._fewer(files, tail.files_to_show(self._live.entries[cut:]), over)
+        while (more := self._fill(cut, tail, self._left(sections, way, tail, cut)))[0] < cut:
+            cut, tail = more
             sections, way = self._before_cut(cut, tail, files)
-            over = self._size(sections, way[0]) + sum(tail.tokens[cut:]) - room
-        cut, tail = self._fill(cut, tail, -over)
-        sections, way = self._before_cut(cut, tail, files)
-        left = room - self._size(sections, way[0]) - sum(tail.tokens[cut:])
-        if left > 0 and not sections.has_all_said:
-            self._unused = left
+        if (left := self._left(sections, way, tail, cut)) and not sections.has_all_said:
+            self._unused += left
             sections, way = self._before_cut(cut, tail, files)
         plan = plan_cut(self._path, self._live, cut, tail.edits, tail.tokens, summary)
         return plan, sections, way
 
-    def _tokens_left(self, sections: Sections, way: tuple[str, tuple[str, ...]]) -> int:
-        """Tokens left for the newest messages."""
-        taken = self._size(sections, way[0])
-        return max(self._room - taken, int(self._room * TAIL_SHARE))
+    def _tail(self, files: Sequence[ShownFile]) -> Tail:
+        """The newest messages beside `files`, the newest exchange within its share."""
+        shown = {file.path: file for file in files}
+        tail = self._editor.lines_for_what_stands_elsewhere(
+            self._live, shown, self._folders, self._room, self._committed
+        )
+        if not self._live.cuts:
+            return tail
+        most = int(self._room * NEWEST_SHARE)
+        return self._editor.shorten_newest(
+            self._live, tail, self._live.cuts[-1], most, self._request.on_disk
+        )
 
-    def _fewer(
-        self, files: Sequence[ShownFile], needed: frozenset[str], over: int
-    ) -> tuple[ShownFile, ...]:
-        """Drop those `files` touched longest ago, except `needed` ones, to save `over` tokens."""
-        kept: list[ShownFile] = []
-        for file in reversed(files):
-            if over > 0 and file.path not in needed:
-                over -= self._counter.count_text(file.text)
-            else:
-                kept.append(file)
-        return tuple(reversed(kept))
+    def _left(
+        self, sections: Sections, way: tuple[str, tuple[str, ...]], tail: Tail, cut: int
+    ) -> int:
+        """Tokens that neither the sections nor the messages from `cut` on use."""
+        return max(self._room - self._size(sections, way[0]) - sum(tail.tokens[cut:]), 0)
 
     def _before_cut(
         self, cut: int, tail: Tail, files: tuple[ShownFile, ...] | None = None
@@ -403,17 +341,11 @@ class _Planner:
 
     def _since_choice(self) -> int:
         """Tokens of the entries that the model had not seen when it chose."""
-        choice, live = self._request.choice, self._live
+        choice, live = self._request.selection.choice, self._live
         ids = [entry.id for entry in live.entries]
         if choice is None or choice.through not in ids:
             return 0
         return sum(live.tokens[ids.index(choice.through) + 1 :])
-
-    def _choose_cut(self, files: Sequence[ShownFile], room: int) -> tuple[int, Tail]:
-        shown = {file.path: file for file in files}
-        tail = self._editor.lines_for_what_stands_elsewhere(self._live, shown, self._folders, room)
-        window = 0 if self._request.is_limit else self._request.window
-        return choose_cut(self._live, tail.tokens, room, window), tail
 
     def _fill(self, cut: int, tail: Tail, left: int) -> tuple[int, Tail]:
         """Move the cut back to earlier steps, shortened if they are long, while they fit."""
@@ -435,19 +367,19 @@ class _Planner:
         way: str,
         files: tuple[ShownFile, ...] | None,
     ) -> Sections:
-        request, choice, room = self._request, self._request.choice, self._sections_room
+        request, choice, room = self._request, self._request.selection.choice, self._sections_room
         kept = self._editor.entries_as_written(self._live, tail, cut)
         kept |= {entry.id for entry in self._live.pinned}
         chosen = choice.picks if choice is not None else ()
         entries = self._live.entries[cut:]
         said = [e.message for e in entries if isinstance(e, MessageEntry) and e.id in kept]
-        wanted = (*self._lasting, *request.marked, *chosen)
+        wanted = (*self._lasting, *request.selection.marked, *chosen)
         picks = [pick for pick in wanted if pick.piece.entry_id not in self._dropped]
         ids = frozenset(pick.piece.entry_id for pick in picks)
         messages = message_texts(said, UNLIMITED)
         make = partial(
             make_sections,
-            self._record,
+            self._record_without(kept),
             room,
             self._counter,
             kept=kept,
@@ -493,15 +425,21 @@ class _Planner:
             file for file in files if file.path not in self.kept.paths or file.path in needed
         )
 
+    def _record_without(self, kept: frozenset[str]) -> WorkRecord:
+        """The record; for a reader without the recall tool, without ids and what is `kept`."""
+        record = self._record
+        if self._request.occasion != "limit":
+            return record
+        said = tuple(("", text) for key, text in record.said if key not in kept or not key)
+        return replace(record, said=said)
+
     @property
     def _rooms(self) -> SectionRooms:
         """Rules and the user's messages have shares of the target.
 
         However small the conversation itself is, it is not the reason to leave one out.
         """
-        request, room = self._request, self._sections_room
-        target = _target(request) - request.overhead_tokens - self._live.pinned_tokens
-        room = room if request.is_limit else max(room, target)
+        room = max(self._sections_room, self._said_room)
         rules, said = (int(room * share) for share in (RULES_SHARE, SAID_MOST_SHARE))
         return SectionRooms(rules=rules, said=said, unused=self._unused)
 
@@ -525,22 +463,22 @@ def room_of(request: CompactionRequest, conversation: int, pinned: int) -> int:
     """Target tokens of the context without system prompt, tools and pinned texts.
 
     If the conversation is already below the target, a requested compaction applies the target's
-    share to it; if system prompt and tools leave nearly nothing, to what they leave.
+    share to it. If system prompt, tools and pinned texts take nearly all of the target, the result
+    exceeds it: an eighth of the target's share of the rest of the window is the least.
     """
-    settings, overhead = request.settings, request.overhead_tokens + pinned
+    settings, overhead = request.settings, request.sizes.overhead + pinned
     target = _target(request)
     room = target - overhead
-    if request.is_limit:
+    if request.occasion == "limit":
         return max(room, 0)
     if room >= conversation:
         room = int(conversation * settings.target_share(conversation))
-    least = int(max(request.window - overhead, 0) * target / max(request.window, 1) / 2)
+    least = int(max(request.sizes.window - overhead, 0) * target / max(request.sizes.window, 1) / 8)
     return max(room, min(least, conversation // 2), _LEAST_ROOM_TOKENS)
 
 
 def _target(request: CompactionRequest) -> int:
-    window = request.window
-    return request.target_tokens or int(window * request.settings.target_share(window))
+    return request.sizes.target or request.settings.target_tokens(request.sizes.window)
 
 
 def last_exchange_tokens(live: LiveConversation) -> int:
@@ -559,8 +497,8 @@ def sections_room_of(room: int, newest: int) -> int:
 
 def _notes(request: CompactionRequest, summary: str, room: int, counter: TokenCounter) -> str:
     """A model's notes for this compaction, or what still holds of the earlier `summary`."""
-    if request.choice is not None:
-        return request.choice.notes
+    if request.selection.choice is not None:
+        return request.selection.choice.notes
     share = max(int(room * _EARLIER_SHARE), min(2 * _LEAST_GAIN_TOKENS, room // 2))
     return earlier_notes(
         without_fact_blocks(summary),

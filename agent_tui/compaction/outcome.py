@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent_tui.compaction.curation.answer import KeepChoice
-from agent_tui.compaction.draft import CompactionDraft, CompactionRequest
+from agent_tui.compaction.draft import CompactionDraft
+from agent_tui.compaction.request import CompactionRequest
 from agent_tui.messages import Usage
 from agent_tui.sessions.entries import (
     Carryover,
@@ -116,8 +117,8 @@ def result_of(
         first_kept_entry_id=draft.plan.first_kept_entry_id,
         kept_entries=draft.plan.kept_entries,
         edits=draft.plan.edits,
-        tokens_before=request.tokens_before,
-        tokens_after=request.tokens_before * after // before,
+        tokens_before=request.sizes.used,
+        tokens_after=request.sizes.used * after // before,
         estimated_after=after,
         carryover=Carryover(
             lastSummary=draft.summary,
@@ -129,7 +130,7 @@ def result_of(
         summarised_by=choice.model.name if choice is not None else "",
         is_fallback=choice is None,
         usage=usage,
-        focus=request.focus,
+        focus=request.asking.focus,
         summarised=len(draft.plan.summarised),
         repositories=request.repositories,
     )

@@ -9,7 +9,7 @@ from agent_tui.compaction.branch import BranchRequest, BranchSummary, summarise_
 from agent_tui.compaction.curation.answer import KeepChoice, NoChoice
 from agent_tui.compaction.curation.curator import Curator
 from agent_tui.compaction.curation.question import make_ask
-from agent_tui.compaction.draft import CompactionRequest, ledger_of, make_draft
+from agent_tui.compaction.draft import ledger_of, make_draft
 from agent_tui.compaction.model_client import (
     ModelClient,
     ModelLookup,
@@ -22,6 +22,7 @@ from agent_tui.compaction.model_client import (
 )
 from agent_tui.compaction.outcome import SUMMARY_TIER, TIERED, CompactionPreview, Outcome
 from agent_tui.compaction.proposal import Proposal
+from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.strategies.base import (
     OnDecisions,
     Strategy,
@@ -109,7 +110,7 @@ class CompactionPlanner:
         summary: Outcome | None = None
         problem = ""
         try:
-            summary = await self._by_code(replace(request, wants_summary=True), TIERED)
+            summary = await self._by_code(replace(request, occasion="new session"), TIERED)
         except CompactionError as error:
             problem = error.message
         # Without a summary, an automatic compaction has nothing to do.
@@ -117,7 +118,7 @@ class CompactionPlanner:
             outcome = await self._by_code(request, strategy)
         units = await asyncio.to_thread(ConversationUnits, request, self._counter, strategy)
         before = units.tokens_before
-        measured, estimated = request.tokens_before or before, max(before, 1)
+        measured, estimated = request.sizes.used or before, max(before, 1)
 
         def scale(tokens: int) -> int:
             return tokens * measured // estimated
@@ -128,8 +129,8 @@ class CompactionPlanner:
             tokens_after=scale(outcome.tokens_after if outcome else before),
             compact_tokens=scale(min(summary.tokens_after, before)) if summary else None,
             summarised=summary.summarised if summary else 0,
-            window=scale(request.window),
-            target_tokens=scale(request.target_tokens),
+            window=scale(request.sizes.window),
+            target_tokens=scale(request.sizes.target),
             messages=messages,
             freed={tier: scale(tokens) for tier, tokens in freed.items()},
             ledger=await asyncio.to_thread(ledger_of, request),
@@ -177,7 +178,7 @@ class CompactionPlanner:
             NothingToCompactError: A summary would free nothing.
         """
         shorter = await asyncio.to_thread(shorten_in_place, request, self._counter)
-        if self._curator is None or shortening_does(shorter, request.target_tokens):
+        if self._curator is None or shortening_does(shorter, request.sizes.target):
             return None
         ask = (await self.propose(request, unseen, asks_model=False)).ask
         found = await self._curator.choose(request, ask, RequestTracker(unseen, on_usage))
@@ -205,7 +206,7 @@ class CompactionPlanner:
         return await summarise_branch(request, writer, models, self._counter, on_progress, on_usage)
 
     async def _by_code(self, request: CompactionRequest, strategy: str) -> Outcome:
-        request = replace(request, ahead=None)
+        request = replace(request, asking=replace(request.asking, ahead=None))
         return await _decide(request, strategy, self._without_model, unseen, ignore_usage)
 
 
@@ -220,19 +221,20 @@ async def _decide(
     found: StrategyPlan | None = None
     problem = ""
     if name != TIERED:
-        wanted = replace(request, target_tokens=_target_when_asked(request, name))
+        sizes = replace(request.sizes, target=_target_when_asked(request, name))
+        wanted = replace(request, sizes=sizes)
         try:
             strategy = strategy_named(name, strategies)
             found = await strategy.plan(wanted, on_progress=on_progress, on_usage=on_usage)
         except NothingToCompactError:
-            if request.is_asked and request.estimated_before <= request.target_tokens:
+            if request.is_asked and request.sizes.used_estimate <= request.sizes.target:
                 raise
             problem = "It found nothing to shorten."
         except CompactionError as error:
             problem = str(error)
-        if found is not None and found.freed_tokens < request.least_gain_tokens:
+        if found is not None and found.freed_tokens < request.sizes.least_gain:
             found, problem = None, "It would free too little."
-        elif found is not None and found.tokens_after <= request.target_tokens:
+        elif found is not None and found.tokens_after <= request.sizes.target:
             return _outcome(name, found)
         elif found is not None:
             problem = found.note or "It did not reach the target."
@@ -262,9 +264,9 @@ def _outcome(name: str, plan: StrategyPlan, before_note: str = "") -> Outcome:
 
 def _target_when_asked(request: CompactionRequest, name: str) -> int:
     if not request.is_asked:
-        return request.target_tokens
-    used = request.estimated_before
-    return target_when_asked(name, used, request.settings, request.target_tokens)
+        return request.sizes.target
+    used = request.sizes.used_estimate
+    return target_when_asked(name, used, request.settings, request.sizes.target)
 
 
 def _by_tier(outcome: Outcome | None) -> tuple[Mapping[int, int], Mapping[int, int]]:

@@ -233,7 +233,7 @@ def context_limits(window: int, output_reserve: int, settings: CompactionSetting
         window,
         warn=round(trigger * min(settings.warn_at / settings.trigger_at, 1)),
         trigger=trigger,
-        target=int(used * settings.target_share(used)),
+        target=settings.target_tokens(used),
         most=most,
         least_gain=round(used * settings.min_gain),
     )

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, Pick
 from agent_tui.compaction.curation.ask import Ask
 from agent_tui.compaction.curation.pieces import Piece
-from agent_tui.compaction.draft import Answered, CompactionRequest
+from agent_tui.compaction.request import Answered, CompactionRequest
 
 PieceMark: TypeAlias = Literal["keep", "always", "drop"]
 """A user's mark: keep a piece word for word now, through all compactions, or drop it."""
@@ -36,7 +36,11 @@ class Decision:
         async def answered() -> Answered:
             return self.answered
 
-        return replace(request, marked=self.marked, released=self.released, ahead=answered)
+        return replace(
+            request,
+            asking=replace(request.asking, ahead=answered),
+            selection=replace(request.selection, marked=self.marked, released=self.released),
+        )
 
 
 @dataclass(frozen=True, slots=True)

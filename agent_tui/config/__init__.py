@@ -20,6 +20,7 @@ from agent_tui.config.schema import (
     SandboxMode,
     Settings,
     TerminalStateSetting,
+    check_target,
 )
 from agent_tui.config.specs import setting_variables
 
@@ -45,6 +46,7 @@ __all__ = [
     "SettingProblem",
     "Settings",
     "TerminalStateSetting",
+    "check_target",
     "load_settings",
     "setting_variables",
 ]

@@ -169,6 +169,20 @@ def _strategy_name(name: str) -> str:
     return name
 
 
+def check_target(value: float) -> float:
+    """`value` if it can be a compaction's target: a fraction, or a whole number of tokens.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if 0 <= value < 1 or (value >= 1_000 and value.is_integer()):
+        return value
+    raise ValueError("give a fraction below 1, or a whole number of tokens, at least 1,000")
+
+
+TargetSize: TypeAlias = Annotated[float, AfterValidator(check_target)]
+
+
 StrategyName: TypeAlias = Annotated[str, AfterValidator(_strategy_name)]
 """Any word: settings are read before plugins, so `CompactionPlanner` says if there is no such."""
 
@@ -202,12 +216,11 @@ class CompactionSettings(SettingsSection):
         lt=1,
         description="Fraction of the window at which to compact; earlier if a reply would not fit",
     )
-    target: float = Field(
+    target: TargetSize = Field(
         default=0,
         ge=0,
-        lt=1,
-        description="Fraction of the window left after compaction; 0: 20 %, in small windows "
-        "up to 40 % to keep 16,000 tokens",
+        description="Tokens left after compaction, such as 20000, or a fraction of the window; "
+        "0: 20 %, in small windows up to 40 % to keep 16,000 tokens",
     )
     trigger_tokens: int = Field(
         default=100_000,
@@ -273,7 +286,13 @@ class CompactionSettings(SettingsSection):
     def target_share(self, window: int) -> float:
         """The fraction of `window` tokens left after compaction: the setting, or by its size."""
         suits = min(max(_TARGET, _LEAST_TARGET_TOKENS / max(window, 1)), _LARGEST_TARGET)
-        return self.target or suits
+        return self.target if 0 < self.target < 1 else suits
+
+    def target_tokens(self, window: int) -> int:
+        """The tokens left after compaction in a `window`; at most half of it if set in tokens."""
+        if self.target >= 1:
+            return min(int(self.target), window // 2)
+        return int(window * self.target_share(window))
 
     def keep_recent(self, window: int) -> int:
         """Tokens of recent messages to keep: the setting, or 20 % of `window` up to 20,000."""

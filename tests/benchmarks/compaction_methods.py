@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter, process_time
 
-from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.ledger.build import build_ledger
 from agent_tui.compaction.planner import CompactionPlanner
+from agent_tui.compaction.request import CompactionRequest, ContextSizes
 from agent_tui.compaction.strategies.agent.strategy import CompressionAgent
 from agent_tui.compaction.strategies.base import Strategy, StrategyServices
 from agent_tui.compaction.strategies.hybrid import HybridStrategy
@@ -79,9 +79,9 @@ def ours(
 def _by_the_product(
     path: tuple[Entry, ...], cwd: str, counter: TokenCounter, window: int, target_tokens: int
 ) -> tuple[Entry, ...] | None:
-    request = replace(
-        _request(path, cwd=cwd, max_tokens=target_tokens), window=window, wants_summary=True
-    )
+    asked = _request(path, cwd=cwd, max_tokens=target_tokens)
+    sizes = replace(asked.sizes, window=window)
+    request = replace(asked, sizes=sizes, occasion="new session")
     planner = CompactionPlanner(None, counter, _NoModels())
     try:
         outcome = asyncio.run(planner.outcome(request, "tiered", lambda *_: None))
@@ -148,11 +148,9 @@ def _request(path: Sequence[Entry], *, cwd: str, max_tokens: int) -> CompactionR
         path=tuple(path),
         previous=None,
         model=_NO_MODEL,
-        window=int(max_tokens / _TARGET),
         cwd=Path(cwd),
         settings=CompactionSettings(),
-        tokens_before=0,
-        target_tokens=max_tokens,
+        sizes=ContextSizes(window=int(max_tokens / _TARGET), used=0, target=max_tokens),
     )
 
 
@@ -200,7 +198,7 @@ def tier_savings(session: RecordedSession, counter: TokenCounter, window: int = 
     counter.count_messages(session.messages)
     started = perf_counter()
     asked = _request(session.entries, cwd=session.cwd, max_tokens=1)
-    plan = shorten_in_place(replace(asked, window=window), counter)
+    plan = shorten_in_place(replace(asked, sizes=replace(asked.sizes, window=window)), counter)
     planned = perf_counter()
     build_ledger(session.entries, folders=(session.cwd,), previous=None)
     return Saving(

@@ -8,10 +8,10 @@ import pytest
 
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.commands.core.plugin_kinds import STRATEGIES
-from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import ignore_usage, unseen
 from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.planner import CompactionPlanner
+from agent_tui.compaction.request import CompactionRequest, ContextSizes
 from agent_tui.compaction.strategies.registry import CompactionStrategy, StrategyRequest
 from agent_tui.config import CompactionSettings
 from agent_tui.providers.base import ModelRef, Provider
@@ -63,12 +63,10 @@ def compacted(
         path=path or tuple(questions().path),
         previous=None,
         model=ModelRef("scripted/one"),
-        window=20_000,
         cwd=Path("/project"),
         settings=CompactionSettings(),
-        tokens_before=5_000,
-        target_tokens=target,
-        is_asked=True,
+        sizes=ContextSizes(window=20_000, used=5_000, target=target),
+        occasion="asked",
     )
     return asyncio.run(planner.outcome(request, strategy, unseen, ignore_usage))
 

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.outcome import CompactionResult
+from agent_tui.compaction.request import CompactionRequest, ContextSizes
 from agent_tui.compaction.strategies.base import StrategyPlan
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
@@ -60,11 +60,9 @@ def request_for(
         path=tuple(path),
         previous=previous,
         model=ModelRef("scripted/one"),
-        window=window,
         cwd=Path(cwd),
         settings=settings,
-        tokens_before=tokens_before,
-        target_tokens=target_tokens,
+        sizes=ContextSizes(window=window, used=tokens_before, target=target_tokens),
     )
 
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.cli.file_compaction import FileCompaction
-from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.planner import CompactionPlanner
+from agent_tui.compaction.request import CompactionRequest, ContextSizes
 from agent_tui.compaction.sections import compose
 from agent_tui.compaction.sections.files import FileReader, plain_lines
 from agent_tui.compaction.sections.history import read_history
@@ -87,13 +87,12 @@ def request_of(
         path=tuple(path),
         previous=previous,
         model=ModelRef("scripted/one"),
-        window=window,
         cwd=Path("/project"),
         settings=SETTINGS,
-        tokens_before=size(path, counter, previous),
-        overhead_tokens=OVERHEAD,
-        target_tokens=target,
-        wants_summary=wants_summary,
+        sizes=ContextSizes(
+            window=window, used=size(path, counter, previous), overhead=OVERHEAD, target=target
+        ),
+        occasion="new session" if wants_summary else "due",
     )
 
 
@@ -461,7 +460,7 @@ def rounds(strategy: str, seed: int, counter: TokenCounter, *, in_child: bool) -
         outcome = outcome_of(request, strategy, counter)
         assert outcome is not None
         if in_child:
-            path = outcome.child_entries(path, "manual", request.tokens_before)
+            path = outcome.child_entries(path, "manual", request.sizes.used)
             carryover = outcome.summary.carryover if outcome.summary else carryover
         else:
             path = in_place(path, outcome, f"made{number}-")

@@ -352,6 +352,6 @@ def test_many_rules_do_not_fill_a_small_window(window: int, counter: TokenCounte
         talk.reply(f"Done {rule}. " + "text " * 100)
     talk.user("Go on.")
     request = request_for(talk.path, settings=CompactionSettings(), window=window)
-    request = replace(request, overhead_tokens=1_500)
+    request = replace(request, sizes=replace(request.sizes, overhead=1_500))
     after = make_draft(request, counter=counter).tokens_after(request, counter)
     assert after <= 1.15 * window * request.settings.target_share(window)

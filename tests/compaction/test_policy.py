@@ -63,6 +63,12 @@ def test_a_target_that_was_set_holds_in_every_window():
     assert limits(100_000, target=0.5).target == 50_000
 
 
+def test_a_target_in_tokens_is_the_same_in_every_window_that_is_twice_as_large():
+    assert limits(1_000_000, target=20_000).target == 20_000
+    assert limits(40_000, target=20_000).target == 20_000
+    assert limits(30_000, target=20_000).target == 15_000
+
+
 def test_the_least_gain_is_a_share_of_the_window_used():
     large = limits(1_000_000)
     assert should_compact(130_000, large, Breaker(), left_tokens=117_500)

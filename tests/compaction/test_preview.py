@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.outcome import SUMMARY_TIER, CompactionPreview
 from agent_tui.compaction.planner import CompactionPlanner
+from agent_tui.compaction.request import CompactionRequest, ContextSizes
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import TokenCounter
@@ -35,12 +35,9 @@ def request_for(path: tuple[Entry, ...], tokens_before: int, target: int) -> Com
         path=path,
         previous=None,
         model=ModelRef("scripted/one"),
-        window=WINDOW,
         cwd=Path("/project"),
         settings=SMALL,
-        tokens_before=tokens_before,
-        overhead_tokens=OVERHEAD,
-        target_tokens=target,
+        sizes=ContextSizes(window=WINDOW, used=tokens_before, overhead=OVERHEAD, target=target),
     )
 
 
@@ -94,8 +91,8 @@ def test_where_the_tiers_do_not_reach_it_a_summary_would_be_made(counter: TokenC
 
 def test_where_there_can_be_no_summary_the_tiers_do_what_they_can(counter: TokenCounter):
     talk = Talk()
-    talk.user("Run it.")
-    talk.tool("bash", {"command": "make"}, "one line of many\n" * 2_000)
+    talk.bash("make", "one line of many\n" * 2_000)
+    talk.user("What does it say?")
     path = talk.path
     found = preview(path, counter, target=1)
     assert "Nothing to compact" in found.problem

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 
 from agent_tui.compaction.curation.curator import Curator
-from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import ignore_usage
 from agent_tui.compaction.outcome import child_entries
+from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
 from agent_tui.compaction.strategies.tiered import TieredStrategy
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings
@@ -72,12 +72,10 @@ def request(
         path=path,
         previous=previous,
         model=SESSION_MODEL,
-        window=window,
         cwd=Path("/project"),
         settings=CompactionSettings(),
-        tokens_before=tokens_before,
-        overhead_tokens=200,
-        focus=focus,
+        sizes=ContextSizes(window=window, used=tokens_before, overhead=200),
+        asking=Asking(focus=focus),
     )
 
 
@@ -343,7 +341,7 @@ async def test_progress_names_the_phase_and_counts_characters(counter: TokenCoun
     client = client_of(Writer([GOOD]))
     assert client is not None
     await TieredStrategy(Curator(client, counter, Models()), counter).plan(
-        replace(request(work(Talk()).path), wants_summary=True),
+        replace(request(work(Talk()).path), occasion="new session"),
         on_progress=lambda phase, chars: seen.append((phase, chars)),
         on_usage=ignore_usage,
     )
@@ -466,10 +464,9 @@ async def test_a_real_session_compacts_without_a_model(counter: TokenCounter, sh
         path=part,
         previous=None,
         model=SESSION_MODEL,
-        window=200_000,
         cwd=cwd,
         settings=CompactionSettings(),
-        tokens_before=150_000,
+        sizes=ContextSizes(window=200_000, used=150_000),
     )
     result = await compact(None, counter, asked)
     context = build_context(child_entries(result))
@@ -493,7 +490,9 @@ async def test_a_low_target_makes_a_smaller_result_of_the_same_window(counter: T
     asked = request(talk.path, window=200_000)
     sizes: list[int] = []
     for target_tokens in (0, 2_000):
-        result = await compact(None, counter, replace(asked, target_tokens=target_tokens))
+        result = await compact(
+            None, counter, replace(asked, sizes=replace(asked.sizes, target=target_tokens))
+        )
         context = build_context(child_entries(result))
         sizes.append(counter.count_messages(item.message for item in context.messages))
     assert sizes[1] < 2_500 < sizes[0]

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from agent_tui.compaction.curation.curator import Curator
-from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import ModelClient, ignore_usage
 from agent_tui.compaction.outcome import CompactionResult
+from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.strategies.tiered import TieredStrategy
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import ConfigError
@@ -141,7 +141,7 @@ async def compact(
     curator = Curator(client, counter, models or Models()) if client is not None else None
     told = [] if phases is None else phases
     plan = await TieredStrategy(curator, counter).plan(
-        replace(request, settings=settings or request.settings, wants_summary=True),
+        replace(request, settings=settings or request.settings, occasion="new session"),
         on_progress=lambda phase, _chars: told.append(phase),
         on_usage=ignore_usage,
     )

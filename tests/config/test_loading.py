@@ -164,6 +164,21 @@ def test_every_variable_that_is_named_sets_its_setting(tmp_path: Path):
         assert problem is None or f"{problem.key}.".startswith(f"{setting}.")
 
 
+@pytest.mark.parametrize("target", ["0", "0.2", "1000", "20000"])
+def test_a_target_is_a_fraction_or_a_number_of_tokens(tmp_path: Path, target: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(f"[compaction]\ntarget = {target}\n")
+    assert load_settings(file, {}).settings.compaction.target == float(target)
+
+
+@pytest.mark.parametrize("target", ["-0.1", "1.5", "20", "20000.5", "nan", "inf"])
+def test_a_target_that_is_neither_is_refused(tmp_path: Path, target: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(f"[compaction]\ntarget = {target}\n")
+    (problem,) = load_settings(file, {}).problems
+    assert problem.key == "compaction.target"
+
+
 def test_a_strategy_brings_its_own_thresholds_unless_others_are_given(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text('[compaction]\nstrategy = "hybrid"\n')

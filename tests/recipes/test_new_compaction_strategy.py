@@ -9,7 +9,7 @@ from tests.recipes.program_copy import ProgramCopy
 MODULE = '''\
 """Strategy `abridge`: long messages keep their first words, all but the newest."""
 
-from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.model_client import OnProgress, OnUsage
 from agent_tui.compaction.strategies.base import Strategy, StrategyPlan, StrategyServices
 from agent_tui.errors import NothingToCompactError
@@ -51,8 +51,8 @@ class AbridgeStrategy:
         freed = sum(self._counter.count_text(entry.message.text[_KEPT_CHARS:]) for entry in long)
         return StrategyPlan(
             edits=tuple(_edit(entry, entry.message.text) for entry in long),
-            tokens_before=request.tokens_before,
-            tokens_after=request.tokens_before - freed,
+            tokens_before=request.sizes.used,
+            tokens_after=request.sizes.used - freed,
             statistics={"messages_abridged": len(long)},
         )
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agent_tui.commands.core.registry import load_commands
-from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.outcome import CompactionPreview, Outcome
+from agent_tui.compaction.request import CompactionRequest
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import UserMessage

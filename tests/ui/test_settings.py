@@ -148,6 +148,9 @@ async def test_a_value_is_reset_and_what_overrules_the_file_is_said(tmp_path, fi
         await search(ui, "permission_mode")
         assert lines(ui)[0] == "permission_mode default ask"
         assert "In use now: plan." in said(ui)
+        await search(ui, "compaction.target")
+        target = ui.runtime.conversation.limits.target
+        assert f"In use now: {target:,} tokens." in said(ui)
 
 
 async def test_a_text_that_the_program_refuses_stays_in_the_field(tmp_path, file):

@@ -25,12 +25,18 @@ from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.spending import with_spending
 from agent_tui.compaction.curation.answer import KeepChoice
-from agent_tui.compaction.draft import Ahead, CompactionRequest
 from agent_tui.compaction.model_client import OnProgress, OnUsage
 from agent_tui.compaction.outcome import TIERED, CompactionPreview, Outcome
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.policy import RefillWatch, largest_sources, should_compact
 from agent_tui.compaction.proposal import Decision, Proposal
+from agent_tui.compaction.request import (
+    Ahead,
+    Asking,
+    CompactionRequest,
+    ContextSizes,
+    Occasion,
+)
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.errors import AgentTuiError, CompactionError, NothingToCompactError, SessionError
 from agent_tui.events import (
@@ -96,7 +102,7 @@ class BackgroundSummary:
             on_usage: Called with the usage of every paid request, even if no choice results.
         """
         self.drop()
-        self.begun_at_tokens = request.tokens_before
+        self.begun_at_tokens = request.sizes.used
         self._task = asyncio.create_task(self._ask(request, on_usage))
 
     async def _wait_for_choice(self) -> KeepChoice | None:
@@ -313,9 +319,8 @@ class Compactor:
         chosen = strategy or conversation.settings.strategy
         request = await self._request(
             focus,
-            is_asked=reason == "manual" or is_after_wait,
-            is_refused=reason == "overflow",
-            least_gain_tokens=self._least_gain(reason),
+            occasion=_occasion_of(reason, is_asked=is_after_wait),
+            least_gain=self._least_gain(reason),
             ahead=self._ahead(focus),
         )
         try:
@@ -433,7 +438,7 @@ class Compactor:
                 emit(CompactionFailed(_REFUSED.format(why=refusal)))
                 return None
             ahead = self._ahead(focus) if decided is None else None
-            request = await self._request(focus, is_asked=True, wants_summary=True, ahead=ahead)
+            request = await self._request(focus, occasion="new session", ahead=ahead)
             request = request if decided is None else decided.apply_to(request)
             outcome = await self._services.compaction.outcome(
                 request, "tiered", progress_to(emit), self._conversation.counting(emit)
@@ -461,7 +466,7 @@ class Compactor:
         Raises:
             CompactionError: There is nothing to compact.
         """
-        request = await self._request("", is_asked=True, wants_summary=True)
+        request = await self._request("", occasion="new session")
         return await self._services.compaction.propose(
             request, on_progress, self._count_background, asks_model=asks_model
         )
@@ -470,7 +475,7 @@ class Compactor:
         """What an automatic compaction would do now; writes nothing and asks no model."""
         conversation = self._conversation
         found = await self._services.compaction.preview(
-            await self._request("", least_gain_tokens=self._least_gain("threshold")),
+            await self._request("", least_gain=self._least_gain("threshold")),
             conversation.settings.strategy,
         )
         window = conversation.model_info.window
@@ -518,35 +523,35 @@ class Compactor:
         self,
         focus: str,
         *,
-        is_asked: bool = False,
-        is_refused: bool = False,
-        wants_summary: bool = False,
-        least_gain_tokens: int = 1,
+        occasion: Occasion = "due",
+        least_gain: int = 1,
         ahead: Ahead | None = None,
     ) -> CompactionRequest:
         conversation = self._conversation
         # With a cold cache, a cheaper model reads everything for less than the conversation's own.
-        asks_another = bool(conversation.settings.model) or (is_asked and self._is_cold)
+        asks_another = bool(conversation.settings.model) or (
+            occasion in ("asked", "new session") and self._is_cold
+        )
         return CompactionRequest(
             path=conversation.log.path_entries(),
             previous=conversation.log.header.compaction,
             model=conversation.model,
-            window=self._to_estimate(conversation.model_info.window),
             cwd=conversation.cwd,
             settings=conversation.settings,
-            tokens_before=conversation.usage.used,
-            overhead_tokens=await asyncio.to_thread(conversation.overhead_tokens),
-            focus=focus,
-            target_tokens=self._to_estimate(conversation.limits.target),
             on_disk=partial(read_working_file, conversation.cwd),
             repositories=await self._repositories.read(conversation.log, conversation.cwd),
-            wants_summary=wants_summary,
-            is_asked=is_asked,
-            is_refused=is_refused,
-            least_gain_tokens=least_gain_tokens,
-            ratio=conversation.services.ratios.ratio(conversation.model.name),
-            ahead=ahead,
-            live=None if asks_another else conversation.request(),
+            sizes=ContextSizes(
+                window=self._to_estimate(conversation.model_info.window),
+                used=conversation.usage.used,
+                overhead=await asyncio.to_thread(conversation.overhead_tokens),
+                target=self._to_estimate(conversation.limits.target),
+                least_gain=least_gain,
+                ratio=conversation.services.ratios.ratio(conversation.model.name),
+            ),
+            asking=Asking(
+                focus=focus, ahead=ahead, live=None if asks_another else conversation.request()
+            ),
+            occasion=occasion,
         )
 
     def _finish(self, event: CompactionFinished, emit: Emit) -> None:
@@ -572,6 +577,12 @@ class Compactor:
         conversation.breaker = conversation.breaker.after_failure()
         if conversation.breaker.is_open and not was_open:
             emit(Notice("warning", self._services.ways.fill(conversation.breaker.message)))
+
+
+def _occasion_of(reason: CompactionReason, *, is_asked: bool) -> Occasion:
+    if reason == "overflow":
+        return "overflow"
+    return "asked" if is_asked or reason == "manual" else "due"
 
 
 def outcome_event(

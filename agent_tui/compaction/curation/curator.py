@@ -8,7 +8,6 @@ from dataclasses import replace
 from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, read_answer
 from agent_tui.compaction.curation.ask import LEAST_NOTES_TOKENS, Ask, ask_again
 from agent_tui.compaction.curation.pieces import Kind, Piece
-from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import (
     ModelClient,
     ModelLookup,
@@ -18,6 +17,7 @@ from agent_tui.compaction.model_client import (
     failure_of,
     text_request,
 )
+from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.summary.validate import SummaryJudge, summary_source
 from agent_tui.compaction.tiers.model import Unit
 from agent_tui.compaction.transcript import call_text, escape_tags
@@ -82,15 +82,15 @@ class Curator:
             ask: The question.
             tracker: Takes progress and usage.
         """
-        if request.window < int(_LEAST_WINDOW / request.ratio):
+        if request.sizes.window < int(_LEAST_WINDOW / request.sizes.ratio):
             return NoChoice((_TOO_SMALL,))
         judge = await asyncio.to_thread(self._judge_for, request, ask)
         found = candidates(self._models, request.settings, request.model)
         ways: list[tuple[ModelRequest | None, ModelRef, int]] = [
             (None, model.ref, model.info.window) for model in found.models
         ]
-        if request.live is not None:
-            ways.insert(0, (request.live, request.model, request.window))
+        if request.asking.live is not None:
+            ways.insert(0, (request.asking.live, request.model, request.sizes.window))
         problems, failed, too_small = found.problems, set[ModelRef](), list[str]()
         for live, model, window in ways:
             if model in failed:

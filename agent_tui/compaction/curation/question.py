@@ -8,13 +8,13 @@ from agent_tui.compaction.curation.excerpts import earlier_pieces
 from agent_tui.compaction.curation.pieces import Piece, read_pieces
 from agent_tui.compaction.draft import (
     CompactionDraft,
-    CompactionRequest,
     folders_of,
     last_exchange_tokens,
     room_of,
     summary_tokens,
 )
 from agent_tui.compaction.plan import LiveConversation, previous_summary, read_live
+from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.sections.compose import LEAST_KEPT, TAIL_SHARE
 from agent_tui.compaction.sections.files import FileReader, paths_shown_in
 from agent_tui.compaction.sections.history import Said, is_filler, read_history
@@ -69,7 +69,7 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
         carryover=request.previous,
         counter=counter,
         settings=request.settings,
-        window=request.window,
+        window=request.sizes.window,
     )
     entries = {entry.id for entry in live.entries}
     own = [unit for unit in units.items if unit.entry_id in entries]
@@ -98,7 +98,7 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
     tail = max(last_exchange_tokens(live), int(room * TAIL_SHARE))
     blocks = _blocks_that_stay(draft, counter)
     free = max(room - tail - sum(blocks.values()), int(room * LEAST_KEPT))
-    target = request.overhead_tokens + live.pinned_tokens + room
+    target = request.sizes.overhead + live.pinned_tokens + room
     most_notes = max(int(free * _MOST_NOTES_SHARE), LEAST_NOTES_TOKENS)
     most_notes = min(most_notes, request.settings.max_summary_tokens)
     return Ask(
@@ -106,7 +106,7 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
         pieces=pieces,
         staying=Staying(
             sizes={
-                "the system prompt and the tools": request.overhead_tokens,
+                "the system prompt and the tools": request.sizes.overhead,
                 "pinned texts": live.pinned_tokens,
                 **{_STAYING[tag]: tokens for tag, tokens in blocks.items()},
                 f"your newest messages{_beginning(newest, own, pieces)}": tail,
@@ -115,16 +115,16 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
             entries=newest,
         ),
         budget=TokenBudget(
-            used=request.estimated_before,
+            used=request.sizes.used_estimate,
             target=target,
             notes=min(_NOTES_TOKENS + int(target * _NOTES_SHARE), most_notes),
             most_notes=most_notes,
             free=free,
-            listed=min(int(request.window * _LIST_SHARE), _LIST_TOKENS),
+            listed=min(int(request.sizes.window * _LIST_SHARE), _LIST_TOKENS),
         ),
         template=template_named(request.settings.template),
         counter=counter,
-        focus=request.focus,
+        focus=request.asking.focus,
         through=live.entries[-1].id if live.entries else "",
         earlier=summary,
     )

@@ -94,6 +94,9 @@ _MOST_UNCOMMITTED = 8
 TAIL_SHARE = 0.20
 """The minimum for the newest messages; they also get what the sections leave."""
 
+NEWEST_SHARE = 0.50
+"""A maximum for the newest exchange, as far as its outputs can be cut."""
+
 
 @dataclass(frozen=True, slots=True)
 class WorkRecord:

@@ -447,8 +447,9 @@ def choose_files(
     The most recently touched come first; those whose changes are committed come last.
 
     A changed file is shown whole up to `WHOLE_TOKENS` or `WHOLE_SHARE` of the space, else by its
-    edited places with the lines around them. Files that do not fit are only in the lists of paths.
-    Temporary files are not shown.
+    edited places with the lines around them. One that was written whole and is not committed may
+    take all the space, an edited one whose changes are committed only `PLACES_TOKENS`. Files that
+    do not fit are only in the lists of paths. Temporary files are not shown.
 
     Args:
         files: The files in the log, the most recently touched first.
@@ -473,7 +474,8 @@ def choose_files(
         if file.written_at in verbatim and not file.is_changed_outside:
             shown.append(ShownFile(file.path, f"### {file.path} ({_WRITTEN_BELOW})", is_whole=True))
             continue
-        for text, is_whole in _forms(file, min(room_tokens, whole), counter):
+        limit = _limit(file, room_tokens, whole)
+        for text, is_whole in _forms(file, min(room_tokens, limit), counter):
             tokens = counter.count_text(text) + 4
             if tokens <= room_tokens:
                 hidden = set(file.text.split("\n")) - {"", *text.split("\n")}
@@ -481,6 +483,14 @@ def choose_files(
                 room_tokens -= tokens
                 break
     return shown
+
+
+def _limit(file: FileState, room_tokens: int, whole: int) -> int:
+    """Most tokens of `file`: more if it is at work and has no edited places, less if committed."""
+    if file.is_committed and file.edits:
+        return PLACES_TOKENS
+    is_only_whole = file.is_changed and not file.is_committed and not file.edits
+    return room_tokens if is_only_whole else whole
 
 
 def paths_shown_in(summary: str) -> list[str]:

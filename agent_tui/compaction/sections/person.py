@@ -24,7 +24,6 @@ _MARK_TOKENS = 20
 
 _STEP = 0.95
 _NEWEST = 2
-_IDS_SHARE = 0.1
 _LEFT_OUT = "[The {count} longest of the later messages left out; recall finds them{ids}]"
 
 
@@ -92,8 +91,8 @@ def choose_messages(
     If not all fit, these go in order until the rest fits: fillers ("go on") and messages that a
     later one repeats; the middle of pastes, all down to the same size, then their ends; the middle
     of the longest messages, all down to the same size; the ends of those that are left; whole
-    messages, the longest first, for which one line has the number and the newest ids. The first
-    message and the newest two always stay.
+    messages, the longest first, for which one line has the number and the ids. The first message
+    and the newest two always stay.
 
     Args:
         messages: Entry id and text of each, oldest first.
@@ -192,20 +191,16 @@ def _leave_out_longest(
     """
     if over <= 0 or len(shown) <= 1 + _NEWEST:
         return [message.text for message in shown], 0
-    ids_room = int((sum(message.tokens for message in shown) - over) * _IDS_SHARE)
-    over += ids_room + counter.count_text(_LEFT_OUT)
+    missing = over + counter.count_text(_LEFT_OUT)
     gone: set[int] = set()
     for at in sorted(range(1, len(shown) - _NEWEST), key=lambda at: -written[at].tokens):
-        if over <= 0:
-            break
-        over -= shown[at].tokens
-        gone.add(at)
-    named: list[str] = []
-    for at in sorted(gone, reverse=True):
-        ids_room -= counter.count_text(shown[at].entry_id) + 1
-        if ids_room < 0 or not shown[at].entry_id:
-            break
-        named.append(shown[at].entry_id)
-    ids = f": {' '.join(reversed(named))}" if named else ""
+        saved = shown[at].tokens - counter.count_text(f" {shown[at].entry_id}")
+        if missing > 0 and saved > 0:
+            missing -= saved
+            gone.add(at)
+    if missing >= over:
+        return [message.text for message in shown], 0
+    named = [shown[at].entry_id for at in sorted(gone) if shown[at].entry_id]
+    ids = f": {' '.join(named)}" if named else ""
     first, *rest = (message.text for at, message in enumerate(shown) if at not in gone)
     return [first, _LEFT_OUT.format(count=len(gone), ids=ids), *rest], len(gone)

@@ -1,6 +1,6 @@
 """The newest messages as they stay: what is shown elsewhere becomes one line."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -10,17 +10,21 @@ from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.plan import LiveConversation, LiveEntry
 from agent_tui.compaction.sections.files import (
     OLD_NAMES,
+    FileState,
+    ReadFile,
     ShownFile,
     file_in_command,
     file_view,
     plain_lines,
     text_of_change,
 )
+from agent_tui.compaction.sections.person import equal_share
 from agent_tui.compaction.tiers.forms import (
     SLACK,
     keep_ends,
     left_out_mark,
     pointers_to_newer,
+    with_images,
     without_long_texts,
     without_thinking,
 )
@@ -47,7 +51,7 @@ _LEAST_SAVING_TOKENS = 24
 _LEAST_END_TOKENS = 60
 _MARK_TOKENS = 40
 _LEAST_OUTPUT_TOKENS = 200
-_LONG_ARGUMENT_TOKENS = 400
+_LONG_ARGUMENT_TOKENS, _LONG_NOTE_TOKENS = 400, 600
 _LONG_LINE_CHARS = 1_000
 """A longer line in a command's output is generated text: its two ends are enough."""
 
@@ -96,11 +100,13 @@ class TailEditor:
         shown: Mapping[str, ShownFile],
         folders: Sequence[str],
         room: int,
+        committed: Iterable[FileState] = (),
     ) -> Tail:
         """The edits of the newest messages of `live`, as many as fill `room` tokens.
 
         One line replaces a view of a file that has a newer view, an output that is repeated later,
-        and views and changes whose lines are `shown` with their file. Thinking is removed from all
+        views and changes whose lines are `shown` with their file, and changes whose lines are in a
+        file that is `committed`. Thinking is removed from all
         but the newest reply. In the newest exchange only text that repeats its own call is
         replaced.
         """
@@ -110,6 +116,7 @@ class TailEditor:
         edits: dict[str, ContextEditEntry] = {}
         files: dict[str, frozenset[str]] = {}
         said = _Said(shown.values())
+        done = {file.path: frozenset(file.text.split("\n")) for file in committed}
         for at in range(len(live.entries) - 1, -1, -1):
             if room < 0:
                 break
@@ -125,7 +132,9 @@ class TailEditor:
                     )
                     paths |= found
                 elif isinstance(unit.message, AssistantMessage) and not is_newest:
-                    content = self._parts(unit.message, unit.entry_id, named, said)
+                    calls = unit.message.tool_calls
+                    gone = {call.id for call in calls if _is_in(call, done, folders)} | named.keys()
+                    content = self._parts(unit.message, unit.entry_id, gone, said)
                 else:
                     content = None
                 if content is not None and (edit := self._edit(unit, content, 0)):
@@ -150,6 +159,48 @@ class TailEditor:
         edited = {u.entry_id for u in self._order if u.edited_tier != UNEDITED}
         return frozenset(entries) - edited
 
+    def shorten_newest(
+        self, live: LiveConversation, tail: Tail, first: int, room: int, on_disk: ReadFile | None
+    ) -> Tail:
+        """`tail` with the entries from `first` on, which the model has not answered, in `room`.
+
+        What can be had again goes first: lines that another output has, then the middle of files
+        that the disk has as they were shown, then the middle of other outputs. The rest stays, even
+        if it exceeds `room`.
+        """
+        last = len(live.entries)
+        units = [self._units.get(entry.id) for entry in live.entries[first:]]
+        if sum(tail.tokens[first:]) > room:
+            tail = self._without_repeats(tail, first, units)
+        elsewhere = frozenset(
+            unit.entry_id
+            for unit in units
+            if unit and unit.output and not _is_on_disk(unit.output, on_disk)
+        )
+        for whole in (elsewhere, frozenset[str]()):
+            if sum(tail.tokens[first:]) > room:
+                tail = self._cut_middles(live, tail, first, last, room, whole)
+        return tail
+
+    def _without_repeats(self, tail: Tail, first: int, units: Sequence[Unit | None]) -> Tail:
+        """`tail` with each passage of the outputs in `units`, from `first` on, only once.
+
+        Of a view of a file and another output that shows the same lines, the view keeps them.
+        """
+        tokens, edits = list(tail.tokens), dict(tail.edits)
+        said = _Said(())
+        outputs = [
+            (file_view(unit.output) is None, -tail.tokens[at], at, unit, unit.output)
+            for at, unit in enumerate(units, first)
+            if unit is not None and unit.output is not None and unit.entry_id not in edits
+        ]
+        for *_, at, unit, output in sorted(outputs, key=lambda one: one[:3]):
+            text, _ = said.without(output.text, partial(_stands_mark, unit.entry_id))
+            if edit := self._edit(unit, with_images(text, unit.message), 0):
+                edits[unit.entry_id], tokens[at] = edit
+            said.add(output.text)
+        return Tail(tuple(tokens), edits, tail.files)
+
     def fill(
         self,
         live: LiveConversation,
@@ -161,39 +212,68 @@ class TailEditor:
     ) -> Tail | None:
         """`tail` with the entries `first` to `last` shortened to fit `room`, except `whole` ones.
 
-        First, long texts that calls write or run become one line; then outputs are cut to their two
-        ends. None if that is not enough.
+        First, long texts that calls write or run become one line, and those of replies are cut to
+        their two ends; then outputs are. None if that is not enough.
         """
+        tail = self._cut_middles(live, tail, first, last, room, whole)
+        return tail if sum(tail.tokens[first:last]) <= room else None
+
+    def _cut_middles(
+        self,
+        live: LiveConversation,
+        tail: Tail,
+        first: int,
+        last: int,
+        room: int,
+        whole: frozenset[str],
+    ) -> Tail:
         tokens, edits = list(tail.tokens), dict(tail.edits)
         for at in range(first, last):
             unit = self._units.get(live.entries[at].id)
             if unit is not None and isinstance(unit.message, AssistantMessage):
                 parts = tuple(
-                    without_long_texts(part, _LONG_ARGUMENT_TOKENS, unit.entry_id, self._counter)
-                    if isinstance(part, ToolCall) and action_of(part).kind != "other"
-                    else part
+                    self._shorter_part(part, unit.entry_id)
                     for part in without_thinking(unit.message)
                 )
                 if edit := self._edit(unit, parts, 1):
                     edits[unit.entry_id], tokens[at] = edit
         long = [at for at in range(first, last) if self._can_be_cut(live, tail, at, whole)]
         fixed = sum(tokens[first:last]) - sum(tokens[at] for at in long)
-        share = (room - fixed) // len(long) if long else 0
-        for at in long if share >= _LEAST_OUTPUT_TOKENS else ():
+        share = equal_share([tokens[at] for at in long], room - fixed)
+        for at in long:
             unit = self._units[live.entries[at].id]
             if tokens[at] <= share or unit.output is None:
                 continue
-            ends = max(int((share - _MARK_TOKENS) / (2 * SLACK)), _LEAST_END_TOKENS)
-            text = unit.output.text
+            left = max(share, _LEAST_OUTPUT_TOKENS) - _MARK_TOKENS
+            ends = max(int(left / (2 * SLACK)), _LEAST_END_TOKENS)
+            edit = edits.get(unit.entry_id)
+            made = edit.replacement if edit is not None else None
+            text = made if isinstance(made, str) else unit.output.text
             size = self._counter.count_text(text)
             cut = keep_ends(
                 text, tokens=size, end_tokens=ends, entry_id=unit.entry_id, counter=self._counter
             )
             if edit := self._edit(unit, cut, 1):
                 edits[unit.entry_id], tokens[at] = edit
-        if sum(tokens[first:last]) > room:
-            return None
         return Tail(tuple(tokens), edits, tail.files)
+
+    def _shorter_part(self, part: TextContent | ToolCall, entry_id: str) -> TextContent | ToolCall:
+        """`part` of a reply without long texts in its arguments, or with its text cut to its ends.
+
+        The arguments of calls that neither touch a file nor run a command stay.
+        """
+        counter = self._counter
+        if isinstance(part, ToolCall):
+            if action_of(part).kind == "other":
+                return part
+            return without_long_texts(part, _LONG_ARGUMENT_TOKENS, entry_id, counter)
+        if (tokens := counter.count_text(part.text)) <= _LONG_NOTE_TOKENS:
+            return part
+        ends = _LONG_NOTE_TOKENS // 3
+        text = keep_ends(
+            part.text, tokens=tokens, end_tokens=ends, entry_id=entry_id, counter=counter
+        )
+        return part.model_copy(update={"text": text})
 
     def _can_be_cut(
         self, live: LiveConversation, tail: Tail, at: int, whole: frozenset[str]
@@ -203,7 +283,7 @@ class TailEditor:
             return False
         unit = self._units.get(entry_id)
         is_output = unit is not None and unit.output is not None
-        return is_output and entry_id not in tail.edits and tail.tokens[at] > _LEAST_OUTPUT_TOKENS
+        return is_output and tail.tokens[at] > _LEAST_OUTPUT_TOKENS
 
     def _newest_exchange(self) -> int:
         """Position of the newest reply with results after it, or of the newest message."""
@@ -216,16 +296,16 @@ class TailEditor:
         self,
         message: AssistantMessage,
         entry_id: str,
-        named: Mapping[str, ShownFile],
+        gone: Set[str],
         said: "_Said",
     ) -> Content:
         """`message` without thinking and text shown elsewhere, and with replaced texts.
 
-        Elsewhere is in the files shown or in a later call.
+        Elsewhere is in a later call, or for the calls that are `gone`, in their file.
         """
         parts: list[TextContent | ToolCall] = []
         for part in without_thinking(message):
-            if isinstance(part, ToolCall) and part.id in named:
+            if isinstance(part, ToolCall) and part.id in gone:
                 part = self._without_written(part, entry_id)
             elif isinstance(part, ToolCall) and (command := action_of(part).command):
                 text, _ = said.without(command, partial(_stands_mark, entry_id))
@@ -296,6 +376,14 @@ def _line(
     return (text if text != output.text else None), found
 
 
+def _is_on_disk(output: Output, on_disk: ReadFile | None) -> bool:
+    """Whether `output` shows lines of a file as the disk has them."""
+    view = file_view(output)
+    if view is None or on_disk is None or (text := on_disk(view.path)) is None:
+        return False
+    return "\n".join(view.lines) in text
+
+
 def _stands_mark(entry_id: str, files: Collection[str]) -> str:
     """The note on where left-out lines can be found."""
     named = f"of {', '.join(sorted(files))} in files-now" if files else "shown elsewhere"
@@ -327,6 +415,14 @@ def _files_named(
         if (action.command or action.kind in ("write", "edit")) and file.holds(text):
             named[call.id] = file
     return named
+
+
+def _is_in(call: ToolCall, files: Mapping[str, frozenset[str]], folders: Sequence[str]) -> bool:
+    """Whether all that `call` wrote is in the lines of its file."""
+    action = action_of(call)
+    path, text = file_in_command(action.command) or (action.path, text_of_change(action))
+    lines = files.get(normalise_path(path, folders)) if path and text else None
+    return lines is not None and lines.issuperset(text.split("\n"))
 
 
 class _Said:

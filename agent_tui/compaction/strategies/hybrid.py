@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import (
     ModelClient,
     OnProgress,
@@ -16,6 +15,7 @@ from agent_tui.compaction.model_client import (
     failure_of,
     text_request,
 )
+from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.strategies.base import (
     SHORTEN_ALL,
     Strategy,
@@ -121,7 +121,7 @@ class HybridStrategy:
         if services.client is not None:
             models = candidates(services.models, request.settings, request.model).models
             tracker = RequestTracker(on_progress, on_usage)
-            condenser = _Condenser(services.client, models, tracker, request.focus)
+            condenser = _Condenser(services.client, models, tracker, request.asking.focus)
         done = 0
         while asked := await asyncio.to_thread(work.next_units):
             phase = f"condensing messages {done + 1}-{done + len(asked)}"

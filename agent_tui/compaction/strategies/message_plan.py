@@ -8,9 +8,10 @@ from itertools import pairwise
 from math import inf
 from typing import NamedTuple, TypeAlias
 
-from agent_tui.compaction.draft import CompactionRequest, ledger_of
+from agent_tui.compaction.draft import ledger_of
 from agent_tui.compaction.ledger.pinned import find_rules
 from agent_tui.compaction.plan import previous_summary
+from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.sections.files import file_view, paths_shown_in
 from agent_tui.compaction.strategies.base import OnDecisions, StrategyPlan
 from agent_tui.compaction.tiers.describe import line_count, outdated_positions
@@ -120,7 +121,7 @@ class ConversationUnits:
         name: str,
         protect: Callable[[Sequence[Unit]], Sequence[Unit]] | None = None,
     ) -> None:
-        settings, window = request.settings, request.window
+        settings, window = request.settings, request.sizes.window
         read = read_units(
             request.path,
             carryover=request.previous,
@@ -130,8 +131,8 @@ class ConversationUnits:
         )
         self.request, self.counter = request, counter
         self.units = protect(read.items) if protect else read.items
-        self.tokens_before = read.tokens + request.overhead_tokens
-        self.target_tokens = request.target_tokens or int(window * settings.target_share(window))
+        self.tokens_before = read.tokens + request.sizes.overhead
+        self.target_tokens = request.sizes.target or settings.target_tokens(window)
         self.folders = (str(request.cwd), str(request.cwd.resolve()))
         self._batch, self._timestamp = batch_id(request.path, f"{name} "), timestamp_now()
         self._known: dict[tuple[int, Fate], MadeEdit] = {}
@@ -341,7 +342,7 @@ class MessagePlan:
     def used_tokens(self) -> int:
         """Size of the next request, counted again."""
         messages = (item.message for item in self.context)
-        overhead = self.conversation.request.overhead_tokens
+        overhead = self.conversation.request.sizes.overhead
         return overhead + self.conversation.counter.count_messages(messages)
 
     @property

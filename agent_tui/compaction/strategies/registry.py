@@ -15,7 +15,6 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Literal, TypeAlias, cast
 
-from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import (
     OnProgress,
     OnUsage,
@@ -24,6 +23,7 @@ from agent_tui.compaction.model_client import (
     failure_of,
     text_request,
 )
+from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.strategies.base import (
     Strategy,
     StrategyModule,
@@ -166,7 +166,7 @@ class _BroughtStrategy:
             messages=tuple(map(_message, filter(_may_change, conversation.units))),
             used_tokens=conversation.tokens_before,
             target_tokens=conversation.target_tokens,
-            focus=request.focus,
+            focus=request.asking.focus,
             ask=lambda prompt: self._ask(request, prompt, tracker),
         )
         try:

@@ -7,14 +7,13 @@ from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, Proof
 from agent_tui.compaction.curation.curator import Curator
 from agent_tui.compaction.curation.question import make_ask
 from agent_tui.compaction.draft import (
-    Answered,
     CompactionDraft,
-    CompactionRequest,
     draft_choice,
     make_draft,
 )
 from agent_tui.compaction.model_client import OnProgress, OnUsage, RequestTracker
 from agent_tui.compaction.outcome import CompactionResult, result_of
+from agent_tui.compaction.request import Answered, CompactionRequest
 from agent_tui.compaction.strategies.base import Strategy, StrategyPlan, StrategyServices
 from agent_tui.compaction.strategies.message_plan import (
     ConversationUnits,
@@ -49,7 +48,7 @@ def shorten_in_place(request: CompactionRequest, counter: TokenCounter) -> Strat
     for fate in (Lines(), OneLine()):
         plan = plan.towards_target(worthiest(plan, fate))
     protected = [unit for unit in conversation.units if unit.is_protected]
-    if sum(unit.tokens for unit in protected) + request.overhead_tokens > target:
+    if sum(unit.tokens for unit in protected) + request.sizes.overhead > target:
         plan = plan.towards_target((u.position, Lines()) for u in protected if u.output)
     freed = plan.freed
     return StrategyPlan(plan.edits, before, before - sum(freed.values()), {}, freed=freed)
@@ -77,8 +76,6 @@ def shortening_does(shorter: StrategyPlan, target_tokens: int) -> bool:
     is_small = wanted <= _SMALL_SHARE * shorter.tokens_before
     return is_small and shorter.tokens_after <= target_tokens
 
-
-_MUCH_OVER = 1.2
 
 _UNUSED_FOCUS = "Your focus was not used: only a model can follow it."
 
@@ -115,19 +112,19 @@ class TieredStrategy:
         shorter: StrategyPlan | None = None
         if not request.wants_summary:
             shorter = await asyncio.to_thread(shorten_in_place, request, self.counter)
-            if shorter.tokens_before <= request.target_tokens and not request.must_shrink:
+            if shorter.tokens_before <= request.sizes.target and request.occasion == "due":
                 raise NothingToCompactError("Nothing to compact: the context is small enough.")
             gained = shorter.tokens_before - shorter.tokens_after
-            if gained < request.least_gain_tokens or not shorter.edits:
+            if gained < request.sizes.least_gain or not shorter.edits:
                 shorter = None
-            elif shortening_does(shorter, request.target_tokens):
+            elif shortening_does(shorter, request.sizes.target):
                 return shorter
         try:
             draft = await asyncio.to_thread(make_draft, request, counter=self.counter)
             expected = draft.tokens_after(request, self.counter)
-            is_over = expected > _MUCH_OVER * request.target_tokens
-            if is_over and shorter is not None and shorter.tokens_after <= request.target_tokens:
-                return shorter  # the newest exchange alone exceeds the target
+            target = request.sizes.target
+            if expected > target and shorter is not None and shorter.tokens_after <= target:
+                return shorter
             result = await self._summarise(request, draft, RequestTracker(on_progress, on_usage))
         except NothingToCompactError:
             if shorter is None:
@@ -164,7 +161,7 @@ class TieredStrategy:
         notes = [f"{proof.sentence[0].upper()}{proof.sentence[1:]}."] if proof.sentence else []
         who_chose = _who_chose(found)
         notes.append(who_chose)
-        notes += [_UNUSED_FOCUS] if request.focus and choice is None else []
+        notes += [_UNUSED_FOCUS] if request.asking.focus and choice is None else []
         notes.append(_omission_notice(draft.left_out))
         usage = tracker.total or (choice.usage if choice is not None else None)
         result = await asyncio.to_thread(
@@ -177,9 +174,9 @@ class TieredStrategy:
         self, request: CompactionRequest, draft: CompactionDraft, tracker: RequestTracker
     ) -> Answered | None:
         """A model's answer, given now or in advance; None without a model."""
-        if request.ahead is not None:
+        if request.asking.ahead is not None:
             tracker.tell("finishing the summary started earlier")
-            answered = await request.ahead()
+            answered = await request.asking.ahead()
             known = {entry.id for entry in request.path}
             if isinstance(answered, NoChoice) or (answered and answered.through in known):
                 return answered

@@ -137,6 +137,7 @@ class ContextBar(Widget):
         if not percent:
             return Content("")
         at, words = min(width * percent // 100, width - 1), f"compacts at {percent}%"
+        words += f", to {self._shown.target_tokens:,} tokens" if self._shown.target_tokens else ""
         if at + 2 + len(words) <= width:
             text = f"{' ' * at}▲ {words}"
         else:

@@ -371,6 +371,10 @@ def in_use(front: "ScreenFront", key: SettingKey) -> str:
             return front.runtime.conversation.thinking
         case ("permission_mode",):
             return front.runtime.conversation.permissions.mode
+        case ("compaction", "target" | "warn_at" | "trigger_at" as name):
+            limits = front.runtime.conversation.limits
+            sizes = {"target": limits.target, "warn_at": limits.warn, "trigger_at": limits.trigger}
+            return f"{sizes[name]:,} tokens"
         case ("theme",):
             return front.theme_in_use
         case ("mouse",):

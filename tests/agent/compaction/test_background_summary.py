@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import OnUsage
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.policy import Breaker
+from agent_tui.compaction.request import CompactionRequest
 from agent_tui.config import CompactionSettings, Settings
 from agent_tui.events import CompactionFinished
 from agent_tui.providers.scripted.provider import Reply
@@ -95,7 +95,7 @@ async def test_where_none_was_needed_it_is_asked_again_only_when_more_was_said(
     async def not_needed(
         _planner: CompactionPlanner, request: CompactionRequest, _on_usage: OnUsage
     ) -> None:
-        asked.append(request.tokens_before)
+        asked.append(request.sizes.used)
 
     monkeypatch.setattr(CompactionPlanner, "choose_ahead", not_needed)
     await is_begun(scene)

@@ -46,6 +46,7 @@ async def test_messages_are_counted_by_kind(tmp_path):
     kinds = [part.kind for part in shown.parts]
     assert kinds[:4] == ["system", "tools", "you", "replies"]
     assert shown.largest[0].label.startswith("you: What is in the file?")
+    assert shown.target_tokens == runtime.conversation.limits.target > 0
 
 
 async def test_a_result_is_named_by_its_call_not_by_what_it_begins_with(tmp_path):

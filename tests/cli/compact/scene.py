@@ -26,6 +26,7 @@ KEYS = {
     "modified_files",
     "pinned",
     "fallback",
+    "target_tokens",
     "note",
     "seconds",
     "strategy",

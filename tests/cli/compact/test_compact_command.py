@@ -186,6 +186,13 @@ def test_the_target_is_of_the_window_that_the_settings_mean(
     assert "Still above the target of 12 tokens." in capsys.readouterr().err
 
 
+def test_a_target_can_be_given_in_tokens(capsys: pytest.CaptureFixture[str], session: Path) -> None:
+    argv = [str(session), "--model", "none", "--window", "1000000", "--target", "9000"]
+    assert run_command(argv) == 0
+    assert "Within the target of 9,000 tokens." in capsys.readouterr().err
+    assert as_json(capsys, *argv)["target_tokens"] == 9_000
+
+
 def test_the_format_can_be_named_where_it_cannot_be_told(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -270,8 +277,10 @@ def test_a_folder_that_cannot_be_written_is_named_and_the_session_kept(
         ),
         (["--window", "0"], "'0' is not a number of tokens"),
         (["--window", "12k"], "'12k' is not a number of tokens"),
-        (["--target", "1.5"], "'1.5' is not a fraction between 0 and 1"),
-        (["--target", "nan"], "'nan' is not a fraction between 0 and 1"),
+        (["--target", "1.5"], "'1.5' is neither a fraction between 0 and 1 nor"),
+        (["--target", "999"], "'999' is neither a fraction between 0 and 1 nor"),
+        (["--target", "nan"], "'nan' is neither a fraction between 0 and 1 nor"),
+        (["--target", "inf"], "'inf' is neither a fraction between 0 and 1 nor"),
         (["--from", "emacs"], "invalid choice: 'emacs'"),
     ],
 )

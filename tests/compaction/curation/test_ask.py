@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from agent_tui.compaction.curation.ask import Ask, Staying, TokenBudget
 from agent_tui.compaction.curation.pieces import Kind, Piece
 from agent_tui.compaction.curation.question import make_ask
-from agent_tui.compaction.draft import CompactionRequest, make_draft
+from agent_tui.compaction.draft import make_draft
+from agent_tui.compaction.request import CompactionRequest, ContextSizes
 from agent_tui.compaction.summary.templates import STRUCTURED
 from agent_tui.config import CompactionSettings
 from agent_tui.providers.base import ModelRef
@@ -104,18 +105,21 @@ def a_talk() -> Talk:
     return talk
 
 
-def ask_of(talk: Talk, target: int, **changes: object) -> Ask:
+def ask_of(
+    talk: Talk,
+    target: int,
+    *,
+    settings: CompactionSettings | None = None,
+    overhead: int = 0,
+) -> Ask:
     request = CompactionRequest(
         path=talk.path,
         previous=None,
         model=ModelRef("scripted/one"),
-        window=100_000,
         cwd=Path("/project"),
-        settings=CompactionSettings(),
-        tokens_before=40_000,
-        target_tokens=target,
+        settings=settings or CompactionSettings(),
+        sizes=ContextSizes(100_000, 40_000, overhead, target),
     )
-    request = replace(request, **changes)  # pyright: ignore[reportArgumentType]
     return make_ask(request, make_draft(request, counter=COUNTER), counter=COUNTER)
 
 
@@ -141,7 +145,7 @@ def test_the_setting_is_the_limit_of_the_notes() -> None:
 
 
 def test_each_part_that_stays_is_told_with_its_size() -> None:
-    ask = ask_of(a_talk(), 10_000, overhead_tokens=700)
+    ask = ask_of(a_talk(), 10_000, overhead=700)
     assert "- the system prompt and the tools: 700 tokens\n" in ask.text
     assert "- the user's messages, reasons of refusals and answers to questions: " in ask.text
     assert re.search(r"- your newest messages, from about `you replied .*` on: \d,\d+", ask.text)

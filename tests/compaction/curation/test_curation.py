@@ -9,7 +9,8 @@ import pytest
 from agent_tui.compaction.curation.answer import Pick, read_answer
 from agent_tui.compaction.curation.ask import Ask
 from agent_tui.compaction.curation.question import make_ask
-from agent_tui.compaction.draft import CompactionRequest, make_draft
+from agent_tui.compaction.draft import make_draft
+from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes, Selection
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import JsonObject, ToolCall, UserMessage
@@ -59,14 +60,11 @@ def request_of(talk: Talk, *, target: int = 3_000, focus: str = "") -> Compactio
         path=talk.path,
         previous=None,
         model=MODEL,
-        window=100_000,
         cwd=Path("/project"),
         settings=CompactionSettings(),
-        tokens_before=12_000,
-        target_tokens=target,
-        focus=focus,
-        wants_summary=True,
-        live=live_of(talk),
+        sizes=ContextSizes(window=100_000, used=12_000, target=target),
+        asking=Asking(focus=focus, live=live_of(talk)),
+        occasion="new session",
     )
 
 
@@ -79,12 +77,14 @@ async def test_one_message_is_put_behind_the_next_request_and_nothing_else_chang
 ) -> None:
     writer = Writer([ANSWER])
     request = request_of(talk, focus="the <focus> parser")
-    assert request.live is not None
+    assert request.asking.live is not None
     result = await compact(writer, counter, request)
     (sent,) = writer.requests
     *before, ask = sent.messages
-    assert tuple(before) == request.live.messages
-    assert replace(sent, messages=()) == replace(request.live, messages=(), purpose="summary")
+    assert tuple(before) == request.asking.live.messages
+    assert replace(sent, messages=()) == replace(
+        request.asking.live, messages=(), purpose="summary"
+    )
     assert isinstance(ask, UserMessage)
     assert "#1 file a.py 1-300, " in ask.text
     assert "#2 $ pytest -q 1-300, " in ask.text
@@ -239,7 +239,8 @@ async def test_a_window_is_small_by_the_tokens_that_its_model_counts(
     ratio: float, is_asked: bool, talk: Talk, counter: TokenCounter
 ) -> None:
     writer = Writer([ANSWER])
-    request = replace(request_of(talk), window=round(32_000 / max(ratio, 1.1)), ratio=ratio)
+    sizes = ContextSizes(round(32_000 / max(ratio, 1.1)), 12_000, target=3_000, ratio=ratio)
+    request = replace(request_of(talk), sizes=sizes)
     await compact(writer, counter, request)
     assert bool(writer.requests) is is_asked
 
@@ -248,7 +249,7 @@ async def test_a_model_reads_the_conversation_as_text_where_the_question_does_no
     talk: Talk, counter: TokenCounter
 ) -> None:
     writer = Writer([GOOD])
-    request = replace(request_of(talk), window=33_000, tokens_before=32_000)
+    request = replace(request_of(talk), sizes=ContextSizes(33_000, 32_000, target=3_000))
     await compact(writer, counter, request)
     (sent,) = writer.requests
     assert sent.tools == ()
@@ -260,7 +261,7 @@ async def test_a_file_that_was_edited_stands_once_in_a_conversation_as_text(
     edit: JsonObject = {"oldText": "value_200 = 200", "newText": "value_200 = None"}
     talk.tool("edit", {"path": "a.py", "edits": [edit]}, "Edited.")
     writer = Writer([ANSWER])
-    await compact(writer, counter, replace(request_of(talk), live=None))
+    await compact(writer, counter, replace(request_of(talk), asking=Asking()))
     text = writer.prompts[0]
     assert text.count("value_150 = 150") == 1
     assert "#1 file a.py 1-300, " in text
@@ -272,7 +273,8 @@ async def test_shorter_notes_are_asked_for_where_the_window_has_less_room(
     asked = ask_of(request_of(talk), counter=counter)
     needed = 12_000 + counter.count_text(asked.text) + 2_000
     writer = Writer([GOOD])
-    request = replace(request_of(talk), window=40_000, tokens_before=40_000 - needed + 12_000 - 800)
+    sizes = ContextSizes(40_000, 40_000 - needed + 12_000 - 800, target=3_000)
+    request = replace(request_of(talk), sizes=sizes)
     await compact(writer, counter, request)
     (sent,) = writer.requests
     assert sent.tools
@@ -328,7 +330,8 @@ async def test_what_the_person_always_keeps_outlasts_compactions_until_it_is_dro
 ) -> None:
     request = request_of(talk)
     ask = ask_of(request, counter=counter)
-    request = replace(request, marked=(Pick(ask.pieces[0], ((200, 203),), is_lasting=True),))
+    marked = (Pick(ask.pieces[0], ((200, 203),), is_lasting=True),)
+    request = replace(request, selection=Selection(marked=marked))
     for answer in (GOOD, GOOD, TOOL_CALL):  # notes alone, and no answer at all
         result = await compact(Writer([answer]), counter, request)
         assert "\n".join(LINES[199:203]) in result.summary
@@ -337,9 +340,10 @@ async def test_what_the_person_always_keeps_outlasts_compactions_until_it_is_dro
             talk.reply(f"another answer {number} " + "as it should be " * 40)
             talk.user(f"another question {number} " + "please look at this " * 30)
         request = request_of(talk)
-    released = [p for p in ask_of(request, counter=counter).pieces if p.is_lasting]
+    released = tuple(p for p in ask_of(request, counter=counter).pieces if p.is_lasting)
     assert len(released) == 1
-    result = await compact(Writer([GOOD]), counter, replace(request, released=tuple(released)))
+    asked = replace(request, selection=Selection(released=released))
+    result = await compact(Writer([GOOD]), counter, asked)
     assert LINES[200] not in result.summary
 
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
 from agent_tui.config import CompactionSettings
 from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.sessions.context import build_context
@@ -87,18 +87,18 @@ async def test_the_page_shows_what_becomes_of_the_answer(counter: TokenCounter) 
         path=talk.path,
         previous=None,
         model=_MODEL,
-        window=100_000,
         cwd=Path("/project"),
         settings=CompactionSettings(),
-        tokens_before=6_000,
-        target_tokens=1_200,
-        wants_summary=True,
         on_disk={"orders.py": _ORDERS.replace(_OLD, _NEW), "test_orders.py": _TESTS}.get,
-        live=ModelRequest(
-            model=_MODEL,
-            system="",
-            messages=tuple(item.message for item in build_context(talk.path).messages),
+        sizes=ContextSizes(window=100_000, used=6_000, target=1_200),
+        asking=Asking(
+            live=ModelRequest(
+                model=_MODEL,
+                system="",
+                messages=tuple(item.message for item in build_context(talk.path).messages),
+            )
         ),
+        occasion="new session",
     )
     writer = Writer([answer])
     result = await compact(writer, counter, request)

@@ -585,3 +585,32 @@ def test_what_another_agent_adds_for_the_model_is_no_part_of_the_file() -> None:
     file = file_after(("read", {"path": "a.md"}, numbered(["one", "two"]) + reminder))
     assert file.text == "one\ntwo"
     assert file.is_whole
+
+
+def test_a_file_at_work_that_was_written_whole_may_take_all_the_space(
+    counter: TokenCounter,
+) -> None:
+    text = "\n".join(f"value_{number} = {number}" for number in range(1_200))
+    size = counter.count_text(text)
+    assert size > WHOLE_TOKENS
+    written: Call = ("write", {"path": "a.py", "content": text}, "")
+    (shown,) = choose_files([file_after(written)], size + 100, counter, None)
+    assert shown.is_whole
+    committed = file_after(written, bash("git commit -qam done"))
+    assert choose_files([committed], size + 100, counter, None) == []
+
+
+def test_an_edited_file_shrinks_to_its_places_when_it_is_committed(counter: TokenCounter) -> None:
+    calls: list[Call] = [
+        (
+            "read",
+            {"path": "a.py"},
+            numbered([f"value_{number} = {number}" for number in range(300)]),
+        ),
+        edit("value_7 = 7", "value_7 = 8"),
+    ]
+    (open_file,) = choose_files([file_after(*calls)], 9_000, counter, None)
+    assert open_file.is_whole
+    (done,) = choose_files([file_after(*calls, bash("git commit -qam x"))], 9_000, counter, None)
+    assert not done.is_whole
+    assert "value_7 = 8" in done.text

@@ -1,5 +1,7 @@
 """What the person said stands word for word, and is shortened only where there is no room."""
 
+import re
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -93,17 +95,39 @@ def test_where_there_is_no_room_the_oldest_are_counted_and_named(counter: TokenC
         f"[The {gone} longest of the later messages left out; recall finds them: id"
     )
     assert mark.endswith(f" id{gone}]")
+    assert mark.count(" id") == gone
     assert 550 <= sum(counter.count_text(line) + 4 for line in spoken.lines) <= 610
 
 
 def test_the_first_and_the_newest_stay_even_without_any_room(counter: TokenCounter) -> None:
-    lines = choose_messages(said("first", "second", "third", "newest"), 0, counter).lines
-    assert lines == [
+    texts = ["first", "second " * 20, "third", "newest"]
+    assert choose_messages(said(*texts), 0, counter).lines == [
         "first",
-        "[The 1 longest of the later messages left out; recall finds them]",
+        "[The 1 longest of the later messages left out; recall finds them: id1]",
         "third",
         "newest",
     ]
+
+
+def test_no_message_goes_that_is_shorter_than_the_line_about_it(counter: TokenCounter) -> None:
+    texts = ["first", "second", "third", "newest"]
+    assert choose_messages(said(*texts), 0, counter).lines == texts
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    sizes=st.lists(st.integers(min_value=1, max_value=400), max_size=60),
+    room=st.integers(min_value=0, max_value=3_000),
+)
+def test_a_message_that_is_left_out_has_its_id(
+    counter: TokenCounter, sizes: list[int], room: int
+) -> None:
+    texts = [f"Part {number}: " + "words " * size for number, size in enumerate(sizes)]
+    spoken = choose_messages(said(*texts), room, counter)
+    shown = "\n".join(spoken.lines)
+    gone = [number for number in range(len(texts)) if f"Part {number}: " not in shown]
+    assert len(gone) == spoken.left_out
+    assert all(re.search(rf"\bid{number}\b", shown) for number in gone)
 
 
 def test_what_an_earlier_session_said_has_no_empty_id(counter: TokenCounter) -> None:
@@ -162,3 +186,24 @@ def test_pastes_go_before_what_another_message_says(counter: TokenCounter) -> No
     )
     assert spoken.lines[1] == LONG
     assert "[recall id2]" in spoken.lines[2]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    sizes=st.lists(st.integers(min_value=30, max_value=120), min_size=1, max_size=40),
+    word=st.sampled_from(["words ", "Ж漢 ", "a1b2"]),
+)
+def test_with_the_least_that_they_need_no_message_goes(
+    counter: TokenCounter, sizes: list[int], word: str
+) -> None:
+    messages = [(f"e{at:07x}", f"{at} {word * size}") for at, size in enumerate(sizes)]
+    needed = least_tokens(messages, counter)
+    assert choose_messages(messages, needed, counter).left_out == 0
+
+
+def test_a_message_shorter_than_its_id_stays(counter: TokenCounter) -> None:
+    texts = ["Begin.", *["undo 7", LONG] * 20, "Go.", "Now."]
+    messages = [("0123456789abcdef" * 2 + str(at), text) for at, text in enumerate(texts)]
+    spoken = choose_messages(messages, 0, counter)
+    assert spoken.left_out
+    assert "undo 7" in spoken.lines

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agent_tui.compaction.plan import read_live
-from agent_tui.compaction.sections.files import ShownFile
+from agent_tui.compaction.sections.files import FileState, ShownFile
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
@@ -111,6 +111,33 @@ def test_a_change_whose_result_stands_whole_keeps_its_call_and_loses_its_text(
     assert "value_0 " not in str(call.arguments)
     assert f"tokens left out ...] [recall {reply}]" in str(call.arguments)
     assert tail_of(talk, counter, ("src/other.py",)).edits == {}
+
+
+WRITTEN = "\n".join(f"value_{number} = {number}" for number in range(60))
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("write", {"path": "src/a.py", "content": WRITTEN}),
+        ("bash", {"command": f"cat > src/a.py <<'EOF'\n{WRITTEN}\nEOF\npytest -q"}),
+    ],
+)
+@pytest.mark.parametrize(("now", "stays"), [(WRITTEN, False), (WRITTEN[:-2], True)])
+def test_what_a_call_wrote_is_one_line_once_it_is_committed(
+    counter: TokenCounter, tool: str, arguments: JsonObject, now: str, stays: bool
+) -> None:
+    talk = begun()
+    talk.tool(tool, arguments, "done")
+    file = FileState("src/a.py", [(1, now.split("\n"))], is_changed=True, is_committed=True)
+    live = read_live(ended(talk).path, counter)
+    maker = editor(talk, counter)
+    tail = maker.lines_for_what_stands_elsewhere(live, {}, FOLDERS, PLENTY, [file])
+    shown = str(build_context(seen(talk, tail)).messages)
+    assert ("value_7 = 7" in shown) is stays
+    assert "src/a.py" in shown
+    assert ("left out ...] [recall" in shown) is not stays
+    assert not maker.lines_for_what_stands_elsewhere(live, {}, FOLDERS, PLENTY).edits
 
 
 PART = ShownFile("src/a.py", "\n".join(f"value_{n} = {n}" for n in range(60)), is_whole=False)

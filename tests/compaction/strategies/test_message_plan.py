@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.request import CompactionRequest, ContextSizes
 from agent_tui.compaction.strategies.message_plan import (
     ConversationUnits,
     Fates,
@@ -45,12 +45,9 @@ def plan_of(
         path=path,
         previous=None,
         model=ModelRef("scripted/one"),
-        window=20_000,
         cwd=Path("/project"),
         settings=settings,
-        tokens_before=10_000,
-        overhead_tokens=500,
-        target_tokens=target,
+        sizes=ContextSizes(window=20_000, used=10_000, overhead=500, target=target),
     )
     return ConversationUnits(request, counter, "test").plan()
 

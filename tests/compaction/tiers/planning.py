@@ -36,7 +36,7 @@ def planned(
     request = request_for(
         path, settings=settings, window=WINDOW, target_tokens=max(target, 1), previous=previous
     )
-    request = replace(request, overhead_tokens=overhead)
+    request = replace(request, sizes=replace(request.sizes, overhead=overhead))
     if up_to == 2:
         return shorten_in_place(request, counter)
     conversation = ConversationUnits(request, counter, "tiered")

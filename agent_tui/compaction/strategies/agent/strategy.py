@@ -3,7 +3,6 @@
 import asyncio
 from dataclasses import dataclass
 
-from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import (
     Candidates,
     ModelClient,
@@ -15,6 +14,7 @@ from agent_tui.compaction.model_client import (
     candidates,
     failure_of,
 )
+from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.strategies.agent.actions import (
     REMINDER,
     SYSTEM_PROMPT,
@@ -56,8 +56,8 @@ _STATUS_TOKENS = 300
 class CompressionAgent:
     """Lets a model shorten and summarize parts of a context until it meets its target.
 
-    Its result is used only if the agent has verified that the target is met and a check by code
-    agrees; otherwise the tiers take over.
+    Its plan is used if it meets the target, however the work ended, and passes a check by code;
+    otherwise the tiers take over.
 
     Args:
         services: Models and counter; without a client, planning fails.
@@ -87,16 +87,18 @@ class CompressionAgent:
         )
         plan = await asyncio.to_thread(conversation.plan)
         tracker = RequestTracker(on_progress, on_usage)
-        work = _Work(AgentActions(plan), services.client, tracker, request.focus)
+        work = _Work(AgentActions(plan), services.client, tracker, request.asking.focus)
         if not await asyncio.to_thread(lambda: plan.is_met):
             protected = sum(unit.tokens for unit in conversation.units if unit.is_protected)
-            if protected + request.overhead_tokens > conversation.target_tokens:
+            if protected + request.sizes.overhead > conversation.target_tokens:
                 raise _gave_up("the protected messages alone exceed the target")
             try:
                 async with asyncio.timeout(self.limit_s):
                     await work.run(candidates(services.models, request.settings, request.model))
             except TimeoutError:
-                raise _gave_up(f"it did not finish within {self.limit_s:.0f} s") from None
+                await _check_met(work, _gave_up(f"it did not finish within {self.limit_s:.0f} s"))
+            except CompactionError as error:
+                await _check_met(work, error)
         made = work.actions.plan
         return await asyncio.to_thread(
             lambda: made.finish(work.statistics, on_decisions=services.on_decisions)
@@ -199,6 +201,12 @@ class _Work:
         self.useless_rounds += 1
         if self.useless_rounds > _FORGIVEN_ROUNDS:
             raise _gave_up(problem)
+
+
+async def _check_met(work: _Work, problem: CompactionError) -> None:
+    """Raise `problem`, which ended the work, unless the plan meets the target."""
+    if not await asyncio.to_thread(lambda: work.actions.plan.is_met):
+        raise problem from None
 
 
 def room_for(info: ModelInfo, counter: TokenCounter) -> Room | None:

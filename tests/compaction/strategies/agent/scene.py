@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
 from agent_tui.compaction.strategies.agent.actions import METADATA, RESULT, SEGMENT, VERIFY
 from agent_tui.compaction.strategies.agent.strategy import TIME_LIMIT_S, CompressionAgent
 from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
@@ -109,13 +109,12 @@ class Scene:
             path=self.path,
             previous=None,
             model=ModelRef("scripted/one"),
-            window=self.window,
             cwd=Path("/project"),
             settings=self.settings,
-            tokens_before=10_000,
-            overhead_tokens=500,
-            focus=self.focus,
-            target_tokens=self.target_tokens,
+            sizes=ContextSizes(
+                window=self.window, used=10_000, overhead=500, target=self.target_tokens
+            ),
+            asking=Asking(focus=self.focus),
         )
 
     async def plan(self, provider: Provider | None = None) -> StrategyPlan:

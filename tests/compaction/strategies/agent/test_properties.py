@@ -153,7 +153,7 @@ def checked(case: Case, counter: TokenCounter) -> tuple[Entry, ...] | None:
     path = edited(case.path, plan)
     assert_sendable(path)
     assert plan.tokens_after <= scene.target_tokens < plan.tokens_before
-    assert plan.tokens_after == size(path, counter) + scene.request.overhead_tokens
+    assert plan.tokens_after == size(path, counter) + scene.request.sizes.overhead
     assert protected_ids(case.path, counter).isdisjoint(edit.target_id for edit in plan.edits)
     assert context_bytes((*path, undo_mark(newest_change(path)))) == context_bytes(case.path)
     seen_before, seen_after = text_of_all(case.path), text_of_all(path)

@@ -97,7 +97,7 @@ async def test_segments_are_read_and_then_replaced_by_what_the_agent_writes(
     path = edited(scene.path, plan)
     assert_sendable(path)
     size = counter.count_messages(item.message for item in build_context(path).messages)
-    assert plan.tokens_after == size + scene.request.overhead_tokens <= WITH_SEGMENTS
+    assert plan.tokens_after == size + scene.request.sizes.overhead <= WITH_SEGMENTS
     first, second, third = texts(path)[:3]
     opening = f"(6 earlier messages were compressed into this account.) [recall {path[0].id}]"
     assert first.startswith(opening)

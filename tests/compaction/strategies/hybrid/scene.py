@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
 from agent_tui.compaction.strategies.base import OnDecisions, StrategyPlan, StrategyServices
 from agent_tui.compaction.strategies.hybrid import HybridStrategy
 from agent_tui.config import CompactionSettings
@@ -42,13 +42,10 @@ def planned(
         path=tuple(path),
         previous=None,
         model=ModelRef("scripted/one"),
-        window=window,
         cwd=Path(CWD),
         settings=settings or CompactionSettings(),
-        tokens_before=10_000,
-        overhead_tokens=overhead,
-        focus=focus,
-        target_tokens=target,
+        sizes=ContextSizes(window=window, used=10_000, overhead=overhead, target=target),
+        asking=Asking(focus=focus),
     )
     spent = [] if used is None else used
     return asyncio.run(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.request import CompactionRequest, ContextSizes
 from agent_tui.compaction.strategies.base import StrategyServices
 from agent_tui.compaction.strategies.hybrid import HybridStrategy
 from agent_tui.config import CompactionSettings
@@ -199,11 +199,9 @@ async def test_cancelling_ends_the_request_and_leaves_nothing(counter: TokenCoun
         path=talk.path,
         previous=None,
         model=ModelRef("scripted/one"),
-        window=100_000,
         cwd=Path(CWD),
         settings=CompactionSettings(),
-        tokens_before=1,
-        target_tokens=1,
+        sizes=ContextSizes(window=100_000, used=1, target=1),
     )
     asked = asyncio.Event()
 
