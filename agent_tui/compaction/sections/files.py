@@ -29,6 +29,9 @@ The share is of the space for files.
 PLACES_TOKENS = 3_000
 """Limit for the edited places of one file; the newest are shown."""
 
+_COMMITTED_TOKENS = 1_500
+"""Limit for an edited file whose changes are committed."""
+
 _FILES_NOW = re.compile(r"^<files-now>\n(.*?)\n</files-now>", re.DOTALL | re.MULTILINE)
 _FILE_HEAD = re.compile(r"^### (.+?) \((?:changed|read \d+ times);", re.MULTILINE)
 _CHANGED_OUTSIDE = "\n(changed outside since you last saw it)"
@@ -448,8 +451,8 @@ def choose_files(
 
     A changed file is shown whole up to `WHOLE_TOKENS` or `WHOLE_SHARE` of the space, else by its
     edited places with the lines around them. One that was written whole and is not committed may
-    take all the space, an edited one whose changes are committed only `PLACES_TOKENS`. Files that
-    do not fit are only in the lists of paths. Temporary files are not shown.
+    take all the space; an edited one whose changes are committed shows only some of its places.
+    Files that do not fit are only in the lists of paths. Temporary files are not shown.
 
     Args:
         files: The files in the log, the most recently touched first.
@@ -488,7 +491,7 @@ def choose_files(
 def _limit(file: FileState, room_tokens: int, whole: int) -> int:
     """Most tokens of `file`: more if it is at work and has no edited places, less if committed."""
     if file.is_committed and file.edits:
-        return PLACES_TOKENS
+        return _COMMITTED_TOKENS
     is_only_whole = file.is_changed and not file.is_committed and not file.edits
     return room_tokens if is_only_whole else whole
 
