@@ -121,8 +121,8 @@ class Ask:
             if tokens:
                 yield f"- {name}: {tokens:,} tokens"
         if self.staying.messages:
-            said = (_said(*message) for message in self.staying.messages)
-            yield f"The user's messages, by their numbers afterwards: {'; '.join(said)}."
+            said = "; ".join(_said(*message) for message in self.staying.messages)
+            yield f"The user's messages, by their numbers afterwards: {said}. Newer ones stay."
 
     def _list_lines(self) -> Iterator[str]:
         """The list, files first and then the newest texts, as far as it fits."""

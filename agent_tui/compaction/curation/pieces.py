@@ -125,7 +125,7 @@ def read_pieces(
         said: Entries that the user wrote.
     """
     failures = {
-        unit.message.tool_call_id: _failure(unit.output)
+        unit.message.tool_call_id: unit.output.failure
         for unit in units
         if isinstance(unit.message, ToolResultMessage) and unit.output
     }
@@ -239,12 +239,6 @@ class _FilePieces:
         return ", ".join(filter(None, remarks))
 
 
-def _failure(output: Output) -> str:
-    """How the action failed: a search that finds nothing ends with 1, too, but that is no error."""
-    code = output.exit_code
-    return f"exit {code}" if code else "failed" if output.has_failed else ""
-
-
 def _texts_of(unit: Unit, failures: Mapping[str, str], said: Set[str]) -> Iterator[Piece]:
     """The texts of one message, unmeasured; the paths are as written.
 
@@ -268,7 +262,7 @@ def _texts_of(unit: Unit, failures: Mapping[str, str], said: Set[str]) -> Iterat
 
 def _results(output: Output, made: Piece) -> Iterator[Piece]:
     """The result of an action; none if it only echoes a file change."""
-    action, failure = output.action, _failure(output)
+    action, failure = output.action, output.failure
     if (view := file_view(output)) is not None:
         path = view.path.strip("'\"")
         yield replace(made, label=f"read {path}", lines=view.lines, first=view.first, path=path)

@@ -250,7 +250,7 @@ def _lines(failure: Failure, known: str) -> Iterator[str]:
         what = "until then" if failure.ending == "passed" else "tried"
         yield f"  {what}: {'; '.join(failure.steps)}"
     if failure.later and failure.ending == "open":
-        yield f"  succeeded later: {failure.later}"
+        yield f"  a similar command later: {failure.later}"
 
 
 def _is_named(failure: Failure, notes: str) -> bool:

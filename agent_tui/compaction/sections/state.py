@@ -29,6 +29,9 @@ _MOST_SHOWN_COMMITS = 10
 _MOST_UNCOMMITTED = 12
 _AS_LOGGED = ", as of the log"
 _REPLACED = " (replaced by a later"
+_BACK = re.compile(r"HEAD(?:~(?P<count>\d*)|(?P<parents>\^+))")
+"""Ancestors of HEAD, as ``git rev-parse`` names them: ``HEAD~2``, ``HEAD^``."""
+
 _MOST_TESTS = 2
 _TITLE_CHARS = 120
 _RESULT_CHARS = 160
@@ -110,9 +113,11 @@ class StateReader:
                 continue
             amends = "commit" in arguments and "--amend" in arguments
             rebases = "rebase" in arguments or {"pull", "--rebase"} <= set(arguments)
-            for commit in list(self._commits)[-1:] if amends else self._commits if rebases else ():
-                text = self._commits[commit].partition(_REPLACED)[0]
-                self._commits[commit] = f"{text}{_REPLACED} {'amend' if amends else 'rebase'})"
+            steps = _steps_back(arguments) if "reset" in arguments else int(amends)
+            known = [name for name, text in self._commits.items() if _REPLACED not in text]
+            by = "rebase" if rebases else "amend" if amends else "reset"
+            for commit in known if rebases else known[len(known) - min(steps, len(known)) :]:
+                self._commits[commit] += f"{_REPLACED} {by})"
 
     def _follow_tracker(self, action: Action, text: str) -> None:
         for order in tracker_orders(action):
@@ -158,6 +163,14 @@ def in_progress_lines(state: WorkState) -> list[str]:
     lines = [f"- [ ] {step} (in progress)" for step in steps]
     begun = items_begun(state)
     return lines + [f"- [ ] {_item(item, state)} (in progress)" for item in begun]
+
+
+def _steps_back(arguments: Sequence[str]) -> int:
+    """How many commits before HEAD the first of `arguments` that names one is; 0 if none does."""
+    found = next(filter(None, map(_BACK.fullmatch, arguments)), None)
+    if found is None:
+        return 0
+    return len(found["parents"]) if found["parents"] else int(found["count"] or 1)
 
 
 def pending_lines(state: WorkState) -> list[str]:

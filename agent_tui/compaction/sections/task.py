@@ -173,7 +173,7 @@ def task_texts(
             found, items = _without_plan(found), (" for ".join((_PLAN, *begun[-1:])),)
         view = file_view(event.output)
         shown = "\n".join(view.lines) if view is not None else event.output.text
-        text = plan or shown.strip()
+        text = "\n".join(map(str.rstrip, (plan or shown.strip()).split("\n")))
         if items and len(text) >= _LEAST_CHARS:
             found = _without(found, items)
             label = _BETWEEN.join(items)

@@ -230,7 +230,7 @@ def test_a_similar_command_that_succeeded_is_told_and_leaves_it_open(counter: To
     talk = begun()
     run(talk, "git push", "fatal: The current branch has no upstream branch.", 128)
     run(talk, "git push -u origin fix", "ok")
-    assert told(talk, counter)[-1] == "  succeeded later: $ git push -u origin fix"
+    assert told(talk, counter)[-1] == "  a similar command later: $ git push -u origin fix"
     assert "git push: open" in told(talk, counter)[0]
 
 

@@ -1,5 +1,7 @@
 """Where the work stands: steps of the plan, items, branch, commits and tests, as they are last."""
 
+import pytest
+
 from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.sections.state import (
     StateReader,
@@ -156,12 +158,36 @@ def test_all_hashes_before_a_rebase_are_marked_and_later_ones_are_not() -> None:
         ("git commit -m two", "[main 3333333] Two", 0),
     )
     assert list(state.commits.values()) == [
-        "One (replaced by a later rebase)",
+        "One (replaced by a later amend)",
         "First (replaced by a later rebase)",
         "Two",
     ]
     pulled = state_of(("git pull --rebase", "Successfully rebased", 0), earlier=state)
     assert pulled.commits["3333333"] == "Two (replaced by a later rebase)"
+
+
+@pytest.mark.parametrize(
+    ("command", "gone"),
+    [
+        ("git reset --hard HEAD~1 && git log --oneline -2", ["3333333"]),
+        ("git reset HEAD^", ["3333333"]),
+        ("git reset --soft HEAD~2", ["1111111", "3333333"]),
+        ("git reset --hard HEAD~9", ["1111111", "3333333"]),
+        ("git reset HEAD a.py", []),
+        ("git reset --hard", []),
+        ("git show HEAD~1", []),
+    ],
+)
+def test_hashes_that_a_reset_left_behind_are_marked(command: str, gone: list[str]) -> None:
+    state = state_of(
+        ("git commit -m one", "[main 1111111] One", 0),
+        ("git commit -m two", "[main 2222222] Two", 0),
+        ("git commit --amend -m three", "[main 3333333] Three", 0),
+        (command, "", 0),
+    )
+    marked = [name for name, text in state.commits.items() if "later reset)" in text]
+    assert marked == gone
+    assert state.commits["2222222"] == "Two (replaced by a later amend)"
 
 
 def test_only_the_newest_five_commits_are_told() -> None:
