@@ -407,7 +407,10 @@ class _Planner:
             before = self._counter.count_text(sections.before_prose)
             tasks_room = max(min(left, int(room * TASK_SHARE)), 0)
             named = {name for pick in chosen for name in (pick.piece.entry_id, pick.piece.path)}
-            is_told = any({task.entry_id, task.item} & named for task in self._record.tasks)
+            is_told = any(
+                {task.entry_id, task.item, self._record.path_of(task)} & named
+                for task in self._record.tasks
+            )
             rooms = replace(rooms, tasks=0 if is_told else tasks_room)
             sections = make(chosen=ids, rooms=rooms)
             left -= self._counter.count_text(sections.before_prose) - before

@@ -40,6 +40,8 @@ class FileOperations:
 def normalise_path(path: str, folders: Sequence[str]) -> str:
     """`path` relative to the working folder when inside it, else absolute; ``""`` if neither.
 
+    ``~`` stays as it is if the working folder is not in the home folder.
+
     Args:
         path: As a tool reported it or the model wrote it (``@src/a.py``, ``~/b``, ``./c``).
         folders: Absolute paths of the working folder; the first one resolves relative paths.
@@ -47,7 +49,12 @@ def normalise_path(path: str, folders: Sequence[str]) -> str:
     text = path.strip().removeprefix("@")
     if not text or "\n" in text or "\0" in text:
         return ""
-    given = Path(text).expanduser() if text.startswith("~/") else Path(text)
+    if text.startswith("~/"):
+        home = Path.home()
+        if not any(Path(folder).is_relative_to(home) for folder in folders):
+            return os.path.normpath(text)  # perhaps the home folder of another user or machine
+        text = str(home / text[2:])
+    given = Path(text)
     whole = os.path.normpath(Path(folders[0]) / given)
     for folder in folders:
         root = os.path.normpath(folder)

@@ -142,7 +142,11 @@ class WorkRecord:
     def documents_in(self, text: str) -> frozenset[str]:
         """The paths of the task's documents that stand whole in `text`."""
         stands = (t for t in self.tasks if escape_tags(f"### {t.item}\n{t.text}") in text)
-        return frozenset(normalise_path(task.item, self.folders) for task in stands)
+        return frozenset(map(self.path_of, stands))
+
+    def path_of(self, task: TaskText) -> str:
+        """The path of the document whose text `task` is."""
+        return normalise_path(task.item, self.folders)
 
 
 def read_work(

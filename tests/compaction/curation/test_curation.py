@@ -135,6 +135,24 @@ async def test_what_was_chosen_has_room_before_the_texts_of_tasks(
     assert "<task-text>" not in await summary_of(f"#{shown.number} 5-9")
 
 
+async def test_a_document_of_the_task_that_was_chosen_does_not_stand_twice(
+    talk: Talk, counter: TokenCounter
+) -> None:
+    talk.user("Do what plan.md says.")
+    text = "\n".join(f"{n}\tPart {n} has to do what it should." for n in range(1, 90))
+    path = str(request_of(talk).cwd / "plan.md")
+    talk.tool("read", {"path": path}, text)
+    talk.tool("edit", {"path": path, "old": "Part 7 has", "new": "Part 7 always has"}, "ok")
+    for number in range(4):
+        talk.reply(f"answer {number} of the printer " + "as it should be " * 40)
+        talk.user(f"question {number} of the printer " + "please look at this " * 30)
+    (plan,) = (p for p in ask_of(request_of(talk), counter=counter).pieces if p.path == "plan.md")
+    answer = f"<notes>\n{GOOD}\n</notes>\n<keep>\n#{plan.number} 5-9\n</keep>"
+    summary = (await compact(Writer([answer]), counter, request_of(talk))).summary
+    assert "Part 7 always has" in summary
+    assert "<task-text>" not in summary
+
+
 async def test_notes_what_was_chosen_and_what_code_knows_stand_together(
     talk: Talk, counter: TokenCounter
 ) -> None:
