@@ -209,11 +209,11 @@ This stays without your help, of the {target:,} tokens:
 {focus}
 Your notes and the texts that you keep share the rest: {free}. Answer in two parts.
 
-First, notes of at most {notes}, written for yourself as if you remembered nothing. Say what \
-quoting cannot: above all the reasons, and every failure that taught something. Copy paths, \
-names, numbers, commands and error messages exactly. The user's messages stay: say what of \
-them still holds. A heading with nothing below \
-it may be left out.
+First, notes of at most {notes}, written for yourself as if you remembered nothing. Use most of \
+that: what is in neither part is lost to you. Say what quoting cannot: above all the reasons, and \
+every failure that taught something, old ones too. Copy paths, names, numbers, commands and error \
+messages exactly. The user's messages stay: say what of them still holds. A heading with nothing \
+below it may be left out.
 
 <notes>
 {form}

@@ -136,7 +136,8 @@ cause, what fixed it, what was tried in vain
 
 ## Critical Context
 - what would have to be found again: where things are (path, name, lines), exact commands, \
-signatures, values, traps; numbered proposals that the user may refer to, with their text""",
+signatures, values, traps; numbered proposals that the user may refer to, with their text; \
+questions that wait for the user's answer""",
     goal="## Goal",
     next_steps="### Next Steps",
     passing=frozenset({"### In Progress", "### Blocked", "### Next Steps", "## State"}),
