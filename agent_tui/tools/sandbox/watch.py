@@ -163,7 +163,7 @@ class ObeyedWatch:
     ) -> None:
         roots = tuple(dict.fromkeys(root.resolve() for root in roots))
         places = [place for place in map(git_place, roots) if place is not None]
-        gits = {git for place in places for git in (place.top / ".git", place.folder)}
+        gits = {git for place in places for git in (place.entry, place.folder)}
         outside = [git for git in gits if not any(root in git.parents for root in roots)]
         self._walk = ProjectWalk(roots, gits=sorted(outside))
         self._roots = tuple(dict.fromkeys((*roots, *(place.folder for place in places))))
@@ -412,9 +412,9 @@ class ObeyedWatch:
         ]
         read_only = {*_inside((*mounted, *self._git_covers()), self._roots)}
         copies = tuple(self._copies_of(look))
-        asked = frozenset(state.asked)
         hidden = (*self.hidden.paths, *self.found.closed)
-        self.covers = Covers(tuple(sorted(read_only)), copies, hidden, asked)
+        unfollowed = frozenset((*state.asked, *self._find_unwatched()))
+        self.covers = Covers(tuple(sorted(read_only)), copies, hidden, unfollowed)
         if only is None and judged is None:
             self._covered = self._find_covered()
 
@@ -426,6 +426,12 @@ class ObeyedWatch:
         if (text, self._stamp_of_state()) != self._written:
             replace_private_file(self._state_file, text)
             self._written = text, self._stamp_of_state()
+
+    def _find_unwatched(self) -> Iterator[Path]:
+        """Each ``.git`` that by now leads to a place which was none of the roots' at the start."""
+        for place in map(git_place, self._walk.roots):
+            if place is not None and not any(map(place.folder.is_relative_to, self._roots)):
+                yield place.entry
 
     def _git_covers(self) -> Iterator[Path]:
         """What git follows, except in commands' own repositories, which they may remove."""
