@@ -34,9 +34,11 @@ from collections.abc import (
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import ToolError
+from agent_tui.file_locks import lock_descriptor
 from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_link
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -214,8 +216,8 @@ class ObeyedWatch:
             ToolError: Our folder cannot be used, so no command may run.
         """
         async with self._turn:
-            with _convert_errors():
-                is_users, is_alone, moved = await asyncio.to_thread(self._begin)
+            with _convert_errors(), self._marker.open_turn() as turn:
+                is_users, is_alone, moved = await asyncio.to_thread(self._begin, turn)
                 if not is_users:
                     await self._settle(only_jobs=is_alone and self._runs_only_jobs)
                 elif moved:
@@ -319,8 +321,8 @@ class ObeyedWatch:
         self._marker.remove()
         shutil.rmtree(self._own_copies, ignore_errors=True)
 
-    def _begin(self) -> tuple[bool, bool, Mapping[Path, RefsStamp]]:
-        """How things are as a command begins.
+    def _begin(self, turn: IO[bytes]) -> tuple[bool, bool, Mapping[Path, RefsStamp]]:
+        """How things are as a command begins, once no other program takes up the user's state.
 
         If git need not be called, the user's state is adopted at once: each thread switch costs a
         command 0.1 ms.
@@ -329,6 +331,7 @@ class ObeyedWatch:
             Whether the state is the user's, whether no other program runs commands, and for which
             repositories git must be called.
         """
+        lock_descriptor(turn.fileno(), waits=True)
         is_alone = not self._take_up()
         if not is_alone:
             self._covered = {}
