@@ -39,6 +39,7 @@ from agent_tui.tools.sandbox.folders import Scratch, StandIns
 from agent_tui.tools.sandbox.hints import HiddenPlaces, WallView, paths_in
 from agent_tui.tools.sandbox.home import (
     HIDDEN_PLACES,
+    PERSONAL_VARIABLES,
     HomeView,
     find_hidden,
     furnish,
@@ -94,10 +95,12 @@ not worth a question about the network."""
 
 _NOT_INSIDE: Final = (
     *("GIT_CONFIG_GLOBAL", "PIP_CONFIG_FILE", "NPM_CONFIG_USERCONFIG", "XDG_CONFIG_HOME"),
+    *("XDG_CACHE_HOME", "XDG_STATE_HOME"),
 )
-"""Where settings are outside; the stand-in has its own in the usual places."""
-_OTHER_HOMES: Final = ("XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
-"""They would lead to the real home folder if another one replaces it only by name."""
+"""Where settings, caches and logs are outside; inside, they are in the usual places of a stand-in
+for the home folder, whatever disk they are on."""
+_OTHER_HOMES: Final = ("XDG_DATA_HOME",)
+"""It would lead to the real home folder if another one replaces it only by name."""
 
 _NEEDS: Final = "Install bubblewrap, or set sandbox to off."
 
@@ -736,7 +739,15 @@ class Sandbox:
 
     def _places(self) -> tuple[Path, ...]:
         """The hidden places besides homes and temporary folders, without links."""
-        places = list(self._around.hidden_places)
+        homes = self._homes()
+        named = [Path(self._around.environ.get(name, "")) for name in PERSONAL_VARIABLES]
+        personal = [each.resolve() for each in named if each.is_absolute() and is_folder(each)]
+        places = [*self._around.hidden_places]
+        places += [
+            each
+            for each in personal
+            if not any(each.is_relative_to(home) or home.is_relative_to(each) for home in homes)
+        ]
         for place in self._around.hidden_places:
             if place.name == "home":  # each folder there is one
                 with suppress(OSError):
