@@ -391,6 +391,11 @@ class GitPlace:
     seen: tuple[Path, ...]
     obeyed: tuple[Path, ...]
 
+    @property
+    def entry(self) -> Path:
+        """The ``.git`` of the worktree."""
+        return self.top / ".git"
+
 
 def git_place(folder: Path) -> GitPlace | None:
     """The repository that contains `folder`; None if there is none, or it is another's.

@@ -41,6 +41,11 @@ _TOOLCHAINS: Final = (
 _SHARED: Final = (".local", ".local/share", ".local/state", ".config", ".cache")
 """Where all programs of a user have their data and settings (XDG): never shown as a whole."""
 
+PERSONAL_VARIABLES: Final = tuple(
+    f"XDG_{name}_HOME" for name in ("CONFIG", "DATA", "STATE", "CACHE")
+)
+"""What names these places where they are outside of the home folder."""
+
 _ROOT_VARIABLES: Final = (
     *("VIRTUAL_ENV", "CONDA_PREFIX", "RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "ASDF_DATA_DIR"),
     *("MISE_DATA_DIR", "UV_PYTHON_INSTALL_DIR", "JAVA_HOME", "GOROOT"),

@@ -10,7 +10,7 @@ from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
+from typing import IO, Annotated, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer
 
@@ -270,6 +270,15 @@ class BusyMarker:
         self._file = folder / name
         self._lock: FileLock | None = None
         self._state = -1
+
+    def open_turn(self) -> IO[bytes]:
+        """Open the file that a program locks while it takes up the state; closing it is enough.
+
+        Otherwise what the user did before would look like the work of a program that just began.
+        """
+        make_private_dir(self._folder.parent)
+        turn = self._folder.with_name("turn")
+        return os.fdopen(os.open(turn, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "rb")
 
     def say_busy(self) -> None:
         """Note that commands run from now on.

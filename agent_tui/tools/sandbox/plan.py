@@ -90,14 +90,14 @@ class Covers:
         read_only: What cannot be changed inside.
         copies: Folders, and the copy that replaces each inside.
         hidden: What cannot be read.
-        asked: What may be a command's, and the user has yet to decide on: such a ``.git`` shows no
-            repository.
+        unfollowed: Each ``.git`` that shows no repository: a command may have made it, or nobody
+            watches the place that it leads to.
     """
 
     read_only: tuple[Path, ...] = ()
     copies: tuple[tuple[Path, Path], ...] = ()
     hidden: tuple[Path, ...] = ()
-    asked: frozenset[Path] = frozenset()
+    unfollowed: frozenset[Path] = frozenset()
 
 
 def plan_for(
@@ -123,7 +123,7 @@ def plan_for(
     """
     roots = tuple(dict.fromkeys(folder.resolve() for folder in folders))
     home = border.home.resolve() if border.home.is_dir() else Path(border.home.anchor)
-    places = [git for git in map(git_place, roots) if git and git.top / ".git" not in covers.asked]
+    places = (git for git in map(git_place, roots) if git and git.entry not in covers.unfollowed)
     gits = [git for git in places if not home.is_relative_to(git.top)]
     caches = _present(place for place, folder in border.caches if folder == place)
     seen = _present((*readable, *(place for git in gits for place in (git.top, *git.seen))))

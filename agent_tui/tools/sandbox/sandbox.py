@@ -39,6 +39,7 @@ from agent_tui.tools.sandbox.folders import Scratch, StandIns
 from agent_tui.tools.sandbox.hints import HiddenPlaces, WallView, paths_in
 from agent_tui.tools.sandbox.home import (
     HIDDEN_PLACES,
+    PERSONAL_VARIABLES,
     HomeView,
     find_hidden,
     furnish,
@@ -94,10 +95,12 @@ not worth a question about the network."""
 
 _NOT_INSIDE: Final = (
     *("GIT_CONFIG_GLOBAL", "PIP_CONFIG_FILE", "NPM_CONFIG_USERCONFIG", "XDG_CONFIG_HOME"),
+    *("XDG_CACHE_HOME", "XDG_STATE_HOME"),
 )
-"""Where settings are outside; the stand-in has its own in the usual places."""
-_OTHER_HOMES: Final = ("XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
-"""They would lead to the real home folder if another one replaces it only by name."""
+"""Where settings, caches and logs are outside; inside, they are in the usual places of a stand-in
+for the home folder, whatever disk they are on."""
+_OTHER_HOMES: Final = ("XDG_DATA_HOME",)
+"""It would lead to the real home folder if another one replaces it only by name."""
 
 _NEEDS: Final = "Install bubblewrap, or set sandbox to off."
 
@@ -167,13 +170,15 @@ class _Wall:
     `pid` is the first process inside, by its id outside; 0 if the wall has no namespaces: mounts
     cannot be restored, and the network is the machine's. `port` is where the gate listens, 0 if
     there is none; `ports` exposes servers inside. `islands` are the mounts that may disappear.
-    `ways` end what was started besides the keeper.
+    `ground` is what commands write, by device and inode: the wall keeps to it if something else is
+    put in its place outside. `ways` end what was started besides the keeper.
     """
 
     keeper: ProcessKeeper
     plan: SandboxPlan
     pid: int
     islands: dict[Path, Mount]
+    ground: dict[Path, tuple[int, int]]
     ways: AsyncExitStack = field(default_factory=AsyncExitStack)
     port: int = 0
     ports: WallPorts | None = None
@@ -508,6 +513,7 @@ class Sandbox:
         """
         backend = self.state(cwd).backend
         plan = await asyncio.to_thread(self._prepare_plan, cwd, is_read_only=is_read_only)
+        ground = _ground_of(plan)
         islands = {mount.path: mount for mount in islands_of(plan)}
         pid = 0
         if backend == "bubblewrap":
@@ -518,7 +524,7 @@ class Sandbox:
             keeper.start()
         else:
             raise ToolError("there is no sandbox here")
-        wall = _Wall(keeper, plan, pid, islands)
+        wall = _Wall(keeper, plan, pid, islands, ground)
         try:
             async with wall.keeper.child_group(
                 ["/bin/sh", "-c", ":"], cwd=plan.workspace, environ={}
@@ -625,6 +631,8 @@ class Sandbox:
         for folder in folders:
             if folder.resolve() != folder:
                 raise _fell(f"{folder} was replaced by a link")
+            if not is_folder(folder):
+                raise ToolError(f"{folder} is no longer there. Nothing was run.")
         workspace = folders[0]
         view = self._view(folders)
         for path in (self.home, cwd, *self._around.added):
@@ -731,7 +739,15 @@ class Sandbox:
 
     def _places(self) -> tuple[Path, ...]:
         """The hidden places besides homes and temporary folders, without links."""
-        places = list(self._around.hidden_places)
+        homes = self._homes()
+        named = [Path(self._around.environ.get(name, "")) for name in PERSONAL_VARIABLES]
+        personal = [each.resolve() for each in named if each.is_absolute() and is_folder(each)]
+        places = [*self._around.hidden_places]
+        places += [
+            each
+            for each in personal
+            if not any(each.is_relative_to(home) or home.is_relative_to(each) for home in homes)
+        ]
         for place in self._around.hidden_places:
             if place.name == "home":  # each folder there is one
                 with suppress(OSError):
@@ -745,11 +761,25 @@ class Sandbox:
 
 
 def _stands(wall: _Wall) -> bool:
-    """Whether commands can run in it: its first process may have ended before its keeper does."""
+    """Whether commands can run in it, in the folders that are there now.
+
+    Its first process may have ended before its keeper does.
+    """
     try:
-        return not wall.keeper.is_over and (not wall.pid or bool(read_mount_points(wall.pid)))
+        has_ended = wall.keeper.is_over or (wall.pid and not read_mount_points(wall.pid))
+        return not has_ended and _ground_of(wall.plan) == wall.ground
     except OSError:
         return False
+
+
+def _ground_of(plan: SandboxPlan) -> dict[Path, tuple[int, int]]:
+    """See `_Wall`.
+
+    Raises:
+        OSError: Something is no longer there.
+    """
+    found = {path: path.stat() for path in plan.writable}
+    return {path: (status.st_dev, status.st_ino) for path, status in found.items()}
 
 
 async def _all_of(child: Child) -> None:

@@ -34,9 +34,11 @@ from collections.abc import (
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import ToolError
+from agent_tui.file_locks import lock_descriptor
 from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_link
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -163,7 +165,7 @@ class ObeyedWatch:
     ) -> None:
         roots = tuple(dict.fromkeys(root.resolve() for root in roots))
         places = [place for place in map(git_place, roots) if place is not None]
-        gits = {git for place in places for git in (place.top / ".git", place.folder)}
+        gits = {git for place in places for git in (place.entry, place.folder)}
         outside = [git for git in gits if not any(root in git.parents for root in roots)]
         self._walk = ProjectWalk(roots, gits=sorted(outside))
         self._roots = tuple(dict.fromkeys((*roots, *(place.folder for place in places))))
@@ -214,8 +216,8 @@ class ObeyedWatch:
             ToolError: Our folder cannot be used, so no command may run.
         """
         async with self._turn:
-            with _convert_errors():
-                is_users, is_alone, moved = await asyncio.to_thread(self._begin)
+            with _convert_errors(), self._marker.open_turn() as turn:
+                is_users, is_alone, moved = await asyncio.to_thread(self._begin, turn)
                 if not is_users:
                     await self._settle(only_jobs=is_alone and self._runs_only_jobs)
                 elif moved:
@@ -319,8 +321,8 @@ class ObeyedWatch:
         self._marker.remove()
         shutil.rmtree(self._own_copies, ignore_errors=True)
 
-    def _begin(self) -> tuple[bool, bool, Mapping[Path, RefsStamp]]:
-        """How things are as a command begins.
+    def _begin(self, turn: IO[bytes]) -> tuple[bool, bool, Mapping[Path, RefsStamp]]:
+        """How things are as a command begins, once no other program takes up the user's state.
 
         If git need not be called, the user's state is adopted at once: each thread switch costs a
         command 0.1 ms.
@@ -329,6 +331,7 @@ class ObeyedWatch:
             Whether the state is the user's, whether no other program runs commands, and for which
             repositories git must be called.
         """
+        lock_descriptor(turn.fileno(), waits=True)
         is_alone = not self._take_up()
         if not is_alone:
             self._covered = {}
@@ -412,9 +415,9 @@ class ObeyedWatch:
         ]
         read_only = {*_inside((*mounted, *self._git_covers()), self._roots)}
         copies = tuple(self._copies_of(look))
-        asked = frozenset(state.asked)
         hidden = (*self.hidden.paths, *self.found.closed)
-        self.covers = Covers(tuple(sorted(read_only)), copies, hidden, asked)
+        unfollowed = frozenset((*state.asked, *self._find_unwatched()))
+        self.covers = Covers(tuple(sorted(read_only)), copies, hidden, unfollowed)
         if only is None and judged is None:
             self._covered = self._find_covered()
 
@@ -426,6 +429,12 @@ class ObeyedWatch:
         if (text, self._stamp_of_state()) != self._written:
             replace_private_file(self._state_file, text)
             self._written = text, self._stamp_of_state()
+
+    def _find_unwatched(self) -> Iterator[Path]:
+        """Each ``.git`` that by now leads to a place which was none of the roots' at the start."""
+        for place in map(git_place, self._walk.roots):
+            if place is not None and not any(map(place.folder.is_relative_to, self._roots)):
+                yield place.entry
 
     def _git_covers(self) -> Iterator[Path]:
         """What git follows, except in commands' own repositories, which they may remove."""

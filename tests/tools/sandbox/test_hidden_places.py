@@ -87,6 +87,33 @@ async def test_only_working_folders_and_programs_exist(sandbox: Sandbox, place: 
     assert not sandbox.shows(work, place)
 
 
+async def test_what_a_home_folder_has_is_hidden_on_another_disk_too(
+    place: Path, tmp_path: Path, backend: Backend
+):
+    work = tmp_path / "home/work"
+    work.mkdir(parents=True)
+    for name in ("config", "data", "cache"):
+        (place / name / "x").mkdir(parents=True)
+        (place / name / "x/key").write_text("decoy")
+    program(place / "data/tool/bin/tool", "echo tool")
+    programs = os.defpath if backend == "bubblewrap" else str(without_bwrap(tmp_path))
+    environ = {
+        "PATH": f"{place}/data/tool/bin:{programs}",
+        "XDG_CONFIG_HOME": f"{place}/config",
+        "XDG_DATA_HOME": f"{place}/data",
+        "XDG_CACHE_HOME": f"{place}/cache",
+        "XDG_STATE_HOME": "relative",
+    }
+    sandbox = make_sandbox(tmp_path, environ=environ, hidden_places=())
+    assert sandbox.state(work).backend == backend
+    command = f"{place}/data/tool/bin/tool; cat {place}/*/x/key {place}/config/x/key; true"
+    assert (await run_inside(sandbox, work, command))[1].splitlines()[0] == "tool"
+    assert "decoy" not in (await run_inside(sandbox, work, command))[1]
+    assert not sandbox.shows(work, place / "config/x/key")
+    assert not any(name in sandbox.environ(work, environ) for name in environ if "CACHE" in name)
+    await sandbox.close_walls()
+
+
 async def test_what_is_written_there_is_not_lost_without_a_word(
     sandbox: Sandbox, place: Path, backend: Backend
 ):

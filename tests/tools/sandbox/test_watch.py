@@ -1,6 +1,8 @@
+import asyncio
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from agent_tui.errors import ToolError
 from agent_tui.tools.sandbox import project_walk
 from agent_tui.tools.sandbox.git_controls import covers_of
-from agent_tui.tools.sandbox.project_walk import ProjectWalk
+from agent_tui.tools.sandbox.project_walk import ProjectWalk, WalkFindings
 from tests.support.sandbox import needs_bwrap
 from tests.support.watched_folder import WatchedFolder
 
@@ -151,6 +153,31 @@ async def test_two_programs_at_once_hold_what_either_made(open_place: WatchedFol
     settled = [*(await other.hold()).held, *(await open_place.watch.hold()).held]
     assert [file.path.name for file in settled] == [".envrc"]
     assert not (open_place.root / ".envrc").exists()
+
+
+async def test_two_programs_that_begin_at_once_hold_nothing_of_the_persons(
+    open_place: WatchedFolder, monkeypatch: pytest.MonkeyPatch
+):
+    await open_place.run("true")
+    open_place.outside("mkdir .vscode; echo '{}' > .vscode/settings.json; echo x > AGENTS.md")
+    other, look = open_place.watch_again(), ProjectWalk.look
+    looks, other_has_begun = threading.Event(), threading.Event()
+
+    def look_slowly(walk: ProjectWalk) -> WalkFindings:
+        if not looks.is_set():
+            looks.set()
+            other_has_begun.wait(0.3)
+        return look(walk)
+
+    async def begin_other() -> None:
+        await asyncio.to_thread(looks.wait)
+        await other.note()
+        other_has_begun.set()
+
+    monkeypatch.setattr(ProjectWalk, "look", look_slowly)
+    await asyncio.gather(open_place.watch.note(), begin_other())
+    assert [*(await other.hold()).held, *(await open_place.watch.hold()).held] == []
+    assert (open_place.root / "AGENTS.md").exists()
 
 
 async def test_a_job_is_watched_until_its_end(open_place: WatchedFolder):

@@ -618,3 +618,58 @@ async def test_what_nobody_may_enter_stops_no_command_and_keeps_its_keys(
         closed.chmod(0o700)  # the person opens it
         assert ".git" in await talk.says("ls -a closed")
         assert KEY not in await talk.says("cat closed/.env")
+
+
+@pytest.mark.parametrize("made", ["around", "moved"])
+async def test_a_repository_that_comes_to_lie_elsewhere_stops_no_command(
+    talk: Conversation, made: str
+):
+    top = talk.base / "top"
+    talk.work = top / "part"
+    talk.work.mkdir(parents=True)
+    if made == "moved":
+        git(talk.work, "init", "-q")
+    await talk.says("true")
+    if made == "around":
+        git(top, "init", "-q")
+    else:
+        (talk.work / ".git").rename(top / "store")
+        (talk.work / ".git").write_text("gitdir: ../store")
+    git(talk.work, "commit", "-qm", "new", "--allow-empty")
+    assert (await talk.says("echo fine")).splitlines()[0] == "fine"
+    assert "fatal: not a git repository" in await talk.says("git log")
+    await talk.restart()
+    assert "new" in await talk.says("git log --format=%s")
+
+
+async def test_commands_run_in_the_folder_that_is_there_now(talk: Conversation):
+    (talk.work / "old").touch()
+    await talk.says("true")
+    moved = talk.work.rename(talk.base / "moved")
+    with pytest.raises(ToolError, match="is no longer there"):
+        await talk.says("true")
+    talk.work.mkdir()
+    (talk.work / "new").touch()
+    (talk.work / ".env").write_text(KEY)
+    await talk.refuses_all("ls > list; cat .env > key; mkdir .vscode; echo x > .vscode/tasks.json")
+    assert (talk.work / "list").read_text() == "list\nnew\n"
+    if talk.backend == "bubblewrap":
+        assert (talk.work / "key").read_text() == ""
+    assert sorted(path.name for path in moved.iterdir()) == ["old"]
+    assert not (talk.work / ".vscode").exists()
+
+
+async def test_no_repository_is_written_that_nobody_watches(talk: Conversation):
+    for name in ("main", "other"):
+        (talk.base / name).mkdir()
+        git(talk.base / name, "init", "-q")
+        git(talk.base / name, "commit", "-qm", name, "--allow-empty")
+    talk.work.rmdir()
+    git(talk.base / "main", "worktree", "add", "-q", str(talk.work))
+    await talk.says("true")
+    git(talk.base / "main", "worktree", "remove", str(talk.work))
+    git(talk.base / "other", "worktree", "add", "-q", str(talk.work))
+    hooks = talk.base / "other/.git/hooks"
+    await talk.says(f"mkdir -p {hooks}; echo x > {hooks}/pre-commit; echo x > here")
+    assert (talk.work / "here").exists()
+    assert not (hooks / "pre-commit").exists()
