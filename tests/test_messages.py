@@ -23,7 +23,7 @@ _messages: TypeAdapter[Message] = TypeAdapter(Message)
 
 
 def stored(message: Message) -> dict[str, object]:
-    return json.loads(message.model_dump_json(by_alias=True))
+    return json.loads(message.model_dump_json(by_alias=True, exclude_none=True))
 
 
 def test_names_on_disk_are_camel_case():
