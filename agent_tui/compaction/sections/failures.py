@@ -41,7 +41,7 @@ _SAID_CHARS = 240
 _STEP_CHARS = 110
 _CODE_CHARS = 90
 _LOOKED_AT_CHARS = 20_000
-_FILE_NAME = re.compile(r"[\w-][\w.-]*\.\w+")
+_FILE_NAME = re.compile(r"(?<![\w.-])[\w-][\w.-]*\.\w+")
 _NAMED_CHARS = 40
 """A failure counts as named by a text that has so many characters of its command or its error."""
 
