@@ -58,7 +58,7 @@ _NOT_RUN = f"no call of {MOST_REFUSED} replies in a row could be run"
 class Repetition:
     """The calls of one turn and their results, also across compactions.
 
-    Progress is a changed file, a command that was not run with this result since files changed, or
+    Progress is a changed file, a command that was not run since files changed, or
     a look that shows a line which no earlier look of the turn showed.
 
     Attributes:
@@ -91,11 +91,12 @@ class Repetition:
         if kept_at := output.for_person.full_output_path:
             told = told.replace(kept_at, "")  # each call has a file of its own
         result = _hash([call.name, told])
+        asked = _hash([call.name, call.arguments])
         self._newest = signature = _hash([call.name, call.arguments, told])
         has_changed = _has_changed_files(call.name, output)
-        self.has_progressed = has_changed or self._is_news(call.name, output, signature)
+        self.has_progressed = has_changed or self._is_news(call.name, output, asked)
         if has_changed:
-            self._commands = {signature}
+            self._commands = {asked}
         if self.has_progressed:
             self._same.clear()
         if has_changed or result not in self._results:
@@ -122,17 +123,17 @@ class Repetition:
             return output
         return replace(output, for_model=output.for_model + remark)
 
-    def _is_news(self, name: str, output: ToolOutput, signature: str) -> bool:
+    def _is_news(self, name: str, output: ToolOutput, asked: str) -> bool:
         """Whether a call that changed no file made progress.
 
         What a command did is not always known: one that was not seen since the last file change may
-        have changed anything.
+        have changed anything. A new result of the same one is no news: many print the time.
         """
         if name in _FILE_TOOLS or name in _ABOUT_ITSELF:
             return False
         if name not in _LOOKING:
-            is_new = signature not in self._commands
-            self._commands.add(signature)
+            is_new = asked not in self._commands
+            self._commands.add(asked)
             return is_new
         if output.is_error:
             return False

@@ -376,3 +376,15 @@ def test_a_long_task_of_commands_that_print_nothing_is_work():
         repetition.with_remark(call, ToolOutput("[exit code 0]", ToolDetails(printed_lines=0)))
     assert stuck_after == SILENT_AT
     assert str(SILENT_AT) in repetition.stuck
+
+
+def test_the_same_command_that_prints_the_time_is_no_progress_until_a_file_changes():
+    repetition = Repetition()
+    command = call("c", "bash", command="cat a.py; date +%s%N")
+    seen: list[bool] = []
+    for number in range(3):
+        repetition.with_remark(command, ToolOutput(f"x = 1\n{number}"))
+        seen.append(repetition.has_progressed)
+    repetition.with_remark(*_written("2", diff="+2"))
+    repetition.with_remark(command, ToolOutput("x = 2\n4"))
+    assert (seen, repetition.has_progressed) == ([True, False, False], True)
