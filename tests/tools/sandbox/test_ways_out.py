@@ -346,7 +346,7 @@ async def test_a_job_that_waits_for_a_cover_to_fall_off_changes_nothing_that_git
     await talk.bash(
         "while [ ! -e end ]; do"
         " printf '[core]\\n\\tfsmonitor = ./evil\\n' >> .git/config; echo evil >> mise.toml;"
-        " sleep 0.1; done",
+        " sleep 0.1; done; touch ended",
         background=True,
     )
     git(talk.work, "config", "user.name", "me")  # renames a new file over it
@@ -355,7 +355,7 @@ async def test_a_job_that_waits_for_a_cover_to_fall_off_changes_nothing_that_git
     await asyncio.sleep(0.4)
     await talk.refuses_all("true")
     await talk.refuses_all("true")
-    await talk.refuses_all("touch end; sleep 0.3")
+    await talk.refuses_all("touch end; while [ ! -e ended ]; do sleep 0.02; done")
     await talk.refuses_all("true")
     config = (talk.work / ".git/config").read_text()
     assert "evil" not in config
@@ -369,11 +369,11 @@ async def test_a_job_that_never_ceases_to_write_has_nothing_taken_for_the_person
 ):
     git(talk.work, "init", "-q")
     (talk.work / "AGENTS.md").write_text("mine")
-    loop = "while [ ! -e end ]; do echo evil > AGENTS.md; echo evil > .envrc; done"
+    loop = "while [ ! -e end ]; do echo evil > AGENTS.md; echo evil > .envrc; done; touch ended"
     await talk.bash(loop, background=True)
     for _ in range(4):
         await talk.refuses_all("true")
-    await talk.refuses_all("touch end; sleep 0.3")
+    await talk.refuses_all("touch end; while [ ! -e ended ]; do sleep 0.02; done")
     await talk.refuses_all("true")
     assert (talk.work / "AGENTS.md").read_text() == "mine"
     assert not (talk.work / ".envrc").exists()
