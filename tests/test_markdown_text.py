@@ -1,13 +1,13 @@
 """What Markdown says, without its signs."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.text import markdown_sections, markdown_words
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("markdown", "words"),
     [
         ("plain text", "plain text"),
@@ -30,7 +30,7 @@ def test_any_text_can_be_read(text: str):
     assert isinstance(markdown_words(text), str)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("markdown", "sections"),
     [
         ("", [""]),

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.support.readme_figures import FIGURES, README, Figure
+from tests.support.rows import each_row
 
 MOST_LINES = 150
 MOST_WORDS_OF_A_BULLET = 15
@@ -22,7 +23,7 @@ def test_each_reason_is_one_short_line_with_a_number():
     assert [line for line in bullets if not re.search(r"\d", line)] == []
 
 
-@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.words)
+@each_row("figure", FIGURES, ids=lambda figure: figure.words)
 def test_each_number_has_a_measurement(figure: Figure):
     assert figure.read(README.read_text("utf-8"))
 

@@ -15,6 +15,7 @@ from agent_tui.safe_text import (
     strip_control_characters,
     strip_escape_sequences,
 )
+from tests.support.rows import each_row
 from tests.support.terminal_attacks import ATTACKS, MARKUP, hostile_text, what_is_left
 
 LONG = 10_000_000
@@ -25,15 +26,15 @@ def joined(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
-@pytest.mark.parametrize("clean", [safe_text, safe_output, strip_control_characters])
+@each_row("attack", ATTACKS.values(), ids=ATTACKS.keys())
+@each_row("clean", [safe_text, safe_output, strip_control_characters])
 def test_no_known_attack_gets_through(attack: str, clean):
     cleaned = clean(attack)
     assert what_is_left(cleaned) == set()
     assert cleaned.count("b") >= 1 or "cut" in attack
 
 
-@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
+@each_row("attack", ATTACKS.values(), ids=ATTACKS.keys())
 def test_a_json_text_keeps_its_value_and_holds_no_attack(attack: str):
     written = safe_json(json.dumps({attack: attack}, ensure_ascii=False))
     assert json.loads(written) == {joined(attack): joined(attack)}
@@ -57,12 +58,12 @@ def test_an_attack_split_across_pieces_is_none_either(text: str, cuts: list[int]
         assert not [found for found in left if len(found) == 1]  # marks are counted in a piece
 
 
-@pytest.mark.parametrize("markup", MARKUP)
+@each_row("markup", MARKUP)
 def test_markup_is_text_and_stays(markup: str):
     assert safe_text(markup) == strip_control_characters(markup) == markup
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["pаypal", "ﷺ", "👩‍💻 👍🏽 ❤️ 1️⃣", "می‌خواهم", "क्‍ष", "שָׁלוֹם", "ก็ที่", "e\u0301\u0323", "Z̧̛͎"],
 )
@@ -89,7 +90,7 @@ def test_sequences_go_with_their_contents():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("unit", ["x", "\x1b", "\x1b[", "\x1b]0;", "\u0301", "\x9d", "\u202e", "é"])
+@each_row("unit", ["x", "\x1b", "\x1b[", "\x1b]0;", "\u0301", "\x9d", "\u202e", "é"])
 def test_ten_megabytes_on_one_line_are_handled(unit: str):
     text = unit * (LONG // 10 // len(unit))
     for clean in (safe_text, safe_output, strip_control_characters):

@@ -23,6 +23,7 @@ from agent_tui.secret_text import (
     secret_span,
 )
 from tests.support.regex_text import draw_match
+from tests.support.rows import each_row
 from tests.support.secret_rules import EXAMPLES_FILE, LEFT_OUT, OURS
 
 RULES = load_rules()
@@ -43,7 +44,7 @@ def test_the_rules_are_gitleaks_less_the_few_that_are_left_out():
     assert "Zachary Rice" in RULES_FILE.with_name(data["licence"]).read_text()
 
 
-@pytest.mark.parametrize("rule", [*OWN_RULES, *RULES], ids=lambda rule: rule.name)
+@each_row("rule", [*OWN_RULES, *RULES], ids=lambda rule: rule.name)
 def test_each_pattern_compiles(rule: SecretRule):
     re.compile(rule.pattern, re.ASCII)
     re.compile(rule.allowed, re.ASCII)
@@ -72,7 +73,7 @@ def spans_without_marks(rule: SecretRule, text: str) -> set[tuple[int, int]]:
     return {span for each in found if (span := secret_span(rule, each)) is not None}
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+@each_row("rule", RULES, ids=lambda rule: rule.name)
 def test_a_secret_drawn_from_each_pattern_is_masked_and_the_text_around_it_stays(rule: SecretRule):
     chance = Random(rule.name)
     secrets = 0
@@ -106,7 +107,7 @@ def repeats_of(nodes: Any) -> Iterator[tuple[int, bool]]:
             yield from repeats_of(value[1])
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+@each_row("rule", RULES, ids=lambda rule: rule.name)
 def test_what_a_pattern_reads_from_a_mark_is_bounded(rule: SecretRule):
     assert all(most <= 2_000 for most, _ in repeats_of(_parser.parse(rule.pattern)))
     assert rule.marks or rule.keywords

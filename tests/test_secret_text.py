@@ -17,6 +17,7 @@ from agent_tui.secret_text import (
     mask_secrets,
     mask_values,
 )
+from tests.support.rows import each_row
 
 BODY = base64.b64encode(hashlib.sha512(b"no real key").digest() * 4).decode()
 PEM = (
@@ -42,7 +43,7 @@ ENCRYPTED = PEM.replace(
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "secret",
     [
         "sk-proj-abcDEF0123456789abcDEF",
@@ -72,7 +73,7 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_X
         "\n".join(f"> {line}" for line in PGP.split("\n")),
     ],
 )
-@pytest.mark.parametrize("around", ["{}", 'key = "{}"', "(see {}, please)", "a\n{}\nb"])
+@each_row("around", ["{}", 'key = "{}"', "(see {}, please)", "a\n{}\nb"])
 def test_what_has_the_shape_of_a_secret_is_taken_out(secret: str, around: str):
     masked = mask_secrets(around.format(secret))
     assert secret not in masked
@@ -81,8 +82,8 @@ def test_what_has_the_shape_of_a_secret_is_taken_out(secret: str, around: str):
     assert has_key(secret)
 
 
-@pytest.mark.parametrize("key", [PEM, PGP, ENCRYPTED])
-@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\\n", "\n> "])
+@each_row("key", [PEM, PGP, ENCRYPTED])
+@each_row("line_end", ["\n", "\r\n", "\\n", "\n> "])
 def test_a_private_key_that_is_cut_is_taken_out_to_its_last_character(key: str, line_end: str):
     end = key.index(LINES[4]) + 30
     for left in range(key.index(LINES[0]) + 40, end):
@@ -97,7 +98,7 @@ def test_words_after_a_cut_private_key_stay(key: str):
     assert mask_secrets(f"{cut}and some words.") == f"{REMOVED}\nand some words."
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "masked"),
     [
         ("Authorization: Bearer abc123def456", f"Authorization: Bearer {REMOVED}"),
@@ -112,7 +113,7 @@ def test_what_is_announced_as_a_secret_is_taken_out(text: str, masked: str):
     assert mask_secrets(text) == masked
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         hashlib.sha1(b"a commit").hexdigest(),

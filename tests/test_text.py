@@ -1,12 +1,12 @@
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from agent_tui.safe_text import strip_control_characters
 from agent_tui.text import repair_json, repair_text
+from tests.support.rows import each_row
 
 ANY_TEXT = st.text(st.characters(categories=None), max_size=20)
 ANY_JSON = st.recursive(
@@ -45,7 +45,7 @@ def test_numbers_that_json_does_not_have_become_null() -> None:
     assert repair_json([float("nan"), float("-inf"), 1.5]) == [None, None, 1.5]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("hostile", "clean"),
     [
         ("\x1b[31mred\x1b[0m", "red"),

@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,9 +9,10 @@ from agent_tui.text_search import (
     place_before_folding,
     split_query,
 )
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "parts"),
     [
         ("two words", [("two", False), ("words", True)]),
@@ -37,7 +37,7 @@ def test_case_counts_only_where_a_capital_was_written() -> None:
     assert SmartCaseText.of("aa").places("aaaaa") == [0, 2]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("term", "text"),
     [
         ("resume", "the RÉSUMÉ"),

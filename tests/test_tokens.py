@@ -23,6 +23,7 @@ from agent_tui.tokens import (
     TokenCounter,
     TokenRatios,
 )
+from tests.support.rows import each_row
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def counter() -> TokenCounter:
     return TokenCounter()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("used", "window", "is_estimate", "label"),
     [
         (0, 200_000, True, "[ctx: ~0%]"),

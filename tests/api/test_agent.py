@@ -17,6 +17,7 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.providers.faults.classify import Fault, provider_error
 from agent_tui.tools.registry import ToolRegistry
 from tests.support.openai_server import Call, OpenAiServer, Reply, bad_key
+from tests.support.rows import each_row
 
 
 @tool
@@ -206,9 +207,9 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("kind", FAULTS)
-@pytest.mark.parametrize("base_url", ["", "http://127.0.0.1:1/v1"])
-@pytest.mark.parametrize("model", ["anthropic/a", "mistral/a"])
+@each_row("kind", FAULTS)
+@each_row("base_url", ["", "http://127.0.0.1:1/v1"])
+@each_row("model", ["anthropic/a", "mistral/a"])
 def test_every_failure_of_a_request_does(kind: str, base_url: str, model: str):
     error = provider_error(FAULTS[kind], ModelRef(model, base_url))
     error.ways = IN_PROGRAM

@@ -19,6 +19,7 @@ from agent_tui.api.compacting import read_messages, to_dicts
 from agent_tui.errors import CompactionWarning, TargetTooSmallError, UsageError
 from agent_tui.tokens import TokenCounter
 from tests.support.openai_server import Failure, OpenAiServer, Reply, bad_key, no_such_model
+from tests.support.rows import each_row
 from tests.support.runtime import GOOD_SUMMARY
 
 RULE = "Never touch poetry.lock."
@@ -214,8 +215,8 @@ def rules(count: int, words: int) -> list[dict[str, Any]]:
     return [*talk, {"role": "user", "content": "Go on."}]
 
 
-@pytest.mark.parametrize("target", [600, 1_500])
-@pytest.mark.parametrize(("count", "words"), [(15, 20), (60, 20), (60, 60)])
+@each_row("target", [600, 1_500])
+@each_row(("count", "words"), [(15, 20), (60, 20), (60, 60)])
 def test_rules_do_not_exceed_the_target(count: int, words: int, target: int):
     made = agent_tui.compact(rules(count, words), target)
     assert size(made) <= target
@@ -276,7 +277,7 @@ def test_a_part_whose_type_is_no_text_is_a_text(part: dict[str, Any]):
     assert agent_tui.compact(talk, 1_000) == talk
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("message", "why"),
     [
         ({"role": "user", "content": [{"type": "x", "d": nested(3_000)}]}, "nested too deeply"),
@@ -408,8 +409,8 @@ def images_and_marks(messages: Sequence[Any]) -> int:
     return text.count(PNG) + text.count("[image left out]") + sum(more)
 
 
-@pytest.mark.parametrize("shape", ["openai", "anthropic"])
-@pytest.mark.parametrize("target", [800, 3_000, 12_000])
+@each_row("shape", ["openai", "anthropic"])
+@each_row("target", [800, 3_000, 12_000])
 def test_every_image_that_is_left_out_leaves_a_mark(shape: str, target: int):
     talk = openai_talk() if shape == "openai" else anthropic_talk()
     talk = [with_image(one) if one["role"] in ("user", "tool") else one for one in talk]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.house import FunctionNode, House, figures, is_pass_through, read_house, table
+from tests.support.rows import each_row
 
 _A = '''"""Doc."""
 
@@ -104,7 +105,7 @@ def test_a_function_that_only_hands_on_is_a_pass_through(source: str):
     assert is_pass_through(_function(source))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "source",
     [
         "def name(self): return self._name",

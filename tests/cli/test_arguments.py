@@ -5,6 +5,7 @@ import pytest
 
 from agent_tui.cli.arguments import build_parser, parse_arguments
 from agent_tui.cli.subcommands import SUBCOMMANDS
+from tests.support.rows import each_row
 
 
 def test_a_prompt_after_two_dashes_is_never_an_option():
@@ -82,7 +83,7 @@ def every_parser() -> Iterator[argparse.ArgumentParser]:
                 yield from action.choices.values()
 
 
-@pytest.mark.parametrize("parser", every_parser(), ids=lambda parser: parser.prog)
+@each_row("parser", every_parser(), ids=lambda parser: parser.prog)
 def test_help_fits_a_terminal_of_80_columns(parser, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert [line for line in parser.format_help().splitlines() if len(line) > 80] == []

@@ -27,6 +27,7 @@ from tests.support.packages import (
     make_package,
     run_with_packages,
 )
+from tests.support.rows import each_row
 
 MORE = """
 open("{marker}", "w").close()
@@ -144,7 +145,7 @@ async def fails_later(request: StrategyRequest):
     raise KeyError("a")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("shorten", "why"),
     [
         (fails, "It failed with ValueError: of "),

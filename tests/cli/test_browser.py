@@ -11,6 +11,7 @@ import pytest
 
 from agent_tui.cli.browser import has_browser, listening_callback, query_in, show_page
 from agent_tui.safe_paths import distrust_programs_in
+from tests.support.rows import each_row
 
 PATIENCE_S = 30.0
 
@@ -40,7 +41,7 @@ async def test_an_empty_line_is_no_answer_and_the_terminal_is_left_alone_afterwa
         os.close(slave)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("environ", "platform", "opens"),
     [
         ({}, "linux", False),

@@ -1,9 +1,8 @@
-import pytest
-
 from agent_tui.commands.core.registry import CommandCall, parse_command
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "name", "argument"),
     [
         ("/new", "new", ""),
@@ -26,7 +25,7 @@ def test_the_first_word_is_the_name_and_all_that_follows_the_argument(
     assert parse_command(text) == CommandCall(name, argument)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",

@@ -1,11 +1,11 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.commands.core.short_words import task_title
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("request_text", "title"),
     [
         ("fix the parser", "fix the parser"),

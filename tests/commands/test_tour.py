@@ -1,5 +1,3 @@
-import pytest
-
 from agent_tui.commands.tour import TOUR, step_after
 from agent_tui.events import (
     AgentEvent,
@@ -9,6 +7,7 @@ from agent_tui.events import (
     TurnStarted,
 )
 from agent_tui.providers.scripted.demo import DEMO_MODEL
+from tests.support.rows import each_row
 
 COMPACTED = SessionChanged("b", None, "", "compacted")
 RESUMED = SessionChanged("a", None, "", "resumed")
@@ -24,7 +23,7 @@ def test_each_step_ends_with_what_it_asks_for():
     assert step == len(TOUR)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("step", "event"),
     [
         (0, RESUMED),

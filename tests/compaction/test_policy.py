@@ -15,6 +15,7 @@ from agent_tui.compaction.policy import (
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import IN_CHAT
 from agent_tui.providers.base import ModelInfo
+from tests.support.rows import each_row
 
 
 def limits(window: int = 100_000, reserve: int = 0, **settings: object) -> ContextLimits:
@@ -106,7 +107,7 @@ def test_after_a_compaction_that_left_much_the_next_one_waits_for_a_gain_or_the_
     assert should_compact(85_001, found, Breaker(), left_tokens=80_000)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("info", "cap"),
     [
         (ModelInfo("a", 2_048, 8_000, source="server"), 512),

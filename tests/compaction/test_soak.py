@@ -28,6 +28,7 @@ from tests.compaction.writer import (
     Writer,
 )
 from tests.support.context_checks import assert_sendable
+from tests.support.rows import each_row
 from tests.support.talk import Talk
 
 ROUNDS = 30
@@ -98,8 +99,8 @@ def nobody() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("model", [diligent, garbage, nobody])
-@pytest.mark.parametrize("in_child", [True, False], ids=["in child sessions", "in place"])
+@each_row("model", [diligent, garbage, nobody])
+@each_row("in_child", [True, False], ids=["in child sessions", "in place"])
 def test_thirty_rounds_lose_nothing_and_stay_in_the_window(
     model: Callable[[], Provider | None], in_child: bool
 ) -> None:

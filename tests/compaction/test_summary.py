@@ -38,6 +38,7 @@ from tests.compaction.writer import (
     compact,
 )
 from tests.support.histories import histories
+from tests.support.rows import each_row
 from tests.support.session_values import entry, user
 from tests.support.talk import START_MS, Talk
 from tests.support.trajectories import trajectory
@@ -180,7 +181,7 @@ async def test_without_a_model_the_record_is_the_summary(counter: TokenCounter):
     assert "question 0" in result.summary
 
 
-@pytest.mark.parametrize(
+@each_row(
     "fault",
     [
         EMPTY,

@@ -10,6 +10,7 @@ from agent_tui.cli.settings import usable_settings
 from agent_tui.config import load_settings
 from agent_tui.config.addresses import address_problem, check_address
 from agent_tui.errors import UsageError
+from tests.support.rows import each_row
 
 GOOD = [
     "http://127.0.0.1:8080/v1",
@@ -46,13 +47,13 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("address", GOOD)
+@each_row("address", GOOD)
 def test_a_good_address_is_taken_as_it_is(address: str) -> None:
     assert address_problem(address) == ""
     assert check_address(address) == address
 
 
-@pytest.mark.parametrize(("address", "words"), WRONG.items())
+@each_row(("address", "words"), WRONG.items())
 def test_what_is_wrong_with_an_address_is_said(address: str, words: str) -> None:
     assert words in address_problem(address)
 

@@ -5,6 +5,7 @@ import pytest
 from agent_tui.config import load_settings
 from agent_tui.config.keys import join_key, key_lines, parse_key
 from agent_tui.config.loading import DEFAULT
+from tests.support.rows import each_row
 
 
 def test_each_value_says_who_set_it_and_who_was_overruled(tmp_path: Path):
@@ -54,7 +55,7 @@ def test_a_key_is_read_as_toml_has_it_and_written_so_again(text: str, key: tuple
     assert join_key(key) == text
 
 
-@pytest.mark.parametrize("text", ["", "a b", "a = 1\nb", "x = {a", "[a]", "a..b", 'a."b'])
+@each_row("text", ["", "a b", "a = 1\nb", "x = {a", "[a]", "a..b", 'a."b'])
 def test_what_is_no_key_is_refused(text: str):
     with pytest.raises(ValueError, match="is not the name of a setting"):
         parse_key(text)

@@ -8,6 +8,7 @@ from agent_tui.local_models.addresses import (
     next_address,
     without_secrets,
 )
+from tests.support.rows import each_row
 
 HTTPS = "https://a.example/m.gguf"
 LOOPBACK = "http://127.0.0.1:8000/m.gguf"
@@ -21,7 +22,7 @@ def test_https_and_this_machine_are_fetched_from(address: str) -> None:
     check_address(address)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "address",
     [
         "http://a.example/m.gguf",
@@ -60,7 +61,7 @@ def test_redirects_that_stay_safe_are_followed(address: str, location: str, targ
     assert next_address(address, location) == target
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("address", "location"),
     [
         (HTTPS, "http://a.example/m.gguf"),

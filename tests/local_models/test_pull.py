@@ -25,6 +25,7 @@ from tests.local_models.conftest import (
 )
 from tests.support.file_server import FileServer, ServedFile
 from tests.support.gguf_files import CHAT_FIELDS, gguf_bytes
+from tests.support.rows import each_row
 
 HALF = len(MODEL) // 2
 
@@ -461,7 +462,7 @@ def test_progress_is_told_ten_times_a_second_and_at_every_edge() -> None:
     assert told[-2:] == [PullProgress("downloading", 100, 100), PullProgress("checking", 1, 100)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("size_bytes", "text"),
     [
         (0, "0 bytes"),

@@ -25,6 +25,7 @@ from tests.support.moving_picture import (
     WHY_PICTURE,
     WORKTREES_PICTURE,
 )
+from tests.support.rows import each_row
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|href)=[\"']([^\"']+)")
@@ -166,7 +167,7 @@ def test_it_runs_in_an_empty_environment(
     assert "The test passes" in said
 
 
-@pytest.mark.parametrize(
+@each_row(
     "picture",
     [PICTURE, GOAL_PICTURE, WHY_PICTURE, SHARING_PICTURE, RULES_PICTURE, WORKTREES_PICTURE],
     ids=lambda picture: picture.name,

@@ -13,6 +13,7 @@ from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.rule_book import RUN_SOURCE
 from agent_tui.permissions.rules import parse_rule
 from agent_tui.tools.base import Access, Intent
+from tests.support.rows import each_row
 
 _WORKSPACE = Path("/ws/project")
 _MODES: tuple[PermissionMode, ...] = ("plan", "ask", "accept-edits", "full")
@@ -119,7 +120,7 @@ def test_a_command_with_a_denied_part_never_runs(
     assert verdict.decision != "allow"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "ls; rm x",
@@ -199,7 +200,7 @@ def test_shell_writes_follow_the_rules_for_files():
     assert ruled.judge("bash", _bash("ls > out/list")).decision == "allow"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("mode", "path", "decision"),
     [
         ("plan", "/ws/project/a", "deny"),
@@ -216,7 +217,7 @@ def test_writes_follow_the_mode(mode: PermissionMode, path: str, decision: str):
     assert _permissions(mode).judge("edit", _file("write", path)).decision == decision
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         ".git/config",
@@ -245,7 +246,7 @@ def test_protected_files_ask_in_every_mode_whatever_a_rule_allows(path: str):
         assert (verdict.decision, verdict.session_rule) == ("ask", ""), mode
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "decision"),
     [
         ("/ws/project/a", "allow"),
@@ -436,7 +437,7 @@ def test_it_is_said_whether_a_rule_or_the_mode_allowed_a_command():
     assert permissions.judge("bash", _bash("ls")).by == "mode"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("access", "path", "by"),
     [
         ("read", "a", "mode"),
@@ -457,7 +458,7 @@ def test_what_decided_about_a_file_is_told(access: Access, path: str, by: str):
     assert engine.judge(access, _file(access, _WORKSPACE / path)).by == by
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "by"),
     [
         ("make", "mode"),
@@ -489,7 +490,7 @@ def test_a_verdict_names_the_parts_and_files_it_is_bound_to():
     assert (write.parts, write.touched) == (("/ws/project/a",), (_WORKSPACE / "a",))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "why"),
     [
         ("ls; rm -rf /; ls", "rm -rf /: recursive rm"),
@@ -512,7 +513,7 @@ def test_what_asks_of_a_compound_command_names_its_part(command: str, why: str):
     assert verdict.is_compound
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("mode", "command", "leaves_some"),
     [
         ("full", "ls; rm -rf $x/", True),
@@ -579,7 +580,7 @@ def test_the_person_is_told_why_a_file_asks():
     assert outside.session_rule == "write(/elsewhere/a)"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("mode", "allow", "ask", "deny", "decision", "by"),
     [
         ("ask", (), (), (), "ask", "mode"),

@@ -8,6 +8,7 @@ from agent_tui.errors import ConfigError
 from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.permissions.rules import parse_rule, rules_for_names
 from agent_tui.tools.base import Intent
+from tests.support.rows import each_row
 
 
 def engine(
@@ -61,7 +62,7 @@ def test_what_is_answered_for_the_session_holds_for_this_host_alone():
     assert verdict(judging, "evildocs.python.org").decision == "ask"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rules", "host", "decision"),
     [
         ({"allow": ("fetch",)}, "any.test", "allow"),
@@ -125,7 +126,7 @@ def test_the_mode_decides_on_connections_of_commands_where_no_rule_allows(
     assert {nobody.judge_host(host).decision for host in ("a.test", "asks.test")} == {"deny"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("host", "port", "rule"),
     [
         ("pypi.org", 443, "fetch(bundle:pypi)"),
@@ -145,7 +146,7 @@ def test_the_answer_for_this_session_allows_the_bundle_or_the_host(host: str, po
     assert judging.judge_host("upload.pypi.org").decision == "ask"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rules", "host", "port", "decision"),
     [
         ({"allow": ("fetch(domain:a.test)",)}, "a.test", 8443, "ask"),

@@ -12,6 +12,7 @@ from agent_tui.permissions.named_paths import (
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.shell.parts import split_command
 from agent_tui.permissions.shell.words import Word
+from tests.support.rows import each_row
 
 
 def _word(text: str) -> Word:
@@ -91,7 +92,7 @@ def test_more_patterns_than_a_bound_are_said_to_be_too_many(tmp_path: Path):
     assert resolver.is_exhausted
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "takes_in_one"),
     [
         (".e*", True),

@@ -11,10 +11,11 @@ from agent_tui.permissions.rules import (
 )
 from agent_tui.permissions.shell.parts import split_command
 from agent_tui.tools.registry import default_toolbox
+from tests.support.rows import each_row
 from tests.support.tool_calls import KEEPER
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "command", "match"),
     [
         ("bash(git status)", "git status", "yes"),
@@ -45,7 +46,7 @@ def test_a_rule_matches_word_by_word(rule: str, command: str, match: str):
     assert parse_rule(rule, "allow").matches_part(part) == match
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "command", "match"),
     [
         ("bash(rm *)", "/bin/rm x", "yes"),
@@ -69,7 +70,7 @@ def test_a_deny_rule_sees_through_disguises(rule: str, command: str, match: str)
     assert parse_rule(rule, "deny").matches_part(part, ignore_prefix=True) == match
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "path", "matches"),
     [
         ("docs/**", "/ws/docs/a/b.md", True),
@@ -91,13 +92,13 @@ def test_path_patterns(pattern: str, path: str, matches: bool):
     assert rule.matches_path(Path(path), Path("/ws")) is matches
 
 
-@pytest.mark.parametrize("text", ["", "()", "bash()", "bash(x", "BASH(x)", "rm -rf x"])
+@each_row("text", ["", "()", "bash()", "bash(x", "BASH(x)", "rm -rf x"])
 def test_what_is_no_rule_is_refused(text: str):
     with pytest.raises(ConfigError, match=r"is not a rule|never applies"):
         parse_rule(text, "allow")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "rule"),
     [
         ("pytest -q tests", "bash(pytest -q tests)"),
@@ -134,7 +135,7 @@ def test_of_the_rules_for_another_programs_tool_deny_counts_first_then_the_longe
     assert outside_rule("mcp__web__read", [parse_rule("mcp__web(x)", "deny")]) is not None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "command", "is_allowed"),
     [
         ("bash(pytest:*)", "pytest", True),

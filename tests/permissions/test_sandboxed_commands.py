@@ -10,6 +10,7 @@ from agent_tui.errors import ConfigError
 from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.permissions.rules import INSIDE_RULE, describe_grants, parse_rule
 from agent_tui.tools.base import CommandPlace, Intent
+from tests.support.rows import each_row
 
 _MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 _HARMFUL_ELSEWHERE = (
@@ -72,8 +73,8 @@ def _judge(
     return engine.judge("bash", intent, can_undo=can_undo)
 
 
-@pytest.mark.parametrize("mode", ["accept-edits", "full"])
-@pytest.mark.parametrize("command", _HARMFUL_ELSEWHERE)
+@each_row("mode", ["accept-edits", "full"])
+@each_row("command", _HARMFUL_ELSEWHERE)
 def test_inside_nothing_asks_that_the_sandbox_holds(
     workspace: Path, mode: PermissionMode, command: str
 ):
@@ -84,7 +85,7 @@ def test_inside_nothing_asks_that_the_sandbox_holds(
     )
 
 
-@pytest.mark.parametrize("command", [*_HARMFUL_ELSEWHERE, "git reset --hard", "rm -rf .", "ls"])
+@each_row("command", [*_HARMFUL_ELSEWHERE, "git reset --hard", "rm -rf .", "ls"])
 def test_in_plan_mode_everything_runs_where_nothing_can_be_written(workspace: Path, command: str):
     verdict = _judge(_engine(workspace, "plan"), command)
     assert (verdict.decision, verdict.runs_read_only, verdict.only_reads) == ("allow", True, True)
@@ -183,7 +184,7 @@ _LOSSES_FOR_GOOD = (
 )
 
 
-@pytest.mark.parametrize("command", [*_LOSSES, *_LOSSES_FOR_GOOD])
+@each_row("command", [*_LOSSES, *_LOSSES_FOR_GOOD])
 def test_uncommitted_work_is_not_lost_unasked(workspace: Path, command: str):
     is_kept = command in _LOSSES
     for mode in ("ask", "accept-edits"):
@@ -198,7 +199,7 @@ def test_uncommitted_work_is_not_lost_unasked(workspace: Path, command: str):
     assert ("/undo can restore the files" in undone.told) == is_kept
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         *("git checkout main", "git checkout -- src/a.py", "git restore --staged .", "git stash"),
@@ -220,11 +221,11 @@ def test_a_sandbox_that_hides_no_single_file_leaves_them_to_the_text(workspace: 
     assert _judge(_engine(workspace, "full"), "cat src/a.py", is_coarse=True).decision == "allow"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("mode", "decision"),
     [("plan", "deny"), ("ask", "ask"), ("accept-edits", "ask"), ("full", "deny")],
 )
-@pytest.mark.parametrize("command", ["git push origin main", "ls", "cat ~/notes", "./deploy.sh"])
+@each_row("command", ["git push origin main", "ls", "cat ~/notes", "./deploy.sh"])
 def test_outside_the_person_decides(
     workspace: Path, mode: PermissionMode, decision: str, command: str
 ):

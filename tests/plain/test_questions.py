@@ -11,6 +11,7 @@ from agent_tui.events import ApprovalRequest
 from agent_tui.permissions.trust import TrustQuestion
 from agent_tui.plain.questions import approval_answer, approval_lines
 from tests.plain.talking import asker
+from tests.support.rows import each_row
 
 COMMAND = ApprovalRequest(
     "r1", "c1", "bash", "make all", "make all", "command", "not known", "bash(make *)"
@@ -45,7 +46,7 @@ def test_a_change_is_asked_about_in_words():
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "answer"),
     [
         ("y", ApprovalAnswer("once")),

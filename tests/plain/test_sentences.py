@@ -1,8 +1,8 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.plain.voice import MOST_HELD_CHARS, SentenceCutter
+from tests.support.rows import each_row
 
 
 def pieces(*texts: str) -> list[str]:
@@ -18,7 +18,7 @@ def test_a_line_comes_when_it_is_whole_though_no_sentence_ends():
     assert pieces("- one", "\n- t", "wo\n") == ["- one\n", "- two\n", ""]
 
 
-@pytest.mark.parametrize("end", ["?", "!", "…", '."', ".)", ".**"])
+@each_row("end", ["?", "!", "…", '."', ".)", ".**"])
 def test_what_ends_a_sentence(end):
     assert pieces(f"So{end} And") == [f"So{end} ", "And"]
 

@@ -20,6 +20,7 @@ from agent_tui.providers.servers.models import GUESSED_WINDOW
 from agent_tui.providers.table import FAMILIES, ModelTable, read_bundled_table
 from tests.support.model_servers import models_of
 from tests.support.openai_server import OpenAiServer
+from tests.support.rows import each_row
 
 
 def entry(provider: str, window: int = 200_000, **more: bool | float | str) -> JsonObject:
@@ -62,7 +63,7 @@ def bundled() -> ModelTable:
     return read_bundled_table()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "expected"),
     [
         ("anthropic/claude-haiku-4-5", "anthropic/claude-haiku-4-5"),

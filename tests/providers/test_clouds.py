@@ -21,6 +21,7 @@ from tests.providers.requests import READ, collect, text_of
 from tests.providers.stream_forms import CHAT_FORMS, Form
 from tests.support.openai_server import Failure, OpenAiServer, failure
 from tests.support.provider_process import SECRET
+from tests.support.rows import each_row
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -93,7 +94,7 @@ async def test_a_resource_without_the_responses_api_is_spoken_to_in_chat(
     assert server.requests[-1].body["max_completion_tokens"] == 20_000
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "wires"),
     [
         ("azure/gpt-5", ["responses", "completions", "chat"]),

@@ -6,6 +6,7 @@ from agent_tui.providers.base import FaultKind, ModelRef
 from agent_tui.providers.faults.classify import classify, plain_detail, provider_error
 from agent_tui.providers.faults.overflow import is_context_overflow
 from agent_tui.providers.litellm.protocol import Fault
+from tests.support.rows import each_row
 
 OVERFLOWS = [
     # OpenAI, Azure
@@ -184,14 +185,14 @@ RATE_LIMITS = [
 ]
 
 
-@pytest.mark.parametrize("text", OVERFLOWS)
+@each_row("text", OVERFLOWS)
 def test_an_overflow_is_known_in_every_providers_words(text: str) -> None:
     assert is_context_overflow(text, 400)
     assert classify(Fault("BadRequestError", text, 400)) == "context_overflow"
     assert classify(Fault("MidStreamFallbackError", text, 500)) == "context_overflow"
 
 
-@pytest.mark.parametrize("text", NOT_OVERFLOWS)
+@each_row("text", NOT_OVERFLOWS)
 def test_other_limits_are_no_overflow(text: str) -> None:
     assert not is_context_overflow(text, 400)
 
@@ -201,8 +202,8 @@ def test_a_rate_limit_is_never_an_overflow_whatever_it_says() -> None:
         assert classify(Fault("RateLimitError", text, 429)) == "rate_limit"
 
 
-@pytest.mark.parametrize("status", [429, 400, 500, None])
-@pytest.mark.parametrize("text", RATE_LIMITS)
+@each_row("status", [429, 400, 500, None])
+@each_row("text", RATE_LIMITS)
 def test_a_rate_limit_is_known_with_any_status_and_never_compacted_for(
     text: str, status: int | None
 ) -> None:
@@ -216,7 +217,7 @@ def test_a_request_entity_too_large_is_an_overflow_unless_it_speaks_of_time() ->
     assert classify(Fault("APIError", per_minute, 413)) == "rate_limit"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "text", "kind"),
     [
         (529, "litellm.APIError: APIError: OpenAIException - Overloaded", "overloaded"),
@@ -283,7 +284,7 @@ def test_the_detail_loses_class_names_and_html() -> None:
     assert len(plain_detail("x" * 10_000)) == 400
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("cause", "kind", "words"),
     [
         ("ClientConnectorDNSError", "network", "host name not found"),

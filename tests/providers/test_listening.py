@@ -18,6 +18,7 @@ from agent_tui.providers.wires.completions import _Reading as Completions
 from agent_tui.providers.wires.http import Reading
 from agent_tui.providers.wires.responses import _Reading as Responses
 from tests.support.leaping_clock import LeapingClock, leaping_time
+from tests.support.rows import each_row
 
 HERE, ELSEWHERE = "http://127.0.0.1:8080/v1", "https://api.example.com/v1"
 USUAL = SilenceLimits.without_bytes()
@@ -54,7 +55,7 @@ def bytes_every(pause_s: float, count: int) -> Callable[[Listener], Awaitable[No
     return work
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "pause_s", "given_up"),
     [
         (ELSEWHERE, 590, ""),
@@ -154,7 +155,7 @@ def test_the_settings_say_how_long_and_pings_are_never_given_up_before() -> None
     assert (limits.here.byte_s, limits.here.word_s) == (7_200, 7_200)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("chunk", "is_part"),
     [
         (TextChunk("a"), True),

@@ -17,6 +17,7 @@ from agent_tui.providers.local.server_messages import ServedLocal
 from agent_tui.providers.table import ModelTable
 from tests.providers.test_catalog import entry
 from tests.support.gguf_files import gguf_bytes
+from tests.support.rows import each_row
 
 TABLE = ModelTable({"claude-sonnet-5": entry("anthropic")})
 
@@ -201,7 +202,7 @@ def test_with_a_base_url_the_model_of_the_settings_is_that_servers(library: Libr
     assert catalog(library, settings).resolve("local/coder") == ModelRef("local/coder")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ref", "writes_calls"),
     [
         (ModelRef("anthropic/claude-sonnet-5"), False),

@@ -1,11 +1,10 @@
 """The order of models in lists: by versions in their names, those few look for apart."""
 
-import pytest
-
 from agent_tui.providers.catalog import is_aside, newest_first, version_of, without_date
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "version"),
     [
         ("anthropic/claude-opus-4-5", (4, 5)),

@@ -5,16 +5,15 @@ import json
 import socket
 import warnings
 
-import pytest
-
 from tests.support.openai_server import OpenAiServer, Reply
+from tests.support.rows import each_row
 
 BODY = json.dumps({"model": "m", "messages": [], "stream": True}).encode()
 REQUEST = b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
 
 
-@pytest.mark.parametrize("sent", [b"", REQUEST[:9], REQUEST[:-1], REQUEST], ids=len)
-@pytest.mark.parametrize("stays", [False, True], ids=["leaves", "stays"])
+@each_row("sent", [b"", REQUEST[:9], REQUEST[:-1], REQUEST], ids=len)
+@each_row("stays", [False, True], ids=["leaves", "stays"])
 def test_an_early_hang_up_leaves_no_connection_open(sent: bytes, stays: bool) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -2,9 +2,10 @@ import pytest
 
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.prompt_cache import cache_lifetime
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "minutes"),
     [
         ("anthropic/claude-sonnet-4-5", (5, 5)),

@@ -19,6 +19,7 @@ from agent_tui.providers.faults.reset_time import (
     telling_fields,
 )
 from agent_tui.providers.wires.base import RefusedError
+from tests.support.rows import each_row
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 EPOCH_S = int(NOW.timestamp())
@@ -34,7 +35,7 @@ def of_body(body: object) -> float | None:
     return seconds_to_reset({}, first_fields(telling_fields(body)), "", NOW)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("headers", "seconds"),
     [
         ({"retry-after": "7"}, 7),
@@ -129,7 +130,7 @@ def test_openrouter_repeats_its_headers_in_the_body_in_milliseconds() -> None:
     assert of_body({"error": {"code": 429, "metadata": {"headers": headers}}}) == 7_200
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "seconds"),
     [
         (f"Claude AI usage limit reached|{EPOCH_S + 3_600}", HOUR_S),

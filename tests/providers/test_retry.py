@@ -6,6 +6,7 @@ import pytest
 
 from agent_tui.providers.base import FaultKind, ProviderError
 from agent_tui.providers.limits import MAX_RETRIES, most_retries, retry_delay_s
+from tests.support.rows import each_row
 
 
 def test_delays_double_up_to_a_minute_and_end_after_some_five() -> None:
@@ -57,7 +58,7 @@ def test_a_server_that_always_asks_for_too_little_is_not_stormed() -> None:
     assert delays == [1, 1, 1, 16, 32, 60]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "kind",
     ["auth", "address", "not_found", "quota", "context_overflow", "content_filter", "bad_request"],
 )

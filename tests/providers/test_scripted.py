@@ -29,6 +29,7 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.scripted.demo import DEMO_MODEL, demo_reply, prepare_demo_folder
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
+from tests.support.rows import each_row
 
 HEADINGS = [
     "## Goal",
@@ -135,7 +136,7 @@ def test_a_refused_step_ends_the_tour_honestly() -> None:
     assert "The person did not allow this." in reply.text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "expected"),
     [
         ("how does /compact work", "/compact"),

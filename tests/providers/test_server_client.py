@@ -27,6 +27,7 @@ from tests.support.model_servers import (
     say_nothing,
 )
 from tests.support.openai_server import OpenAiServer
+from tests.support.rows import each_row
 
 IMPATIENCE_S = 0.2
 """For servers that never answer."""
@@ -55,7 +56,7 @@ async def test_no_server_holds_whoever_looks(answer: Answering | None) -> None:
 LISTING = json.dumps({"data": [{"id": "stolen"}]}).encode()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "raw",
     [
         b"HTTP/1.1 302 Found\r\nLocation: /v1/elsewhere\r\nContent-Length: 0\r\n\r\n",
@@ -113,7 +114,7 @@ def test_an_address_that_is_none_has_no_server(base_url: str) -> None:
 # Where is looked
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "root"),
     [
         ("", ""),

@@ -10,6 +10,7 @@ import yaml
 from agent_tui.providers.text_tools.provenance import SentTexts
 from agent_tui.providers.text_tools.reader import read_calls
 from agent_tui.tools.registry import default_toolbox
+from tests.support.rows import each_row
 
 SPECS = {spec.name: spec for spec in default_toolbox().specs}
 CASES: list[dict[str, Any]] = yaml.safe_load(
@@ -18,7 +19,7 @@ CASES: list[dict[str, Any]] = yaml.safe_load(
 NAMES = [case["name"] for case in CASES]
 
 
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
+@each_row("case", CASES, ids=NAMES)
 def test_reply_is_read_as_expected(case: dict[str, Any]) -> None:
     tools = [SPECS[name] for name in case.get("tools", SPECS)]
     reply = read_calls(case["reply"], tools, SentTexts(case.get("sent", ())))
@@ -34,16 +35,14 @@ def test_names_are_unique_and_hostile_cases_many() -> None:
     assert len([case for case in CASES if not case.get("calls")]) >= 25
 
 
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
+@each_row("case", CASES, ids=NAMES)
 def test_a_reply_copied_from_what_was_sent_runs_nothing(case: dict[str, Any]) -> None:
     quoted = "\n".join(f"{n}\t{line}" for n, line in enumerate(case["reply"].split("\n"), 1))
     for sent in (case["reply"], quoted):
         assert read_calls(case["reply"], list(SPECS.values()), SentTexts([sent])).calls == ()
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.get("refused")], ids=lambda c: c["name"]
-)
+@each_row("case", [case for case in CASES if case.get("refused")], ids=lambda c: c["name"])
 def test_what_is_answered_with_an_error_is_never_the_arguments_of_a_tool(
     case: dict[str, Any],
 ) -> None:

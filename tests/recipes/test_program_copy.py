@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.recipes.program_copy import ROOT, ProgramCopy, named_paths, recipe, recipes
+from tests.support.rows import each_row
 
 
 def test_a_recipe_is_found_by_its_title_and_ends_where_the_next_begins():
@@ -21,14 +22,14 @@ def test_paths_are_told_from_slash_commands_and_variables():
     assert named_paths("a row in `tests/faults/table.py`") == ("tests/faults/table.py",)
 
 
-@pytest.mark.parametrize("title", recipes())
+@each_row("title", recipes())
 def test_what_a_recipe_names_is_there(title):
     files_to_make = ("x.py", "x.md", "NAME.py")
     named = [path for path in named_paths(recipe(title)) if Path(path).name not in files_to_make]
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
-@pytest.mark.parametrize("file", Path(__file__).parent.glob("test_new_*.py"), ids=lambda f: f.stem)
+@each_row("file", Path(__file__).parent.glob("test_new_*.py"), ids=lambda f: f.stem)
 def test_what_the_files_to_add_import_is_there(file):
     imported = re.findall(r"^from (agent_tui[\w.]*) import", file.read_text("utf-8"), re.MULTILINE)
     assert [module for module in imported if find_spec(module) is None] == []

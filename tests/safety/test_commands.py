@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.safety.corpus import MODES, Judged, judge, make_workspace, read_corpus
+from tests.support.rows import each_row
 
 _CORPUS = tuple(read_corpus())
 _SECTIONS = tuple(dict.fromkeys(judged.section for judged in _CORPUS))
@@ -20,7 +21,7 @@ def _section(name: str) -> list[Judged]:
     return [judged for judged in _CORPUS if judged.section == name]
 
 
-@pytest.mark.parametrize("section", _SECTIONS)
+@each_row("section", _SECTIONS)
 def test_every_command_is_decided_as_written(section: str, workspace: Path):
     wrong: list[str] = []
     for judged in _section(section):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from agent_tui.config import PermissionMode
 from tests.safety.corpus import MODES, judge, make_workspace, read_corpus
+from tests.support.rows import each_row
 
 _HARMLESS = tuple(j.command for j in read_corpus() if j.kind == "harmless" and not j.allow)
 _HOSTILE = tuple(
@@ -74,7 +75,7 @@ def test_judging_never_raises(command: str, mode: PermissionMode):
     assert decided.decision in ("allow", "ask", "deny")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "[ " + "-f a -a " * 2_000 + "-f b ]",

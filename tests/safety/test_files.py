@@ -12,6 +12,7 @@ from agent_tui.tools.base import Intent, ToolContext
 from agent_tui.tools.files.memory import FileMemory
 from agent_tui.tools.registry import default_toolbox
 from tests.safety.corpus import judge, make_workspace
+from tests.support.rows import each_row
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def intent_of(workspace: Path, tool: str, **arguments: str) -> Intent:
     return default_toolbox().prepare(tool, given, context).intent
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         ".git/hooks/new-hook",
@@ -68,7 +69,7 @@ def intent_of(workspace: Path, tool: str, **arguments: str) -> Intent:
         ".agent-tui/config.toml",
     ],
 )
-@pytest.mark.parametrize("mode", ["ask", "accept-edits", "full"])
+@each_row("mode", ["ask", "accept-edits", "full"])
 def test_protected_files_ask_whether_they_exist_or_not(
     workspace: Path, path: str, mode: PermissionMode
 ):
@@ -94,8 +95,8 @@ def test_a_link_out_of_the_workspace_is_followed(workspace: Path):
     assert str(workspace.parent / "outside" / "a") in verdict.why
 
 
-@pytest.mark.parametrize("pattern", ["private/**", "link-private/**", "Private/**"])
-@pytest.mark.parametrize("path", ["private/notes.txt", "link-private/notes.txt"])
+@each_row("pattern", ["private/**", "link-private/**", "Private/**"])
+@each_row("path", ["private/notes.txt", "link-private/notes.txt"])
 def test_a_deny_rule_for_files_holds_through_links_and_case(
     workspace: Path, pattern: str, path: str
 ):
@@ -173,7 +174,7 @@ OBEYED = (
 )
 
 
-@pytest.mark.parametrize("path", OBEYED)
+@each_row("path", OBEYED)
 def test_accept_edits_asks_about_what_other_programs_obey(workspace: Path, path: str):
     permissions = engine(workspace, "accept-edits")
     intent = intent_of(workspace, "write", path=path, content="x")

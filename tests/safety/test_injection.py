@@ -12,6 +12,7 @@ from agent_tui.headless.printer import print_turn
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.ui.terminal.state import title_sequence
+from tests.support.rows import each_row
 from tests.support.runtime import Stage, collect, of_kind
 from tests.support.terminal_attacks import what_is_left
 
@@ -110,7 +111,7 @@ async def test_a_session_name_is_shown_harmless(
     assert what_is_left(title_sequence(ORDERS)[4:-1]) == set()
 
 
-@pytest.mark.parametrize("tag", OWN_TAGS)
+@each_row("tag", OWN_TAGS)
 def test_tags_in_a_conversation_end_no_quotation_of_the_summariser(tag: str):
     escaped = escape_tags(f"{ORDERS}</{tag}><{tag}>")
     assert f"</{tag}>" not in escaped

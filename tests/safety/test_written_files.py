@@ -10,6 +10,7 @@ import pytest
 
 from agent_tui.config import PermissionMode
 from tests.safety.corpus import judge, make_workspace
+from tests.support.rows import each_row
 
 _ANYTHING_GOES = ("bash(*)",)
 _ASKING: tuple[PermissionMode, ...] = ("ask", "accept-edits", "full")
@@ -208,7 +209,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_workspace(tmp_path_factory.mktemp("written"))
 
 
-@pytest.mark.parametrize("form", _lines(_FORMS))
+@each_row("form", _lines(_FORMS))
 def test_a_file_on_the_list_is_asked_about_however_it_is_named_as_written(
     form: str, workspace: Path
 ):
@@ -226,14 +227,14 @@ def test_the_null_device_is_written_but_not_replaced(command: str, workspace: Pa
         assert judge(workspace, command, mode, _ANYTHING_GOES).decision == "ask"
 
 
-@pytest.mark.parametrize("command", _lines(_READING))
+@each_row("command", _lines(_READING))
 def test_a_program_may_read_the_system_and_write_the_folder(command: str, workspace: Path):
     for mode in _ASKING:
         verdict = judge(workspace, command, mode, _ANYTHING_GOES)
         assert verdict.decision == "allow", (mode, verdict.why)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "cd /etc && sed -i s/a/b/ hosts",
@@ -267,7 +268,7 @@ def test_files_found_by_another_command_are_those_below_the_folders_it_names(
         assert (verdict.decision, verdict.by) == ("ask", "protection"), (mode, verdict.why)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "grep -rl old src | xargs sed -i s/old/new/",
@@ -288,7 +289,7 @@ def test_files_found_in_the_folder_may_be_written(command: str, workspace: Path)
         assert verdict.decision == "allow", (mode, verdict.why)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "cp a.txt sub/b.txt",

@@ -25,6 +25,7 @@ from agent_tui.sessions.replay.changes import (
 from agent_tui.sessions.replay.pins import is_unpin
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.histories import changed_histories
+from tests.support.rows import each_row
 from tests.support.session_values import WHEN, chain, conversation, entry, header, reply, user
 
 EARLIER, LATER = "2026-03-02T08:00:00.000Z", "2026-03-02T10:00:00.000Z"
@@ -73,7 +74,7 @@ def test_messages_cannot_be_taken_back() -> None:
     assert context_bytes(marked) == context_bytes(path)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "data",
     [None, 3, "00000008", [], ["00000008"], {}, {"entries": "00000008"}, {"entries": [8, None]}],
     ids=repr,
@@ -213,7 +214,7 @@ def test_a_report_is_read_as_it_was_written() -> None:
         assert report_of(log.append(report_entry(given_))) == given_
 
 
-@pytest.mark.parametrize("data", [None, [], "b1", {}, {"batch": 3}, {"batch": "b", "freed": [1]}])
+@each_row("data", [None, [], "b1", {}, {"batch": 3}, {"batch": "b", "freed": [1]}])
 def test_a_report_that_cannot_be_read_is_none(data: JsonValue) -> None:
     assert report_of(CustomEntry(custom_type=EDIT_REPORT, data=data)) is None
 

@@ -7,6 +7,7 @@ from agent_tui.omissions import omission_mark
 from agent_tui.tools.base import ToolContext, ToolOutput
 from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.selection import select_tools
+from tests.support.rows import each_row
 from tests.support.tool_calls import call_tool, intent_of
 
 _SOURCE = """class A:
@@ -110,7 +111,7 @@ async def test_a_hunk_that_fits_two_places_is_refused_unless_a_header_leads_to_o
     assert source.read_text() == "return 2".join(_SOURCE.rsplit("return 1", 1))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "lines", "after"),
     [
         ("a\nb\n", ["@@", "+c"], "a\nb\nc\n"),
@@ -209,7 +210,7 @@ def test_a_command_that_does_more_stays_one(command: str):
     assert (call.name, call.arguments) == ("bash", {"command": command})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model_id", "editor"),
     [
         ("gpt-5.1-codex", "apply_patch"),

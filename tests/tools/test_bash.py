@@ -9,6 +9,7 @@ from agent_tui.errors import ToolError
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.shorten import OutputLimits
 from tests.support.processes import alive, nap
+from tests.support.rows import each_row
 from tests.support.tool_calls import call_tool, intent_of
 
 
@@ -54,7 +55,7 @@ async def test_cancelling_ends_the_whole_group(context: ToolContext):
     assert list(context.output_dir.iterdir()) == []
 
 
-@pytest.mark.parametrize("steps", range(12))
+@each_row("steps", range(12))
 async def test_cancelling_while_it_starts_leaves_neither_process_nor_handle(
     context: ToolContext, steps: int
 ):

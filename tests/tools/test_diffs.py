@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.tools.files.diffs import after_diff, before_diff, unified_diff
+from tests.support.rows import each_row
 
 
 def test_a_diff_counts_lines_and_names_the_file():
@@ -32,7 +33,7 @@ def test_a_huge_file_is_compared_in_one_hunk():
     assert "@@ -14998,8 +14998,7 @@" in diff.text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after", "lines"),
     [
         ("a\nb\nc\n", "a\nB\nB\nc\n", "2-3"),

@@ -10,6 +10,7 @@ from agent_tui.omissions import omission_mark, recall_mark
 from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.files.text_files import decode
+from tests.support.rows import each_row
 from tests.support.tool_calls import call_tool, intent_of
 
 _SOURCE = "def f():\n    return 1\n\n\ndef g():\n    return 2\n"
@@ -120,7 +121,7 @@ async def test_a_text_copied_with_small_slips_is_found_and_the_slips_are_not_wri
     assert f"at line 1, ignoring {but_for}" in output.for_model
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "old", "new", "after"),
     [
         ("x = “a” - b’s  \ny = 1\n", "x = \"a\" – b's\ny = 1", "x = \"a\" – b's\ny = 2",

@@ -11,6 +11,7 @@ from agent_tui.tools.processes.environment import (
     person_environ,
     shell_environ,
 )
+from tests.support.rows import each_row
 
 CANARY = "canary-value"
 SECRET_NAMES = [
@@ -59,7 +60,7 @@ HARMLESS = {
 }
 
 
-@pytest.mark.parametrize("name", SECRET_NAMES)
+@each_row("name", SECRET_NAMES)
 def test_a_variable_named_like_a_secret_is_not_passed_on(name: str):
     assert model_environ({name: CANARY}, own_keys=(), passed=()) == {}
 
@@ -68,7 +69,7 @@ def test_harmless_variables_are_passed_on():
     assert model_environ(HARMLESS, own_keys=(), passed=()) == HARMLESS
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         "sk-ant-api03-abcdefghijklmnop",
@@ -98,7 +99,7 @@ def test_a_value_that_looks_like_a_secret_is_not_passed_on(value: str):
     assert model_environ({"SETTING": value}, own_keys=(), passed=()) == {}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "kept"),
     [
         ("http://ada:sesame@proxy.example:3128", "http://proxy.example:3128"),
@@ -107,7 +108,7 @@ def test_a_value_that_looks_like_a_secret_is_not_passed_on(value: str):
         ("http://proxy.example:3128", "http://proxy.example:3128"),
     ],
 )
-@pytest.mark.parametrize("name", ["HTTPS_PROXY", "http_proxy", "npm_config_https_proxy"])
+@each_row("name", ["HTTPS_PROXY", "http_proxy", "npm_config_https_proxy"])
 def test_a_proxy_stays_without_its_user_and_password(name: str, given: str, kept: str):
     assert model_environ({name: given}, own_keys=(), passed=()) == {name: kept}
     assert model_environ({name: given}, own_keys=(), passed=("*",)) == {name: given}
@@ -139,7 +140,7 @@ def test_filters_only_ever_leave_out(environ: dict[str, str], own: set[str]):
     assert model_environ(environ, own_keys=own, passed=("*",)) == environ
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     [
         *("BASH_ENV", "ENV", "PROMPT_COMMAND", "PS4", "SHELLOPTS", "BASH_FUNC_ls%%", "LESSOPEN"),

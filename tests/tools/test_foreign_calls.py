@@ -5,12 +5,13 @@ import pytest
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject
 from agent_tui.tools.registry import default_toolbox
+from tests.support.rows import each_row
 
 CWD = Path("/work")
 TOOLBOX = default_toolbox()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "arguments", "own_name", "own_arguments"),
     [
         ("Bash", {"command": "ls", "description": "List"}, "bash", {"command": "ls"}),
@@ -142,7 +143,7 @@ def test_calls_of_other_agents_are_understood(name, arguments, own_name, own_arg
     TOOLBOX.check(call.name, call.arguments)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("argument", "seconds"),
     [
         *((argument, 3) for argument in ("timeout_ms", "timeoutMs", "timeout_millis")),

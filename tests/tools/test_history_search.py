@@ -5,6 +5,7 @@ import pytest
 from agent_tui.messages import ToolCall, UserMessage
 from agent_tui.sessions.entries import MessageEntry
 from tests.support.recalling import body, hits, look_in, recall, small_talk
+from tests.support.rows import each_row
 from tests.support.talk import Talk
 from tests.support.tool_calls import call_tool
 
@@ -35,7 +36,7 @@ async def test_all_words_must_occur_and_a_phrase_as_it_is(context) -> None:
     assert hits(await recall(context, query='dog "the red"')) == ["e0000000"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "query"),
     [
         ("Straße nach Süden", "STRASSE süden"),

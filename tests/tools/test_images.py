@@ -17,6 +17,7 @@ from agent_tui.tools.files.images import (
     read_image,
 )
 from tests.support.images import gif, jpeg, png, webp
+from tests.support.rows import each_row
 
 KINDS = [
     (png(800, 600), "image/png"),
@@ -28,7 +29,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(("data", "mime_type"), KINDS)
+@each_row(("data", "mime_type"), KINDS)
 def test_kind_and_size_are_read_from_the_first_bytes(data: bytes, mime_type: str):
     assert image_type(data) == mime_type
     assert image_size(data) == (800, 600)

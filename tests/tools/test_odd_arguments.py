@@ -10,6 +10,7 @@ from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.registry import default_toolbox
 from tests.support.odd_texts import ODD_TEXTS
+from tests.support.rows import each_row
 
 _READERS = frozenset({"read", "grep", "find", "ls", "job", "recall", "skill"})
 _TOOLS = default_toolbox()
@@ -36,6 +37,11 @@ def _calls(spec: ToolSpec, text: str) -> Iterator[JsonObject]:
         yield {"command": f"cd {text} && apply_patch <<'EOF'\n*** Begin Patch\nEOF"}
 
 
+@pytest.fixture(autouse=True)
+def circle(context: ToolContext) -> None:
+    (context.cwd / "circle").symlink_to("circle")
+
+
 async def _outcome(name: str, arguments: JsonObject, context: ToolContext) -> str:
     """What the model is told of a call, which runs only where it reads."""
     try:
@@ -47,19 +53,17 @@ async def _outcome(name: str, arguments: JsonObject, context: ToolContext) -> st
         return str(error)
 
 
-@pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS)
+@each_row("text", ODD_TEXTS.values(), ids=ODD_TEXTS)
 @pytest.mark.parametrize("spec", _TOOLS.specs, ids=lambda spec: spec.name)
 async def test_no_argument_raises_more_than_an_error_for_the_model(
     spec: ToolSpec, text: str, context: ToolContext
 ):
-    (context.cwd / "circle").symlink_to("circle")
     for arguments in _calls(spec, text):
         assert isinstance(await _outcome(spec.name, arguments, context), str), arguments
 
 
 @pytest.mark.parametrize("text", ["circle", "a\0b", "a" * 5_000])
 async def test_a_path_that_cannot_be_is_told_with_the_reason(text: str, context: ToolContext):
-    (context.cwd / "circle").symlink_to("circle")
     with pytest.raises(ToolError, match=r"cannot be used as a path: \S"):
         _TOOLS.prepare("read", {"path": text}, context)
 
@@ -74,7 +78,7 @@ async def test_a_path_with_half_a_surrogate_pair_is_told_with_the_reason(context
         context.resolve("a\ud800b")
 
 
-@pytest.mark.parametrize("name", ODD_TEXTS.values(), ids=ODD_TEXTS)
+@each_row("name", ODD_TEXTS.values(), ids=ODD_TEXTS)
 @pytest.mark.parametrize("spec", _TOOLS.specs, ids=lambda spec: spec.name)
 async def test_no_name_of_an_argument_raises_more_than_an_error_for_the_model(
     spec: ToolSpec, name: str, context: ToolContext
@@ -82,7 +86,7 @@ async def test_no_name_of_an_argument_raises_more_than_an_error_for_the_model(
     assert isinstance(await _outcome(spec.name, {name: "x"}, context), str)
 
 
-@pytest.mark.parametrize("name", ODD_TEXTS.values(), ids=ODD_TEXTS)
+@each_row("name", ODD_TEXTS.values(), ids=ODD_TEXTS)
 async def test_no_name_of_a_tool_raises_more_than_an_error_for_the_model(
     name: str, context: ToolContext
 ):

@@ -3,9 +3,10 @@
 import pytest
 
 from agent_tui.tools.files.protected import fold_name, is_secret_name
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     [
         ".env",
@@ -28,7 +29,7 @@ def test_names_of_secrets_are_known_however_they_are_written(name: str):
     assert is_secret_name(name)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     [".env.example", ".env.dist", "id_rsa.pub", "env", "pem", "a.py", "how to use .env", "."],
 )

@@ -10,6 +10,7 @@ from agent_tui.tokens import TokenCounter
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.selection import select_tools
+from tests.support.rows import each_row
 from tests.support.tool_calls import call_tool
 
 
@@ -57,7 +58,7 @@ def test_the_tools_are_offered_in_order_of_use():
     ]
 
 
-@pytest.mark.parametrize("spec", default_toolbox().specs, ids=lambda spec: spec.name)
+@each_row("spec", default_toolbox().specs, ids=lambda spec: spec.name)
 def test_schemas_hold_no_references_titles_or_defaults(spec):
     text = spec.model_dump_json()
     for noise in ("$ref", "$defs", '"title"', "anyOf", '"default"', "null"):
@@ -79,7 +80,7 @@ def test_a_wrong_argument_is_named_with_what_was_expected():
     assert "Expected: path: string, offset?: integer, limit?: integer" in text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "arguments"),
     [
         ("read", {"path": "a", "offset": "3"}),
@@ -95,7 +96,7 @@ def test_small_unambiguous_mistakes_are_understood(name, arguments):
     default_toolbox().check(name, arguments)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "arguments"),
     [
         ("read", {}),

@@ -6,6 +6,7 @@ import pytest
 from agent_tui.errors import ToolError
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.files.walk import glob_spec, relative_files
+from tests.support.rows import each_row
 from tests.support.tool_calls import call_tool
 
 
@@ -262,7 +263,7 @@ def test_a_link_to_a_folder_above_is_not_followed(tmp_path: Path):
     assert list(relative_files(tmp_path, 10)) == ["sub/up"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("glob", "name", "matches"),
     [
         ("*.py", "a/b.py", True),

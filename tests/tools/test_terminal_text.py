@@ -1,11 +1,11 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.tools.shorten import plain_text
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("printed", "plain"),
     [
         ("\x1b[31mred\x1b[0m", "red"),

@@ -12,6 +12,7 @@ from agent_tui.omissions import (
     recall_mark,
 )
 from agent_tui.tools.base import ToolContext
+from tests.support.rows import each_row
 from tests.support.tool_calls import call_tool, intent_of
 
 
@@ -93,7 +94,7 @@ def test_the_fingerprint_follows_target_and_both_contents(context: ToolContext, 
     assert first.fingerprint != swapped.fingerprint
 
 
-@pytest.mark.parametrize(
+@each_row(
     "mark",
     [
         f"{omission_mark('187 tokens')} {recall_mark('0000001a')}",

@@ -3,13 +3,14 @@ from collections.abc import Callable
 import pytest
 
 from agent_tui.ui.terminal.clipboard import clipboard_ways, copy_text
+from tests.support.rows import each_row
 
 
 def having(*programs: str) -> Callable[[str], str | None]:
     return lambda name: f"/usr/bin/{name}" if name in programs else None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("environ", "programs", "labels"),
     [
         ({"TMUX": "x", "SSH_TTY": "y"}, ("tmux", "xclip"), ["the tmux buffer"]),

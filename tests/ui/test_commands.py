@@ -15,6 +15,7 @@ from agent_tui.ui.screens.session_picker import SessionPicker
 from agent_tui.ui.theme.themes import DARK, LIGHT
 from agent_tui.ui.transcript.blocks import UserBlock, WelcomeBlock
 from tests.support.models import LOCAL, MODEL, OTHER
+from tests.support.rows import each_row
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, answer, asking, held, running_app, said
 
@@ -376,7 +377,7 @@ async def test_an_unknown_command_says_the_nearest_and_keeps_the_text(tmp_path: 
 NOW = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("then", "text"),
     [
         (datetime(2026, 3, 4, 11, 59, 30, tzinfo=UTC), "now"),

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import pytest
 from textual.binding import BindingType
 from textual.screen import Screen
 
@@ -21,6 +20,7 @@ from agent_tui.ui.first_run import chooser as first_run
 from agent_tui.ui.keys import APP_BINDINGS
 from agent_tui.ui.prompt import prompt
 from agent_tui.ui.prompt.area import PromptArea
+from tests.support.rows import each_row
 from tests.ui.scenes import SCENES
 
 TESTS = Path(__file__).parents[1]
@@ -107,7 +107,7 @@ def exists(shown_by: str) -> bool:
     return name.startswith("test_") and name in names_in(file)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[f"{row.section}: {row.first}" for row in ROWS])
+@each_row("row", ROWS, ids=[f"{row.section}: {row.first}" for row in ROWS])
 def test_each_row_names_tests_and_pictures_that_are_there(row: Row):
     assert row.shown_by
     assert [name for name in row.shown_by if not exists(name)] == []

@@ -1,8 +1,8 @@
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_tui.ui.diff_view import MAX_PAIRINGS, Marks, find_changed_words
+from tests.support.rows import each_row
 
 
 def marked(line: str, marks: Marks) -> str:
@@ -20,7 +20,7 @@ def changes(removed: list[str], added: list[str]) -> tuple[list[str], list[str]]
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("old", "new", "shown"),
     [
         ("parse(argv)", "parse(argv, 1)", ("parse(argv)", "parse(argv[, 1])")),

@@ -8,6 +8,7 @@ from agent_tui.ui.terminal.state import (
     progress_sequence,
     title_sequence,
 )
+from tests.support.rows import each_row
 
 
 def guest(*, has_mouse: bool) -> tuple[TerminalState, list[str]]:
@@ -108,7 +109,7 @@ def test_a_setting_that_changes_takes_effect_at_once():
     assert written == [title_sequence("~/a · working"), progress_sequence("working")]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("environ", "can"),
     [
         ({"TERM_PROGRAM": "ghostty"}, True),

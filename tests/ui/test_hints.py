@@ -3,11 +3,12 @@ from pathlib import Path
 import pytest
 
 from agent_tui.ui.status.status_view import KNOWN_AFTER, Onboarding, Situation, hint_text
+from tests.support.rows import each_row
 
 IDLE = Situation("idle", "ask")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("situation", "hint"),
     [
         (IDLE, "enter sends · shift+tab mode: ask · ctrl+p all actions · /help"),

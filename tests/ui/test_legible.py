@@ -17,6 +17,7 @@ from agent_tui.ui.theme.contrast import (
 )
 from agent_tui.ui.theme.palette import make_palette
 from agent_tui.ui.theme.themes import own_themes
+from tests.support.rows import each_row
 
 THEMES = [*own_themes(), *BUILTIN_THEMES.values()]
 BLENDED = [theme for theme in THEMES if not theme.name.startswith("ansi")]
@@ -40,7 +41,7 @@ def test_an_ink_that_stands_out_is_left_alone_and_another_is_moved_just_enough()
     assert legible(WHITE, Color.parse("#777777"), 21.0) == BLACK  # as far as it goes
 
 
-@pytest.mark.parametrize("theme", BLENDED, ids=lambda theme: theme.name)
+@each_row("theme", BLENDED, ids=lambda theme: theme.name)
 def test_all_text_of_the_chat_stands_out(theme: Theme):
     variables = legible_variables(variables_of(theme))
     background = Color.parse(variables["background"])
@@ -59,8 +60,8 @@ def test_all_text_of_the_chat_stands_out(theme: Theme):
         assert value >= (LINE_CONTRAST if name in decoration else SIGN_CONTRAST), name
 
 
-@pytest.mark.parametrize("theme", BLENDED, ids=lambda theme: theme.name)
-@pytest.mark.parametrize("ground", ["background", "surface"])
+@each_row("theme", BLENDED, ids=lambda theme: theme.name)
+@each_row("ground", ["background", "surface"])
 def test_text_of_menus_and_bars_stands_out(theme: Theme, ground: str):
     variables = legible_variables(variables_of(theme))
     for name in ("foreground", "foreground-muted", "text-warning", "text-error", "text-accent"):
@@ -68,7 +69,7 @@ def test_text_of_menus_and_bars_stands_out(theme: Theme, ground: str):
         assert contrast(shown, Color.parse(variables[ground])) >= TEXT_CONTRAST - 0.05, name
 
 
-@pytest.mark.parametrize("theme", BLENDED, ids=lambda theme: theme.name)
+@each_row("theme", BLENDED, ids=lambda theme: theme.name)
 def test_the_chosen_row_of_a_list_is_seen_and_read(theme: Theme):
     variables = legible_variables(variables_of(theme))
     surface = Color.parse(variables["surface"])

@@ -10,6 +10,7 @@ from textual.color import Color
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.theme.contrast import WithoutColours, colourless
+from tests.support.rows import each_row
 from tests.ui.app_support import Ui, running_app
 
 GROUND = Color.parse("#14161d")
@@ -63,7 +64,7 @@ async def test_what_is_chosen_is_seen_all_the_same(tmp_path: Path):
         assert any("agent-dark" in segment.text for segment in chosen)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("style", "attributes"),
     [
         (Style(color=INK), Style()),

@@ -15,6 +15,7 @@ from agent_tui.ui.status.notifier import (
     notification_sequence,
     notify_method,
 )
+from tests.support.rows import each_row
 from tests.support.terminal_attacks import hostile_text, what_is_left
 from tests.ui.scenes import StillClock
 
@@ -30,7 +31,7 @@ def never_asked() -> str:
     raise AssertionError("this is not tmux")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("environ", "way"),
     [
         ({"TERM_PROGRAM": "iTerm.app", "TERM": "xterm-256color"}, OSC_9),

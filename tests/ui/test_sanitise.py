@@ -1,10 +1,10 @@
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.safe_text import safe_output, safe_text
+from tests.support.rows import each_row
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
 hostile_pieces = st.sampled_from(
@@ -49,7 +49,7 @@ def test_printable_text_comes_back_unchanged(text: str):
         assert safe_text(text) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["👩‍💻 codes", "1️⃣", "❤️", "می‌خواهم", "क्‍ष", "naïve e\u0301", "日本語", "👍🏽", "d[key] [/foo]"],
 )
@@ -57,7 +57,7 @@ def test_joiners_and_selectors_stay_where_they_belong_to_the_writing(text: str):
     assert safe_text(text) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "shown"),
     [
         ("\x1b]52;c;aGk=\x07", "␛]52;c;aGk=␇"),

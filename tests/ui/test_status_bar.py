@@ -7,6 +7,7 @@ from agent_tui.commands.core.short_words import short_count, short_path
 from agent_tui.tokens import ContextUsage
 from agent_tui.ui.status.status_bar import starting_line
 from agent_tui.ui.status.status_line import StatusFields, git_branch, status_line
+from tests.support.rows import each_row
 
 FIELDS = StatusFields(
     folder="~/proj",
@@ -78,7 +79,7 @@ def test_nothing_spent_is_not_shown():
     assert "$" not in status_line(replace(FIELDS, cost_usd=0.0), 120).plain
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("count", "text"),
     [
         (0, "0"),

@@ -10,6 +10,7 @@ from textual.message import Message
 from agent_tui.ui.terminal import input as terminal_input
 from agent_tui.ui.terminal.input import BackgroundTold, PasteSafeParser, is_light
 from agent_tui.ui.theme.themes import DARK, LIGHT
+from tests.support.rows import each_row
 from tests.ui.app_support import running_app
 
 BEGIN, END = "\x1b[200~", "\x1b[201~"
@@ -50,7 +51,7 @@ def test_a_paste_whose_end_never_comes_is_over_after_a_while(monkeypatch: pytest
 LIGHT_REPLY = "\x1b]11;rgb:ffff/fefe/eeee\x1b\\"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("colour", "light"),
     [
         ("rgb:ffff/ffff/ffff", True),

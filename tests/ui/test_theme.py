@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-import pytest
-
 from agent_tui.config import Settings
 from agent_tui.ui.theme.themes import DARK, LIGHT, theme_for_colours
+from tests.support.rows import each_row
 from tests.ui.app_support import running_app
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("colours", "theme"),
     [
         ("0;15", LIGHT),

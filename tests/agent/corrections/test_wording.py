@@ -17,6 +17,7 @@ from agent_tui.agent.corrections.wording import (
     term_set,
     terms_of,
 )
+from tests.support.rows import each_row
 
 PAIRS = yaml.safe_load(Path(__file__).with_name("pairs.yaml").read_text("utf-8"))
 NOT_FOUND = 5
@@ -42,12 +43,12 @@ def test_nearly_all_pairs_that_say_one_rule_are_found():
     assert len(missed) == NOT_FOUND, missed
 
 
-@pytest.mark.parametrize("pair", PAIRS["other"], ids=lambda pair: pair[1])
+@each_row("pair", PAIRS["other"], ids=lambda pair: pair[1])
 def test_no_other_pair_is_taken_for_a_rule(pair):
     assert not is_one_rule(*pair)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sentence", "affirmed", "denied"),
     [
         ("use uv, not pip", {"use", "uv"}, {"pip"}),
@@ -66,7 +67,7 @@ def test_what_is_denied_follows_the_negation_in_its_clause(sentence, affirmed, d
     assert wording.is_rule
 
 
-@pytest.mark.parametrize(
+@each_row(
     "sentence",
     [
         "it does not work",

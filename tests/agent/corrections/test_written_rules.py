@@ -14,6 +14,7 @@ from agent_tui.agent.corrections.written_rules import (
 )
 from agent_tui.agent.prompt.context_files import with_line
 from tests.agent.corrections.said import project, session
+from tests.support.rows import each_row
 
 FILE = Path("/p/AGENTS.md")
 
@@ -66,7 +67,7 @@ def test_later_words_that_want_the_opposite_are_shown_beside_the_rule(rule, said
     assert (found.rule.text, found.quote.sentence) == (rule, said)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "said"),
     [
         ("Use uv, not pip.", "uv, not pip please"),

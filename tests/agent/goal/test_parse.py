@@ -6,6 +6,7 @@ from agent_tui.agent.goal.parse import MOST_CHARS, parse_goal
 from agent_tui.cli.arguments import parse_arguments
 from agent_tui.config import GoalSettings
 from agent_tui.errors import UsageError
+from tests.support.rows import each_row
 
 SETTINGS = GoalSettings(max_turns=7, max_hours=1.5)
 
@@ -35,7 +36,7 @@ def test_the_text_may_have_other_options_quotes_and_lines():
     assert goal.checks == ("true",)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "why"),
     [
         ("--check true", "no text"),

@@ -7,6 +7,7 @@ import pytest
 
 from agent_tui.agent.hooks.answer import HookAnswer, HookRun, merge_answers, read_answer
 from agent_tui.config import HookEvent
+from tests.support.rows import each_row
 
 
 def answer(event: HookEvent, **said: object) -> HookAnswer:
@@ -17,7 +18,7 @@ def own(event: HookEvent, **said: object) -> HookAnswer:
     return answer(event, hookSpecificOutput={"hookEventName": event, **said})
 
 
-@pytest.mark.parametrize("event", get_args(HookEvent))
+@each_row("event", get_args(HookEvent))
 def test_silence_says_nothing(event: HookEvent):
     assert read_answer(event, HookRun()) == HookAnswer()
     assert answer(event) == HookAnswer()
@@ -77,7 +78,7 @@ def test_the_other_words():
     assert own("PostToolUse", updatedInput={"a": 1}).updated_input is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "why"),
     [
         ({"decision": 1}, "decision must be text"),

@@ -11,6 +11,7 @@ from agent_tui.agent.hooks.files import FoundHook, FoundHooks, HookSpec
 from agent_tui.messages import ToolCall
 from agent_tui.tool_names import name_for_hooks, names_of
 from agent_tui.tools.registry import default_toolbox
+from tests.support.rows import each_row
 
 SPEC = HookSpec("PreToolUse", "true", "Edit|Write", source="/p/hooks.json", is_projects=True)
 
@@ -29,7 +30,7 @@ class Sources:
         self.answers.append((spec, is_allowed))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("matcher", "tools"),
     [
         ("Edit|Write", {"edit", "write", "apply_patch"}),

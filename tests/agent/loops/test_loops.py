@@ -30,6 +30,7 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.scope_entries import ScopeExit, ScopePending, mark_of
 from tests.support.compaction_ways import talk
 from tests.support.context_checks import assert_sendable, context_bytes
+from tests.support.rows import each_row
 from tests.support.runtime import Stage, collect, lines_of, of_kind, only
 
 SUMMARY = "Rule 3 of lint.toml is met everywhere; util.py was left alone."
@@ -393,7 +394,7 @@ async def test_two_things_at_once_are_refused(stage: Stage):
     assert scope_state(runtime.conversation.log.path_entries()) == ScopeState()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "plan"),
     [
         ("3 fix one", LoopPlan("fix one", 3)),
@@ -418,7 +419,7 @@ def test_the_ways_to_write_a_loop(text: str, plan: LoopPlan):
     assert parse_loop(text) == plan
 
 
-@pytest.mark.parametrize("text", ["", "fix", "3", "3 compress", "over a,b", "1001 fix", "-1 fix"])
+@each_row("text", ["", "fix", "3", "3 compress", "over a,b", "1001 fix", "-1 fix"])
 def test_what_is_no_loop_is_explained(text: str):
     with pytest.raises(AgentTuiError) as caught:
         parse_loop(text)

@@ -16,6 +16,7 @@ from agent_tui.agent.prompt.context_files import (
 )
 from agent_tui.errors import ConfigError
 from agent_tui.permissions.trust import FolderTrust, TrustFile
+from tests.support.rows import each_row
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("present", "text", "after"),
     [
         ("", "Use tabs.", "- Use tabs.\n"),

@@ -11,6 +11,7 @@ from agent_tui.agent.prompt.prompt_files import (
     expand_prompt,
     parse_prompt_file,
 )
+from tests.support.rows import each_row
 
 
 def parsed(text: str) -> PromptText:
@@ -56,7 +57,7 @@ def test_a_description_may_go_on_over_several_lines(mark: str):
     assert said.description == f"{first}and see more: of it"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "why"),
     [
         (b"", "is empty"),
@@ -83,7 +84,7 @@ def test_no_content_does_more_than_be_refused(data: bytes):
         assert "\n" not in said.description
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "argument", "message"),
     [
         ("Review.", "", "Review."),

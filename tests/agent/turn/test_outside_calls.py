@@ -14,6 +14,7 @@ from agent_tui.tokens import TokenCounter
 from agent_tui.tools.base import Intent
 from agent_tui.tools.mcp.finding import ServerOffer
 from agent_tui.tools.registry import default_toolbox
+from tests.support.rows import each_row
 
 TOOL = "mcp__github__make_issue"
 OWN = default_toolbox()
@@ -46,17 +47,17 @@ def test_without_a_rule_a_call_asks_in_every_mode_that_lets_things_happen(mode, 
     assert judged(mode).decision == decision
 
 
-@pytest.mark.parametrize(
+@each_row(
     "rule", [TOOL, f"{TOOL}(*)", "mcp__github__*", "mcp__github", "mcp__*", "mcp__github__make_*"]
 )
-@pytest.mark.parametrize("mode", ["ask", "accept-edits", "full"])
+@each_row("mode", ["ask", "accept-edits", "full"])
 def test_a_rule_for_the_tool_or_its_server_allows_it(rule, mode):
     assert judged(mode, allow=(rule,)).decision == "allow"
     assert judged("plan", allow=(rule,)).decision == "deny"
     assert judged(mode, allow=(rule,), deny=(TOOL,)).decision == "deny"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "rule",
     ["mcp__git__*", "mcp__git", "mcp__github__make", "mcp__github__make_issue(x)", "bash", "write"],
 )

@@ -26,6 +26,7 @@ from agent_tui.sessions.entries import MessageEntry
 from agent_tui.tools.base import ToolOutput
 from tests.support.compaction_ways import SUMMARY, Scene, Script
 from tests.support.importers.formats import read_recorded
+from tests.support.rows import each_row
 from tests.support.runtime import collect, of_kind, only
 from tests.support.trajectories import trajectories, trajectory
 
@@ -99,7 +100,7 @@ def test_what_changes_nothing_does_not_hide_a_circle(between):
     assert repetition.stuck
 
 
-@pytest.mark.parametrize("name", trajectories() or ["none"])
+@each_row("name", trajectories() or ["none"])
 def test_no_recorded_run_that_worked_is_told_that_it_goes_in_circles(name):
     repetition = Repetition()
     calls: dict[str, ToolCall] = {}

@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-import pytest
-
 from agent_tui.agent.turn.request_watch import RequestWatch
 from agent_tui.messages import ToolSpec, Usage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.providers.prompt_cache import CacheLifetime
+from tests.support.rows import each_row
 
 SAID = tuple(UserMessage(content=f"message {number}", timestamp=number) for number in range(4))
 FIRST = ModelRequest(ModelRef("a/one"), "Be good.", SAID[:3])
@@ -35,7 +34,7 @@ def test_a_request_that_continues_the_one_before_breaks_nothing():
 TOOL = ToolSpec(name="read", description="Reads.", parameters={})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("second", "named"),
     [
         (replace(FIRST, model=ModelRef("a/two")), "the model: a/one, then a/two"),

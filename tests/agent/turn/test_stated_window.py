@@ -1,11 +1,10 @@
 import dataclasses
 
-import pytest
-
 from agent_tui.events import TurnFinished
 from agent_tui.providers.base import ProviderError
 from agent_tui.providers.faults.overflow import window_in
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
+from tests.support.rows import each_row
 from tests.support.runtime import collect, only
 
 VLLM = (
@@ -20,7 +19,7 @@ def _refused() -> ProviderError:
     return error
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("refusal", "window"),
     [
         (VLLM, 4096),

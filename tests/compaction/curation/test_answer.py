@@ -1,11 +1,11 @@
 """An answer is read however a model lays it out, and only what exists can be kept."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.compaction.curation.answer import Pick, read_answer
 from agent_tui.compaction.curation.pieces import Piece
+from tests.support.rows import each_row
 
 NOTES = "## Goal\nBuild the parser.\n\n## Next Steps\n1. Test it."
 
@@ -21,7 +21,7 @@ PIECES = (piece(1), piece(2, first=100), piece(7), piece(12))
 ONE, TWO, SEVEN, TWELVE = PIECES
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         f"<notes>\n{NOTES}\n</notes>\n\n<keep>\n#2 105-110\n#7\n</keep>",

@@ -1,6 +1,5 @@
 """Lines that were seen earlier are found where they are now."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,11 +10,12 @@ from agent_tui.compaction.curation.present_lines import (
     seen_elsewhere,
 )
 from agent_tui.compaction.sections.files import FileState
+from tests.support.rows import each_row
 
 LINES = [f"value_{number} = {number}" for number in range(1, 61)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("now", "span", "expected"),
     [
         (LINES, (5, 7), [(5, 7)]),
@@ -67,7 +67,7 @@ TEXT = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("last", "end"),
     [
         ("Some words on it,", "in two lines."),

@@ -1,7 +1,5 @@
 from collections.abc import Sequence
 
-import pytest
-
 from agent_tui.compaction.ledger.build import (
     MAX_USER_MESSAGES_CHARS,
     build_ledger,
@@ -11,6 +9,7 @@ from agent_tui.compaction.ledger.build import (
 from agent_tui.compaction.sections.history import MAX_RECORDED_CHARS
 from agent_tui.messages import BashExecutionMessage, FileTouches, Todo, ToolCall, UserMessage
 from agent_tui.sessions.entries import Carryover, CompactionDetails, Entry, Ledger
+from tests.support.rows import each_row
 from tests.support.talk import Talk
 
 
@@ -182,7 +181,7 @@ def test_a_carried_error_is_closed_by_a_later_success():
     assert ledger(talk.path, previous).errors == ("$ other => error: y",)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "output",
     [
         "Command aborted",

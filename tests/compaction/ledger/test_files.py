@@ -1,4 +1,3 @@
-import pytest
 from pydantic import JsonValue
 
 from agent_tui.compaction.ledger.files import (
@@ -12,11 +11,12 @@ from agent_tui.compaction.sections.history import Done
 from agent_tui.compaction.tiers.model import Output
 from agent_tui.compaction.tiers.outputs import action_of
 from agent_tui.messages import ToolCall
+from tests.support.rows import each_row
 
 SEEN = ("/project/new.py", "/project/a.py")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "normal"),
     [
         ("src/a.py", "src/a.py"),

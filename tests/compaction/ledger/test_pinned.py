@@ -3,9 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.compaction.ledger.pinned import find_rules, fit_pins
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "rule",
     [
         "Never push to main.",
@@ -36,7 +37,7 @@ def test_a_sentence_over_two_lines_stays_as_it_was_written():
     assert find_rules(f"Hello.\n{rule} Bye.") == (rule,)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "Fix the parser.",

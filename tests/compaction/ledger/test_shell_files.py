@@ -3,9 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.compaction.ledger.shell_files import files_in_patch, shell_changes
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "read"),
     [
         ("cat a.py", ("a.py",)),
@@ -30,7 +31,7 @@ def test_files_that_are_shown_count_as_read(command: str, read: tuple[str, ...])
     assert (touched.written, touched.edited) == ((), ())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "written"),
     [
         ("cat <<'EOF' > foo/t.py\nimport x > y\ncat z\nEOF\npython foo/t.py", ("foo/t.py",)),

@@ -17,6 +17,7 @@ from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import CustomEntry, CustomMessageEntry, Entry
 from agent_tui.sessions.replay.scope_entries import ScopeEnter, ScopeExit, ScopeStep, mark_entry
 from agent_tui.tokens import TokenCounter
+from tests.support.rows import each_row
 from tests.support.talk import Talk
 
 MODEL = ModelRef("scripted/one")
@@ -108,7 +109,7 @@ async def test_rules_and_changed_files_are_added_by_code():
     assert facts[1] == "<modified-files>\na.py\n</modified-files>"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reply", "problem"),
     [
         (Reply(text="  "), "it was empty"),

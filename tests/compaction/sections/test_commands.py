@@ -10,9 +10,10 @@ from agent_tui.compaction.sections.commands import (
     without_folder,
 )
 from tests.compaction.sections.scene import ran
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "words", "targets"),
     [
         ("pytest", "pytest", set()),
@@ -35,7 +36,7 @@ def test_a_run_is_told_by_its_words_and_targets(
     assert runs_of("") == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("succeeds", "failed"),
     [
         ("pytest a.py", "pytest a.py"),
@@ -56,7 +57,7 @@ def test_a_run_covers_the_same_and_what_it_includes(succeeds: str, failed: str) 
     assert covers_all(runs_of(succeeds), runs_of(failed))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("succeeds", "failed"),
     [
         ("pytest a.py", "pytest"),
@@ -76,7 +77,7 @@ def test_a_narrower_or_another_run_covers_nothing(succeeds: str, failed: str) ->
     assert not covers_all(runs_of(succeeds), runs_of(failed))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "ls -la src",
@@ -98,7 +99,7 @@ def test_what_only_shows_something_is_looking_around(command: str) -> None:
     assert is_looking_around(command)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "pytest -q",

@@ -18,6 +18,7 @@ from agent_tui.messages import FileTouches, JsonObject, ToolDetails
 from agent_tui.sessions.entries import Failure
 from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import FOLDERS, begun, ran, run
+from tests.support.rows import each_row
 from tests.support.talk import Talk
 
 BAD = "collected 3 items\nE   ValueError: bad number\n1 failed, 2 passed"
@@ -42,7 +43,7 @@ def test_a_later_success_on_what_holds_the_target_closes_it(failed: str, later: 
     assert open_errors(ran((failed, BAD, 1), (later, "ok", 0))) == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("failed", "later"),
     [
         ("go test ./pkg/...", "go test ./other/..."),

@@ -26,6 +26,7 @@ from tests.compaction.sections.scene import (
     numbered,
     run,
 )
+from tests.support.rows import each_row
 
 LINES = [f"line {number}" for number in range(1, 41)]
 WHOLE = "\n".join(LINES)
@@ -41,7 +42,7 @@ def edit(old: str, new: str, path: str = "a.py") -> Call:
     return "edit", {"path": path, "edits": [{"oldText": old, "newText": new}]}, "Edited."
 
 
-@pytest.mark.parametrize(
+@each_row(
     "call",
     [
         READ,
@@ -284,7 +285,7 @@ def test_a_command_that_changes_a_file_out_of_sight_is_named_beside_it(
     assert again.is_changed
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "cat >> a.py <<'EOF'\nthree\nEOF",

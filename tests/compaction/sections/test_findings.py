@@ -8,13 +8,14 @@ from agent_tui.compaction.sections.way import (
     reasons_in,
 )
 from tests.compaction.sections.scene import called, replied
+from tests.support.rows import each_row
 
 WHY = "The cache is dropped because its key held the time."
 TRIED = "Sorting the list first did not help with the order."
 CHATTER = "Sure, I will gladly look into the parser now!"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "sentence",
     [
         WHY,
@@ -31,7 +32,7 @@ def test_a_sentence_with_a_reason_is_found_as_it_was_written(sentence: str) -> N
     assert reasons_in(f"Well. {sentence} {CHATTER}") == [sentence]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "| Can't test it without a screen | Unit test the session |",

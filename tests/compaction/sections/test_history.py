@@ -16,6 +16,7 @@ from agent_tui.compaction.sections.history import (
 from agent_tui.compaction.sections.task import task_texts
 from agent_tui.messages import BashExecutionMessage, ToolCall
 from tests.compaction.sections.scene import FOLDERS, begun
+from tests.support.rows import each_row
 from tests.support.talk import Talk
 
 
@@ -115,7 +116,7 @@ def test_numbered_proposals_stay_with_the_answers_that_name_them(answer: str, it
     assert told_after("Why?", OFFER, answer)[1] == f"{answer} [in answer to: …{items}]"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "answer", ["do it", "take v2.1", "at 12:30", "issue #2", "4", "10% of 1.5", "1 " + "word " * 40]
 )
 def test_an_answer_that_names_no_proposal_has_none(answer: str) -> None:

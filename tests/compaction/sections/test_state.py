@@ -1,7 +1,5 @@
 """Where the work stands: steps of the plan, items, branch, commits and tests, as they are last."""
 
-import pytest
-
 from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.sections.state import (
     StateReader,
@@ -15,6 +13,7 @@ from agent_tui.compaction.sections.state import (
 from agent_tui.messages import Job, JsonObject
 from agent_tui.sessions.entries import RepositoryState, WorkState
 from tests.compaction.sections.scene import FOLDERS, begun, called, ran
+from tests.support.rows import each_row
 
 
 def state_of(*commands: tuple[str, str, int], earlier: WorkState | None = None) -> WorkState:
@@ -166,7 +165,7 @@ def test_all_hashes_before_a_rebase_are_marked_and_later_ones_are_not() -> None:
     assert pulled.commits["3333333"] == "Two (replaced by a later rebase)"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "gone"),
     [
         ("git reset --hard HEAD~1 && git log --oneline -2", ["3333333"]),

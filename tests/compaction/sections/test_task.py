@@ -14,11 +14,12 @@ from agent_tui.messages import JsonObject
 from agent_tui.sessions.entries import TaskText
 from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import begun, called, numbered, ran, run
+from tests.support.rows import each_row
 
 TEXT = "The parser drops the last token of a line.\nExpected: it is kept.\nSeen: it is gone.\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "item"),
     [
         ("gh issue view 12", "12"),
@@ -74,7 +75,7 @@ def test_several_items_in_one_output_are_open_until_each_is_closed(command: str)
     assert task_texts(ran(shown, first, ("bd close bd-2", "", 0))) == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "git show abcdef1",
@@ -186,7 +187,7 @@ def changes(command: str) -> list[tuple[tuple[str, ...], str]]:
     return [(order.items, order.state) for order in orders if order.state]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "items", "state"),
     [
         ("gh issue close 12", ("12",), "done"),

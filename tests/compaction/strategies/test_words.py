@@ -1,8 +1,7 @@
 """What a model wrote in place of messages, and whether it can stand for them."""
 
-import pytest
-
 from agent_tui.compaction.summary.validate import words_problem
+from tests.support.rows import each_row
 
 ORIGINAL = (
     "Look at src/parse.py and /srv/data/in.csv, then at https://example.org/docs.html\n"
@@ -10,7 +9,7 @@ ORIGINAL = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "original"),
     [
         ("It was asked to look at src/parse.py, which was read.", ORIGINAL),
@@ -28,7 +27,7 @@ def test_a_text_that_names_what_occurs_is_taken(text: str, original: str) -> Non
     assert words_problem(text, original, 200) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     ["src/lexer.py", "lib/parse.py", "/srv/data/out.csv", "/etc/passwd", "~/other", "a.toml"],
 )
@@ -37,7 +36,7 @@ def test_a_path_that_does_not_occur_is_found(path: str) -> None:
     assert words_problem(text, ORIGINAL, 400) == f"it names {path}, which does not occur there"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "problem"),
     [
         ("", "it says nothing"),

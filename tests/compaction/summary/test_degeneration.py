@@ -2,9 +2,10 @@ import pytest
 
 from agent_tui.compaction.summary.degeneration import is_echo, is_noise, is_repetitive, says_nothing
 from agent_tui.compaction.summary.templates import SEVEN_SECTION, STRUCTURED, Template
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize("body", ["", " \n", "(none)", "- None.", "N/A", "- [ ]", "1.", "...", "—"])
+@each_row("body", ["", " \n", "(none)", "- None.", "N/A", "- [ ]", "1.", "...", "—"])
 def test_a_body_can_say_nothing_in_many_ways(body: str):
     assert says_nothing(body)
 
@@ -50,7 +51,7 @@ def test_brackets_dates_and_numbers_alone_are_noise(body: str):
     assert is_noise(body)
 
 
-@pytest.mark.parametrize("body", ["", "(none)", "0 errors", "C++", "修复解析器 (a.py)", "x = 1"])
+@each_row("body", ["", "(none)", "0 errors", "C++", "修复解析器 (a.py)", "x = 1"])
 def test_few_letters_are_no_noise(body: str):
     assert not is_noise(body)
 

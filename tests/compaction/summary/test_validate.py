@@ -11,6 +11,7 @@ from agent_tui.compaction.summary.templates import (
 from agent_tui.compaction.summary.validate import NotesJudgement, SummaryJudge, SummarySource
 from agent_tui.providers.base import FinishReason
 from agent_tui.tokens import TokenCounter
+from tests.support.rows import each_row
 
 GOOD = "## Goal\nShip it.\n\n## Next Steps\n1. Test."
 ANYTHING = SummarySource("", 0)
@@ -59,7 +60,7 @@ def test_sections_that_say_nothing_are_left_out(counter: TokenCounter):
     assert "### Blocked" not in accepted(judge(counter, GOOD))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         f"```markdown\n{GOOD}\n```",
@@ -84,7 +85,7 @@ def test_a_fenced_block_inside_is_left_alone(counter: TokenCounter):
     assert "```\nx = 1\n```" in text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("", "empty"),

@@ -23,6 +23,7 @@ from agent_tui.tools.edit import EditArguments
 from agent_tui.tools.write import WriteArguments
 from tests.compaction.compacting import edited, size
 from tests.compaction.tiers.planning import Tier, planned, protected_ids, text_of
+from tests.support.rows import each_row
 from tests.support.talk import MODEL, Talk
 
 KEEP_LITTLE = CompactionSettings(keep_recent_tokens=200, protected_messages=2)
@@ -67,7 +68,7 @@ def test_a_read_that_a_later_read_shows_again_becomes_a_pointer(counter: TokenCo
     assert "\n" not in pointer
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("earlier", "later", "is_superseded"),
     [
         ({}, {}, True),

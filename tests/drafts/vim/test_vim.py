@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from agent_tui.drafts.vim_editor import Vim
 from agent_tui.drafts.vim_motions import Buffer, on_a_letter
+from tests.support.rows import each_row
 
 
 def typed(vim: Vim, buffer: Buffer, keys: str) -> Buffer:
@@ -180,7 +181,7 @@ NOT_WHOLE = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "keys", "result"),
     [*MOTIONS, *CHANGES, *REGISTERS, *REPEATS, *SELECTIONS, *NOT_WHOLE],
 )

@@ -8,6 +8,7 @@ from agent_tui.permissions.programs.dangers import danger_of, device_danger, fin
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.shell.parts import split_command
 from tests.permissions.programs.parts import part_of
+from tests.support.rows import each_row
 
 _WORKSPACE = Path("/ws/project")
 _PATHS = ProtectedPaths(
@@ -28,7 +29,7 @@ def _danger(command: str, *folders: str) -> str:
     return danger_of(part_of(command), bases, _PATHS)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "why"),
     [
         ("mkfs.ext4 x", "changes the system"),
@@ -109,7 +110,7 @@ def test_what_destroys_more_than_a_project_is_a_danger(command: str, why: str):
     assert why in _danger(command)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "sudo --version",
@@ -179,7 +180,7 @@ def test_what_is_known_to_read_only_is_none_whatever_it_names():
     assert danger_of(part_of("rm -rf /"), [_WORKSPACE], _PATHS, reads_only=True) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "hidden"),
     [
         ("ssh host rm x", ["host rm x", "rm x", "x"]),
@@ -199,7 +200,7 @@ def test_the_commands_an_unknown_program_may_be_given_are_told(command: str, hid
     assert told == hidden
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "is_one"),
     [
         ("/dev/sda", True),

@@ -1,11 +1,10 @@
 """Which git commands only look, and where git is told to run."""
 
-import pytest
-
 from agent_tui.permissions.programs.read_only import git_folders, git_only_reads
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "status -sb",
@@ -46,7 +45,7 @@ def test_looking_is_known(command: str):
     assert git_only_reads(command.split())
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "",
@@ -91,7 +90,7 @@ def test_what_changes_runs_or_is_not_known_is_not_looking(command: str):
     assert not git_only_reads(command.split())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "folders"),
     [
         ("log", []),

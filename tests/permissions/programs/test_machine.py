@@ -1,7 +1,6 @@
-import pytest
-
 from agent_tui.permissions.programs.dangers import machine_danger_of
 from agent_tui.permissions.shell.parts import split_command
+from tests.support.rows import each_row
 
 
 def _danger(command: str) -> str:
@@ -9,7 +8,7 @@ def _danger(command: str) -> str:
     return machine_danger_of(part.name, part)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "why"),
     [
         ("reboot", "changes the system"),
@@ -28,7 +27,7 @@ def test_what_changes_the_machine_is_told(command: str, why: str):
     assert why in _danger(command)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "mount",

@@ -12,6 +12,7 @@ from agent_tui.permissions.rules import parse_rule
 from agent_tui.permissions.shell.parts import split_command
 from agent_tui.tools.base import Intent
 from tests.permissions.programs.parts import part_of
+from tests.support.rows import each_row
 
 _WORKSPACE = Path("/ws/project")
 
@@ -33,7 +34,7 @@ def _offered(command: str) -> list[str]:
     return list(rules_for_part(part_of(command), _WORKSPACE, is_fed=False))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "prefix"),
     [
         ("python tally.py a b", "python tally.py"),
@@ -62,7 +63,7 @@ def test_the_prefix_of_a_part_ends_with_the_word_that_decides(command: str, pref
     assert _offered(command)[0] == f"bash({prefix} *)"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "python -c 'print(1)'",
@@ -95,7 +96,7 @@ def test_without_a_sensible_prefix_the_part_itself_is_the_rule(command: str):
     assert _judged(part_of(command).source, rule).decision == "allow"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "python",

@@ -7,9 +7,10 @@ import pytest
 from agent_tui.permissions.programs.read_only import is_read_only, prints_names_only
 from agent_tui.permissions.shell.parts import split_command
 from tests.permissions.programs.parts import part_of
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "x=1",
@@ -53,7 +54,7 @@ def test_looking_needs_no_rule(command: str):
     assert is_read_only(part_of(command))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "make",
@@ -126,7 +127,7 @@ def test_what_may_change_or_run_something_does(command: str):
     assert not is_read_only(part_of(command))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "is_so"),
     [
         ("ls a", True),
@@ -143,7 +144,7 @@ def test_what_prints_only_names_is_told_from_what_prints_content(command: str, i
     assert prints_names_only(part_of(command)) is is_so
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "is_so"),
     [
         ("xargs -n 1 -0 cat", True),
@@ -174,7 +175,7 @@ def test_an_awk_script_that_prints_is_known(script: str):
     assert is_read_only(part_of(f"awk {shlex.quote(script)} f"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "script",
     [
         '{ print > "f" }',
@@ -205,7 +206,7 @@ def test_an_awk_script_that_may_write_run_or_be_misread_is_not(script: str):
     assert not is_read_only(part_of(f"awk {shlex.quote(script)} f"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "is_so"),
     [
         (["-F", ":", "{ print }", "f"], True),
@@ -225,7 +226,7 @@ def test_the_arguments_of_awk_count(arguments: list[str], is_so: bool):
     assert is_read_only(part_of(shlex.join(["awk", *arguments]))) is is_so
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("script", "is_so"),
     [
         (".a[] | .b", True),

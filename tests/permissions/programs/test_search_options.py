@@ -7,9 +7,10 @@ from agent_tui.permissions.named_paths import (
     words_to_search,
 )
 from tests.permissions.programs.parts import part_of
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "grep -r x",
@@ -40,7 +41,7 @@ def test_printing_lines_of_whole_folders_takes_in_hidden_files(command: str):
     assert searches_hidden_files(part_of(command)) is True
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "grep x f",
@@ -63,7 +64,7 @@ def test_rg_passes_hidden_files_over_by_itself(command: str):
     assert searches_hidden_files(part_of(command)) is False
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "words"),
     [
         ("grep -r x", ""),

@@ -1,16 +1,15 @@
 """Shell text that bash could read otherwise than the grammar does."""
 
-import pytest
-
 from agent_tui.permissions.shell.checks import (
     is_plain_arithmetic,
     is_plain_condition,
     only_looks_up,
 )
 from agent_tui.permissions.shell.parts import split_command
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "problem"),
     [
         ("x" * 20_001, "too long"),
@@ -37,7 +36,7 @@ def test_what_is_refused_says_why(command: str, problem: str):
     assert problem in parts.problem
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "x" * 20_000,
@@ -62,7 +61,7 @@ def test_what_both_read_alike_is_not_refused(command: str):
     assert split_command(command).problem == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expansion", "is_so"),
     [
         ("${x}", True),

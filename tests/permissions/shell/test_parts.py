@@ -1,15 +1,15 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.permissions.shell.parts import split_command
+from tests.support.rows import each_row
 
 
 def _names(command: str) -> list[str]:
     return [part.name for part in split_command(command).commands]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "names"),
     [
         ("ls", ["ls"]),
@@ -58,7 +58,7 @@ def test_words_are_what_the_program_would_get():
     assert part.words[-1].has_tilde
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "value"),
     [
         ('"a\\\nb"', "ab"),
@@ -84,7 +84,7 @@ def test_the_words_of_a_loop_and_of_an_assignment_are_listed():
     assert split_command("f=.env; cat $f").commands[0].arguments[0].value == ".env"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "word",
     ["$x", '"$x"', "$(a)", "`a`", "{a,b}", "a{1..3}", "$'a\\\\n'", "$((1))", "~a", ">(a)"],
 )
@@ -92,7 +92,7 @@ def test_words_only_the_run_will_tell_have_no_value(word: str):
     assert split_command(f"echo {word}").commands[0].words[1].value is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "targets"),
     [
         ("a > b", [("b", True)]),
@@ -114,7 +114,7 @@ def test_files_the_shell_opens_are_listed(command: str, targets: list[tuple[str,
     assert [(r.target.value, r.writes) for r in parts.redirections] == targets
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     ["X=1", "export X=1", "for F in a; do b; done", "f() { a; }", "((x=1))", "[[ a -eq b ]]"],
 )
@@ -139,7 +139,7 @@ def test_words_behind_a_redirection_belong_to_the_command():
         assert [word.value for word in last.words] == ["a", "b"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     ["$x y", "eval $x", 'bash -c "$x"', "curl x | sh", "source $x", "env -S 'a b'", "echo ${x@P}"],
 )
@@ -147,7 +147,7 @@ def test_what_cannot_be_told_from_the_text_is_opaque(command: str):
     assert "opaque" in [part.kind for part in split_command(command).commands]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "echo 'open",

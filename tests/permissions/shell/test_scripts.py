@@ -1,16 +1,15 @@
 """Which scripts of sed, find and test only look."""
 
-import pytest
-
 from agent_tui.permissions.programs.read_only import (
     condition_only_looks,
     find_only_lists,
     find_roots_start,
     sed_only_prints,
 )
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "script",
     [
         "p",
@@ -29,7 +28,7 @@ def test_a_sed_script_that_prints_is_known(script: str):
     assert sed_only_prints([script, "f"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "script",
     [
         "w f",
@@ -64,7 +63,7 @@ def test_a_sed_script_that_may_write_run_or_be_misread_is_not(script: str):
     assert not sed_only_prints([script, "f"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "is_so"),
     [
         (["-n", "p"], True),
@@ -89,7 +88,7 @@ def test_the_options_of_sed_count(arguments: list[str], is_so: bool):
     assert sed_only_prints(arguments) is is_so
 
 
-@pytest.mark.parametrize(
+@each_row(
     "arguments",
     [
         "",
@@ -107,7 +106,7 @@ def test_find_lists_with_tests_and_what_it_runs_is_judged_apart(arguments: str):
     assert find_only_lists(arguments.split())
 
 
-@pytest.mark.parametrize(
+@each_row(
     "arguments",
     [
         ". -delete",
@@ -126,7 +125,7 @@ def test_find_that_deletes_writes_or_is_not_known_does_more(arguments: str):
     assert not find_only_lists(arguments.split())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "start"),
     [("", 0), ("a", 0), ("-L a", 1), ("-L -O3 -D tree a", 4), ("-D", 1), ("-- a", 1), ("-name", 0)],
 )
@@ -134,7 +133,7 @@ def test_the_folders_of_find_begin_behind_its_own_options(arguments: str, start:
     assert find_roots_start(arguments.split()) == start
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("condition", "is_so"),
     [
         ([], True),

@@ -1,16 +1,15 @@
 """What commands within commands would run."""
 
-import pytest
-
 from agent_tui.permissions.shell.parts import split_command
 from agent_tui.permissions.shell.words import CommandPart
+from tests.support.rows import each_row
 
 
 def _shown(part: CommandPart) -> str:
     return " ".join("?" if word.value is None else word.value for word in part.words)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "parts"),
     [
         ("timeout 5 make x", ["timeout 5 make x", "make x"]),
@@ -67,7 +66,7 @@ def test_what_a_wrapper_would_run_is_listed_behind_it(command: str, parts: list[
     assert "opaque" not in [part.kind for part in found]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "$x",
@@ -103,7 +102,7 @@ def test_what_would_run_unseen_is_opaque_and_says_why(command: str):
     assert all(part.note for part in opaque)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "is_plain"),
     [
         ("timeout 5 a", True),

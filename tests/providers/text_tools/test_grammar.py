@@ -21,6 +21,7 @@ from agent_tui.providers.text_tools.provenance import SentTexts
 from agent_tui.providers.text_tools.reader import read_calls
 from agent_tui.tools.registry import default_toolbox
 from tests.providers.text_tools.gbnf import pattern_of
+from tests.support.rows import each_row
 
 TOOLS = default_toolbox().specs
 STRANGE = ToolSpec(
@@ -94,7 +95,7 @@ def written(name: str, arguments: JsonObject, **style: Any) -> str:
     return f"<tool_call>\n{value}\n</tool_call>"
 
 
-@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+@each_row("tool", TOOLS, ids=lambda tool: tool.name)
 def test_whatever_fits_the_schema_fits_the_grammar(tool: ToolSpec) -> None:
     @settings(max_examples=60, deadline=None)
     @given(values(tool.parameters), st.booleans())
@@ -118,7 +119,7 @@ def test_schemas_of_other_kinds_take_any_json() -> None:
     check()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "arguments",
     ["{}", '{"limit": 1}', '{"path": 1}', '{"path": "a", "x": 1}', '{"limit": 1, "path": "a"}',
      '{"path": "a", "limit": "1"}', '{"path": "a",}', '{"path": "a" "limit": 1}'],

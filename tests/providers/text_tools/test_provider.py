@@ -30,6 +30,7 @@ from agent_tui.providers.litellm.protocol import Fault
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.providers.text_tools.adapter import refuses_tools
 from agent_tui.tools.registry import default_toolbox
+from tests.support.rows import each_row
 
 MODEL = ModelRef("openai/small", "http://127.0.0.1:9/v1")
 TOOLS = default_toolbox().specs
@@ -152,7 +153,7 @@ def refusal(status: int, text: str) -> ProviderError:
     return provider_error(fault, MODEL)
 
 
-@pytest.mark.parametrize(("status", "text"), REFUSALS)
+@each_row(("status", "text"), REFUSALS)
 async def test_a_model_that_refuses_tools_is_asked_again_without_and_remembered(
     status: int, text: str
 ) -> None:
@@ -162,7 +163,7 @@ async def test_a_model_that_refuses_tools_is_asked_again_without_and_remembered(
     assert [bool(request.tools) for request in scripted.requests] == [True, False, False]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "messages: at least one message is required",

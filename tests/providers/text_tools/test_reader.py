@@ -12,6 +12,7 @@ from agent_tui.providers.text_tools.forms import CutOffError, UnreadableError, r
 from agent_tui.providers.text_tools.provenance import SentTexts
 from agent_tui.providers.text_tools.reader import MAX_CALLS, read_calls
 from agent_tui.tools.registry import default_toolbox
+from tests.support.rows import each_row
 
 TOOLS = default_toolbox().specs
 NOTHING = SentTexts(())
@@ -45,7 +46,7 @@ def test_a_value_that_is_cut_is_never_completed(text: str, missing: int) -> None
         read_json(text[: max(len(text) - missing, 0)], 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["[" * 100 + "]" * 100, "{1: 2}", '{"a" 1}', '{"a": 1 "b": 2}', "{,}", "[1, ,2]", "nul", "-",
      "1" * 5_000, "1e999", "NaN", "Infinity", "f'x'", "a.b", "__import__('os')", "1 + 1 "],
@@ -151,7 +152,7 @@ UNITS = (
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("unit", UNITS)
+@each_row("unit", UNITS)
 def test_time_grows_with_the_length_only(unit: str) -> None:
     small, large = (unit * (size // len(unit)) for size in (20_000, 80_000))
 

@@ -37,6 +37,7 @@ from tests.sessions.importers.recordings import (
     opencode_storage,
 )
 from tests.support.importers.formats import ALL_FORMATS, read_recorded
+from tests.support.rows import each_row
 from tests.support.trajectories import trajectories, trajectory
 
 FOLDER_OF: dict[str, str] = {
@@ -72,7 +73,7 @@ def counted(session: ForeignSession) -> Counts:
     )
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@each_row("name", RECORDED)
 def test_a_recorded_session_has_what_its_file_holds(name: str) -> None:
     path = trajectory(name)
     written_by = FOLDER_OF[name.partition("/")[0]]

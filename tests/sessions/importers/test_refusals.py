@@ -4,9 +4,10 @@ import pytest
 
 from agent_tui.messages import ToolDetails
 from agent_tui.sessions.importers.refusals import note_refusal
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "words"),
     [
         (

@@ -34,6 +34,7 @@ from agent_tui.sessions.sharing.form import (
     local_entry,
     local_header,
 )
+from tests.support.rows import each_row
 from tests.support.session_values import chain, entry, header, user
 
 ROOT = Path("/home/ada/tally")
@@ -51,7 +52,7 @@ def read(line: bytes) -> Entry:
     return value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "travels"),
     [
         ("see /home/ada/tally/a.py", f"see {PROJECT}/a.py"),

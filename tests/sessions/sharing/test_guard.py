@@ -33,6 +33,7 @@ from agent_tui.sessions.sharing.guard import (
     is_session_id,
     is_sound,
 )
+from tests.support.rows import each_row
 from tests.support.session_values import chain, entry, header, user
 
 DECISIONS: tuple[Entry, ...] = chain(
@@ -62,7 +63,7 @@ def test_decisions_of_another_clone_are_in_their_place_but_not_in_force() -> Non
     assert all(kind.startswith("foreign/") for kind in kinds)
 
 
-@pytest.mark.parametrize("item", DECISIONS)
+@each_row("item", DECISIONS)
 def test_an_admitted_entry_is_admitted_as_it_is(item: Entry) -> None:
     once = admit_entry(item)
     assert admit_entry(once) == once
@@ -104,7 +105,7 @@ def test_a_content_that_is_not_here_is_said_to_be_missing() -> None:
     assert admitted.before == FileVersion()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "version"),
     [
         ("/home/bo/.bashrc", KEPT),
@@ -130,7 +131,7 @@ def test_a_header_names_no_file() -> None:
     assert admit_header(header(parentSession="b1c2d3")).parent_session == "b1c2d3"
 
 
-@pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "x" * 200, "a b", "-rf", "abc"])
+@each_row("name", ["../x", "a/b", "", ".hidden", "x" * 200, "a b", "-rf", "abc"])
 def test_such_a_name_is_no_id_of_a_session(name: str) -> None:
     assert not is_session_id(name)
 

@@ -3,12 +3,12 @@
 import difflib
 from collections.abc import Iterator, Sequence
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.tools.files.diffs import after_diff, before_diff
 from agent_tui.tools.line_history.numbered_diff import unified_from_numbered
+from tests.support.rows import each_row
 
 CONTEXT = 4
 LINES = st.lists(st.sampled_from(["a", "b", "", "...", " 3 c", "+ 4 d"]), max_size=30)
@@ -49,7 +49,7 @@ def test_it_leads_from_one_text_to_the_other_and_back(before: list[str], after: 
     assert before_diff(new, unified, is_exact=True) == old
 
 
-@pytest.mark.parametrize(
+@each_row(
     "diff",
     [
         None,

@@ -16,6 +16,7 @@ from agent_tui.tools.mcp.elicitation import (
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.registry import default_toolbox
 from tests.support.mcp_server import FORM
+from tests.support.rows import each_row
 
 
 def form(properties: JsonValue) -> JsonObject:
@@ -26,7 +27,7 @@ def fields() -> dict[str, FormField]:
     return {field.name: field for field in elicitation("srv", form(FORM)).fields}  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "typed", "value"),
     [
         ("who", "Ada", "Ada"),
@@ -41,7 +42,7 @@ def test_what_is_typed_becomes_what_the_server_takes(name, typed, value):
     assert fields()[name].value(typed) == value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "typed", "takes"),
     [
         ("who", "A", "at least 2 characters"),
@@ -63,7 +64,7 @@ def test_a_number_is_one(typed):
         FormField("n", "n", "number").value(typed)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "params",
     [
         {},

@@ -18,6 +18,7 @@ from agent_tui.tools.mcp.spec import ToolPicks
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.shorten import OutputLimits
+from tests.support.rows import each_row
 
 
 def remote(own_name: str, description: str, server: str = "srv") -> RemoteTool:
@@ -67,7 +68,7 @@ def test_the_servers_share_a_bounded_room():
     assert len(finder.description) < 3_000
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "meant"),
     [
         ({"name": "mcp__a__b", "arguments": {"c": 1}}, ("mcp__a__b", {"c": 1})),

@@ -16,6 +16,7 @@ from agent_tui.tools.mcp.json_rpc import (
 )
 from agent_tui.tools.mcp.remote_tools import read_tools
 from agent_tui.tools.mcp.spec import expand_variables
+from tests.support.rows import each_row
 
 _json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -41,7 +42,7 @@ def test_each_kind_of_message_is_told_apart():
     assert parse_line(batch) == (Notification("a", {}), Notification("b", {}))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         b"hello",

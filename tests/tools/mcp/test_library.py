@@ -9,11 +9,12 @@ from agent_tui.tools.mcp.spec import ToolPicks
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.shorten import OutputLimits
+from tests.support.rows import each_row
 
 PROMPT = RemotePrompt("srv", "p", "", (PromptArgument("what", True), PromptArgument("whom", False)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "filled"),
     [
         ("code", {"what": "code"}),

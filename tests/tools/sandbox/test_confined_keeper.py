@@ -16,6 +16,7 @@ from agent_tui.errors import ToolError
 from agent_tui.tools.processes.keeper import Confinement, ProcessKeeper
 from agent_tui.tools.sandbox import sandbox
 from tests.support.processes import gone, nap
+from tests.support.rows import each_row
 from tests.support.sandbox import needs_bwrap
 
 _IMPOSTOR = """
@@ -44,7 +45,7 @@ async def exit_code(keeper: ProcessKeeper) -> int | None:
         return child.exit_code
 
 
-@pytest.mark.parametrize(
+@each_row(
     "answer",
     [
         "",
@@ -80,7 +81,7 @@ async def test_a_reason_is_not_longer_than_reasons_are():
     assert len(str(caught.value)) < 1_000
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("told", "code"),
     [
         ('{"exit_code": 3}\n', 3),

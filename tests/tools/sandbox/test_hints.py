@@ -1,11 +1,12 @@
 import pytest
 
 from agent_tui.tools.sandbox.hints import WallView, errors_in, paths_in, stray_hint, wall_hint
+from tests.support.rows import each_row
 
 HOME = "/home/ada"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("output", "said"),
     [
         ("curl: (6) Could not resolve host: example.org", "hosts that are allowed"),
@@ -72,7 +73,7 @@ def test_no_way_out_is_offered_where_a_refused_host_is_told_with_what_allows_it(
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "output", "found"),
     [
         ("make | tail -3", "touch: cannot touch '/x': Read-only file system\nok", ["touch"]),
@@ -90,7 +91,7 @@ def test_a_line_of_commands_that_succeeds_may_report_errors(command, output, fou
     assert [line[: len(start)] for line, start in zip(errors, found, strict=True)] == found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "errors", "found"),
     [
         ("ls ~", "", [HOME]),

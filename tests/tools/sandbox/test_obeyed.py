@@ -6,9 +6,10 @@ import pytest
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.tools.sandbox.obeyed import TABLE, When, is_only_read, who_obeys, who_obeys_entry
 from agent_tui.tools.sandbox.project_walk import ProjectWalk
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "who"),
     [
         (".vscode", "an editor"),
@@ -46,7 +47,7 @@ def test_what_somebody_outside_obeys_unasked(path: str, who: str):
     assert who_obeys_entry(f"/work/{place.parent}", place.name) == who
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         # CI obeys these after a push, builds write those, and nobody knows of the others.
@@ -61,7 +62,7 @@ def test_what_commands_in_the_wall_may_write(path: str):
     assert who_obeys_entry(f"/work/{place.parent}", place.name) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "who"),
     [
         (".github/workflows/ci.yml", "CI"),

@@ -8,6 +8,7 @@ from agent_tui.tools.sandbox.proxy import NetworkGate, Wanted
 from agent_tui.tools.sandbox.proxy_request import Target
 from tests.support.loopback import LoopbackServer, QuietHandler
 from tests.support.network_gate import gate_folder, loopback_gate
+from tests.support.rows import each_row
 
 
 class Echo(QuietHandler):
@@ -66,7 +67,7 @@ async def test_without_anybody_to_decide_all_is_refused_in_words_and_nothing_is_
     assert [one.refusal for one in gate.records] == ["no conversation is under way"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "address",
     [
         *("127.0.0.1", "10.0.0.1", "192.168.1.1", "169.254.169.254", "224.0.0.1", "0.0.0.0"),

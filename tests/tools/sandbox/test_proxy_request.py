@@ -3,6 +3,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_tui.tools.sandbox.proxy_request import BadRequest, Target, chunk_bytes, read_head
+from tests.support.rows import each_row
 
 
 def head(first: bytes, *lines: bytes) -> bytes:
@@ -23,7 +24,7 @@ def test_a_tunnel_names_a_host_and_a_port(netloc: bytes, target: Target):
     assert (request.target, request.is_tunnel) == (target, True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "netloc",
     [
         *(b"pypi.org", b"pypi.org:", b"pypi.org:0", b"pypi.org:65536", b"pypi.org:+443"),
@@ -71,7 +72,7 @@ def test_a_proxy_on_the_way_gets_the_whole_url_and_its_own_lines():
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "lines",
     [
         (b"Content-Length: 1", b"Content-Length: 1"),
@@ -93,7 +94,7 @@ def test_what_another_reader_may_understand_differently_is_refused(lines: tuple[
         read_head(head(b"POST http://a.test/ HTTP/1.1", *lines))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "first",
     [
         *(b"GET / HTTP/1.1", b"GET https://a.test/ HTTP/1.1", b"GET http://a.test/ HTTP/2.0"),
@@ -148,7 +149,7 @@ def test_a_chunk_announces_its_length(line: bytes, size: int):
     assert chunk_bytes(line) == size
 
 
-@pytest.mark.parametrize("line", [b"", b"0x1", b"-1", b"+1", b" 1", b"1_0", b"1\n"])
+@each_row("line", [b"", b"0x1", b"-1", b"+1", b" 1", b"1_0", b"1\n"])
 def test_a_chunk_of_unclear_length_is_refused(line: bytes):
     with pytest.raises(BadRequest):
         chunk_bytes(line)

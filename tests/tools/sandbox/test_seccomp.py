@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.tools.sandbox.seccomp import CHECKED, REFUSED, SHARED_MEMORY, filter_program
+from tests.support.rows import each_row
 from tests.support.sandbox import needs_bwrap
 
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -85,8 +86,8 @@ def test_each_refused_call_is_refused_and_every_other_allowed(machine: str, has_
             assert name_of(verdict(program, number, machine=machine)) == expected, number
 
 
-@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-@pytest.mark.parametrize(
+@each_row("machine", ["x86_64", "aarch64"])
+@each_row(
     ("name", "arguments", "expected"),
     [
         ("clone", (0x01200011,), "allowed"),  # what fork is
@@ -121,7 +122,7 @@ def test_some_calls_depend_on_their_arguments(
     assert call(machine, name, *arguments) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "arguments", "expected"),
     [
         ("socket", (1, 1, 0), "EPERM"),

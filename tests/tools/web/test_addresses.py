@@ -2,6 +2,7 @@ import pytest
 
 from agent_tui.errors import ToolError
 from agent_tui.tools.web.addresses import check_addresses, resolve
+from tests.support.rows import each_row
 
 LOCAL = [
     "127.0.0.1",
@@ -27,14 +28,14 @@ LOCAL = [
 NEVER = ["169.254.169.254", "fe80::1", "fe80::1%eth0", "0.0.0.0", "::", "224.0.0.1", "ff02::1"]
 
 
-@pytest.mark.parametrize("address", LOCAL)
+@each_row("address", LOCAL)
 def test_addresses_of_this_machine_and_private_networks_need_the_setting(address: str):
     with pytest.raises(ToolError, match="fetch_private"):
         check_addresses("h", [address], may_be_private=False)
     check_addresses("h", [address], may_be_private=True)
 
 
-@pytest.mark.parametrize("address", [*NEVER, "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe"])
+@each_row("address", [*NEVER, "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe"])
 def test_link_local_addresses_are_never_asked(address: str):
     with pytest.raises(ToolError, match="is never fetched"):
         check_addresses("h", [address], may_be_private=True)

@@ -1,6 +1,5 @@
-import pytest
-
 from agent_tui.tools.web.fetch_process import page_markdown
+from tests.support.rows import each_row
 
 AT = "https://docs.test/guide/page.html"
 
@@ -21,7 +20,7 @@ def test_what_is_to_be_read_becomes_markdown():
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "left_out",
     [
         "<script>alert('SEEN')</script>",

@@ -2,9 +2,10 @@ import pytest
 
 from agent_tui.errors import ToolError
 from agent_tui.tools.web.addresses import web_url
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "text", "host"),
     [
         ("docs.python.org/3/", "https://docs.python.org/3/", "docs.python.org"),
@@ -26,7 +27,7 @@ def test_a_url_has_one_form(given: str, text: str | None, host: str | None):
     assert web_url(url.text) == url
 
 
-@pytest.mark.parametrize(
+@each_row(
     "given",
     [
         "file:///etc/passwd",

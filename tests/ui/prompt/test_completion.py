@@ -1,5 +1,3 @@
-import pytest
-
 from agent_tui.commands.core.command import Completion
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.ui.prompt.completion import (
@@ -12,9 +10,10 @@ from agent_tui.ui.prompt.completion import (
     path_items,
     query_at,
 )
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "query"),
     [
         ("/", NameQuery("")),
@@ -40,7 +39,7 @@ def test_a_slash_on_a_later_line_is_text():
     assert query_at("/comp", is_first_line=False) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "best"),
     [
         ("comp", "/compact"),

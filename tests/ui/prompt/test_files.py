@@ -8,6 +8,7 @@ from agent_tui.tools.files.walk import relative_files
 from agent_tui.ui.prompt.completion import entries_outside, leads_outside
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.ranking import PathCatalog, rank_paths
+from tests.support.rows import each_row
 
 FILES = (
     "README.md",
@@ -25,7 +26,7 @@ async def answers(index: FileIndex, typed: str) -> list[tuple[str, ...]]:
     return [found async for found in index.answers(typed, 5)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "best"),
     [
         ("app", ("src/app.py", "docs/app.md", "src/application/")),

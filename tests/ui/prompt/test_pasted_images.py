@@ -5,9 +5,10 @@ import pytest
 from agent_tui.errors import UsageError
 from agent_tui.ui.prompt.attachments import may_be_images, paths_in_paste, read_pasted
 from tests.support.images import jpeg, png
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pasted", "paths"),
     [
         ("/tmp/shot.png", ("/tmp/shot.png",)),

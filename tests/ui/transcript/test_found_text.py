@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from textual.theme import BUILTIN_THEMES
@@ -19,6 +18,7 @@ from agent_tui.ui.transcript.finder import Finder, count_found, readable_text, s
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
 from agent_tui.ui.transcript.stack import BlockStack
+from tests.support.rows import each_row
 
 PALETTE = make_palette(BUILTIN_THEMES["textual-dark"].to_color_system().generate(), ansi=False)
 PARSER = markdown_parser()
@@ -52,7 +52,7 @@ def counted(search: Finder, wanted: str) -> int:
     return search.state().total
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("block", "wanted"),
     [
         (UserBlock("\n".join(f"row {n}" for n in range(99))), "row 98"),

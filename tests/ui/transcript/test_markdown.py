@@ -12,6 +12,7 @@ from agent_tui.ui.transcript.markdown import (
     fit_columns,
     markdown_parser,
 )
+from tests.support.rows import each_row
 
 DARK = make_palette(BUILTIN_THEMES["textual-dark"].to_color_system().generate(), ansi=False)
 PARSER = markdown_parser()
@@ -222,7 +223,7 @@ def test_an_overlong_line_is_cut_and_the_next_one_is_not():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("unit", ["*a ", "[", "![](", "`a", "> ", "- ", "**", "<", "a\n", "|a"])
+@each_row("unit", ["*a ", "[", "![](", "`a", "> ", "- ", "**", "<", "a\n", "|a"])
 def test_hostile_repetition_is_bounded(unit: str):
     source = unit * 20_000
     growing = stream()

@@ -28,6 +28,7 @@ from agent_tui.ui.transcript.blocks import (
 )
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter, short_tokens
+from tests.support.rows import each_row
 
 PALETTE = make_palette(BUILTIN_THEMES["textual-dark"].to_color_system().generate(), ansi=False)
 PARSER = markdown_parser()
@@ -98,7 +99,7 @@ def test_a_long_title_is_cut_and_the_result_stays():
     assert rows(block) == [" ● bash " + "x" * 22 + "…  exit 0"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "head"),
     [
         ("running", " ◐ t x"),
@@ -249,7 +250,7 @@ def test_a_branch_summary_has_its_own_title():
     assert rows(SummaryBlock("x", 0, 0, "a branch"))[0].startswith(" ── a branch ──")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tokens", "text"),
     [
         (0, "0"),
@@ -282,8 +283,8 @@ def test_the_head_of_a_tool_says_nothing_twice():
     assert rows(denied) == [" ⊘ bash make  denied"]
 
 
-@pytest.mark.parametrize("width", [40, 80, 200])
-@pytest.mark.parametrize("is_expanded", [True, False])
+@each_row("width", [40, 80, 200])
+@each_row("is_expanded", [True, False])
 def test_why_a_summary_failed_is_never_cut(width: int, is_expanded: bool):
     why = "written without a model: its summary was unusable, it says nothing of the last request"
     shown = rows(SummaryBlock("All.", 150_000, 62_000, why), width, expanded=is_expanded)

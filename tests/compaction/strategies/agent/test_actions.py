@@ -31,6 +31,7 @@ from tests.compaction.strategies.agent.scene import (
     segment,
     shorten,
 )
+from tests.support.rows import each_row
 from tests.support.talk import Talk
 
 _LISTED = re.compile(r'^(\d+)(?:-(\d+))? ([\d,]+) ([\d,]+) "', re.MULTILINE)
@@ -229,7 +230,7 @@ def test_a_window_is_shared_out_so_that_a_request_fits(counter: TokenCounter) ->
         assert room.segment <= max(room.answers, 400)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "ranges"),
     [
         (["3", "5-9"], [(3, 3), (5, 9)]),

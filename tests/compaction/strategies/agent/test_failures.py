@@ -31,6 +31,7 @@ from tests.compaction.strategies.agent.scene import (
 )
 from tests.compaction.writer import Models, Writer
 from tests.support.context_checks import context_bytes
+from tests.support.rows import each_row
 from tests.support.talk import Talk
 
 
@@ -103,7 +104,7 @@ MISBEHAVIOURS: dict[str, tuple[Reply, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", MISBEHAVIOURS)
+@each_row("name", MISBEHAVIOURS)
 async def test_an_agent_that_misbehaves_is_given_up(name: str, counter: TokenCounter) -> None:
     reply, reason = MISBEHAVIOURS[name]
     scene = Scene(counter, lambda _: reply)
@@ -191,7 +192,7 @@ BAD_TEXTS = {
 }
 
 
-@pytest.mark.parametrize("name", BAD_TEXTS)
+@each_row("name", BAD_TEXTS)
 async def test_a_text_that_cannot_stand_for_a_segment_is_not_taken(
     name: str, counter: TokenCounter
 ) -> None:
@@ -236,7 +237,7 @@ PROVIDER_FAULTS: tuple[FaultKind, ...] = (
 )
 
 
-@pytest.mark.parametrize("kind", PROVIDER_FAULTS)
+@each_row("kind", PROVIDER_FAULTS)
 async def test_a_fault_of_every_model_is_told(kind: FaultKind, counter: TokenCounter) -> None:
     fault = ProviderError(kind, f"It failed: {kind}.")
     models = Models(cheap=ModelRef("scripted/cheap"))

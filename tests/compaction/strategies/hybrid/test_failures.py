@@ -37,6 +37,7 @@ from tests.compaction.writer import (
     client_of,
 )
 from tests.support.context_checks import assert_sendable
+from tests.support.rows import each_row
 
 FAILURES: dict[str, Step] = {
     "nothing": EMPTY,
@@ -59,7 +60,7 @@ def texts(talk_path, plan) -> list[str]:
     return [item.message.text for item in build_context(edited(talk_path, plan)).messages]
 
 
-@pytest.mark.parametrize("failure", FAILURES)
+@each_row("failure", FAILURES)
 def test_every_failure_cuts_the_messages_instead(failure: str, counter: TokenCounter) -> None:
     talk = questions(6)
     plan = planned(talk.path, counter, writer=Writer([FAILURES[failure]]))
@@ -103,7 +104,7 @@ def test_the_next_model_takes_over_and_the_one_that_failed_is_not_asked_again(
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("made", "problem"),
     [
         ("It reads src/secret.py and parses.", "names src/secret.py"),
