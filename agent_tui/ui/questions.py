@@ -221,10 +221,10 @@ class EarlyKeys:
         self._answers = frozenset()
         self._has_written = False
 
-    def keep(self, text: str) -> None:
-        """Put `text`, written for the question and not sent, into the prompt."""
-        if text.strip():
-            self._prompt.put_before((Draft(text),))
+    def keep(self, draft: Draft) -> None:
+        """Put `draft`, written for the question and not sent, into the prompt."""
+        if not draft.is_empty:
+            self._prompt.put_before((draft,))
 
     def holds(self, event: Key) -> bool:
         """Whether `event` is used up; if not, held keys are first written to the prompt."""

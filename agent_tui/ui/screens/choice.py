@@ -11,10 +11,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.events import Key, Paste
 from textual.types import CSSPathType
-from textual.widgets import Input, Static
+from textual.widgets import Static, TextArea
 
 from agent_tui.commands.core.front import Question
+from agent_tui.drafts.draft import Draft
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.parts import FieldRow, KeysLine
 from agent_tui.ui.questions import (
     QUIET_S,
@@ -187,6 +189,8 @@ class LineInputScreen(Modal[str]):
         present: The initial text.
         empty_means: What an empty text does; empty if nothing special.
         is_selected: Whether the first key replaces the initial text.
+        takes_lines: Whether the text may have several lines, and is kept until it is sent.
+            Otherwise its lines are joined by blanks.
         problem_of: Why a text cannot be used, empty if it can; asked at every key.
         last_look: The same, after a look at all that takes longer; called in a thread.
     """
@@ -202,6 +206,7 @@ class LineInputScreen(Modal[str]):
         *,
         empty_means: str = "",
         is_selected: bool = True,
+        takes_lines: bool = False,
         problem_of: Callable[[str], str] | None = None,
         last_look: Callable[[str], str] | None = None,
     ) -> None:
@@ -209,6 +214,7 @@ class LineInputScreen(Modal[str]):
         texts = (title, about, present, empty_means)
         self._texts = tuple(safe_text(text, keep_newlines=False) for text in texts)
         self._is_selected = is_selected
+        self._takes_lines = takes_lines
         self._problem_of = problem_of
         self._last_look = last_look
 
@@ -222,38 +228,43 @@ class LineInputScreen(Modal[str]):
         with Vertical(id="line", classes=classes):
             yield Static(title, id="page-title", markup=False)
             yield Static(about, id="line-about", markup=False)
-            field = Input(
+            field = LinesField(
                 present,
                 placeholder=hint,
-                select_on_focus=self._is_selected,
                 id="line-text",
-                compact=True,
+                is_selected=self._is_selected,
+                is_kept=self._takes_lines,
             )
             yield FieldRow(field)
             if is_checked:
                 yield Static(id="line-problem", markup=False)
-            yield KeysLine(f"enter save · {empty}esc close", id="page-keys")
+            lines = "shift+enter new line · " if self._takes_lines else ""
+            yield KeysLine(f"enter save · {lines}{empty}esc close", id="page-keys")
 
-    @on(Input.Changed)
-    def _check_text(self, event: Input.Changed) -> None:
-        event.stop()
+    @on(TextArea.Changed)
+    def _check_text(self) -> None:
         if self._problem_of is not None:
-            self._say(self._problem_of(event.value))
+            text = self.query_one(LinesField).draft.sent_text
+            self._say(self._problem_of(self._value_of(text)))
 
-    @on(Input.Submitted)
-    def _take_text(self, event: Input.Submitted) -> None:
+    @on(LinesField.Submitted)
+    def _take_text(self, event: LinesField.Submitted) -> None:
         event.stop()
+        text = self._value_of(event.text)
         if self._problem_of is None:
-            self.dismiss(event.value.strip())
-        elif not self._problem_of(event.value):
-            self.run_worker(self._keep(event.value), exclusive=True)
+            self._leave_with(text.strip())
+        elif not self._problem_of(text):
+            self.run_worker(self._keep(text), exclusive=True)
+
+    def _value_of(self, written: str) -> str:
+        return written if self._takes_lines else " ".join(written.splitlines())
 
     async def _keep(self, text: str) -> None:
         self._say("Checking…")
         problem = await asyncio.to_thread(self._last_look, text) if self._last_look else ""
         self._say(problem)
         if not problem:
-            self.dismiss(text.strip())
+            self._leave_with(text.strip())
 
     def _say(self, problem: str) -> None:
         self.query_one("#line-problem", Static).update(safe_text(problem, keep_newlines=False))
@@ -261,4 +272,8 @@ class LineInputScreen(Modal[str]):
 
     def action_leave(self) -> None:
         """Close and leave everything as it is."""
-        self.dismiss(None)
+        self._leave_with(None)
+
+    def _leave_with(self, text: str | None) -> None:
+        self.query_one(LinesField).load(Draft())  # it is not kept any more
+        self.dismiss(text)
