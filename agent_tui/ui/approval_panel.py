@@ -30,7 +30,14 @@ from agent_tui.safe_text import safe_text
 from agent_tui.ui.diff_view import diff_lines, parse_diff
 from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.parts import FieldRow, PaintedLines, keys_line
-from agent_tui.ui.questions import SCROLL_KEYS, AnswerLine, AnswerList, AnswerRow, EarlyKeys
+from agent_tui.ui.questions import (
+    SCROLL_KEYS,
+    AnswerBurst,
+    AnswerLine,
+    AnswerList,
+    AnswerRow,
+    EarlyKeys,
+)
 from agent_tui.ui.styled_lines import Line, prefix_lines, wrap
 from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.blocks import AssistantBlock
@@ -194,6 +201,7 @@ class ApprovalPanel(Vertical, can_focus=True):
         self._answers: tuple[PanelAnswer, ...] = ()
         self._timer: Timer | None = None
         self._drop_next_click = False
+        self._burst = AnswerBurst(self._give_by_key, self.set_timer, lambda: early.burst_s)
         self._words = LinesField(id="approval-words")
         self._rule = Input(id="approval-rule", placeholder="bash(pytest *)", compact=True)
         self.is_armed = False
@@ -373,23 +381,47 @@ class ApprovalPanel(Vertical, can_focus=True):
     def on_key(self, event: events.Key) -> None:
         """Answer by key. Deletions, and letters that are no answer, are passed on."""
         self._drop_next_click = False
-        if self._is_writing:
-            if event.key == "escape":
-                event.stop()
-                self._show_field(None)
-                self.arm()
+        is_taken_back = self._burst.is_holding and event.key == "backspace"
+        letters = self._burst.follow(event)
+        if letters or is_taken_back:
+            event.stop()
+            if letters:
+                self._write_letters((*letters, event))
+        elif self._is_writing:
+            self._leave_field(event)
         elif self.is_armed and (number := self._list.number_for(event.key)) is not None:
             event.stop()
-            self._give(self._answers[number], event.key)
+            self._list.mark(number)
+            give = self._burst.hold if event.is_printable else self._give_by_key
+            give(event)
         elif self.is_armed and event.key == "enter":
             event.stop()
             self.post_message(self.SendWanted())
+        elif self._scrolls(event.key):
+            self._burst.note_scroll(event)
         elif self._belongs_to_prompt(event):
             # Disarm at once: the rest of the word may be here before the prompt has the focus.
             event.stop()
             self.postpone()
             if not self._early.holds(event):
                 self.post_message(self.KeyForPrompt(event))
+
+    def _leave_field(self, event: events.Key) -> None:
+        if event.key == "escape":
+            event.stop()
+            self._show_field(None)
+            self.arm()
+
+    def _give_by_key(self, event: events.Key) -> None:
+        if (number := self._list.number_for(event.key)) is not None:
+            self._give(self._answers[number], event.key)
+
+    def _write_letters(self, letters: Sequence[events.Key]) -> None:
+        """Write into the prompt what turned out to be no answer."""
+        self.postpone()
+        self._early.write_held()
+        for letter in letters:
+            self.post_message(self.KeyForPrompt(letter))
 
     def _belongs_to_prompt(self, event: events.Key) -> bool:
         if event.character and event.is_printable:
@@ -453,6 +485,7 @@ class ApprovalPanel(Vertical, can_focus=True):
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
+        self._burst.drop()
         self.is_armed = False
         self.remove_class("-armed")
         self.border_subtitle = "keys answer once you stop typing"

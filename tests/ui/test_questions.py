@@ -1,6 +1,7 @@
 """What holds for every question: a marked row, one set of keys, answers that come too early."""
 
 import asyncio
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.ui.approval_panel import answers_to, first_mark
 from agent_tui.ui.lines_field import LinesField
+from agent_tui.ui.prompt.area import BURST_S
 from agent_tui.ui.questions import AnswerLine, AnswerList, AnswerRow, EarlyKeys
 from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
 from tests.ui.app_support import Ui, held, running_app
@@ -434,6 +436,75 @@ async def test_a_reason_that_is_not_sent_is_there_again_and_then_in_the_prompt(
         await ui.settle()
         assert not ui.approval.display
         assert ui.text == ("my draft" if ending == "enter" else "use it!\n\nmy draft")
+
+
+def press(ui: Ui, *keys: tuple[str, float]) -> None:
+    """Press keys at these times, in seconds after the first."""
+    begin = time.monotonic()
+    for key, after_s in keys:
+        event = events.Key(key, key if len(key) == 1 else None)
+        event.time = begin + after_s
+        ui.app.post_message(event)
+
+
+@pytest.mark.parametrize("text", ["and", "no x", "yx", "1 x", "just do x", "keep", "kk do"])
+async def test_a_word_that_begins_with_an_answer_is_text(tmp_path: Path, text: str):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S, burst_s=QUIET_S) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        press(ui, *((letter, 0.1 * at) for at, letter in enumerate(text)))
+        await ui.settle()
+        assert ui.text == text
+        assert ui.approval.display
+        assert not is_made(ui)
+        ui.approval.arm()
+        await ui.settle()
+        assert ui.text == text
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_done"),
+    [
+        ([("y", 0.0)], True),
+        ([("y", 0.0), ("y", 0.1)], True),
+        ([("y", 0.0), ("enter", 0.1)], True),
+        ([("j", 0.0), ("y", 1.0)], True),
+        ([("y", 0.0), ("x", 1.0)], True),
+        ([("y", 0.0), ("backspace", 0.1)], False),
+    ],
+)
+async def test_an_answer_alone_is_given_and_can_be_taken_back(
+    tmp_path: Path, keys: list[tuple[str, float]], is_done: bool
+):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S, burst_s=BURST_S) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        press(ui, *keys)
+        if is_done:
+            await ui.until(lambda: is_made(ui))
+        await ui.settle()
+        assert is_made(ui) is is_done
+        assert ui.approval.display is not is_done
+
+
+async def test_a_word_that_begins_with_an_answer_to_a_grave_question_is_text(tmp_path: Path):
+    async with running_app(tmp_path, burst_s=QUIET_S) as ui:
+        now = [0.0]
+        answers: list[str | None] = []
+        screen = ChoiceScreen(
+            replace(WAYS, is_grave=True), EarlyKeys(ui.app.prompt), clock=lambda: now[0]
+        )
+        ui.app.push_screen(screen, answers.append)
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        now[0] += 1.0
+        await ui.write("fnr")
+        assert answers == []
+        assert ui.text == "fnr"
+        now[0] += 1.0
+        await ui.pilot.press("n", "enter")
+        await ui.settle()
+        assert answers == ["no"]
+        assert ui.text == "fnr"
 
 
 WHY = "Not this way:\n  use sqlite\n\nand keep the names"

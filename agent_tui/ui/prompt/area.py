@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from agent_tui.ui.prompt.vim_keys import VimKeys
 
 
+BURST_S = 0.2
+"""Letters that follow one another faster are the beginning of a word: 60 words a minute are five
+letters a second."""
+
+
 class RepeatedKey:
     """Holds repetitions of a key for a moment.
 
@@ -74,6 +79,7 @@ class PromptArea(LinesArea):
         vim: The modes of vi, where they are wanted.
         repeated: What becomes of an answer that is pressed twice.
         early: Offered every key first while a question waits to take keys.
+        burst_s: Seconds within which a letter behind an answer makes both of them text.
     """
 
     app = getters.app(_any_app)
@@ -88,6 +94,7 @@ class PromptArea(LinesArea):
         self._take_key = take_key
         self.vim: VimKeys | None = None
         self.early: ApprovalPanel | None = None
+        self.burst_s = BURST_S
         self.repeated = RepeatedKey(self.write)
         self._drawn_look: tuple[object, ...] | None = None
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from textual import on
@@ -21,6 +21,7 @@ from agent_tui.ui.parts import FieldRow, KeysLine
 from agent_tui.ui.questions import (
     QUIET_S,
     SCROLL_KEYS,
+    AnswerBurst,
     AnswerLine,
     AnswerList,
     AnswerRow,
@@ -76,6 +77,8 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         self._quiet_since_s = clock()
         self._answered_by = answered_by
         self._take_paste = take_paste
+        burst_s = (lambda: early.burst_s) if early is not None else float
+        self._burst = AnswerBurst(self._give, self.set_timer, burst_s)
 
     def compose(self) -> ComposeResult:
         """The facts scroll, so that the answers stay in sight however much there is to know."""
@@ -118,24 +121,44 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
     async def on_key(self, event: Key) -> None:
         """Answer by key; keys that are too early, or no answer, are passed on."""
         early, is_quiet = self._early, self._is_quiet
+        was_held = self._burst.is_holding
+        letters = self._burst.follow(event)
+        if early is not None and letters:
+            early.write_held()
+            await self._take((*letters, event), early)
+        if letters or was_held:
+            event.stop()
+            event.prevent_default()
+            return
         number = self._list.number_for(event.key)
         if number is not None and (is_quiet or (early is None and event.key != "enter")):
             event.stop()
-            self._answered_by(event.key)
-            self._answer(number)
+            self._list.mark(number)
+            give = self._burst.hold if event.is_printable else self._give
+            give(event)
         elif early is not None and (event.is_printable or early.deletes(event.key)):
             await self._write(event, early)
+
+    def _give(self, event: Key) -> None:
+        if (number := self._list.number_for(event.key)) is not None:
+            self._answered_by(event.key)
+            self._answer(number)
 
     async def _write(self, event: Key, early: EarlyKeys) -> None:
         """Change the draft with a key that is no answer."""
         if self._is_quiet:
             early.pause()
             if event.key in SCROLL_KEYS:
+                self._burst.note_scroll(event)
                 return
         event.stop()
         event.prevent_default()
+        await self._take((event,), early)
+
+    async def _take(self, events: Sequence[Key], early: EarlyKeys) -> None:
         self._quiet_since_s = self._clock()
-        await early.take(event)
+        for event in events:
+            await early.take(event)
         if early.is_message_written:
             self._list.mark(None)  # Enter after a message answers nothing
         self._stay_above_prompt()
