@@ -102,12 +102,12 @@ async def test_a_switch_a_choice_and_a_number_are_changed_and_kept(tmp_path, fil
         await ui.pilot.press("enter")
         await ui.until(lambda: isinstance(ui.app.screen, LineInputScreen))
         field = ui.app.screen.query_one(LinesField)
-        field.value = "7"
+        field.load(Draft("7"))
         await ui.pilot.press("enter")
         await ui.settle()
         problem = ui.app.screen.query_one("#line-problem", Static)
         assert "compaction.trigger_at takes a number above 0, below 1" in str(problem.content)
-        field.value = "0.75"
+        field.load(Draft("0.75"))
         await ui.pilot.press("enter")
         await ui.until(lambda: isinstance(ui.app.screen, SettingsScreen))
         await ui.until(lambda: "Saved: compaction.trigger_at = 0.75" in said(ui))

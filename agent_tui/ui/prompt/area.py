@@ -4,8 +4,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from textual import events, getters
-from textual.app import App
+from textual import events
 from textual.events import Key
 from textual.geometry import Region
 from textual.keys import key_to_character
@@ -63,10 +62,6 @@ class RepeatedKey:
             self._write(event)
 
 
-def _any_app() -> type[App[object]]:
-    return App
-
-
 class PromptArea(LinesArea):
     """A text area in which Enter does not write.
 
@@ -81,8 +76,6 @@ class PromptArea(LinesArea):
         early: Offered every key first while a question waits to take keys.
         burst_s: Seconds within which a letter behind an answer makes both of them text.
     """
-
-    app = getters.app(_any_app)
 
     def __init__(
         self,

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import ClassVar
 
-from textual import events
+from textual import events, getters
+from textual.app import App
 from textual.binding import BindingsMap, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
@@ -48,6 +49,10 @@ class PasteDetector:
         return is_pasted
 
 
+def _any_app() -> type[App[object]]:
+    return App
+
+
 def _may_be_pasted(event: events.Key) -> bool:
     return event.is_printable or event.key in ("enter", "tab", "ctrl+j")
 
@@ -60,6 +65,7 @@ class LinesArea(TextArea):
         placeholder: Shown while empty.
     """
 
+    app = getters.app(_any_app)
     BINDINGS: ClassVar[list[BindingType]] = [*AREA_BINDINGS]
 
     def __init__(self, take_paste: Callable[[str], Awaitable[str]], placeholder: str = "") -> None:
