@@ -28,7 +28,7 @@ from agent_tui.key_actions import keys_in_force
 from agent_tui.permissions.rules import INSIDE_RULE, describe_grants, parse_rule, split_rules
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.diff_view import diff_lines, parse_diff
-from agent_tui.ui.lines_field import LinesField
+from agent_tui.ui.lines_field import LinesField, new_line_hint
 from agent_tui.ui.parts import FieldRow, PaintedLines, keys_line
 from agent_tui.ui.questions import (
     SCROLL_KEYS,
@@ -309,7 +309,7 @@ class ApprovalPanel(Vertical, can_focus=True):
                 self._list.mark(self._answers.index(answer))
                 asked = "What is missing?" if is_plan else "What should be done instead?"
                 self._words.placeholder = f"{asked} (esc: back)"
-                self._write_in(self._words, "enter sends · shift+enter new line · esc back")
+                self._write_in(self._words, f"enter sends · {new_line_hint()} · esc back")
             case "rule":
                 self._list.mark(self._answers.index(answer))
                 rules = request.part_rules or (request.session_rule,)
@@ -344,6 +344,11 @@ class ApprovalPanel(Vertical, can_focus=True):
         field.focus()
         self.call_after_refresh(self.scroll_end, animate=False)
         self._hint(keys)
+
+    def on_resize(self) -> None:
+        """Keep what is being written in sight."""
+        if self._is_writing:
+            self.call_after_refresh(self.scroll_end, animate=False)
 
     def action_scroll_body(self, step: int) -> None:
         """Scroll the body, or the whole panel if there is no space for the body."""

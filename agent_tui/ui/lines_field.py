@@ -11,6 +11,14 @@ from agent_tui.ui.prompt.attachments import DraftAttachments
 from agent_tui.ui.prompt.lines_area import LinesArea
 
 
+def new_line_hint() -> str:
+    """A new-line key that every terminal sends, if there is one."""
+    keys = keys_in_force()
+    if "ctrl+j" in keys.keys("newline"):
+        return "ctrl+j new line"
+    return keys.hint("newline", "new line")
+
+
 class LinesField(LinesArea):
     """Grows with its lines; Enter sends, and large pastes are marks as in the prompt.
 

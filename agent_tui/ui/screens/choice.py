@@ -16,7 +16,7 @@ from textual.widgets import Static, TextArea
 from agent_tui.commands.core.front import Question
 from agent_tui.drafts.draft import Draft
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.lines_field import LinesField
+from agent_tui.ui.lines_field import LinesField, new_line_hint
 from agent_tui.ui.parts import FieldRow, KeysLine
 from agent_tui.ui.questions import (
     QUIET_S,
@@ -261,7 +261,7 @@ class LineInputScreen(Modal[str]):
             yield FieldRow(field)
             if is_checked:
                 yield Static(id="line-problem", markup=False)
-            lines = "shift+enter new line · " if self._takes_lines else ""
+            lines = f"{new_line_hint()} · " if self._takes_lines else ""
             yield KeysLine(f"enter save · {lines}{empty}esc close", id="page-keys")
 
     @on(TextArea.Changed)
