@@ -136,10 +136,11 @@ def _message_text(message: Message, limits: TextLimits) -> str:
         case BashExecutionMessage():
             if message.exclude_from_context:
                 return ""
-            exit_code = "" if message.exit_code is None else f", exit {message.exit_code}"
+            ending = "" if message.exit_code is None else f", exit {message.exit_code}"
+            ending = ", interrupted" if message.cancelled else ending
             output = shorten_middle(message.output, limits.result)
             command = shorten_middle(message.command, limits.argument)
-            return _label(f"User ran a command{exit_code}", f"$ {command}\n{output}")
+            return _label(f"User ran a command{ending}", f"$ {command}\n{output}")
         case _:
             assert_never(message)
 

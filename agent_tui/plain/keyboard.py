@@ -87,7 +87,7 @@ class TypedInput(Protocol):
     """Input that was typed but is not read yet."""
 
     def take(self) -> str:
-        """Remove and return its complete lines, joined by newlines; empty if there are none."""
+        """Remove and return it, without newlines at its end; empty if there is none."""
         ...
 
     def drop_rest(self) -> None:
@@ -133,17 +133,21 @@ class Keyboard:
         self._unread.drop_rest()
         return lines
 
-    def message(self, prompt: str) -> TypedMessage:
+    def message(self, prompt: str, *, is_remembered: bool = True) -> TypedMessage:
         r"""A message: a line, with ``\`` at its end also the next; or what `BLOCK` encloses.
 
         Lines that arrive together with the first were pasted: they are one message.
+
+        Args:
+            prompt: What is asked.
+            is_remembered: Whether a key recalls it later: answers are not worth recalling.
         """
         first = self.line(prompt)
         if first.strip() == BLOCK:
             return TypedMessage(self._block())
         if not first.endswith("\\"):
             more = self._unread.take()
-            if first.strip() and not more:
+            if first.strip() and not more and is_remembered:
                 self._source.remember(first)
             return TypedMessage("\n".join(filter(None, (first, more))).strip(), bool(more))
         lines = [first]
@@ -233,17 +237,32 @@ class TerminalInput:
         self._stdin = stdin
 
     def take(self) -> str:
-        """Take the available lines, and those of a paste that are still arriving."""
+        """Take what is available and what is still arriving of a paste, its last line too."""
         number = self._stdin.fileno()
         typed = b""
-        while select.select([number], [], [], _PASTE_GAP_S)[0]:
-            piece = os.read(number, _MOST_BYTES_AT_ONCE)
-            typed += piece
-            if not piece or len(typed) >= _MOST_BYTES:
-                break
+        with _unfinished_lines(number):
+            while select.select([number], [], [], _PASTE_GAP_S)[0]:
+                piece = os.read(number, _MOST_BYTES_AT_ONCE)
+                typed += piece
+                if not piece or len(typed) >= _MOST_BYTES:
+                    break
         lines = typed.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
         return lines.rstrip("\n")  # readline makes the Enter key send \r
 
     def drop_rest(self) -> None:
         """Discard the line that is being typed."""
         termios.tcflush(self._stdin, termios.TCIFLUSH)
+
+
+@contextmanager
+def _unfinished_lines(terminal: int) -> Generator[None]:
+    """Let a line be read that no Enter ended; the end of a paste often is one."""
+    before = termios.tcgetattr(terminal)
+    local_modes = 3
+    changed = [*before]
+    changed[local_modes] = before[local_modes] & ~termios.ICANON
+    termios.tcsetattr(terminal, termios.TCSANOW, changed)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(terminal, termios.TCSANOW, before)

@@ -62,8 +62,7 @@ class Asker:
         try:
             while True:
                 choices = _approval_choices(request)
-                typed = self.keyboard.line(f"{_choices_text(choices)}: ").strip()
-                typed = _letter(typed, choices)
+                typed = _letter(self._choice(f"{_choices_text(choices)}: "), choices)
                 is_plan = request.body_kind == "plan"
                 if is_plan and typed.lower() == "g":
                     request = self._edit_plan(request)
@@ -75,7 +74,7 @@ class Asker:
                     answer = ApprovalAnswer(lasts, rules=request.part_rules)
                 if typed.lower() == "e":
                     asked = "What is missing? " if is_plan else "What should be done instead? "
-                    words = self.keyboard.line(asked).strip()
+                    words = self._words(asked)
                     answer = ApprovalAnswer("no", words) if words else None
                 if answer is not None:
                     return replace(answer, plan=request.body) if is_plan else answer
@@ -108,7 +107,7 @@ class Asker:
         values = {choice.key: choice.value for choice in question.choices}
         prompt = f"{_choices_text(choices)}; Enter alone: {question.unanswered}: "
         try:
-            while typed := self.keyboard.line(prompt).strip().lower():
+            while typed := self._choice(prompt).lower():
                 if (letter := _letter(typed, choices)) in values:
                     return values[letter]
                 self.lines.line(f"{typed!r} is not a choice. Type a letter or number, then Enter.")
@@ -117,7 +116,7 @@ class Asker:
         return None
 
     def text(self, question: TextQuestion) -> str | None:
-        """Ask for a line; None after Ctrl+C or at the end of input.
+        """Ask for a text, which may have several lines; None after Ctrl+C or at the end of input.
 
         Enter alone keeps the present text.
         """
@@ -126,7 +125,7 @@ class Asker:
             self.lines.line(f"{_INDENT}{_one_line(question.about)}")
         empty = f"keeps {question.present}" if question.present else question.empty_means
         try:
-            return self.keyboard.line(f"Enter alone {empty}: ").strip() or question.present
+            return self._words(f"Enter alone {empty}: ") or question.present
         except (EOFError, KeyboardInterrupt):
             self.lines.line()
         return None
@@ -144,7 +143,7 @@ class Asker:
             return None
         wanted = " or ".join(filter(None, ("Number" if listing.choices else "", listing.typed)))
         try:
-            while typed := self.keyboard.line(f"{wanted}; Enter alone for none: ").strip():
+            while typed := self._words(f"{wanted}; Enter alone for none: "):
                 if typed.isdecimal() and 1 <= int(typed) <= len(listing.choices):
                     return listing.choices[int(typed) - 1].value
                 if listing.typed and not typed.isdecimal():
@@ -153,6 +152,18 @@ class Asker:
         except (EOFError, KeyboardInterrupt):
             self.lines.line()
         return None
+
+    def _words(self, prompt: str) -> str:
+        """A text with all lines of a paste."""
+        return self.keyboard.message(prompt, is_remembered=False).text
+
+    def _choice(self, prompt: str) -> str:
+        """A typed choice. A paste is none, whatever its lines are, except for a comment."""
+        while True:
+            typed = self.keyboard.message(prompt, is_remembered=False)
+            if not typed.is_pasted or typed.text[:2].lower() == "e ":
+                return typed.text.strip()
+            self.lines.line(f"Ignored because pasted lines are no choice: {typed.text!r}")
 
     def _drop_typed_ahead(self) -> None:
         """Discard input typed before the question was shown, as it cannot answer it."""

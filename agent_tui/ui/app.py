@@ -24,6 +24,7 @@ from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.filter import LineFilter, Monochrome, NoColor
 from textual.notifications import SeverityLevel
+from textual.widgets import TextArea
 
 from agent_tui.drafts.draft import Draft
 from agent_tui.errors import AgentTuiError
@@ -337,6 +338,13 @@ class AgentApp(App[UiOutcome]):
 
     # Messages of widgets that are not imported before the first paint, bound by their names
 
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        """Keep what is written in the field of a question, as the draft is kept."""
+        from agent_tui.ui.lines_field import LinesField
+
+        if self.loaded and self.prompt.is_running and isinstance(event.text_area, LinesField):
+            self.loaded.drafts.note_answer(event.text_area)
+
     def on_approval_panel_answered(self, event: "ApprovalPanel.Answered") -> None:
         """The user answered."""
         self.view.person_acted()
@@ -443,7 +451,17 @@ class AgentApp(App[UiOutcome]):
             self.controller.interrupt()
 
     def action_clear_or_leave(self) -> None:
-        """Ctrl+C: copy a selection, stop what runs, or clear the prompt; the second press exits."""
+        """Ctrl+C: copy a selection, stop what runs, or clear the prompt; the second press exits.
+
+        Keys typed before it come first: an Enter sends its message, and this stops the turn.
+        """
+        if len(self.screen_stack) == 1:
+            self.prompt.area.call_later(self.prompt.post_message, Prompt.KeysTaken())
+        else:
+            self._clear_or_leave()
+
+    @on(Prompt.KeysTaken)
+    def _clear_or_leave(self) -> None:
         if selected := self.screen.get_selected_text():
             from agent_tui.ui.terminal.clipboard import copy_text
 

@@ -21,14 +21,23 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.drafts.draft import Draft
 from agent_tui.errors import ConfigError
 from agent_tui.events import ApprovalRequest
 from agent_tui.key_actions import keys_in_force
 from agent_tui.permissions.rules import INSIDE_RULE, describe_grants, parse_rule, split_rules
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.diff_view import diff_lines, parse_diff
+from agent_tui.ui.lines_field import LinesField, new_line_hint
 from agent_tui.ui.parts import FieldRow, PaintedLines, keys_line
-from agent_tui.ui.questions import SCROLL_KEYS, AnswerLine, AnswerList, AnswerRow, EarlyKeys
+from agent_tui.ui.questions import (
+    SCROLL_KEYS,
+    AnswerBurst,
+    AnswerLine,
+    AnswerList,
+    AnswerRow,
+    EarlyKeys,
+)
 from agent_tui.ui.styled_lines import Line, prefix_lines, wrap
 from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.blocks import AssistantBlock
@@ -192,8 +201,9 @@ class ApprovalPanel(Vertical, can_focus=True):
         self._answers: tuple[PanelAnswer, ...] = ()
         self._timer: Timer | None = None
         self._drop_next_click = False
-        self._writes_rule = False
-        self._unsent = ""
+        self._burst = AnswerBurst(self._give_by_key, self.set_timer, lambda: early.burst_s)
+        self._words = LinesField(id="approval-words")
+        self._rule = Input(id="approval-rule", placeholder="bash(pytest *)", compact=True)
         self.is_armed = False
         self.display = False
 
@@ -204,7 +214,8 @@ class ApprovalPanel(Vertical, can_focus=True):
             yield PaintedLines(id="approval-body")
         yield Static(id="approval-reason", markup=False)
         yield AnswerList()
-        yield FieldRow(Input(id="approval-words", compact=True))
+        yield FieldRow(self._words)
+        yield FieldRow(self._rule)
 
     @property
     def request(self) -> ApprovalRequest | None:
@@ -238,7 +249,7 @@ class ApprovalPanel(Vertical, can_focus=True):
 
     def postpone(self) -> None:
         """Wait again after a key, or after the terminal regained the focus."""
-        if self.request is None or self._words.display:
+        if self.request is None or self._is_writing:
             return
         self._disarm()
         if self.is_mounted:
@@ -271,7 +282,7 @@ class ApprovalPanel(Vertical, can_focus=True):
 
     def holds(self, event: events.Key) -> bool:
         """Whether to use up a key pressed in the prompt; asked before the prompt handles it."""
-        if self.request is None or self._words.display or not self._early.holds(event):
+        if self.request is None or self._is_writing or not self._early.holds(event):
             return False
         self.postpone()
         return True
@@ -297,11 +308,13 @@ class ApprovalPanel(Vertical, can_focus=True):
             case "words":
                 self._list.mark(self._answers.index(answer))
                 asked = "What is missing?" if is_plan else "What should be done instead?"
-                self._write(self._unsent, f"{asked} (esc: back)")
+                self._words.placeholder = f"{asked} (esc: back)"
+                self._write_in(self._words, f"enter sends · {new_line_hint()} · esc back")
             case "rule":
                 self._list.mark(self._answers.index(answer))
                 rules = request.part_rules or (request.session_rule,)
-                self._write(" ".join(rules), "bash(pytest *)", is_rule=True)
+                self._rule.value = " ".join(rules)
+                self._write_in(self._rule, "enter allows with this rule · esc back")
             case "parts" | "project_parts":
                 lasts = "session" if answer.choice == "parts" else "project"
                 self._answer(request, ApprovalAnswer(lasts, rules=request.part_rules), key)
@@ -325,19 +338,17 @@ class ApprovalPanel(Vertical, can_focus=True):
         if self.is_armed:
             self._list.move(step)
 
-    def _write(self, text: str, placeholder: str, *, is_rule: bool = False) -> None:
+    def _write_in(self, field: LinesField | Input, keys: str) -> None:
         """Let the user type words or a rule."""
-        self._writes_rule = is_rule
-        self._words.placeholder = placeholder
-        self._words.value = text
-        self._words.select_on_focus = is_rule
-        self._words.cursor_position = len(text)
-        self._show_words(is_shown=True)
-        self._words.focus()
+        self._show_field(field)
+        field.focus()
         self.call_after_refresh(self.scroll_end, animate=False)
-        self._hint(
-            "enter allows with this rule · esc back" if is_rule else "enter sends · esc back"
-        )
+        self._hint(keys)
+
+    def on_resize(self) -> None:
+        """Keep what is being written in sight."""
+        if self._is_writing:
+            self.call_after_refresh(self.scroll_end, animate=False)
 
     def action_scroll_body(self, step: int) -> None:
         """Scroll the body, or the whole panel if there is no space for the body."""
@@ -353,17 +364,20 @@ class ApprovalPanel(Vertical, can_focus=True):
         else:
             self._give(self._answers[event.number])
 
-    @on(Input.Submitted)
-    def _words_written(self, event: Input.Submitted) -> None:
+    @on(LinesField.Submitted)
+    def _take_words(self, event: LinesField.Submitted) -> None:
         event.stop()
-        request, words = self.request, event.value.strip()
-        if request is None:
+        if (request := self.request) is not None:
+            self._words.load(Draft())
+            answer = ApprovalAnswer("no", event.text.strip())
+            self.post_message(self.Answered(request.id, answer, "enter"))
+
+    @on(Input.Submitted)
+    def _take_rule(self, event: Input.Submitted) -> None:
+        event.stop()
+        if (request := self.request) is None:
             return
-        if not self._writes_rule:
-            self._unsent = ""
-            self._words.clear()
-            self.post_message(self.Answered(request.id, ApprovalAnswer("no", words), "enter"))
-        elif why := _why_no_rules(rules := split_rules(words)):
+        if why := _why_no_rules(rules := split_rules(event.value.strip())):
             self._hint(why)
         else:
             by_rule = ApprovalAnswer("session", rules=rules)
@@ -372,24 +386,47 @@ class ApprovalPanel(Vertical, can_focus=True):
     def on_key(self, event: events.Key) -> None:
         """Answer by key. Deletions, and letters that are no answer, are passed on."""
         self._drop_next_click = False
-        if self._words.display:
-            if event.key == "escape":
-                event.stop()
-                self._note_unsent()
-                self._hide_words()
-                self.arm()
+        is_taken_back = self._burst.is_holding and event.key == "backspace"
+        letters = self._burst.follow(event)
+        if letters or is_taken_back:
+            event.stop()
+            if letters:
+                self._write_letters((*letters, event))
+        elif self._is_writing:
+            self._leave_field(event)
         elif self.is_armed and (number := self._list.number_for(event.key)) is not None:
             event.stop()
-            self._give(self._answers[number], event.key)
+            self._list.mark(number)
+            give = self._burst.hold if event.is_printable else self._give_by_key
+            give(event)
         elif self.is_armed and event.key == "enter":
             event.stop()
             self.post_message(self.SendWanted())
+        elif self._scrolls(event.key):
+            self._burst.note_scroll(event)
         elif self._belongs_to_prompt(event):
             # Disarm at once: the rest of the word may be here before the prompt has the focus.
             event.stop()
             self.postpone()
             if not self._early.holds(event):
                 self.post_message(self.KeyForPrompt(event))
+
+    def _leave_field(self, event: events.Key) -> None:
+        if event.key == "escape":
+            event.stop()
+            self._show_field(None)
+            self.arm()
+
+    def _give_by_key(self, event: events.Key) -> None:
+        if (number := self._list.number_for(event.key)) is not None:
+            self._give(self._answers[number], event.key)
+
+    def _write_letters(self, letters: Sequence[events.Key]) -> None:
+        """Write into the prompt what turned out to be no answer."""
+        self.postpone()
+        self._early.write_held()
+        for letter in letters:
+            self.post_message(self.KeyForPrompt(letter))
 
     def _belongs_to_prompt(self, event: events.Key) -> bool:
         if event.character and event.is_printable:
@@ -403,11 +440,12 @@ class ApprovalPanel(Vertical, can_focus=True):
     def _is_typed_elsewhere(self) -> bool:
         """Whether another line than the prompt has the keys: the search of the chat."""
         focused = self.screen.focused
-        return isinstance(focused, Input) and focused is not self._words
+        return isinstance(focused, Input) and focused is not self._rule
 
     @property
-    def _words(self) -> Input:
-        return self.query_one("#approval-words", Input)
+    def _is_writing(self) -> bool:
+        """Whether a reason or a rule is being written."""
+        return self._words.display or self._rule.display
 
     @property
     def _list(self) -> AnswerList:
@@ -432,32 +470,27 @@ class ApprovalPanel(Vertical, can_focus=True):
         self._list.show([answer.row for answer in self._answers], first_mark(request))
         self._early.begin(self._list.keys)
         self.query_one("#approval-scroll").scroll_home(animate=False)
-        self._hide_words()
+        self._show_field(None)
         self.display = True
         self.postpone()
 
-    def _note_unsent(self) -> None:
-        """Remember a reason that is being written."""
-        if self._words.display and not self._writes_rule:
-            self._unsent = self._words.value
-
     def _keep_unsent(self) -> None:
         """Put a reason that was not sent into the prompt, as its question ends."""
-        self._note_unsent()
-        self._early.keep(self._unsent)
-        self._unsent = ""
+        self._early.keep(self._words.unsent)
+        self._words.load(Draft())
 
-    def _hide_words(self) -> None:
-        self._words.clear()
-        self._show_words(is_shown=False)
-
-    def _show_words(self, *, is_shown: bool) -> None:
-        self.query_one(FieldRow).display = self._words.display = is_shown
+    def _show_field(self, shown: LinesField | Input | None) -> None:
+        """Show the field for a reason or that for a rule; None hides both, with their text."""
+        for field in (self._words, self._rule):
+            field.display = field is shown
+            if field.parent is not None:
+                field.parent.display = field is shown
 
     def _disarm(self) -> None:
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
+        self._burst.drop()
         self.is_armed = False
         self.remove_class("-armed")
         self.border_subtitle = "keys answer once you stop typing"

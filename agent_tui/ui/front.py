@@ -168,6 +168,7 @@ class ScreenFront:
             question.present,
             empty_means=question.empty_means,
             is_selected=not question.is_edited,
+            takes_lines=True,
         )
         return await self._window.ask(screen)
 

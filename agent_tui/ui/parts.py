@@ -12,7 +12,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 from textual.visual import VisualType
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from agent_tui.ui.styled_lines import Line
 from agent_tui.ui.theme.palette import Palette, palette_of
@@ -23,9 +23,9 @@ Paint: TypeAlias = Callable[[int, Palette], Sequence[Line]]
 
 
 class FieldRow(Horizontal):
-    """A field of one line behind the sign that the prompt has."""
+    """A field behind the sign that the prompt has."""
 
-    def __init__(self, field: Input) -> None:
+    def __init__(self, field: Widget) -> None:
         super().__init__()
         self._field = field
 

@@ -1,7 +1,7 @@
 """What all questions share: answers as rows, and what becomes of keys that come too early."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from textual import events
@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.events import Key
 from textual.geometry import Size
 from textual.message import Message
+from textual.timer import Timer
 from textual.widgets import Static
 
 from agent_tui.drafts.draft import Draft
@@ -146,6 +147,84 @@ class AnswerList(Vertical):
             line.show(row, is_marked=number == self.marked)
 
 
+class AnswerBurst:
+    """Tells an answer from the first letter of a message.
+
+    A letter waits for `burst_s`. If another letter comes within that time, by the times of the
+    events, both are text. The same letter again is a key that was pressed twice. Letters that
+    scroll take effect at once, and are text if a word follows them.
+
+    Args:
+        give: Gives the answer of a letter.
+        set_timer: Calls a function after so many seconds.
+        burst_s: Returns the seconds; 0 gives each answer at once.
+    """
+
+    def __init__(
+        self,
+        give: Callable[[Key], None],
+        set_timer: Callable[[float, Callable[[], None]], Timer],
+        burst_s: Callable[[], float],
+    ) -> None:
+        self._give = give
+        self._set_timer = set_timer
+        self._burst_s = burst_s
+        self._held: Key | None = None
+        self._scrolled: list[Key] = []
+        self._timer: Timer | None = None
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether a letter waits to become an answer or text."""
+        return self._held is not None
+
+    def hold(self, event: Key) -> None:
+        """Give the answer of `event` unless a word turns out to begin with it."""
+        if (burst_s := self._burst_s()) <= 0:
+            self._give(event)
+            return
+        self._held = event
+        self._timer = self._set_timer(burst_s, self._settle)
+
+    def note_scroll(self, event: Key) -> None:
+        """Note a letter that scrolled."""
+        self._scrolled.append(event)
+
+    def follow(self, event: Key) -> tuple[Key, ...]:
+        """The letters before `event` that are text with it; else a held answer is given.
+
+        Backspace and Escape take a held answer back.
+        """
+        held, scrolled = self._held, self._scrolled
+        letters = (*scrolled, held) if held is not None else tuple(scrolled)
+        is_burst = bool(letters) and event.time - letters[-1].time <= self._burst_s()
+        is_letter = bool(event.character) and event.is_printable
+        if not is_burst or event.key not in SCROLL_KEYS:
+            self._scrolled = []
+        if held is None:
+            is_text = is_burst and is_letter and event.key not in SCROLL_KEYS
+            return letters if is_text else ()
+        self.drop()
+        if is_burst and is_letter and event.key != held.key:
+            return letters
+        if event.key not in ("backspace", "escape"):
+            self._give(held)
+        return ()
+
+    def drop(self) -> None:
+        """Give no held answer."""
+        self._held = None
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+
+    def _settle(self) -> None:
+        held = self._held
+        self.drop()
+        if held is not None:
+            self._give(held)
+
+
 class EarlyKeys:
     """Holds back what may be an answer until it is known to be more.
 
@@ -173,6 +252,11 @@ class EarlyKeys:
     def prompt_top(self) -> int:
         """The row where the prompt begins."""
         return self._prompt.region.y
+
+    @property
+    def burst_s(self) -> float:
+        """Seconds within which a letter behind an answer makes both of them text."""
+        return self._prompt.area.burst_s
 
     @property
     def is_message_written(self) -> bool:
@@ -221,10 +305,10 @@ class EarlyKeys:
         self._answers = frozenset()
         self._has_written = False
 
-    def keep(self, text: str) -> None:
-        """Put `text`, written for the question and not sent, into the prompt."""
-        if text.strip():
-            self._prompt.put_before((Draft(text),))
+    def keep(self, draft: Draft) -> None:
+        """Put `draft`, written for the question and not sent, into the prompt."""
+        if not draft.is_empty:
+            self._prompt.put_before((draft,))
 
     def holds(self, event: Key) -> bool:
         """Whether `event` is used up; if not, held keys are first written to the prompt."""

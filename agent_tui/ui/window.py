@@ -11,6 +11,7 @@ from textual.app import App, SuspendNotSupported
 from textual.screen import Screen
 
 from agent_tui import text_editor
+from agent_tui.drafts.draft import Draft
 from agent_tui.errors import AgentTuiError
 from agent_tui.key_actions import KeyMap
 from agent_tui.text_editor import editor_command, run_editor
@@ -41,7 +42,8 @@ class Window:
     async def ask(self, screen: Screen[ResultT]) -> ResultT | None:
         """Show a screen and wait for its result; None if it was left without one.
 
-        A task that is cancelled takes its screen along.
+        A task that is cancelled takes its screen along; what was written there goes into the
+        prompt.
         """
         screen.add_class(*size_classes(self.app.size))
         answer: asyncio.Future[ResultT | None] = asyncio.get_running_loop().create_future()
@@ -54,9 +56,18 @@ class Window:
         try:
             return await answer
         except asyncio.CancelledError:
+            self._keep_unsent(screen)
             if screen.is_current:
                 self.app.pop_screen()
             raise
+
+    def _keep_unsent(self, screen: Screen[ResultT]) -> None:
+        from agent_tui.ui.lines_field import LinesField
+
+        for field in screen.query(LinesField):
+            if not (draft := field.unsent).is_empty:
+                self.prompt.put_before((draft,))
+                field.load(Draft())
 
     def start_work(self, work: Coroutine[None, None, None], *, group: str = "work") -> None:
         """Run a coroutine in a task of the app's, which ends with it."""

@@ -57,13 +57,19 @@ async def test_no_request_is_made_once_the_budget_is_spent(stage: Stage):
     assert len(script.requests) == 1
 
 
-async def test_a_run_in_which_only_compactions_happen_ends_with_a_limit(stage: Stage):
+@pytest.mark.parametrize("has_steps", [False, True])
+async def test_a_run_in_which_only_compactions_happen_ends_with_a_limit(
+    stage: Stage, has_steps: bool
+):
     (stage.workspace / "a.py").write_text("".join(f"value {n} of a table\n" for n in range(3_000)))
 
     def script(request: ModelRequest) -> Reply:
         if request.purpose == "summary":
             return Reply(GOOD_SUMMARY)
         number = len(provider.requests)
+        if has_steps and number % 4 == 0:
+            step = call(f"c{number}", "bash", command=f"echo step {number}")
+            return Reply(tool_calls=(step,))
         look = call(f"c{number}", "read", path="a.py", offset=1 + number % 7, limit=150)
         return Reply(tool_calls=(look,))
 

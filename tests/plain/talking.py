@@ -23,9 +23,15 @@ Typed = str | type[BaseException]
 
 
 class TypedLines:
-    """Gives one line after the other and notes the prompts; what is no text is raised."""
+    """Gives one line after the other and notes the prompts; what is no text is raised.
 
-    def __init__(self, typed: Sequence[Typed], out: io.StringIO) -> None:
+    Several lines are a paste: all but the first are `unread`.
+    """
+
+    def __init__(
+        self, typed: Sequence[Typed], out: io.StringIO, unread: "Unread | None" = None
+    ) -> None:
+        self._unread = unread
         self._typed = list(typed)
         self.remembered: list[str] = []
         self._out = out
@@ -39,7 +45,11 @@ class TypedLines:
             self._out.write(prompt)
             raise typed
         self._out.write(f"{prompt}{typed}\n")
-        return typed
+        if self._unread is None:
+            return typed
+        first, _, rest = typed.partition("\n")
+        self._unread.put(rest)
+        return first
 
 
 class Unread:
@@ -48,6 +58,10 @@ class Unread:
     def __init__(self, *lines: str) -> None:
         self._lines = list(lines)
         self.dropped = 0
+
+    def put(self, rest: str) -> None:
+        if rest:
+            self._lines.insert(0, rest)
 
     def take(self) -> str:
         return self._lines.pop(0) if self._lines else ""
@@ -80,7 +94,8 @@ async def nothing() -> None:
 def asker(*typed: Typed, pending: str = "") -> tuple[Asker, io.StringIO]:
     """Somebody to ask who answers with `typed`, and what they read."""
     out = io.StringIO()
-    keyboard = Keyboard(TypedLines(typed, out), nullcontext, Unread(pending))
+    unread = Unread(pending)
+    keyboard = Keyboard(TypedLines(typed, out, unread), nullcontext, unread)
     return Asker(LineWriter(out, tuple), keyboard), out
 
 

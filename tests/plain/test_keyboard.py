@@ -46,7 +46,8 @@ def test_what_was_typed_on_a_terminal_is_taken_once():
         termios.tcsetattr(stdin, termios.TCSANOW, modes)
         os.write(terminal, "one\rtwö\npart".encode())
         unread = TerminalInput(stdin)
-        assert unread.take() == "one\ntwö"
+        assert unread.take() == "one\ntwö\npart"
+        os.write(terminal, b"rest")
         unread.drop_rest()
         os.write(terminal, b"three\n")
         assert stdin.readline() == "three\n"

@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.commands.core.front import Choice, Listing, Question, TextQuestion
+from agent_tui.commands.core.front import Choice, Listing, Question, TextQuestion, loss_question
 from agent_tui.commands.trust import trust_question
 from agent_tui.events import ApprovalRequest
 from agent_tui.permissions.trust import TrustQuestion
@@ -212,3 +212,24 @@ def test_a_line_of_text_is_asked_for(typed, answer):
     assert asking.text(TextQuestion("srv: Your name", "Takes: text", "Eve", "asks again")) == answer
     assert "Question: srv: Your name" in out.getvalue()
     assert "Enter alone keeps Eve" in out.getvalue()
+
+
+def test_every_line_of_a_pasted_reason_is_said():
+    pasted = "not this way:\n  use sqlite\ny\nand keep the names"
+    asking, _ = asker("e", pasted)
+    assert asking.approval(with_body("x")) == ApprovalAnswer("no", pasted)
+    asking, _ = asker(f"e {pasted}")
+    assert asking.approval(with_body("x")) == ApprovalAnswer("no", pasted)
+
+
+def test_pasted_lines_answer_no_question():
+    asking, out = asker("see the log\ny\na", "n")
+    assert asking.approval(with_body("x")) == ApprovalAnswer("no")
+    assert "Ignored because pasted lines are no choice: 'see the log\\ny\\na'" in out.getvalue()
+    asking, _ = asker("y\ny", "")
+    assert asking.question(loss_question("Delete it?", "It is gone.")) is None
+
+
+def test_a_pasted_text_has_all_its_lines():
+    asking, _ = asker("one\n\n  two")
+    assert asking.text(TextQuestion("Text", "", "", "leaves it out")) == "one\n\n  two"

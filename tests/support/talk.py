@@ -121,10 +121,16 @@ class Talk:
         self.reply("", call)
         self.result(call, text, **kwargs)  # pyright: ignore[reportArgumentType]
 
-    def bash(self, command: str, output: str = "", exit_code: int = 0) -> MessageEntry:
+    def bash(
+        self, command: str, output: str = "", exit_code: int | None = 0, *, cancelled: bool = False
+    ) -> MessageEntry:
         return self.message(
             lambda ms: BashExecutionMessage(
-                command=command, output=output, exit_code=exit_code, timestamp=ms
+                command=command,
+                output=output,
+                exit_code=exit_code,
+                cancelled=cancelled,
+                timestamp=ms,
             )
         )
 

@@ -406,6 +406,7 @@ async def running_app(
     stage: Stage | None = None,
     runtime: AgentRuntime | None = None,
     models: ListedModels | None = None,
+    burst_s: float = 0.0,
     **changes: Any,
 ) -> AsyncGenerator[Ui, None]:
     """The app on a terminal of `size` over a model that gives `replies`, one after the other.
@@ -417,6 +418,7 @@ async def running_app(
         stage: Folders and sessions that are there already.
         runtime: A conversation that was begun.
         models: What can be chosen.
+        burst_s: Within which time a letter behind an answer makes both of them text.
         changes: Other fields of `UiOptions`, and of its services: `known_models`, `servers`,
             `settings_editor` and `plugins`.
     """
@@ -433,6 +435,7 @@ async def running_app(
     )
     options = replace(UiOptions(runtime, services), **changes)
     app = AgentApp(lambda: options)
+    app.prompt.area.burst_s = burst_s
     async with app.run_test(size=size) as pilot:
         ui = Ui(app, runtime, pilot, stage, replies)
         await ui.started()

@@ -128,6 +128,7 @@ async def fuzzed_app(
         history_file=stage.folder / "history.jsonl",
     )
     app = AgentApp(lambda: options)
+    app.prompt.area.burst_s = 0.0
     async with app.run_test(size=size) as pilot:
         fuzzed = Fuzzed(app, pilot, clock, size)
         await fuzzed.until(lambda: app.loaded is not None, "it does not start")

@@ -768,6 +768,7 @@ def scene_app(
     )
     app = AgentApp(lambda: options, theme)
     app.prompt.area.cursor_blink = False
+    app.prompt.area.burst_s = 0.0
     return app, lambda pilot: Ui(app, runtime, pilot, stage, replies)
 
 

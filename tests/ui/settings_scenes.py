@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from textual.widgets import Input
-
 from agent_tui.config import load_settings
 from agent_tui.config.user_file import SettingsEditor, UserConfigFile
+from agent_tui.drafts.draft import Draft
+from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.screens.choice import LineInputScreen
 from agent_tui.ui.screens.picker import RowList
 from tests.ui.app_support import Ui
@@ -40,7 +40,7 @@ async def setting_refused(ui: Ui) -> None:
     await ui.until(lambda: _is_filled(ui))
     await ui.pilot.press("enter")
     await ui.until(lambda: isinstance(ui.app.screen, LineInputScreen))
-    ui.app.screen.query_one(Input).value = "80"
+    ui.app.screen.query_one(LinesField).load(Draft("80"))
     await ui.settle()
 
 

@@ -18,6 +18,7 @@ from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.chat.lines_above_prompt import activity_text
+from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.questions import AnswerLine
 from agent_tui.ui.screens.choice import ChoiceScreen
@@ -763,7 +764,7 @@ async def test_rules_for_parts_are_edited_together(tmp_path: Path):
         await ask(ui)
         ui.approval.arm()
         await ui.pilot.press("r")
-        words = ui.app.query_one("#approval-words", Input)
+        words = ui.app.query_one("#approval-rule", Input)
         assert words.value == "bash(pytest *) bash(make all *)"
         words.value = "bash(pytest -q (x) *), bash(make *)"
         await ui.pilot.press("enter")
@@ -781,7 +782,7 @@ async def test_a_rule_is_edited_before_it_is_granted(tmp_path: Path):
         await ask(ui)
         ui.approval.arm()
         await ui.pilot.press("r")
-        words = ui.app.query_one("#approval-words", Input)
+        words = ui.app.query_one("#approval-rule", Input)
         assert words.value == "bash(make all *)"
         marked = str(ui.app.query_one("AnswerLine.-marked", AnswerLine).render())
         assert marked.startswith("›r"), "the mark is on what is being written"
@@ -814,7 +815,7 @@ async def test_arrows_enter_and_digits_answer(tmp_path: Path, keys, is_done):
         await ui.pilot.press(*keys)
         await ui.settle()
         if is_done is None:  # the last answer: words
-            assert ui.app.query_one("#approval-words", Input).display
+            assert ui.app.query_one("#approval-words", LinesField).display
         else:
             assert is_made(ui) == is_done
             assert not ui.approval.display

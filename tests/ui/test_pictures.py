@@ -11,6 +11,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.theme.themes import DARK, LIGHT
 from tests.ui.scenes import SCENES, scene_app
@@ -78,7 +79,7 @@ def test_the_screen_looks_as_it_did(
         await ui.until(lambda: app.status.fields is not None and app.status.fields.branch)
         await ui.settle()
         await SCENES[name](ui)
-        for field in app.screen.query(Input):
+        for field in (*app.screen.query(Input), *app.screen.query(LinesField)):
             field.cursor_blink = False
         await ui.measured()
 

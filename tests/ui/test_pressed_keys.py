@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.screen import ModalScreen
 
 from agent_tui.messages import UserMessage
@@ -16,6 +17,24 @@ async def test_ctrl_q_leaves(tmp_path: Path):
         await ui.settle()
         assert ui.app._exit
     assert ui.is_closed
+
+
+@pytest.mark.parametrize("key", ["ctrl+c", "escape"])
+@pytest.mark.parametrize("typed", ["", "o"])
+async def test_a_message_that_is_sent_and_stopped_at_once_is_not_lost(
+    tmp_path: Path, key: str, typed: str
+):
+    async with running_app(tmp_path, Reply(text="Done."), Reply(text="Well.")) as ui:
+        await ui.write("go")
+        for letter in typed:
+            ui.app.post_message(events.Key(letter, letter))
+        ui.app.post_message(events.Key("enter", "\r"))
+        ui.app.post_message(events.Key(key, None))
+        await ui.settle()
+        message = f"go{typed}"
+        assert message in (ui.text, *ui.sent)
+        assert not ui.answers or ui.answers != ["Done."]
+        assert ui.app.return_value is None
 
 
 async def test_ctrl_z_hands_the_terminal_to_the_shell_and_draws_again_afterwards(

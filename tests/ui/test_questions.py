@@ -1,14 +1,14 @@
 """What holds for every question: a marked row, one set of keys, answers that come too early."""
 
 import asyncio
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual import events
-from textual.widgets import Input
 
-from agent_tui.commands.core.front import Choice, Question, loss_question
+from agent_tui.commands.core.front import Choice, Question, TextQuestion, loss_question
 from agent_tui.commands.permissions import FULL_MODE_QUESTION
 from agent_tui.commands.trust import server_question, trust_question
 from agent_tui.events import ApprovalRequest
@@ -18,8 +18,10 @@ from agent_tui.permissions.trust import TrustQuestion
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.ui.approval_panel import answers_to, first_mark
+from agent_tui.ui.lines_field import LinesField
+from agent_tui.ui.prompt.area import BURST_S
 from agent_tui.ui.questions import AnswerLine, AnswerList, AnswerRow, EarlyKeys
-from agent_tui.ui.screens.choice import ChoiceScreen
+from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
 from tests.ui.app_support import Ui, held, running_app
 
 QUIET_S = 3_600.0
@@ -424,7 +426,7 @@ async def test_a_reason_that_is_not_sent_is_there_again_and_then_in_the_prompt(
         await ui.pilot.press("e", *"use it", "escape")
         ui.approval.arm()
         await ui.pilot.press("e")
-        assert ui.app.query_one("#approval-words", Input).value == "use it"
+        assert ui.app.query_one("#approval-words", LinesField).text == "use it"
         if ending == "enter":
             await ui.pilot.press("enter")
         else:
@@ -434,6 +436,135 @@ async def test_a_reason_that_is_not_sent_is_there_again_and_then_in_the_prompt(
         await ui.settle()
         assert not ui.approval.display
         assert ui.text == ("my draft" if ending == "enter" else "use it!\n\nmy draft")
+
+
+def press(ui: Ui, *keys: tuple[str, float]) -> None:
+    """Press keys at these times, in seconds after the first."""
+    begin = time.monotonic()
+    for key, after_s in keys:
+        event = events.Key(key, key if len(key) == 1 else None)
+        event.time = begin + after_s
+        ui.app.post_message(event)
+
+
+@pytest.mark.parametrize("text", ["and", "no x", "yx", "1 x", "just do x", "keep", "kk do"])
+async def test_a_word_that_begins_with_an_answer_is_text(tmp_path: Path, text: str):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S, burst_s=QUIET_S) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        press(ui, *((letter, 0.1 * at) for at, letter in enumerate(text)))
+        await ui.settle()
+        assert ui.text == text
+        assert ui.approval.display
+        assert not is_made(ui)
+        ui.approval.arm()
+        await ui.settle()
+        assert ui.text == text
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_done"),
+    [
+        ([("y", 0.0)], True),
+        ([("y", 0.0), ("y", 0.1)], True),
+        ([("y", 0.0), ("enter", 0.1)], True),
+        ([("j", 0.0), ("y", 1.0)], True),
+        ([("y", 0.0), ("x", 1.0)], True),
+        ([("y", 0.0), ("backspace", 0.1)], False),
+    ],
+)
+async def test_an_answer_alone_is_given_and_can_be_taken_back(
+    tmp_path: Path, keys: list[tuple[str, float]], is_done: bool
+):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S, burst_s=BURST_S) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        press(ui, *keys)
+        if is_done:
+            await ui.until(lambda: is_made(ui))
+        await ui.settle()
+        assert is_made(ui) is is_done
+        assert ui.approval.display is not is_done
+
+
+async def test_a_word_that_begins_with_an_answer_to_a_grave_question_is_text(tmp_path: Path):
+    async with running_app(tmp_path, burst_s=QUIET_S) as ui:
+        now = [0.0]
+        answers: list[str | None] = []
+        screen = ChoiceScreen(
+            replace(WAYS, is_grave=True), EarlyKeys(ui.app.prompt), clock=lambda: now[0]
+        )
+        ui.app.push_screen(screen, answers.append)
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        now[0] += 1.0
+        await ui.write("fnr")
+        assert answers == []
+        assert ui.text == "fnr"
+        now[0] += 1.0
+        await ui.pilot.press("n", "enter")
+        await ui.settle()
+        assert answers == ["no"]
+        assert ui.text == "fnr"
+
+
+WHY = "Not this way:\n  use sqlite\n\nand keep the names"
+LONG_WHY = "".join(f"line {number} of the log\n" for number in range(3_000)) + "that is why"
+
+
+@pytest.mark.parametrize("pasted", [WHY, WHY.replace("\n", "\r\n"), LONG_WHY])
+async def test_every_line_of_a_pasted_reason_reaches_the_model(tmp_path: Path, pasted: str):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        await ui.pilot.press("e")
+        ui.app.post_message(events.Paste(pasted))
+        await ui.settle()
+        assert ui.app.query_one("#approval-words", LinesField).size.height <= 6
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert not is_made(ui)
+        assert ui.results[0].text.endswith(pasted.replace("\r\n", "\n"))
+        assert ui.text == ""
+
+
+async def test_lines_of_a_reason_that_come_as_keys_at_once_are_not_sent(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        await ui.pilot.press("e")
+        for letter in "one\rtwo":
+            key = "enter" if letter == "\r" else letter
+            ui.app.post_message(events.Key(key, letter))
+        await ui.settle()
+        field = ui.app.query_one("#approval-words", LinesField)
+        assert field.text == "one\ntwo"
+        await ui.pilot.press("shift+enter", "3", "ctrl+j", "4", "backslash", "enter", "5")
+        assert field.text == "one\ntwo\n3\n4\n5"
+        assert ui.approval.display
+
+
+async def test_a_pasted_answer_to_a_form_has_all_its_lines(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        question = TextQuestion("notes: Text", "", "", "leaves it out")
+        answer = asyncio.create_task(ui.app.controller.front.ask_text(question))
+        await ui.until(lambda: isinstance(ui.app.focused, LinesField))
+        ui.app.post_message(events.Paste(WHY))
+        await ui.until(lambda: ui.app.screen.query_one(LinesField).text)
+        await ui.pilot.press("enter")
+        assert await answer == WHY
+
+
+async def test_lines_pasted_into_a_name_are_one_line(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        screen = LineInputScreen("Name", "", "old")
+        names: list[str | None] = []
+        ui.app.push_screen(screen, names.append)
+        await ui.until(lambda: isinstance(ui.app.focused, LinesField))
+        ui.app.post_message(events.Paste("new\nname"))
+        await ui.until(lambda: "new" in ui.app.screen.query_one(LinesField).text)
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert names == ["new name"]
 
 
 async def test_a_rule_that_is_not_granted_is_no_message(tmp_path: Path):

@@ -9,7 +9,9 @@ from agent_tui.compaction.strategies.registry import CompactionStrategy
 from agent_tui.config import LoadedSettings, load_settings
 from agent_tui.config.specs import SettingSpec, setting_specs
 from agent_tui.config.user_file import SettingsEditor, UserConfigFile, setting_named
+from agent_tui.drafts.draft import Draft
 from agent_tui.ui.front import ScreenFront
+from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.screens.choice import LineInputScreen
 from agent_tui.ui.screens.listing import ModelPicker, ThemePicker
 from agent_tui.ui.screens.settings import SettingsScreen, about, acts_at_once, rows_by_section
@@ -99,13 +101,13 @@ async def test_a_switch_a_choice_and_a_number_are_changed_and_kept(tmp_path, fil
         await search(ui, "trigger_at")
         await ui.pilot.press("enter")
         await ui.until(lambda: isinstance(ui.app.screen, LineInputScreen))
-        field = ui.app.screen.query_one(Input)
-        field.value = "7"
+        field = ui.app.screen.query_one(LinesField)
+        field.load(Draft("7"))
         await ui.pilot.press("enter")
         await ui.settle()
         problem = ui.app.screen.query_one("#line-problem", Static)
         assert "compaction.trigger_at takes a number above 0, below 1" in str(problem.content)
-        field.value = "0.75"
+        field.load(Draft("0.75"))
         await ui.pilot.press("enter")
         await ui.until(lambda: isinstance(ui.app.screen, SettingsScreen))
         await ui.until(lambda: "Saved: compaction.trigger_at = 0.75" in said(ui))
@@ -159,7 +161,7 @@ async def test_a_text_that_the_program_refuses_stays_in_the_field(tmp_path, file
         await ui.until(lambda: lines(ui) == ["session_dir default –"])
         await ui.pilot.press("enter")
         await ui.until(lambda: isinstance(ui.app.screen, LineInputScreen))
-        ui.app.screen.query_one(Input).value = "nowhere"
+        ui.app.screen.query_one(LinesField).load(Draft("nowhere"))
         await ui.pilot.press("enter")
         problem = ui.app.screen.query_one("#line-problem", Static)
         await ui.until(lambda: "no such theme" in str(problem.content))

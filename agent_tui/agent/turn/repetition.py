@@ -58,8 +58,9 @@ _NOT_RUN = f"no call of {MOST_REFUSED} replies in a row could be run"
 class Repetition:
     """The calls of one turn and their results, also across compactions.
 
-    Progress is a changed file, a command that was not run since files changed, or
-    a look that shows a line which no earlier look of the turn showed.
+    Progress is a changed file, a look that shows a line which no earlier look of the turn showed,
+    or a command that was not run since files changed. If it was, but with other digits, it must
+    also print a line that no earlier command of the turn printed, whatever its digits.
 
     Attributes:
         has_progressed: Whether the newest call made progress.
@@ -70,6 +71,8 @@ class Repetition:
         self._same = Counter[str]()
         self._alike = Counter[str]()
         self._commands: set[str] = set()
+        self._renumbered: set[str] = set()
+        self._printed: set[int] = set()
         self._results: set[str] = set()
         self._of_reply: set[str] = set()
         self._lines: set[int] = set()
@@ -94,10 +97,11 @@ class Repetition:
         asked = _hash([call.name, call.arguments])
         self._newest = signature = _hash([call.name, call.arguments, told])
         has_changed = _has_changed_files(call.name, output)
-        self.has_progressed = has_changed or self._is_news(call.name, output, asked)
         if has_changed:
-            self._commands = {asked}
-        if self.has_progressed:
+            self._forget_commands()
+        is_news = self._is_news(call.name, output, asked) or has_changed
+        self.has_progressed = has_changed or (is_news and not self._is_renumbered(call, told))
+        if is_news:
             self._same.clear()
         if has_changed or result not in self._results:
             self._alike.clear()
@@ -137,15 +141,32 @@ class Repetition:
             return is_new
         if output.is_error:
             return False
-        marks = marks_in(output.for_model)  # where a text was cut depends on the free context
-        lines = {hash(line) for line in output.for_model.splitlines() if line not in marks}
+        lines = set(map(hash, _shown_lines(output.for_model)))
         is_new = not lines <= self._lines
         self._lines |= lines
         return is_new
 
+    def _is_renumbered(self, call: ToolCall, told: str) -> bool:
+        """Whether a command differs in digits alone from an earlier one, and so does its output.
+
+        A model in a circle counts its steps itself: ``echo step 14``, ``echo step 15``.
+        """
+        if call.name in _LOOKING:
+            return False
+        asked = _hash([call.name, _without_digits(json.dumps(call.arguments, sort_keys=True))])
+        printed = set(map(hash, _shown_lines(_without_digits(told))))
+        is_known = asked in self._renumbered and printed <= self._printed
+        self._renumbered.add(asked)
+        self._printed |= printed
+        return is_known
+
+    def _forget_commands(self) -> None:
+        self._commands.clear()
+        self._renumbered.clear()
+
     def note_changes(self) -> None:
         """Forget earlier calls because the newest command changed files: any result may differ."""
-        self._commands.clear()
+        self._forget_commands()
         self._alike.clear()
         self._same = Counter({self._newest: 1})
 
@@ -153,6 +174,15 @@ class Repetition:
 def _hash(told: list[object]) -> str:
     text = json.dumps(told, sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _shown_lines(text: str) -> list[str]:
+    marks = marks_in(text)  # where a text was cut depends on the free context
+    return [line for line in text.splitlines() if line not in marks]
+
+
+def _without_digits(text: str) -> str:
+    return re.sub(r"\d+", "0", text)
 
 
 def _has_changed_files(name: str, output: ToolOutput) -> bool:
@@ -174,7 +204,7 @@ def goes_round(text: str) -> bool:
     That includes endless counting, which `LoopWatch` takes for a list: continuing such a reply
     after a cut is useless.
     """
-    end = re.sub(r"\d+", "0", text)[-_LOOP_CHARS:]
+    end = _without_digits(text)[-_LOOP_CHARS:]
     periods = range(1, _LOOP_PERIODS.start * 2)
     return len(end) == _LOOP_CHARS and any(end[period:] == end[:-period] for period in periods)
 

@@ -55,7 +55,8 @@ class Curator:
     The conversation's model is asked on the prefix that its provider has cached: the request is the
     conversation's next one plus one message, with the same system text, tools and other parts that
     the cache depends on. Another model gets the conversation as text. Tool calls in the answer are
-    not run. A model that twice gives no usable answer is not asked again.
+    not run. A model that twice gives no usable answer is not asked again
+    unless the user asks for a compaction.
 
     Args:
         client: Asks the models.
@@ -95,7 +96,9 @@ class Curator:
         for live, model, window in ways:
             if model in failed:
                 continue
-            match await self._ask(live, model, window, ask, judge, tracker):
+            match await self._ask(
+                live, model, window, ask, judge, tracker, is_asked=request.is_asked
+            ):
                 case KeepChoice() as choice:
                     others = _unfit(name for name in too_small if name != model.name)
                     return replace(choice, failures=(*problems, *others, *choice.failures))
@@ -121,6 +124,8 @@ class Curator:
         ask: Ask,
         judge: SummaryJudge,
         tracker: RequestTracker,
+        *,
+        is_asked: bool,
     ) -> KeepChoice | NoChoice | None:
         """Ask `model` what to keep; None if question and answer do not fit its window.
 
@@ -131,8 +136,9 @@ class Curator:
             ask: The question.
             judge: Checks the notes.
             tracker: Takes progress and usage.
+            is_asked: Whether the user asked for it, so that an earlier failure does not count.
         """
-        if model in self._unable:
+        if model in self._unable and not is_asked:
             why = f"{model.name} was not asked, as it gave no usable answer before"
             return NoChoice((why,), has_answered=True)
         before = "" if live is not None else await asyncio.to_thread(_conversation_text, ask)
@@ -167,6 +173,7 @@ class Curator:
                     break
             failures.append(f"{model.name}: {problem}")
         if found is not None:
+            self._unable.discard(model)
             return replace(found, usage=tracker.total, failures=tuple(failures))
         self._unable.add(model)
         return NoChoice(tuple(failures), has_answered=True)
@@ -224,7 +231,8 @@ def _head(unit: Unit, shown: set[Kind]) -> Iterator[str]:
             for call in message.tool_calls:
                 yield f"Agent calls {escape_tags(call_text(call, _ARGUMENT_CHARS))}"
         case BashExecutionMessage():
-            yield f"User ran $ {escape_tags(message.command)}"
+            ending = " (interrupted)" if message.cancelled else ""
+            yield f"User ran $ {escape_tags(message.command)}{ending}"
         case _ if not shown and unit.output is not None:
             yield f"Result: {escape_tags(unit.output.text)}"
         case _:

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from agent_tui.compaction.tiers.model import PATH_ARGUMENTS, Action, ActionKind, Output, tool_kind
 from agent_tui.messages import (
@@ -225,6 +226,8 @@ def read_outputs(messages: Sequence[Message]) -> list[Output | None]:
             case BashExecutionMessage():
                 action = run_action("bash", message.command)
                 output = _ran(action, message.output, message.exit_code)
+                if message.cancelled:
+                    output = replace(output, ending="cancelled")
             case UserMessage():
                 if action := action_before(message, before):
                     output = _ran(action, message.text, exit_code_in(message.text))

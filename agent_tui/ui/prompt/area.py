@@ -1,32 +1,26 @@
 """The text field of the prompt: which keys write, which make a new line, which are offered."""
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual import events, getters
-from textual.app import App
-from textual.binding import BindingsMap, BindingType
+from textual import events
 from textual.events import Key
 from textual.geometry import Region
 from textual.keys import key_to_character
-from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
 
-from agent_tui.drafts.draft import DraftMark, mark_after, mark_before, marks_in
-from agent_tui.key_actions import KEY_ACTIONS, KeyMap, keys_in_force
-from agent_tui.ui.keys import AREA_BINDINGS, bind_keys
+from agent_tui.ui.prompt.lines_area import LinesArea
 
 if TYPE_CHECKING:
     from agent_tui.ui.approval_panel import ApprovalPanel
     from agent_tui.ui.prompt.vim_keys import VimKeys
 
-_FORWARDING_S = 0.005
-"""How long keys that are there already may take to get here from the terminal."""
-_PASTE_GAP_S = 0.02
-"""Keys closer together than this are not typed: fingers need 30 ms, key repeat 25 and more."""
+
+BURST_S = 0.2
+"""Letters that follow one another faster are the beginning of a word: 60 words a minute are five
+letters a second."""
 
 
 class RepeatedKey:
@@ -68,40 +62,7 @@ class RepeatedKey:
             self._write(event)
 
 
-class PasteDetector:
-    """Follows the keys as they come.
-
-    Enter belongs to a paste if the keys around it came at once: some just before it and some
-    waiting behind it, or lines of the same burst before it. The last Enter of one line alone
-    sends, as that is also how scripts write into a terminal.
-
-    Args:
-        has_more: Whether further keys are waiting already; asked only within a burst.
-    """
-
-    def __init__(self, has_more: Callable[[], Awaitable[bool]]) -> None:
-        self._has_more = has_more
-        self._last_at = float("-inf")
-        self._has_lines = False
-
-    async def is_pasted(self, key: str, at: float) -> bool:
-        """Whether `key`, which came at `at` (seconds), is text of a paste and no command."""
-        is_burst = at - self._last_at <= _PASTE_GAP_S
-        self._last_at = at
-        if not is_burst:
-            self._has_lines = False
-        if not is_burst or key not in ("enter", "tab"):
-            return False
-        is_pasted = self._has_lines or await self._has_more()
-        self._has_lines = self._has_lines or (is_pasted and key == "enter")
-        return is_pasted
-
-
-def _any_app() -> type[App[object]]:
-    return App
-
-
-class PromptArea(TextArea):
+class PromptArea(LinesArea):
     """A text area in which Enter does not write.
 
     Args:
@@ -113,10 +74,8 @@ class PromptArea(TextArea):
         vim: The modes of vi, where they are wanted.
         repeated: What becomes of an answer that is pressed twice.
         early: Offered every key first while a question waits to take keys.
+        burst_s: Seconds within which a letter behind an answer makes both of them text.
     """
-
-    app = getters.app(_any_app)
-    BINDINGS: ClassVar[list[BindingType]] = [*AREA_BINDINGS]
 
     def __init__(
         self,
@@ -124,28 +83,13 @@ class PromptArea(TextArea):
         take_paste: Callable[[str], Awaitable[str]],
         placeholder: str,
     ) -> None:
-        super().__init__(
-            compact=True,
-            soft_wrap=True,
-            show_line_numbers=False,
-            highlight_cursor_line=False,
-            placeholder=placeholder,
-            tab_behavior="focus",
-        )
+        super().__init__(take_paste, placeholder)
         self._take_key = take_key
-        self._take_paste = take_paste
         self.vim: VimKeys | None = None
         self.early: ApprovalPanel | None = None
+        self.burst_s = BURST_S
         self.repeated = RepeatedKey(self.write)
-        self._keys_waiting = 0
         self._drawn_look: tuple[object, ...] | None = None
-        self._burst = PasteDetector(self._has_keys_waiting)
-
-    @property
-    def text_before_cursor(self) -> str:
-        """The cursor's line up to the cursor."""
-        row, column = self.cursor_location
-        return self.document.get_line(row)[:column]
 
     @property
     def is_on_first_row(self) -> bool:
@@ -176,55 +120,15 @@ class PromptArea(TextArea):
         self._drawn_look = None
         super().notify_style_update()
 
-    def use_keys(self, keys: KeyMap) -> None:
-        """Leave to others the keys that `keys` gives them, though text fields have them."""
-        taken = {key for name in KEY_ACTIONS for key in keys.keys(name)}
-        usual = BindingsMap(TextArea.BINDINGS).key_to_bindings
-        of_text_fields = {key: found for key, found in usual.items() if key not in taken}
-        own = BindingsMap(bind_keys(AREA_BINDINGS, keys)).key_to_bindings
-        self._bindings = BindingsMap.from_keys({**of_text_fields, **own})
+    async def take_key(self, event: events.Key) -> bool:
+        """Hold, write or carry out a key; false leaves it to the text field and the app."""
+        if self._is_held(event) or (self.vim and self.vim.take(event)):
+            return True
+        return self._take_key(event.key) or await super().take_key(event)
 
-    def replace_before_cursor(self, length: int, text: str) -> None:
-        """Replace so many characters before the cursor, on its line, with `text`."""
-        row, column = self.cursor_location
-        self.replace(text, (row, column - length), (row, column), maintain_selection_offset=False)
-
-    async def _on_hide(self, event: events.Hide) -> None:
-        # A terminal with no row left for the field hides it. Textual would take the focus away,
-        # and keys would go nowhere once there is room again.
-        event.prevent_default()
-
-    @property
-    def mark_at_cursor(self) -> DraftMark | None:
-        """The mark that the cursor is in or beside."""
-        row, column = self.cursor_location
-        marks = marks_in(self.document.get_line(row))
-        return next((mark for mark in marks if mark.start <= column <= mark.end), None)
-
-    def post_message(self, message: Message) -> bool:
-        """Post a message; keys are counted, so that waiting ones are known."""
-        if isinstance(message, events.Key):
-            self._keys_waiting += 1
-        return super().post_message(message)
-
-    async def _has_keys_waiting(self) -> bool:
-        await asyncio.sleep(_FORWARDING_S)
-        return self._keys_waiting > 0
-
-    async def _on_key(self, event: events.Key) -> None:
-        self._keys_waiting -= 1
-        if await self._burst.is_pasted(event.key, event.time):
-            self._write_held()
-            self.insert("\t" if event.key == "tab" else "\n")
-        elif self._is_held(event):
-            pass
-        elif not (self.vim and self.vim.take(event)) and not self._take_key(event.key):
-            if keys_in_force().action(event.key) == "newline":
-                self.insert("\n")
-            elif not await self._edits(event.key):
-                return
-        event.stop()
-        event.prevent_default()
+    def begin_paste(self) -> None:
+        """Write held keys, as a paste follows."""
+        self._write_held()
 
     def writes(self, key: str) -> bool:
         """Whether `key` writes a letter here and is bound to nothing."""
@@ -262,47 +166,3 @@ class PromptArea(TextArea):
         self.repeated.write_held()
         if self.early is not None:
             self.early.write_held()
-
-    async def _edits(self, key: str) -> bool:
-        """Run what `key` is bound to here, if anything.
-
-        Textual would run it when the key has come up to the app, and by then the letters that were
-        typed behind it would stand here: Ctrl+U would take them away.
-        """
-        for binding in self._bindings.key_to_bindings.get(key, ()):
-            if await self.app.run_action(binding.action, self):
-                return True
-        return False
-
-    async def _on_paste(self, event: events.Paste) -> None:
-        event.stop()
-        event.prevent_default()
-        self._write_held()
-        text = await self._take_paste(event.text)
-        start, end = self.selection
-        self.replace(text, start, end, maintain_selection_offset=False)
-
-    def action_delete_left(self) -> None:
-        """Backspace; deletes a mark as a whole."""
-        if not self._delete_mark_before():
-            super().action_delete_left()
-
-    def action_delete_word_left(self) -> None:
-        """Ctrl+W; deletes a mark as a whole."""
-        if not self._delete_mark_before():
-            super().action_delete_word_left()
-
-    def action_delete_right(self) -> None:
-        """Delete; deletes a mark as a whole."""
-        row, column = self.cursor_location
-        length = mark_after(self.document.get_line(row)[column:]) if self.selection.is_empty else 0
-        if length:
-            self.replace("", (row, column), (row, column + length))
-        else:
-            super().action_delete_right()
-
-    def _delete_mark_before(self) -> bool:
-        length = mark_before(self.text_before_cursor) if self.selection.is_empty else 0
-        if length:
-            self.replace_before_cursor(length, "")
-        return bool(length)

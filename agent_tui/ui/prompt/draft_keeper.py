@@ -8,6 +8,7 @@ from textual.timer import Timer
 
 from agent_tui.drafts.draft import Draft, join_drafts
 from agent_tui.drafts.kept_drafts import KeptDraft, draft_file, take_left_draft
+from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.prompt.prompt import Prompt
 
 SAVE_S = 1.0
@@ -36,6 +37,7 @@ class DraftKeeper:
     ) -> None:
         self._prompt = prompt
         self._waiting = waiting
+        self._fields: dict[LinesField, None] = {}
         self._session = session
         self._say = say
         self._kept = KeptDraft()
@@ -43,13 +45,24 @@ class DraftKeeper:
         self._saving = asyncio.Lock()
         self._is_fault_told = False
 
+    def note_answer(self, field: LinesField) -> None:
+        """Save within `SAVE_S` what is written in the field of a question, too."""
+        self._fields[field] = None
+        self.note_change()
+
+    def _answers(self) -> list[Draft]:
+        """What is written in fields of questions and not sent."""
+        written = {field: draft for field in self._fields if not (draft := field.unsent).is_empty}
+        self._fields = dict.fromkeys(written)
+        return list(written.values())
+
     def note_change(self, *, at_once: bool = False) -> None:
         """Save the draft within `SAVE_S`, or at once if it was sent or cleared.
 
         Args:
             at_once: Save at once in any case.
         """
-        is_empty = not self._prompt.area.text
+        is_empty = not (self._prompt.area.text or self._answers())
         if is_empty and not self._kept.is_there and not self._waiting():
             return
         if at_once or is_empty:
@@ -63,8 +76,8 @@ class DraftKeeper:
         self._stop_timer()
         async with self._saving:
             session, present = self._session(), self._prompt.draft
-            waiting = self._waiting()
-            draft = join_drafts((*waiting, present)) if waiting else present
+            others = (*self._waiting(), *self._answers())
+            draft = join_drafts((*others, present)) if others else present
             try:
                 if session is None or draft.is_empty:
                     await asyncio.to_thread(self._kept.remove)

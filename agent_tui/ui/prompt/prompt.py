@@ -64,6 +64,9 @@ class Prompt(Vertical):
     class HelpWanted(Message):
         """A question mark in the empty prompt."""
 
+    class KeysTaken(Message):
+        """The prompt has handled every key that was pressed before Ctrl+C."""
+
     class Typed(Message):
         """The text in the prompt changed."""
 

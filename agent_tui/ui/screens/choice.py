@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from textual import on
@@ -11,14 +11,17 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.events import Key, Paste
 from textual.types import CSSPathType
-from textual.widgets import Input, Static
+from textual.widgets import Static, TextArea
 
 from agent_tui.commands.core.front import Question
+from agent_tui.drafts.draft import Draft
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.lines_field import LinesField, new_line_hint
 from agent_tui.ui.parts import FieldRow, KeysLine
 from agent_tui.ui.questions import (
     QUIET_S,
     SCROLL_KEYS,
+    AnswerBurst,
     AnswerLine,
     AnswerList,
     AnswerRow,
@@ -74,6 +77,8 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         self._quiet_since_s = clock()
         self._answered_by = answered_by
         self._take_paste = take_paste
+        burst_s = (lambda: early.burst_s) if early is not None else float
+        self._burst = AnswerBurst(self._give, self.set_timer, burst_s)
 
     def compose(self) -> ComposeResult:
         """The facts scroll, so that the answers stay in sight however much there is to know."""
@@ -116,24 +121,44 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
     async def on_key(self, event: Key) -> None:
         """Answer by key; keys that are too early, or no answer, are passed on."""
         early, is_quiet = self._early, self._is_quiet
+        was_held = self._burst.is_holding
+        letters = self._burst.follow(event)
+        if early is not None and letters:
+            early.write_held()
+            await self._take((*letters, event), early)
+        if letters or was_held:
+            event.stop()
+            event.prevent_default()
+            return
         number = self._list.number_for(event.key)
         if number is not None and (is_quiet or (early is None and event.key != "enter")):
             event.stop()
-            self._answered_by(event.key)
-            self._answer(number)
+            self._list.mark(number)
+            give = self._burst.hold if event.is_printable else self._give
+            give(event)
         elif early is not None and (event.is_printable or early.deletes(event.key)):
             await self._write(event, early)
+
+    def _give(self, event: Key) -> None:
+        if (number := self._list.number_for(event.key)) is not None:
+            self._answered_by(event.key)
+            self._answer(number)
 
     async def _write(self, event: Key, early: EarlyKeys) -> None:
         """Change the draft with a key that is no answer."""
         if self._is_quiet:
             early.pause()
             if event.key in SCROLL_KEYS:
+                self._burst.note_scroll(event)
                 return
         event.stop()
         event.prevent_default()
+        await self._take((event,), early)
+
+    async def _take(self, events: Sequence[Key], early: EarlyKeys) -> None:
         self._quiet_since_s = self._clock()
-        await early.take(event)
+        for event in events:
+            await early.take(event)
         if early.is_message_written:
             self._list.mark(None)  # Enter after a message answers nothing
         self._stay_above_prompt()
@@ -187,6 +212,8 @@ class LineInputScreen(Modal[str]):
         present: The initial text.
         empty_means: What an empty text does; empty if nothing special.
         is_selected: Whether the first key replaces the initial text.
+        takes_lines: Whether the text may have several lines, and is kept until it is sent.
+            Otherwise its lines are joined by blanks.
         problem_of: Why a text cannot be used, empty if it can; asked at every key.
         last_look: The same, after a look at all that takes longer; called in a thread.
     """
@@ -202,6 +229,7 @@ class LineInputScreen(Modal[str]):
         *,
         empty_means: str = "",
         is_selected: bool = True,
+        takes_lines: bool = False,
         problem_of: Callable[[str], str] | None = None,
         last_look: Callable[[str], str] | None = None,
     ) -> None:
@@ -209,6 +237,7 @@ class LineInputScreen(Modal[str]):
         texts = (title, about, present, empty_means)
         self._texts = tuple(safe_text(text, keep_newlines=False) for text in texts)
         self._is_selected = is_selected
+        self._takes_lines = takes_lines
         self._problem_of = problem_of
         self._last_look = last_look
 
@@ -222,38 +251,43 @@ class LineInputScreen(Modal[str]):
         with Vertical(id="line", classes=classes):
             yield Static(title, id="page-title", markup=False)
             yield Static(about, id="line-about", markup=False)
-            field = Input(
+            field = LinesField(
                 present,
                 placeholder=hint,
-                select_on_focus=self._is_selected,
                 id="line-text",
-                compact=True,
+                is_selected=self._is_selected,
+                is_kept=self._takes_lines,
             )
             yield FieldRow(field)
             if is_checked:
                 yield Static(id="line-problem", markup=False)
-            yield KeysLine(f"enter save · {empty}esc close", id="page-keys")
+            lines = f"{new_line_hint()} · " if self._takes_lines else ""
+            yield KeysLine(f"enter save · {lines}{empty}esc close", id="page-keys")
 
-    @on(Input.Changed)
-    def _check_text(self, event: Input.Changed) -> None:
-        event.stop()
+    @on(TextArea.Changed)
+    def _check_text(self) -> None:
         if self._problem_of is not None:
-            self._say(self._problem_of(event.value))
+            text = self.query_one(LinesField).draft.sent_text
+            self._say(self._problem_of(self._value_of(text)))
 
-    @on(Input.Submitted)
-    def _take_text(self, event: Input.Submitted) -> None:
+    @on(LinesField.Submitted)
+    def _take_text(self, event: LinesField.Submitted) -> None:
         event.stop()
+        text = self._value_of(event.text)
         if self._problem_of is None:
-            self.dismiss(event.value.strip())
-        elif not self._problem_of(event.value):
-            self.run_worker(self._keep(event.value), exclusive=True)
+            self._leave_with(text.strip())
+        elif not self._problem_of(text):
+            self.run_worker(self._keep(text), exclusive=True)
+
+    def _value_of(self, written: str) -> str:
+        return written if self._takes_lines else " ".join(written.splitlines())
 
     async def _keep(self, text: str) -> None:
         self._say("Checking…")
         problem = await asyncio.to_thread(self._last_look, text) if self._last_look else ""
         self._say(problem)
         if not problem:
-            self.dismiss(text.strip())
+            self._leave_with(text.strip())
 
     def _say(self, problem: str) -> None:
         self.query_one("#line-problem", Static).update(safe_text(problem, keep_newlines=False))
@@ -261,4 +295,8 @@ class LineInputScreen(Modal[str]):
 
     def action_leave(self) -> None:
         """Close and leave everything as it is."""
-        self.dismiss(None)
+        self._leave_with(None)
+
+    def _leave_with(self, text: str | None) -> None:
+        self.query_one(LinesField).load(Draft())  # it is not kept any more
+        self.dismiss(text)

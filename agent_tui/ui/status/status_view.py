@@ -16,6 +16,7 @@ from agent_tui.paths import make_private_dir
 from agent_tui.regular_files import read_regular_file
 from agent_tui.ui.chat.welcome import newest_sessions, renew_welcome
 from agent_tui.ui.chat.widgets import ChatWidgets
+from agent_tui.ui.lines_field import new_line_hint
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.status.notifier import Notifier, notification_sequence
 from agent_tui.ui.status.status_line import StatusFields, git_branch
@@ -66,16 +67,8 @@ def _idle_hint(now: Situation) -> str:
         hints = (hint("submit", "runs it here"), hint("history_older", "earlier prompts"), clears)
     else:
         editor = hint("external_editor", "editor")
-        hints = (hint("submit", "sends"), _new_line_hint(), "@ files", editor, clears)
+        hints = (hint("submit", "sends"), new_line_hint(), "@ files", editor, clears)
     return " · ".join(filter(None, hints))
-
-
-def _new_line_hint() -> str:
-    """A new-line key that every terminal sends, if there is one."""
-    keys = keys_in_force()
-    if "ctrl+j" in keys.keys("newline"):
-        return "ctrl+j new line"
-    return keys.hint("newline", "new line")
 
 
 class Onboarding:

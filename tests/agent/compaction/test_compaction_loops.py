@@ -64,7 +64,14 @@ LOOPS: dict[str, Callable[[int], ToolCall]] = {
     "ranges that were read before": lambda n: read(n, first=1 + n % 7),
     "a command with a long output": lambda n: call(f"c{n}", "bash", command="cat a.py"),
     "a search": lambda n: call(f"c{n}", "grep", pattern="value"),
+    "a step that it numbers itself": lambda n: _look_or_run(n, f"echo step {n}"),
 }
+
+
+def _look_or_run(number: int, command: str) -> ToolCall:
+    if number % 4 == 3:
+        return call(f"c{number}", "bash", command=command)
+    return read(number, path=("a.py", "b.py")[number % 2])
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -105,16 +112,10 @@ def _edit(number: int) -> ToolCall:
     return read(number, path=("a.py", "b.py")[number % 2])
 
 
-def _test(number: int) -> ToolCall:
-    if number % 4 == 3:
-        return call(f"c{number}", "bash", command=f"echo run {number}")
-    return read(number, path=("a.py", "b.py")[number % 2])
-
-
 WORK: dict[str, Callable[[int], ToolCall | None]] = {
     "a large file in ranges": lambda n: read(n, first=1 + 100 * n) if n < 29 else None,
     "an edit at times": lambda n: _edit(n) if n < 40 else None,
-    "a command at times": lambda n: _test(n) if n < 40 else None,
+    "a command at times": lambda n: _look_or_run(n, f"echo {chr(97 + n // 4)}") if n < 40 else None,
 }
 
 

@@ -389,3 +389,32 @@ def test_the_same_command_that_prints_the_time_is_no_progress_until_a_file_chang
     repetition.with_remark(*_written("2", diff="+2"))
     repetition.with_remark(command, ToolOutput("x = 2\n4"))
     assert (seen, repetition.has_progressed) == ([True, False, False], True)
+
+
+def _progress(*steps: tuple[str, str]) -> list[bool]:
+    repetition = Repetition()
+    seen: list[bool] = []
+    for command, printed in steps:
+        repetition.with_remark(call("c", "bash", command=command), ToolOutput(printed))
+        seen.append(repetition.has_progressed)
+    return seen
+
+
+def test_a_command_that_the_model_numbers_itself_is_progress_once():
+    assert _progress(*((f"echo step {n}", f"step {n}") for n in range(14, 20))) == [
+        True,
+        *[False] * 5,
+    ]
+    repetition = Repetition()
+    for number in range(3):
+        step = call("c", "bash", command=f"echo step {number}")
+        repetition.with_remark(step, ToolOutput(f"step {number}"))
+        assert repetition.has_progressed
+        repetition.with_remark(*_written(str(number), diff="+x"))
+
+
+def test_other_lines_of_a_file_that_a_command_shows_are_progress():
+    words = ["import os", "import sys", "def main():", "    return 1"]
+    steps = [(f"sed -n {n}p a.py", word) for n, word in enumerate(words)]
+    assert _progress(*steps) == [True] * 4
+    assert _progress(*steps, *steps)[4:] == [False] * 4

@@ -6,11 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.compaction.curation.answer import Pick, read_answer
+from agent_tui.compaction.curation.answer import KeepChoice, Pick, read_answer
 from agent_tui.compaction.curation.ask import Ask
+from agent_tui.compaction.curation.curator import Curator
 from agent_tui.compaction.curation.question import make_ask
 from agent_tui.compaction.draft import make_draft
-from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes, Selection
+from agent_tui.compaction.model_client import RequestTracker, ignore_usage, unseen
+from agent_tui.compaction.request import (
+    Asking,
+    CompactionRequest,
+    ContextSizes,
+    Occasion,
+    Selection,
+)
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import JsonObject, ToolCall, UserMessage
@@ -23,7 +31,17 @@ from agent_tui.providers.base import (
 from agent_tui.sessions.context import build_context
 from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import numbered
-from tests.compaction.writer import EMPTY, GOOD, TOOL_CALL, Step, Writer, compact
+from tests.compaction.writer import (
+    EMPTY,
+    GOOD,
+    TOOL_CALL,
+    Models,
+    Step,
+    Writer,
+    client_of,
+    compact,
+    no_wait,
+)
 from tests.support.talk import Talk
 
 LINES = [f"value_{number} = {number}" for number in range(1, 301)]
@@ -250,6 +268,28 @@ async def test_a_model_that_never_answers_leaves_it_to_code(
     result = await compact(failing, counter, request_of(talk))
     assert result.is_fallback
     assert "No key" in result.note
+
+
+async def test_a_model_that_never_answered_is_asked_again_only_if_the_user_asks(
+    talk: Talk, counter: TokenCounter
+) -> None:
+    writer = Writer([TOOL_CALL, TOOL_CALL, ANSWER])
+    client = client_of(writer, no_wait)
+    assert client is not None
+    curator = Curator(client, counter, Models())
+
+    async def answer(occasion: Occasion) -> bool:
+        request = replace(request_of(talk), occasion=occasion)
+        ask = ask_of(request, counter=counter)
+        choice = await curator.choose(request, ask, RequestTracker(unseen, ignore_usage))
+        return isinstance(choice, KeepChoice)
+
+    assert not await answer("due")
+    assert not await answer("due")
+    assert len(writer.requests) == 2
+    assert await answer("asked")
+    assert await answer("due"), "a model that answered again is asked again"
+    assert len(writer.requests) == 4
 
 
 @pytest.mark.parametrize(("ratio", "is_asked"), [(1.1, True), (2.9, True), (1.0, False)])

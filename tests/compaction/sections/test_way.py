@@ -72,6 +72,16 @@ def test_what_the_user_ended_is_no_failure(
     assert describe(done.output, "id").startswith(f"($ pytest; {told}; ")
 
 
+def test_a_command_that_the_user_interrupted_is_told_as_interrupted(counter: TokenCounter) -> None:
+    talk = begun()
+    talk.bash("make all", "cc a.c", None, cancelled=True)
+    events = read_history(talk.path)
+    assert "- $ make all -> interrupted [" in way(events, counter)[-1]
+    done = events[-1]
+    assert isinstance(done, Done)
+    assert describe(done.output, "id").startswith("($ make all; interrupted; ")
+
+
 def test_code_in_a_reply_is_left_out_of_its_words(counter: TokenCounter) -> None:
     lines = way(replied("I change it:\n\n```python\nx = 1\n```\n\nThat is all."), counter)
     assert "x = 1" not in "\n".join(lines)

@@ -41,6 +41,7 @@ def test_roles_calls_and_results_are_labelled():
             tool_call_id="a", tool_name="read", content=(TextContent(text="x"),), is_error=True
         ),
         BashExecutionMessage(command="ls", output="a.py", exit_code=0),
+        BashExecutionMessage(command="make", output="cc", cancelled=True),
         BashExecutionMessage(command="secret", output="", exclude_from_context=True),
         AssistantMessage(),
     ]
@@ -49,6 +50,7 @@ def test_roles_calls_and_results_are_labelled():
         '[Assistant]: I look.\n[Assistant calls]: read path="a.py" limit=3',
         "[Tool error (read)]: x",
         "[User ran a command, exit 0]: $ ls\na.py",
+        "[User ran a command, interrupted]: $ make\ncc",
     ]
 
 

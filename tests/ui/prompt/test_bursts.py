@@ -1,4 +1,4 @@
-from agent_tui.ui.prompt.area import PasteDetector
+from agent_tui.ui.prompt.lines_area import PasteDetector
 
 
 async def pasted(keys: list[tuple[str, float]], waiting: list[bool]) -> list[str]:

@@ -9,13 +9,16 @@ from typing import Any
 
 import pytest
 
+from agent_tui.commands.core.front import TextQuestion
 from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.kept_drafts import KeptDraft, draft_file, take_left_draft
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent
-from agent_tui.providers.scripted.provider import Reply
+from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.prompt import draft_keeper
 from agent_tui.ui.prompt.draft_keeper import RESTORED, DraftKeeper
+from agent_tui.ui.screens.choice import LineInputScreen
 from tests.support.runtime import Stage
 from tests.support.session_values import user
 from tests.ui.app_support import Ui, asking, held, running_app, said
@@ -183,3 +186,76 @@ async def test_without_a_session_nothing_is_kept(tmp_path: Path):
         await keeper.restore()
         assert ui.text == "one"
         assert ui.notices == []
+
+
+ASKS = call("c1", "bash", command="touch made.txt")
+
+
+async def test_a_reason_is_kept_until_it_is_sent(tmp_path: Path):
+    script = (held("", ASKS), held("Well."))
+    async with running_app(tmp_path, *script, approval_quiet_s=3_600.0) as ui:
+        await ui.send("go")
+        await ui.write("my draft")
+        ui.app.prompt.changed_at = float("-inf")
+        await ui.asked()
+        ui.approval.arm()
+        await ui.pilot.press("e", *"use x")
+        await ui.until(lambda: draft_on_disk(ui) == Draft("use x\n\nmy draft"))
+        await ui.pilot.press("escape")
+        assert await kept(ui) == Draft("use x\n\nmy draft"), "it is still there behind the answers"
+        ui.approval.arm()
+        await ui.pilot.press("e", "enter")
+        await ui.until(lambda: draft_on_disk(ui) == Draft("my draft"))
+        assert ui.results[0].text.endswith("use x")
+
+
+async def test_a_half_written_reason_is_kept_when_the_program_ends(tmp_path: Path):
+    script = (held("", ASKS), held("Well."))
+    async with running_app(tmp_path, *script, approval_quiet_s=3_600.0) as ui:
+        await ui.send("go")
+        await ui.asked()
+        ui.approval.arm()
+        await ui.pilot.press("e", *"use x")
+    assert draft_on_disk(ui) == Draft("use x")
+
+
+async def test_an_answer_to_a_form_is_kept_until_it_is_sent(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        question = TextQuestion("notes: Text", "", "old", "keeps it")
+        answer = asyncio.create_task(ui.app.controller.front.ask_text(question))
+        await ui.until(lambda: isinstance(ui.app.focused, LinesField))
+        assert await kept(ui) is None
+        await ui.write("the lot")
+        await ui.until(lambda: draft_on_disk(ui) == Draft("the lot"))
+        await ui.pilot.press("enter")
+        assert await answer == "the lot"
+        await ui.until(lambda: not draft_file(ui.path).exists())
+
+
+async def test_an_answer_to_a_form_is_kept_when_the_program_ends(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        question = TextQuestion("notes: Text", "", "", "leaves it out")
+        answer = asyncio.create_task(ui.app.controller.front.ask_text(question))
+        await ui.until(lambda: isinstance(ui.app.focused, LinesField))
+        await ui.write("half")
+    answer.cancel()
+    assert draft_on_disk(ui) == Draft("half")
+
+
+async def test_an_answer_to_a_form_that_is_taken_away_is_in_the_prompt(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        question = TextQuestion("notes: Text", "", "", "leaves it out")
+        answer = asyncio.create_task(ui.app.controller.front.ask_text(question))
+        await ui.until(lambda: isinstance(ui.app.focused, LinesField))
+        await ui.write("half")
+        answer.cancel()
+        await ui.until(lambda: ui.text == "half")
+        assert await kept(ui) == Draft("half")
+
+
+async def test_a_name_that_is_not_given_is_no_draft(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        ui.show(LineInputScreen("Name", "", "old"))
+        await ui.until(lambda: isinstance(ui.app.focused, LinesField))
+        await ui.write("new")
+        assert await kept(ui) is None
