@@ -8,24 +8,18 @@ from agent_tui.compaction.curation.excerpts import earlier_pieces
 from agent_tui.compaction.curation.pieces import Piece, read_pieces
 from agent_tui.compaction.draft import (
     CompactionDraft,
-    folders_of,
     last_exchange_tokens,
-    room_of,
-    summary_tokens,
+    read_conversation,
 )
-from agent_tui.compaction.plan import LiveConversation, previous_summary, read_live
+from agent_tui.compaction.plan import LiveConversation
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.sections.compose import LEAST_KEPT, TAIL_SHARE
-from agent_tui.compaction.sections.files import FileReader, paths_shown_in
-from agent_tui.compaction.sections.history import Said, is_filler, read_history
+from agent_tui.compaction.sections.files import paths_shown_in
+from agent_tui.compaction.sections.history import Said, is_filler
 from agent_tui.compaction.summary.templates import template_named
 from agent_tui.compaction.tiers.model import Unit
-from agent_tui.compaction.tiers.units import read_units
 from agent_tui.compaction.transcript import escape_tags
 from agent_tui.omissions import one_line
-from agent_tui.sessions.context import without_dropped
-from agent_tui.sessions.replay.changes import in_force
-from agent_tui.sessions.replay.marks import read_marks
 from agent_tui.tokens import TokenCounter
 
 _NOTES_TOKENS, _NOTES_SHARE = 1_500, 0.15
@@ -61,39 +55,26 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
         draft: Its compaction without a model.
         counter: Counts tokens.
     """
-    path = in_force(request.path)
-    summary = previous_summary(path, request.previous)
-    live = read_live(path, counter)
-    units = read_units(
-        path,
-        carryover=request.previous,
-        counter=counter,
-        settings=request.settings,
-        window=request.sizes.window,
-    )
+    conversation = read_conversation(request, counter)
+    live, record, summary = conversation.live, conversation.record, conversation.summary
     entries = {entry.id for entry in live.entries}
-    own = [unit for unit in units.items if unit.entry_id in entries]
-    folders = folders_of(request)
-    events = read_history(without_dropped(path, read_marks(path)))
-    handed_over = request.previous.handover if request.previous is not None else None
-    files = FileReader(folders, handed_over.files if handed_over else ()).read(events)
+    own = [unit for unit in conversation.units if unit.entry_id in entries]
     said = _block(draft.before_notes, "said-by-the-person")
     kept = {entry.id for entry in draft.plan.kept_entries}
-    spoken = [event for event in events if isinstance(event, Said)]
+    spoken = [event for event in record.events if isinstance(event, Said)]
     before = [e for e in spoken if e.entry_id not in kept and not is_filler(e.text)]
     whole = {e.entry_id for e in spoken if e.entry_id in kept or escape_tags(e.told) in said}
     pieces = read_pieces(
         [unit for unit in own if unit.entry_id not in whole or unit.output is not None],
         earlier_pieces(summary, counter),
-        files,
-        folders,
+        record.files,
+        record.folders,
         counter,
         on_disk=request.on_disk,
         shown=frozenset(paths_shown_in(summary)),
         said={event.entry_id for event in spoken},
     )
-    replaced = live.leaving_tokens + (summary_tokens(summary, counter) if summary else 0)
-    room = room_of(request, sum(live.tokens) + replaced, live.pinned_tokens)
+    room = conversation.room
     newest = _newest(live, int(room * TAIL_SHARE))
     tail = max(last_exchange_tokens(live), int(room * TAIL_SHARE))
     blocks = _blocks_that_stay(draft, counter)
