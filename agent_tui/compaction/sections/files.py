@@ -90,6 +90,7 @@ COMMIT_LINE = re.compile(
 """What git prints for a commit: branch, hash and subject."""
 
 _COMMITS = re.compile(r"\bgit\s+(?:-[cC]\s+\S+\s+)*commit\b(?!.*--dry-run)")
+_HERE = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n")
 OLD_NAMES = ("old", "old_string", "oldText", "old_str", "old_text", "search", "oldString")
 _NEW_NAMES = ("new", "new_string", "newText", "new_str", "new_text", "replace", "newString")
 _EVERYWHERE_NAMES = ("all", "replace_all", "replaceAll")
@@ -235,6 +236,13 @@ def is_commit(output: Output) -> bool:
     """Whether `output` is that of a command that committed something."""
     has_failed = output.has_failed or output.exit_code not in (None, 0)
     return not has_failed and bool(_COMMITS.search(output.action.command))
+
+
+def message_of_commit(command: str) -> str:
+    """The message that `command` commits with, if a here-document has it; else empty."""
+    commit = _COMMITS.search(command)
+    mark = _HERE.search(command, commit.end()) if commit else None
+    return command[mark.end() :].partition(f"\n{mark[1]}")[0].strip() if mark else ""
 
 
 def changes_files(event: Done) -> bool:
