@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import groupby
 from typing import TypeAlias
 
@@ -137,11 +136,12 @@ class TailEditor:
                     content = self._parts(unit.message, unit.entry_id, gone, said)
                 else:
                     content = None
-                if content is not None and (edit := self._edit(unit, content, 0)):
+                edit = self._edit(unit, content, 0) if content is not None else None
+                if edit is not None:
                     edits[unit.entry_id], tokens[at] = edit
                     files[unit.entry_id] = paths
-                elif unit.output is not None:
-                    said.add(unit.output.text)
+                if unit.output is not None:
+                    said.add(content if edit and isinstance(content, str) else unit.output.text)
                 for text in _texts(unit.message) if not named else ():
                     said.add(text)
             room -= tokens[at]
@@ -195,7 +195,8 @@ class TailEditor:
             if unit is not None and unit.output is not None and unit.entry_id not in edits
         ]
         for *_, at, unit, output in sorted(outputs, key=lambda one: one[:3]):
-            text, _ = said.without(output.text, partial(_stands_mark, unit.entry_id))
+            text, _ = said.without(output.text, _stands_mark)
+            text = _with_recall(text, unit.entry_id)
             if edit := self._edit(unit, with_images(text, unit.message), 0):
                 edits[unit.entry_id], tokens[at] = edit
             said.add(output.text)
@@ -307,9 +308,12 @@ class TailEditor:
         for part in without_thinking(message):
             if isinstance(part, ToolCall) and part.id in gone:
                 part = self._without_written(part, entry_id)
-            elif isinstance(part, ToolCall) and (command := action_of(part).command):
-                text, _ = said.without(command, partial(_stands_mark, entry_id))
-                part = _with_text(part, command, text)
+            elif isinstance(part, ToolCall) and (texts := _texts_of_other(part)):
+                for whole in texts:
+                    first, _, rest = whole.partition("\n")
+                    left, _ = said.without(rest, _stands_mark)
+                    if left != rest:
+                        part = _with_text(part, whole, _with_recall(f"{first}\n{left}", entry_id))
             elif isinstance(part, ToolCall) and part.id not in self._failed:
                 limit = _SHORT_ARGUMENT_TOKENS
                 part = without_long_texts(part, limit, entry_id, self._counter, names=OLD_NAMES)
@@ -362,18 +366,29 @@ def _line(
     recall = recall_mark(unit.entry_id)
     if paths or pointer:
         return (f"({', '.join(paths)} is in files-now) {recall}" if paths else pointer), paths
+    text = output.text
+    if output.action.command and not is_newest:
+        text = "\n".join(map(_shorten_line, text.split("\n")))
     own = _Said(())
     if output.action.kind in ("write", "edit"):
         own.add(text_of_change(output.action))
-    text, _ = own.without(output.text, lambda _: f"(as written above) {recall}")
-    text, found = said.without(text, partial(_stands_mark, unit.entry_id))
-    if output.action.command and not is_newest:
-        lines = text.split("\n")
-        if any(len(line) > _LONG_LINE_CHARS for line in lines):
-            plain = (" ".join(ln.split()) if len(ln) > _LONG_LINE_CHARS else ln for ln in lines)
-            text = "\n".join(shorten_middle(line, _LONG_LINE_CHARS // 2) for line in plain)
-            text = f"{text}\n{recall}"
-    return (text if text != output.text else None), found
+    text, _ = own.without(text, lambda _: "(as written above)")
+    text, found = said.without(text, _stands_mark)
+    if text == output.text:
+        return None, found
+    return _with_recall(text, unit.entry_id), found
+
+
+def _with_recall(text: str, entry_id: str) -> str:
+    """`text`, of which something is left out, with the id of the whole."""
+    return ("\n" if "\n" in text else " ").join((text, recall_mark(entry_id)))
+
+
+def _shorten_line(line: str) -> str:
+    """`line` cut to its two ends if it is generated text."""
+    if len(line) <= _LONG_LINE_CHARS:
+        return line
+    return shorten_middle(" ".join(line.split()), _LONG_LINE_CHARS // 2)
 
 
 def _is_on_disk(output: Output, on_disk: ReadFile | None) -> bool:
@@ -384,10 +399,10 @@ def _is_on_disk(output: Output, on_disk: ReadFile | None) -> bool:
     return "\n".join(view.lines) in text
 
 
-def _stands_mark(entry_id: str, files: Collection[str]) -> str:
+def _stands_mark(files: Collection[str]) -> str:
     """The note on where left-out lines can be found."""
     named = f"of {', '.join(sorted(files))} in files-now" if files else "shown elsewhere"
-    return f"(lines {named}) {recall_mark(entry_id)}"
+    return f"(lines {named})"
 
 
 def _files_named(
@@ -466,6 +481,18 @@ def _passages(text: str) -> Iterator[tuple[int, _Passage]]:
 
 
 def _texts(message: Message) -> list[str]:
-    """The texts that the calls of `message` write or run."""
+    """The texts that the calls of `message` write, run or send."""
     calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
-    return [action.command or text_of_change(action) for action in map(action_of, calls)]
+    return [
+        text
+        for call in calls
+        for text in (_texts_of_other(call) or [text_of_change(action_of(call))])
+    ]
+
+
+def _texts_of_other(call: ToolCall) -> list[str]:
+    """The command of `call`, or what it sends if it neither runs a command nor touches a file."""
+    action = action_of(call)
+    if action.command or action.kind != "other":
+        return [action.command] if action.command else []
+    return [text for text in call.arguments.values() if isinstance(text, str)]
