@@ -381,7 +381,8 @@ def _line(
 
 def _with_recall(text: str, entry_id: str) -> str:
     """`text`, of which something is left out, with the id of the whole."""
-    return ("\n" if "\n" in text else " ").join((text, recall_mark(entry_id)))
+    gap = " " if text.endswith((" in files-now)", " elsewhere)", " above)")) else "\n"
+    return f"{text}{gap}{recall_mark(entry_id)}"
 
 
 def _shorten_line(line: str) -> str:

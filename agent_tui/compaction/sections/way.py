@@ -71,6 +71,9 @@ _FENCED = re.compile(r"^```[^\n`]*\n.*?^```\s*$", re.MULTILINE | re.DOTALL)
 _TEXT_CHARS = (1_200, 300, 120)
 _SUBJECT_CHARS = (120, 90, 60)
 _RESULT_CHARS = (120, 80, 0)
+_LEAST_WORDS = 3
+"""In the oldest steps, less, such as "Good point.", says nothing."""
+
 _SAID_CHARS = (160, 120, 80)
 _SENTENCE_START = re.compile(r"[.!?:]\s+|\n\s*")
 _FILLED_BY_LEVEL = (0.6, 0.9, 1.0)
@@ -179,7 +182,9 @@ def _own_words(text: str, level: int) -> str:
     room = _TEXT_CHARS[level]
     if level == len(_TEXT_CHARS) - 1:
         firsts = (first_sentence(line, room) for line in plain.split("\n"))
-        return next((one for one in firsts if len(one) >= _SHORTEST and one[-1] != ":"), "")
+        return next(
+            (one for one in firsts if len(one.split()) >= _LEAST_WORDS and one[-1] != ":"), ""
+        )
     if len(plain) <= room:
         return plain
     if level:
