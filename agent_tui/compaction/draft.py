@@ -115,8 +115,7 @@ class Conversation:
         summary: The summary in force; may be empty.
         replaced_tokens: Size of that summary and of messages marked to stay until now.
         room: Target tokens of the result, see `room_of`.
-        ledger: Facts at its end.
-        record: The work that it tells of.
+        record: The work that it tells of, with the facts at its end.
     """
 
     path: Sequence[Entry]
@@ -125,7 +124,6 @@ class Conversation:
     summary: str
     replaced_tokens: int
     room: int
-    ledger: Ledger
     record: WorkRecord
 
 
@@ -142,7 +140,6 @@ def read_conversation(request: CompactionRequest, counter: TokenCounter) -> Conv
         settings=request.settings,
         window=request.sizes.window,
     )
-    ledger = ledger_of(request)
     return Conversation(
         path=path,
         live=live,
@@ -150,10 +147,9 @@ def read_conversation(request: CompactionRequest, counter: TokenCounter) -> Conv
         summary=summary,
         replaced_tokens=replaced,
         room=room_of(request, sum(live.tokens) + replaced, live.pinned_tokens),
-        ledger=ledger,
         record=read_work(
             without_dropped(path, read_marks(path)),
-            ledger,
+            ledger_of(request),
             request.previous.handover if request.previous is not None else None,
             folders_of(request),
             request.on_disk,
@@ -196,7 +192,7 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
         through = path[-1].id if path else ""
         return CompactionDraft(
             plan=plan,
-            ledger=conversation.ledger,
+            ledger=record.ledger,
             before_notes=sections.before_prose,
             notes=notes,
             after_notes="\n\n".join(filter(None, after)),

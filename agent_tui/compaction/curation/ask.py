@@ -1,6 +1,6 @@
 """The request that asks a model what it will need after the compaction."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -17,10 +17,6 @@ _CHARS_PER_TOKEN = 3.5
 
 LEAST_NOTES_TOKENS = 500
 
-_SHORT_TOKENS = 150
-"""Shorter results of one program stand in one line."""
-
-_FOLDED = 2
 _OUTLINES_PART = 3
 """Of the list, one part in so many is for outlines."""
 
@@ -171,24 +167,18 @@ def _join_parts(files: Sequence[Piece]) -> Iterator[tuple[str, Sequence[Piece]]]
 def _fold(pieces: Sequence[Piece]) -> Iterator[tuple[str, Sequence[Piece]]]:
     """The line of each of `pieces`, newest first, and the pieces in it.
 
-    All results of one series, or short results of one program, stand in the line of the newest.
+    All pieces of one series stand in the line of the newest.
     """
-    times = Counter(piece.series for piece in pieces)
     alike: defaultdict[str, list[Piece]] = defaultdict(list)
-    names = [
-        piece.series
-        if piece.series and times[piece.series] >= _FOLDED
-        else piece.program * (piece.tokens < _SHORT_TOKENS)
-        for piece in pieces
-    ]
-    for name, piece in zip(names, pieces, strict=True):
-        alike[name].append(piece)
-    for name, piece in zip(names, pieces, strict=True):
-        if not name or len(alike[name]) < _FOLDED:
+    for piece in pieces:
+        alike[piece.series].append(piece)
+    for piece in pieces:
+        newest, *others = alike[piece.series]
+        if not piece.series or not others:
             yield piece.line, (piece,)
-        elif piece == alike[name][0]:
-            earlier = ", ".join(f"#{one.number} {one.tokens}" for one in alike[name][1:])
-            yield f"{piece.line}; earlier ones of {name}: {earlier}", alike[name]
+        elif piece == newest:
+            earlier = ", ".join(f"#{one.number} {one.tokens}" for one in others)
+            yield f"{piece.line}; earlier ones of {piece.series}: {earlier}", (piece, *others)
 
 
 def _limit(tokens: int) -> str:

@@ -29,6 +29,9 @@ _LEAST_TOKENS = 8
 _LEAST_TOKENS_OF = {"reply": 60, "call": 150, "kept": 0}
 """Of a shorter reply, or a shorter command or failed change, the notes say more."""
 
+_SHORT_CHARS = 500
+"""Shorter results of one program are alike, whatever it was asked."""
+
 _LABEL_CHARS = 110
 _OPENING_CHARS = 50
 _LONG_LINES, _STEP_LINES = 100, 50
@@ -58,8 +61,7 @@ class Piece:
         tokens: Its size.
         path: The normalized path of the file it shows; empty for other texts.
         remark: A note for the model: ``exit 1``.
-        program: The first words of the command of which it is the result: ``git status``.
-        series: What its results have in common whatever their size: ``commits``, or the command.
+        series: Results of one series are alike: ``commits``, or the command or its first words.
         outline: Lines and titles of its parts that the model has not seen under these numbers.
         is_placed: Whether the place of its lines in the file is known.
         is_outdated: Whether it names lines of files that were edited afterwards.
@@ -75,7 +77,6 @@ class Piece:
     tokens: int = 0
     path: str = ""
     remark: str = ""
-    program: str = ""
     series: str = ""
     outline: tuple[str, ...] = ()
     is_placed: bool = True
@@ -291,24 +292,26 @@ def _results(output: Output, made: Piece) -> Iterator[Piece]:
         path = view.path.strip("'\"")
         yield replace(made, label=f"read {path}", lines=view.lines, first=view.first, path=path)
     elif failure or (action.kind not in ("write", "edit") and last_line(output.text)):
-        found = _PROGRAM.match(action.command)
         yield replace(
             made,
             label=_action_words(action),
             lines=_lines(output.text),
             remark=", ".join(filter(None, (failure, made.remark))),
-            program=" ".join(filter(None, found.groups())) if found else "",
-            series="" if failure else _series(output),
+            series=_series(output),
         )
 
 
 def _series(output: Output) -> str:
-    """What `output` has in common with others of which the newest is enough."""
+    """What `output` has in common with others, of which the newest is mostly enough."""
+    command = output.action.command
     if is_commit(output):
         return "commits"
-    if is_test(output.action.command):
+    if is_test(command) and not output.failure:
         return "passing checks"
-    return _VIEWED.split(without_folder(output.action.command))[0]
+    found = _PROGRAM.match(command) if len(output.text) < _SHORT_CHARS else None
+    if found is not None:
+        return " ".join(filter(None, found.groups()))
+    return "" if output.failure else _VIEWED.split(without_folder(command))[0]
 
 
 def _call(call: ToolCall, made: Piece) -> Piece:

@@ -53,24 +53,13 @@ def test_files_come_first_with_their_parts_in_one_line_and_then_the_newest_texts
     ]
 
 
-def test_many_short_results_of_one_program_share_a_line() -> None:
-    status = [piece(n, f"$ git status {n}", program="git status") for n in (1, 3, 5)]
-    others = [
-        piece(2, "$ git log", program="git log"),
-        piece(4, "$ git status -v", program="git status", tokens=900),
-    ]
+def test_results_of_one_series_share_a_line() -> None:
+    status = [piece(n, f"$ git status {n}", series="git status") for n in (1, 3, 5)]
+    others = [piece(2, "$ git log", series="git log"), piece(4, "you replied", "reply")]
     assert list_in(ask_with(*sorted([*status, *others], key=lambda one: one.number))) == [
         "#5 $ git status 5 1-2, 40 tokens; earlier ones of git status: #3 40, #1 40",
-        "#4 $ git status -v 1-2, 900 tokens",
+        "#4 you replied 1-2, 40 tokens",
         "#2 $ git log 1-2, 40 tokens",
-    ]
-
-
-def test_results_of_one_series_share_a_line_whatever_their_size() -> None:
-    checks = [piece(n, f"$ npm run check {n}", series="check", tokens=n * 200) for n in (1, 2)]
-    assert list_in(ask_with(*checks, piece(3, "$ ls", series="ls", program="ls"))) == [
-        "#3 $ ls 1-2, 40 tokens",
-        "#2 $ npm run check 2 1-2, 400 tokens; earlier ones of check: #1 200",
     ]
 
 
@@ -116,7 +105,7 @@ def test_the_list_keeps_within_its_budget_and_counts_the_rest(
     made: list[tuple[Kind, str]], listed: int
 ) -> None:
     pieces = [
-        piece(n, label, kind, path=f"{label}.py" if kind == "file" else "", program=label[:1])
+        piece(n, label, kind, path=f"{label}.py" if kind == "file" else "", series=label[:1])
         for n, (kind, label) in enumerate(made, 1)
     ]
     *lines, last = list_in(ask_with(*pieces, listed=listed))

@@ -183,6 +183,27 @@ def test_of_a_commit_its_message_is_offered(counter: TokenCounter) -> None:
     assert result.series == "commits"
 
 
+def test_checks_that_passed_and_repeats_of_a_command_are_a_series(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Please check.")
+    lines = "\n".join(f"checked part {n}" for n in range(60))
+    for command, output, code in (
+        ("pytest -q", "90 passed in 2.00s", 0),
+        ("go test ./...", "ok\t3 tests passed in 1 s", 0),
+        ("pytest -q a", "1 failed, 2 passed in 0.10s", 1),
+        ("cd a && npm run check 2>&1 | head -60", lines, 0),
+        ("git log --oneline -3", "1234567 one\n2345678 two", 0),
+    ):
+        talk.tool("bash", {"command": command}, output, is_error=code > 0, exit_code=code)
+    assert [piece.series for piece in pieces_of(talk, counter)] == [
+        "passing checks",
+        "passing checks",
+        "pytest",
+        "npm run check",
+        "git log",
+    ]
+
+
 def test_an_output_that_says_nothing_is_not_offered(counter: TokenCounter) -> None:
     talk = Talk()
     talk.user("Please look.")
