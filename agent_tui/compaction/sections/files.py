@@ -163,23 +163,24 @@ class FileState:
         self.runs = _join_runs(kept)
 
     def edit(self, old: str, new: str, *, is_everywhere: bool = False) -> None:
-        """Replace `old` with `new`."""
+        """Replace `old` with `new`; if its place is unknown, so are the numbers of what follows."""
         self.seen_before = ""
         self.is_changed, self.is_committed, self.written_at = True, False, ""
         self.edits = [*self.edits[1 - _MOST_EDITS :], new]
-        found = False
+        found = is_placed = False
         shifted: list[tuple[int, list[str]]] = []
         delta = 0
         for start, lines in self.runs:
             text = "\n".join(lines)
+            made = lines
             if old and old in text and (is_everywhere or not found):
-                found = True
+                found, is_placed = True, start > 0 and not (is_everywhere and not self.is_whole)
                 changed = text.replace(old, new) if is_everywhere else text.replace(old, new, 1)
                 made = changed.split("\n") if changed else []
-                shifted.append((start + delta if start else 0, made))
-                delta += len(made) - len(lines)
-            else:
-                shifted.append((start + delta if start else 0, lines))
+            shifted.append((start + delta if start else 0, made))
+            delta += len(made) - len(lines)
+        if not is_placed and old.count("\n") != new.count("\n"):
+            shifted = [(start if start == 1 else 0, lines) for start, lines in shifted]
         self.runs = [run for run in shifted if run[1]]
         if not found and new.strip() and not any(new in "\n".join(run) for _, run in self.runs):
             self.runs.append((0, new.split("\n")))

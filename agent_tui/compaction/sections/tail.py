@@ -23,6 +23,7 @@ from agent_tui.compaction.tiers.forms import (
     keep_ends,
     left_out_mark,
     pointers_to_newer,
+    shorter_reply,
     with_images,
     without_long_texts,
     without_thinking,
@@ -232,11 +233,9 @@ class TailEditor:
         for at in range(first, last):
             unit = self._units.get(live.entries[at].id)
             if unit is not None and isinstance(unit.message, AssistantMessage):
-                parts = tuple(
-                    self._shorter_part(part, unit.entry_id)
-                    for part in without_thinking(unit.message)
-                )
-                if edit := self._edit(unit, parts, 1):
+                most = (_LONG_ARGUMENT_TOKENS, _LONG_NOTE_TOKENS)
+                parts = shorter_reply(unit, unit.message, *most, self._counter, spared=("other",))
+                if parts is not None and (edit := self._edit(unit, parts, 1)):
                     edits[unit.entry_id], tokens[at] = edit
         long = [at for at in range(first, last) if self._can_be_cut(live, tail, at, whole)]
         fixed = sum(tokens[first:last]) - sum(tokens[at] for at in long)
@@ -257,24 +256,6 @@ class TailEditor:
             if edit := self._edit(unit, cut, 1):
                 edits[unit.entry_id], tokens[at] = edit
         return Tail(tuple(tokens), edits, tail.files)
-
-    def _shorter_part(self, part: TextContent | ToolCall, entry_id: str) -> TextContent | ToolCall:
-        """`part` of a reply without long texts in its arguments, or with its text cut to its ends.
-
-        The arguments of calls that neither touch a file nor run a command stay.
-        """
-        counter = self._counter
-        if isinstance(part, ToolCall):
-            if action_of(part).kind == "other":
-                return part
-            return without_long_texts(part, _LONG_ARGUMENT_TOKENS, entry_id, counter)
-        if (tokens := counter.count_text(part.text)) <= _LONG_NOTE_TOKENS:
-            return part
-        ends = _LONG_NOTE_TOKENS // 3
-        text = keep_ends(
-            part.text, tokens=tokens, end_tokens=ends, entry_id=entry_id, counter=counter
-        )
-        return part.model_copy(update={"text": text})
 
     def _can_be_cut(
         self, live: LiveConversation, tail: Tail, at: int, whole: frozenset[str]
