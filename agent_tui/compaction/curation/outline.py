@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence, Set
+from itertools import accumulate
 from pathlib import PurePath
 
 from agent_tui.omissions import one_line
@@ -36,15 +37,14 @@ def outline(path: str, first: int, lines: Sequence[str], wanted: Set[int]) -> tu
     is_markdown = PurePath(path).suffix.lower() in _MARKDOWN
     depths = list(_heading_depths(lines) if is_markdown else _indents(lines))
     blocks: list[tuple[int, int, int]] = []
+    before = list(accumulate((n in wanted for n in range(first, first + len(lines))), initial=0))
     divided = 0
     for start, end, nesting in sorted(_blocks(depths, lines)):
         size, title = end - start + 1, lines[start].strip()
         if start < divided or size < _LEAST_LINES or title.startswith(_CLOSING):
             continue
         divided = 0 if size > _WHOLE_LINES else end + 1
-        if any(map(str.isalnum, title)) and not wanted.isdisjoint(
-            range(first + start, first + end)
-        ):
+        if any(map(str.isalnum, title)) and before[end + 1] > before[start]:
             blocks.append((start, end, nesting))
     blocks.sort(key=lambda block: (block[0] - block[1]) / _NESTED ** block[2])
     most = min(max(len(lines) // _LINES_EACH, 1), _MOST)
