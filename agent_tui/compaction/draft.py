@@ -40,6 +40,7 @@ from agent_tui.compaction.sections.files import ShownFile, choose_files, complet
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.summary.templates import earlier_notes, template_named
+from agent_tui.compaction.tiers.model import Unit
 from agent_tui.compaction.tiers.units import batch_id, read_units
 from agent_tui.compaction.transcript import UNLIMITED, message_texts
 from agent_tui.errors import NothingToCompactError, TargetTooSmallError
@@ -103,6 +104,60 @@ class CompactionDraft:
         return kept + summary_tokens(self.summary, counter)
 
 
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What the path of a request says.
+
+    Args:
+        path: Its entries in force.
+        live: The part that a compaction can change.
+        units: The messages of the context that can be changed.
+        summary: The summary in force; may be empty.
+        replaced_tokens: Size of that summary and of messages marked to stay until now.
+        room: Target tokens of the result, see `room_of`.
+        record: The work that it tells of, with the facts at its end.
+    """
+
+    path: Sequence[Entry]
+    live: LiveConversation
+    units: tuple[Unit, ...]
+    summary: str
+    replaced_tokens: int
+    room: int
+    record: WorkRecord
+
+
+def read_conversation(request: CompactionRequest, counter: TokenCounter) -> Conversation:
+    """Read the path of `request`."""
+    path = in_force(request.path)
+    live = read_live(path, counter)
+    summary = previous_summary(path, request.previous)
+    replaced = live.leaving_tokens + (summary_tokens(summary, counter) if summary else 0)
+    units = read_units(
+        path,
+        carryover=request.previous,
+        counter=counter,
+        settings=request.settings,
+        window=request.sizes.window,
+    )
+    return Conversation(
+        path=path,
+        live=live,
+        units=units.items,
+        summary=summary,
+        replaced_tokens=replaced,
+        room=room_of(request, sum(live.tokens) + replaced, live.pinned_tokens),
+        record=read_work(
+            without_dropped(path, read_marks(path)),
+            ledger_of(request),
+            request.previous.handover if request.previous is not None else None,
+            folders_of(request),
+            request.on_disk,
+            request.repositories,
+        ),
+    )
+
+
 def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> CompactionDraft:
     """Make the draft of the compaction for `request`.
 
@@ -114,10 +169,8 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
         NothingToCompactError: A summary would gain nothing.
         TargetTooSmallError: The target is a limit, and less than the smallest draft.
     """
-    path = in_force(request.path)
-    live = read_live(path, counter)
-    summary = previous_summary(path, request.previous)
-    replaced_before = live.leaving_tokens + (summary_tokens(summary, counter) if summary else 0)
+    conversation = read_conversation(request, counter)
+    live, summary, whole = conversation.live, conversation.summary, conversation.room
     is_exchange = live.is_exchange or (summary and "assistant" in live.roles)
     if (
         not is_exchange
@@ -127,30 +180,24 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
         raise NothingToCompactError(
             "Nothing to compact: less than one exchange since the start or the last compaction."
         )
-    whole = room_of(request, sum(live.tokens) + replaced_before, live.pinned_tokens)
     most = max(whole, _target(request) - request.sizes.overhead - live.pinned_tokens)
-    ledger = ledger_of(request)
-    seen = without_dropped(path, read_marks(path))
-    handover = _handover(request)
-    record = read_work(
-        seen, ledger, handover, folders_of(request), request.on_disk, request.repositories
-    )
+    path, record = conversation.path, conversation.record
 
     def draft_within(room: int) -> CompactionDraft:
         notes = _notes(request, summary, room, counter)
         said_room = most - (whole - room)
-        planner = _Planner(request, path, live, record, room, said_room, notes, counter)
-        plan, sections, (way, way_lines) = planner.plan(summary)
+        planner = _Planner(request, conversation, room, said_room, notes, counter)
+        plan, sections, (way, way_lines) = planner.plan()
         after = (sections.after_prose, way, sections.lists)
         through = path[-1].id if path else ""
         return CompactionDraft(
             plan=plan,
-            ledger=ledger,
+            ledger=record.ledger,
             before_notes=sections.before_prose,
             notes=notes,
             after_notes="\n\n".join(filter(None, after)),
             handover=handover_of(record, sections, way_lines, through, planner.kept.paths),
-            replaced_tokens=plan.summarised_tokens + replaced_before,
+            replaced_tokens=plan.summarised_tokens + conversation.replaced_tokens,
             kept=planner.kept,
             left_out=sections.left_out,
         )
@@ -237,9 +284,7 @@ class _Planner:
     def __init__(
         self,
         request: CompactionRequest,
-        path: Sequence[Entry],
-        live: LiveConversation,
-        record: WorkRecord,
+        conversation: Conversation,
         room: int,
         said_room: int,
         notes: str,
@@ -248,26 +293,20 @@ class _Planner:
         self._said_room = said_room
         self._notes = notes
         self._request = request
-        self._path = path
-        self._live = live
-        self._record = record
+        self._path = conversation.path
+        self._live = conversation.live
+        self._summary = conversation.summary
+        self._record = record = conversation.record
         self._room = room
         self._counter = counter
         self._folders = folders_of(request)
-        marks = read_marks(path)
+        marks = read_marks(self._path)
         self._dropped = marks.dropped | marks.emptied
-        units = read_units(
-            path,
-            carryover=request.previous,
-            counter=counter,
-            settings=request.settings,
-            window=request.sizes.window,
-        )
         self._tasks = frozenset(task.entry_id for task in record.tasks)
         self._committed = [file for file in record.files if file.is_changed and file.is_committed]
         for file in self._committed:
             complete_file(file, request.on_disk)
-        self._editor = TailEditor(units.items, batch_id(path, "kept"), counter)
+        self._editor = TailEditor(conversation.units, batch_id(self._path, "kept"), counter)
         self._sections_room = room
         self._window = (
             min(request.sizes.window, 2 * room)
@@ -280,7 +319,7 @@ class _Planner:
         self._unused = 0
         self.kept = Kept()
 
-    def plan(self, summary: str) -> tuple[CompactionPlan, Sections, tuple[str, tuple[str, ...]]]:
+    def plan(self) -> tuple[CompactionPlan, Sections, tuple[str, tuple[str, ...]]]:
         """The cut, the sections, and the way so far.
 
         The newest messages get their share first. The sections are sized beside them. What the
@@ -289,7 +328,7 @@ class _Planner:
         released = {(piece.label, piece.lines) for piece in self._request.selection.released}
         self._lasting = tuple(
             Pick(piece, is_lasting=True)
-            for piece in earlier_pieces(summary, self._counter)
+            for piece in earlier_pieces(self._summary, self._counter)
             if piece.is_lasting and (piece.label, piece.lines) not in released
         )
         tail = self._tail(())
@@ -308,7 +347,7 @@ class _Planner:
         if (left := self._left(sections, way, tail, cut)) and not sections.has_all_said:
             self._unused += left
             sections, way = self._before_cut(cut, tail, files)
-        plan = plan_cut(self._path, self._live, cut, tail.edits, tail.tokens, summary)
+        plan = plan_cut(self._path, self._live, cut, tail.edits, tail.tokens, self._summary)
         return plan, sections, way
 
     def _tail(self, files: Sequence[ShownFile]) -> Tail:
@@ -509,10 +548,6 @@ def _notes(request: CompactionRequest, summary: str, room: int, counter: TokenCo
         counter=counter,
         max_tokens=min(request.settings.max_summary_tokens, share),
     )
-
-
-def _handover(request: CompactionRequest) -> Handover | None:
-    return request.previous.handover if request.previous is not None else None
 
 
 def folders_of(request: CompactionRequest) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from agent_tui.compaction.curation.pieces import Piece
@@ -17,10 +17,8 @@ _CHARS_PER_TOKEN = 3.5
 
 LEAST_NOTES_TOKENS = 500
 
-_SHORT_TOKENS = 150
-"""Shorter results of one program stand in one line."""
-
-_FOLDED = 3
+_OUTLINES_PART = 3
+"""Of the list, one part in so many is for outlines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +58,7 @@ class Staying:
 
     Args:
         sizes: The tokens of each part, by its description.
+        texts: What parts hold, by their description.
         messages: Of each message of the user before the newest ones: its number in the summary (0
             if it is left out), its beginning, and its tokens if it is shortened, else 0.
         entries: The entries of the newest messages.
@@ -68,6 +67,7 @@ class Staying:
     sizes: Mapping[str, int]
     messages: Sequence[tuple[int, str, int]]
     entries: Set[str]
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,8 @@ class Ask:
     def _staying_lines(self) -> Iterator[str]:
         for name, tokens in self.staying.sizes.items():
             if tokens:
-                yield f"- {name}: {tokens:,} tokens"
+                text = f": {self.staying.texts[name]}" if name in self.staying.texts else ""
+                yield f"- {name}: {tokens:,} tokens{text}"
         if self.staying.messages:
             said = "; ".join(_said(*message) for message in self.staying.messages)
             yield f"The user's messages, by their numbers afterwards: {said}. Newer ones stay."
@@ -130,14 +131,19 @@ class Ask:
         files = [piece for piece in offered if piece.kind == "file"]
         texts = [piece for piece in reversed(offered) if piece.kind != "file"]
         room, count = self.budget.listed, 0
-        lines = [*_join_parts(files), *_fold(texts)]
-        for line, pieces in lines:
+        outlines = room // _OUTLINES_PART
+        for line, pieces in (*_join_parts(files), *_fold(texts)):
             room -= self.counter.count_text(line) + 1
             if room < 0:
                 yield f"({len(offered) - count} older ones are not listed.)"
                 return
-            count += pieces
+            count += len(pieces)
             yield line
+            titles = [title for piece in pieces for title in piece.outline]
+            tokens = self.counter.count_text(below := f"  {'; '.join(titles)}") + 1
+            if titles and tokens <= min(room, outlines):
+                room, outlines = room - tokens, outlines - tokens
+                yield below
 
 
 def _said(number: int, opening: str, tokens: int) -> str:
@@ -147,30 +153,32 @@ def _said(number: int, opening: str, tokens: int) -> str:
     return f'{place}"{opening}"{state}'
 
 
-def _join_parts(files: Sequence[Piece]) -> Iterator[tuple[str, int]]:
-    """One line for the parts of each file, and the number of them."""
+def _join_parts(files: Sequence[Piece]) -> Iterator[tuple[str, Sequence[Piece]]]:
+    """One line for the parts of each file, and these."""
     for _, parts in groupby(files, key=lambda piece: piece.path):
         first, *others = parts
+        others = [
+            replace(piece, remark=piece.remark * (piece.remark != first.remark)) for piece in others
+        ]
         rest = "".join(f"; #{piece.number}{piece.extent}" for piece in others)
-        yield f"{first.line}{rest}", 1 + len(others)
+        yield f"{first.line}{rest}", (first, *others)
 
 
-def _fold(pieces: Sequence[Piece]) -> Iterator[tuple[str, int]]:
-    """The line of each of `pieces`, newest first, and the number of pieces in it.
+def _fold(pieces: Sequence[Piece]) -> Iterator[tuple[str, Sequence[Piece]]]:
+    """The line of each of `pieces`, newest first, and the pieces in it.
 
-    Of many short results of one program, all stand in the line of the newest.
+    All pieces of one series stand in the line of the newest.
     """
-    short: defaultdict[str, list[Piece]] = defaultdict(list)
+    alike: defaultdict[str, list[Piece]] = defaultdict(list)
     for piece in pieces:
-        if piece.program and piece.tokens < _SHORT_TOKENS:
-            short[piece.program].append(piece)
+        alike[piece.series].append(piece)
     for piece in pieces:
-        alike = short[piece.program] if piece.tokens < _SHORT_TOKENS else []
-        if len(alike) < _FOLDED:
-            yield piece.line, 1
-        elif piece == alike[0]:
-            earlier = ", ".join(f"#{one.number} {one.tokens}" for one in alike[1:])
-            yield f"{piece.line}; earlier ones of {piece.program}: {earlier}", len(alike)
+        newest, *others = alike[piece.series]
+        if not piece.series or not others:
+            yield piece.line, (piece,)
+        elif piece == newest:
+            earlier = ", ".join(f"#{one.number} {one.tokens}" for one in others)
+            yield f"{piece.line}; earlier ones of {piece.series}: {earlier}", (piece, *others)
 
 
 def _limit(tokens: int) -> str:
@@ -235,5 +243,6 @@ is left out, and you are told what that was.
 
 The list: number, what it is, its lines, its size without line numbers. A file is offered as it \
 is now, with its present line numbers, in place of what you read and edited of it. Changed files \
-come first, then other files, then the newest texts.
+come first, then other files, then the newest texts. Below a file stand the numbers of its parts \
+that you have not seen under these numbers.
 {inventory}"""

@@ -29,7 +29,7 @@ _MOST_NAMED = 8
 """Most choices named of those that did not fit."""
 
 _NOW, _LAST_KNOWN = "as it is now", "as last seen or edited"
-_UNSEEN = "as last seen or edited; a command has changed the file since"
+_UNSEEN = "as last seen or edited; a command has changed the file in unseen ways"
 _CURRENT = frozenset({_NOW, _LAST_KNOWN, _UNSEEN})
 _UNPLACED = "as last edited; its place in the file is unknown"
 _OLD = "as it was then; the file has changed since"

@@ -6,18 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from agent_tui.compaction.curation.present_lines import Run, present_runs, seen_elsewhere
+from agent_tui.compaction.curation.outline import outline
+from agent_tui.compaction.curation.present_lines import Run, present_runs
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.ledger.shell_files import files_in_patch
+from agent_tui.compaction.sections.commands import without_folder
 from agent_tui.compaction.sections.files import (
     FileState,
     ReadFile,
     file_in_command,
     file_view,
+    is_commit,
+    message_of_commit,
     text_of_change,
 )
 from agent_tui.compaction.tiers.model import UNEDITED, Action, Output, Unit
-from agent_tui.compaction.tiers.outputs import action_of
+from agent_tui.compaction.tiers.outputs import action_of, is_test, last_line
 from agent_tui.messages import AssistantMessage, ToolCall, ToolResultMessage, UserMessage
 from agent_tui.tokens import TokenCounter
 
@@ -25,10 +29,16 @@ _LEAST_TOKENS = 8
 _LEAST_TOKENS_OF = {"reply": 60, "call": 150, "kept": 0}
 """Of a shorter reply, or a shorter command or failed change, the notes say more."""
 
+_SHORT_CHARS = 500
+"""Shorter results of one program are alike, whatever it was asked."""
+
 _LABEL_CHARS = 110
 _OPENING_CHARS = 50
 _LONG_LINES, _STEP_LINES = 100, 50
 """Of a longer piece, the tokens of so many lines are stated."""
+
+_LEAST_MOVED = 3
+"""Fewer lines, such as braces, may be alike by chance."""
 
 _OUTDATED = "names lines of files that were edited since"
 
@@ -51,7 +61,8 @@ class Piece:
         tokens: Its size.
         path: The normalized path of the file it shows; empty for other texts.
         remark: A note for the model: ``exit 1``.
-        program: The first words of the command of which it is the result: ``git status``.
+        series: Results of one series are alike: ``commits``, or the command or its first words.
+        outline: Lines and titles of its parts that the model has not seen under these numbers.
         is_placed: Whether the place of its lines in the file is known.
         is_outdated: Whether it names lines of files that were edited afterwards.
         is_lasting: Whether the user wants it kept through all compactions.
@@ -66,7 +77,8 @@ class Piece:
     tokens: int = 0
     path: str = ""
     remark: str = ""
-    program: str = ""
+    series: str = ""
+    outline: tuple[str, ...] = ()
     is_placed: bool = True
     is_outdated: bool = False
     is_lasting: bool = False
@@ -181,6 +193,11 @@ class _FilePieces:
             for first, lines in self._runs(file.path):
                 text, views = "\n".join(lines), self._views[file.path]
                 whole = [view.entry_id for view in views if text in "\n".join(view.lines)]
+                seen = self._seen(file.path)
+                unseen = {
+                    n: t for n, t in enumerate(lines, first) if t.strip() and seen.get(n) != t
+                }
+                moved = len(set(seen.values()).intersection(unseen.values()))
                 yield Piece(
                     number=0,
                     entry_id=whole[-1] if whole else "",
@@ -189,7 +206,8 @@ class _FilePieces:
                     lines=tuple(lines),
                     first=max(first, 1),
                     path=file.path,
-                    remark=self._remark(file, (first, lines)),
+                    remark=self._remark(file, is_placed=first > 0, moved=moved),
+                    outline=outline(file.path, first, lines, unseen.keys()) if first else (),
                     is_placed=first > 0,
                 )
 
@@ -221,20 +239,27 @@ class _FilePieces:
                 return True
         return False
 
-    def _remark(self, file: FileState, run: Run) -> str:
-        """What the model must know of the file: above all, where it saw lines that have moved."""
+    def _seen(self, path: str) -> dict[int, str]:
+        """The lines that the model sees of a file, by the number under which it sees them."""
+        return {
+            number: line
+            for view in self._views[path]
+            if view.kind == "result" and not view.remark
+            for number, line in enumerate(view.lines, view.first)
+        }
+
+    def _remark(self, file: FileState, *, is_placed: bool, moved: int) -> str:
+        """What the model must know of the file."""
         is_read = self._on_disk is not None and self._on_disk(file.path) is not None
-        views = [(v.first, v.lines) for v in self._views[file.path] if v.kind == "result"]
         kept = [f"{piece.first}-{piece.last}" for piece in self._earlier if piece.path == file.path]
         remarks = (
-            "a command has changed it since" if file.unseen and not is_read else "",
+            "changed by a command in ways that you have not seen"
+            if file.unseen and not is_read
+            else "",
             "changed and not committed" if file.is_changed and not file.is_committed else "",
             f"kept by the last compaction: {', '.join(kept)}" if kept else "",
-            *(
-                f"{a}-{b} were {a - by}-{b - by} when you saw them"
-                for a, b, by in seen_elsewhere(run, views)
-            ),
-            "" if run[0] else "place unknown",
+            "renumbered since you saw it" if is_placed and moved >= _LEAST_MOVED else "",
+            "" if is_placed else "place unknown",
         )
         return ", ".join(filter(None, remarks))
 
@@ -266,15 +291,27 @@ def _results(output: Output, made: Piece) -> Iterator[Piece]:
     if (view := file_view(output)) is not None:
         path = view.path.strip("'\"")
         yield replace(made, label=f"read {path}", lines=view.lines, first=view.first, path=path)
-    elif failure or action.kind not in ("write", "edit"):
-        found = _PROGRAM.match(action.command)
+    elif failure or (action.kind not in ("write", "edit") and last_line(output.text)):
         yield replace(
             made,
             label=_action_words(action),
             lines=_lines(output.text),
             remark=", ".join(filter(None, (failure, made.remark))),
-            program=" ".join(filter(None, found.groups())) if found else "",
+            series=_series(output),
         )
+
+
+def _series(output: Output) -> str:
+    """What `output` has in common with others, of which the newest is mostly enough."""
+    command = output.action.command
+    if is_commit(output):
+        return "commits"
+    if is_test(command) and not output.failure:
+        return "passing checks"
+    found = _PROGRAM.match(command) if len(output.text) < _SHORT_CHARS else None
+    if found is not None:
+        return " ".join(filter(None, found.groups()))
+    return "" if output.failure else _VIEWED.split(without_folder(command))[0]
 
 
 def _call(call: ToolCall, made: Piece) -> Piece:
@@ -288,6 +325,8 @@ def _call(call: ToolCall, made: Piece) -> Piece:
         label = f"{action.tool} {path}"
     elif action.command:
         texts, label = [action.command], f"your command: {action.command}"
+        if message := message_of_commit(action.command):
+            texts, label = [message], "your commit message"
         path = (file_in_command(action.command) or ("",))[0]
     return replace(
         made,
@@ -298,9 +337,12 @@ def _call(call: ToolCall, made: Piece) -> Piece:
 
 
 _PROGRAM = re.compile(
-    r"(?:cd\s+\S+\s*(?:&&|;)\s*)*(\S+)(?:\s+-\S+(?:\s+[/~.]\S*)?)*(?:\s+([a-z][a-z-]+)(?!\S))?"
+    r"(?:cd\s+\S+\s*(?:&&|;)\s*|(?:cd\s+\S+\s*|#[^\n]*)\n\s*)*(\S+)(?:\s+-\S+(?:\s+[/~.]\S*)?)*(?:\s+([a-z][a-z-]+)(?!\S))?"
 )
 """The program of a command, and its subcommand if it looks like one."""
+
+_VIEWED = re.compile(r"\s*(?:2>&1\s*)?(?:\|\s*(?:head|tail)\b.*)?$", re.DOTALL)
+"""How much of a command's output is shown."""
 
 
 def _action_words(action: Action) -> str:

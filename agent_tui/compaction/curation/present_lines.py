@@ -174,31 +174,3 @@ def _map_line(at: int, blocks: Sequence[Match], *, is_end: bool = False) -> int:
             return block.b - 1 if is_end else before + 1
         before = block.b + block.size - 1
     return before if is_end else before + 1
-
-
-def seen_elsewhere(run: Run, views: Sequence[Run]) -> list[tuple[int, int, int]]:
-    """The parts of `run` that the newest of `views` showed under other numbers.
-
-    Returns: First and last line of each part now, and by how many lines it has moved.
-    """
-    start, lines = run
-    moved: dict[int, int] = {}
-    for first, view in views:
-        if not start or list(view) == list(lines[first - start : first - start + len(view)]):
-            moved.update(dict.fromkeys(range(first, first + len(view)), 0))
-            continue
-        matcher = SequenceMatcher(_says_little, view, lines, autojunk=False)
-        blocks = [block for block in matcher.get_matching_blocks() if block.size >= _LEAST_LINES]
-        if sum(block.size for block in blocks) < _LEAST_SHARED * len(view):
-            continue  # the view is of other lines
-        for block in blocks:
-            at = start + block.b
-            numbers = range(at, at + block.size)
-            moved.update(dict.fromkeys(numbers, at - first - block.a))
-    parts: list[tuple[int, int, int]] = []
-    for at in sorted(moved):
-        if parts and parts[-1][2] == moved[at]:
-            parts[-1] = (parts[-1][0], at, moved[at])
-        else:
-            parts.append((at, at, moved[at]))
-    return [part for part in parts if part[2]]

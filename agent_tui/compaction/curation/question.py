@@ -1,31 +1,24 @@
 """Makes the question to the model from the conversation: what can be kept, and in what space."""
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 
 from agent_tui.compaction.curation.ask import LEAST_NOTES_TOKENS, Ask, Staying, TokenBudget
 from agent_tui.compaction.curation.excerpts import earlier_pieces
 from agent_tui.compaction.curation.pieces import Piece, read_pieces
 from agent_tui.compaction.draft import (
     CompactionDraft,
-    folders_of,
     last_exchange_tokens,
-    room_of,
-    summary_tokens,
+    read_conversation,
 )
-from agent_tui.compaction.plan import LiveConversation, previous_summary, read_live
+from agent_tui.compaction.plan import LiveConversation
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.sections.compose import LEAST_KEPT, TAIL_SHARE
-from agent_tui.compaction.sections.files import FileReader, paths_shown_in
-from agent_tui.compaction.sections.history import Said, is_filler, read_history
+from agent_tui.compaction.sections.files import paths_shown_in
+from agent_tui.compaction.sections.history import Said, is_filler
 from agent_tui.compaction.summary.templates import template_named
-from agent_tui.compaction.tiers.model import Unit
-from agent_tui.compaction.tiers.units import read_units
 from agent_tui.compaction.transcript import escape_tags
 from agent_tui.omissions import one_line
-from agent_tui.sessions.context import without_dropped
-from agent_tui.sessions.replay.changes import in_force
-from agent_tui.sessions.replay.marks import read_marks
 from agent_tui.tokens import TokenCounter
 
 _NOTES_TOKENS, _NOTES_SHARE = 1_500, 0.15
@@ -40,15 +33,17 @@ _MOST_NOTES_SHARE = 2 / 3
 _LIST_SHARE, _LIST_TOKENS = 0.03, 3_000
 """Of the window, and at most, for the list of what can be kept."""
 
+_SAID = "said-by-the-person"
 _STAYING = {
-    "said-by-the-person": "the user's messages, reasons of refusals and answers to questions",
+    _SAID: "the user's messages, reasons of refusals and answers to questions",
     "pinned-constraints": "the user's rules that are not in these messages",
     "work-state": "the plan, items, commits and newest test results",
-    "open-errors": "errors that no later run has solved",
     "failures": "failures that your notes do not name, at most",
 }
 """Blocks that code writes whatever a model chooses."""
 
+_TAG_LINE = re.compile(r"^</?[\w-]+>$", re.MULTILINE)
+_STAYING_CHARS = 600
 _OPENING_CHARS = 40
 _MOST_MESSAGES = 30
 
@@ -61,43 +56,31 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
         draft: Its compaction without a model.
         counter: Counts tokens.
     """
-    path = in_force(request.path)
-    summary = previous_summary(path, request.previous)
-    live = read_live(path, counter)
-    units = read_units(
-        path,
-        carryover=request.previous,
-        counter=counter,
-        settings=request.settings,
-        window=request.sizes.window,
-    )
+    conversation = read_conversation(request, counter)
+    live, record, summary = conversation.live, conversation.record, conversation.summary
     entries = {entry.id for entry in live.entries}
-    own = [unit for unit in units.items if unit.entry_id in entries]
-    folders = folders_of(request)
-    events = read_history(without_dropped(path, read_marks(path)))
-    handed_over = request.previous.handover if request.previous is not None else None
-    files = FileReader(folders, handed_over.files if handed_over else ()).read(events)
-    said = _block(draft.before_notes, "said-by-the-person")
+    own = [unit for unit in conversation.units if unit.entry_id in entries]
+    said = _block(draft.before_notes, _SAID)
     kept = {entry.id for entry in draft.plan.kept_entries}
-    spoken = [event for event in events if isinstance(event, Said)]
+    spoken = [event for event in record.events if isinstance(event, Said)]
     before = [e for e in spoken if e.entry_id not in kept and not is_filler(e.text)]
     whole = {e.entry_id for e in spoken if e.entry_id in kept or escape_tags(e.told) in said}
     pieces = read_pieces(
         [unit for unit in own if unit.entry_id not in whole or unit.output is not None],
         earlier_pieces(summary, counter),
-        files,
-        folders,
+        record.files,
+        record.folders,
         counter,
         on_disk=request.on_disk,
         shown=frozenset(paths_shown_in(summary)),
         said={event.entry_id for event in spoken},
     )
-    replaced = live.leaving_tokens + (summary_tokens(summary, counter) if summary else 0)
-    room = room_of(request, sum(live.tokens) + replaced, live.pinned_tokens)
+    room = conversation.room
     newest = _newest(live, int(room * TAIL_SHARE))
     tail = max(last_exchange_tokens(live), int(room * TAIL_SHARE))
-    blocks = _blocks_that_stay(draft, counter)
-    free = max(room - tail - sum(blocks.values()), int(room * LEAST_KEPT))
+    blocks = _blocks_that_stay(draft)
+    sizes = {_STAYING[tag]: counter.count_text(block) for tag, block in blocks.items()}
+    free = max(room - tail - sum(sizes.values()), int(room * LEAST_KEPT))
     target = request.sizes.overhead + live.pinned_tokens + room
     most_notes = max(int(free * _MOST_NOTES_SHARE), LEAST_NOTES_TOKENS)
     most_notes = min(most_notes, request.settings.max_summary_tokens)
@@ -108,8 +91,13 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
             sizes={
                 "the system prompt and the tools": request.sizes.overhead,
                 "pinned texts": live.pinned_tokens,
-                **{_STAYING[tag]: tokens for tag, tokens in blocks.items()},
-                f"your newest messages{_beginning(newest, own, pieces)}": tail,
+                **sizes,
+                f"your newest messages{_beginning(newest, pieces)}": tail,
+            },
+            texts={
+                _STAYING[tag]: one_line(_TAG_LINE.sub("", block), _STAYING_CHARS)
+                for tag, block in blocks.items()
+                if tag != _SAID
             },
             messages=[_told(event, said, counter) for event in before[-_MOST_MESSAGES:]],
             entries=newest,
@@ -142,18 +130,16 @@ def _newest(live: LiveConversation, room: int) -> frozenset[str]:
     return frozenset(newest)
 
 
-def _beginning(newest: Set[str], units: Sequence[Unit], pieces: Sequence[Piece]) -> str:
-    """Where the newest messages begin, as far as a piece shows it."""
-    order = {unit.entry_id: at for at, unit in enumerate(units)}
-    among = [piece for piece in pieces if piece.entry_id in newest & order.keys()]
-    first = min(among, key=lambda piece: order[piece.entry_id], default=None)
-    return f", from about `{first.label}` on" if first is not None else ""
+def _beginning(newest: Set[str], pieces: Sequence[Piece]) -> str:
+    """Which texts stay with the `newest` messages, by their numbers."""
+    before = [piece.number for piece in pieces if piece.entry_id not in newest]
+    return f" (everything after #{before[-1]})" if before else ""
 
 
-def _blocks_that_stay(draft: CompactionDraft, counter: TokenCounter) -> Mapping[str, int]:
-    """The tokens of the blocks in `_STAYING`, as far as there are any."""
+def _blocks_that_stay(draft: CompactionDraft) -> dict[str, str]:
+    """The blocks in `_STAYING`, as far as there are any."""
     text = f"{draft.before_notes}\n{draft.after_notes}"
-    return {tag: counter.count_text(block) for tag in _STAYING if (block := _block(text, tag))}
+    return {tag: block for tag in _STAYING if (block := _block(text, tag))}
 
 
 def _block(text: str, tag: str) -> str:

@@ -81,7 +81,7 @@ FAILURES_SHARE = 0.10
 """In a small context, the share holds hardly a few sentences; twice the share is the limit."""
 
 COMMANDS_SHARE = 0.02
-FILES_SHARE = 0.50
+FILES_SHARE = 0.60
 """A maximum; the newest messages keep their share."""
 
 WAY_SHARE = 0.15

@@ -90,6 +90,7 @@ COMMIT_LINE = re.compile(
 """What git prints for a commit: branch, hash and subject."""
 
 _COMMITS = re.compile(r"\bgit\s+(?:-[cC]\s+\S+\s+)*commit\b(?!.*--dry-run)")
+_HERE = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n")
 OLD_NAMES = ("old", "old_string", "oldText", "old_str", "old_text", "search", "oldString")
 _NEW_NAMES = ("new", "new_string", "newText", "new_str", "new_text", "replace", "newString")
 _EVERYWHERE_NAMES = ("all", "replace_all", "replaceAll")
@@ -162,23 +163,24 @@ class FileState:
         self.runs = _join_runs(kept)
 
     def edit(self, old: str, new: str, *, is_everywhere: bool = False) -> None:
-        """Replace `old` with `new`."""
+        """Replace `old` with `new`; if its place is unknown, so are the numbers of what follows."""
         self.seen_before = ""
         self.is_changed, self.is_committed, self.written_at = True, False, ""
         self.edits = [*self.edits[1 - _MOST_EDITS :], new]
-        found = False
+        found = is_placed = False
         shifted: list[tuple[int, list[str]]] = []
         delta = 0
         for start, lines in self.runs:
             text = "\n".join(lines)
+            made = lines
             if old and old in text and (is_everywhere or not found):
-                found = True
+                found, is_placed = True, start > 0 and not (is_everywhere and not self.is_whole)
                 changed = text.replace(old, new) if is_everywhere else text.replace(old, new, 1)
                 made = changed.split("\n") if changed else []
-                shifted.append((start + delta if start else 0, made))
-                delta += len(made) - len(lines)
-            else:
-                shifted.append((start + delta if start else 0, lines))
+            shifted.append((start + delta if start else 0, made))
+            delta += len(made) - len(lines)
+        if not is_placed and old.count("\n") != new.count("\n"):
+            shifted = [(start if start == 1 else 0, lines) for start, lines in shifted]
         self.runs = [run for run in shifted if run[1]]
         if not found and new.strip() and not any(new in "\n".join(run) for _, run in self.runs):
             self.runs.append((0, new.split("\n")))
@@ -235,6 +237,13 @@ def is_commit(output: Output) -> bool:
     """Whether `output` is that of a command that committed something."""
     has_failed = output.has_failed or output.exit_code not in (None, 0)
     return not has_failed and bool(_COMMITS.search(output.action.command))
+
+
+def message_of_commit(command: str) -> str:
+    """The message that `command` commits with, if a here-document has it; else empty."""
+    commit = _COMMITS.search(command)
+    mark = _HERE.search(command, commit.end()) if commit else None
+    return command[mark.end() :].partition(f"\n{mark[1]}")[0].strip() if mark else ""
 
 
 def changes_files(event: Done) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import groupby
 from typing import TypeAlias
 
@@ -24,6 +23,7 @@ from agent_tui.compaction.tiers.forms import (
     keep_ends,
     left_out_mark,
     pointers_to_newer,
+    shorter_reply,
     with_images,
     without_long_texts,
     without_thinking,
@@ -137,11 +137,12 @@ class TailEditor:
                     content = self._parts(unit.message, unit.entry_id, gone, said)
                 else:
                     content = None
-                if content is not None and (edit := self._edit(unit, content, 0)):
+                edit = self._edit(unit, content, 0) if content is not None else None
+                if edit is not None:
                     edits[unit.entry_id], tokens[at] = edit
                     files[unit.entry_id] = paths
-                elif unit.output is not None:
-                    said.add(unit.output.text)
+                if unit.output is not None:
+                    said.add(content if edit and isinstance(content, str) else unit.output.text)
                 for text in _texts(unit.message) if not named else ():
                     said.add(text)
             room -= tokens[at]
@@ -195,7 +196,8 @@ class TailEditor:
             if unit is not None and unit.output is not None and unit.entry_id not in edits
         ]
         for *_, at, unit, output in sorted(outputs, key=lambda one: one[:3]):
-            text, _ = said.without(output.text, partial(_stands_mark, unit.entry_id))
+            text, _ = said.without(output.text, _stands_mark)
+            text = _with_recall(text, unit.entry_id)
             if edit := self._edit(unit, with_images(text, unit.message), 0):
                 edits[unit.entry_id], tokens[at] = edit
             said.add(output.text)
@@ -231,11 +233,9 @@ class TailEditor:
         for at in range(first, last):
             unit = self._units.get(live.entries[at].id)
             if unit is not None and isinstance(unit.message, AssistantMessage):
-                parts = tuple(
-                    self._shorter_part(part, unit.entry_id)
-                    for part in without_thinking(unit.message)
-                )
-                if edit := self._edit(unit, parts, 1):
+                most = (_LONG_ARGUMENT_TOKENS, _LONG_NOTE_TOKENS)
+                parts = shorter_reply(unit, unit.message, *most, self._counter, spared=("other",))
+                if parts is not None and (edit := self._edit(unit, parts, 1)):
                     edits[unit.entry_id], tokens[at] = edit
         long = [at for at in range(first, last) if self._can_be_cut(live, tail, at, whole)]
         fixed = sum(tokens[first:last]) - sum(tokens[at] for at in long)
@@ -256,24 +256,6 @@ class TailEditor:
             if edit := self._edit(unit, cut, 1):
                 edits[unit.entry_id], tokens[at] = edit
         return Tail(tuple(tokens), edits, tail.files)
-
-    def _shorter_part(self, part: TextContent | ToolCall, entry_id: str) -> TextContent | ToolCall:
-        """`part` of a reply without long texts in its arguments, or with its text cut to its ends.
-
-        The arguments of calls that neither touch a file nor run a command stay.
-        """
-        counter = self._counter
-        if isinstance(part, ToolCall):
-            if action_of(part).kind == "other":
-                return part
-            return without_long_texts(part, _LONG_ARGUMENT_TOKENS, entry_id, counter)
-        if (tokens := counter.count_text(part.text)) <= _LONG_NOTE_TOKENS:
-            return part
-        ends = _LONG_NOTE_TOKENS // 3
-        text = keep_ends(
-            part.text, tokens=tokens, end_tokens=ends, entry_id=entry_id, counter=counter
-        )
-        return part.model_copy(update={"text": text})
 
     def _can_be_cut(
         self, live: LiveConversation, tail: Tail, at: int, whole: frozenset[str]
@@ -307,9 +289,12 @@ class TailEditor:
         for part in without_thinking(message):
             if isinstance(part, ToolCall) and part.id in gone:
                 part = self._without_written(part, entry_id)
-            elif isinstance(part, ToolCall) and (command := action_of(part).command):
-                text, _ = said.without(command, partial(_stands_mark, entry_id))
-                part = _with_text(part, command, text)
+            elif isinstance(part, ToolCall) and (texts := _texts_of_other(part)):
+                for whole in texts:
+                    first, _, rest = whole.partition("\n")
+                    left, _ = said.without(rest, _stands_mark)
+                    if left != rest:
+                        part = _with_text(part, whole, _with_recall(f"{first}\n{left}", entry_id))
             elif isinstance(part, ToolCall) and part.id not in self._failed:
                 limit = _SHORT_ARGUMENT_TOKENS
                 part = without_long_texts(part, limit, entry_id, self._counter, names=OLD_NAMES)
@@ -362,18 +347,30 @@ def _line(
     recall = recall_mark(unit.entry_id)
     if paths or pointer:
         return (f"({', '.join(paths)} is in files-now) {recall}" if paths else pointer), paths
+    text = output.text
+    if output.action.command and not is_newest:
+        text = "\n".join(map(_shorten_line, text.split("\n")))
     own = _Said(())
     if output.action.kind in ("write", "edit"):
         own.add(text_of_change(output.action))
-    text, _ = own.without(output.text, lambda _: f"(as written above) {recall}")
-    text, found = said.without(text, partial(_stands_mark, unit.entry_id))
-    if output.action.command and not is_newest:
-        lines = text.split("\n")
-        if any(len(line) > _LONG_LINE_CHARS for line in lines):
-            plain = (" ".join(ln.split()) if len(ln) > _LONG_LINE_CHARS else ln for ln in lines)
-            text = "\n".join(shorten_middle(line, _LONG_LINE_CHARS // 2) for line in plain)
-            text = f"{text}\n{recall}"
-    return (text if text != output.text else None), found
+    text, _ = own.without(text, lambda _: "(as written above)")
+    text, found = said.without(text, _stands_mark)
+    if text == output.text:
+        return None, found
+    return _with_recall(text, unit.entry_id), found
+
+
+def _with_recall(text: str, entry_id: str) -> str:
+    """`text`, of which something is left out, with the id of the whole."""
+    gap = " " if text.endswith((" in files-now)", " elsewhere)", " above)")) else "\n"
+    return f"{text}{gap}{recall_mark(entry_id)}"
+
+
+def _shorten_line(line: str) -> str:
+    """`line` cut to its two ends if it is generated text."""
+    if len(line) <= _LONG_LINE_CHARS:
+        return line
+    return shorten_middle(" ".join(line.split()), _LONG_LINE_CHARS // 2)
 
 
 def _is_on_disk(output: Output, on_disk: ReadFile | None) -> bool:
@@ -384,10 +381,10 @@ def _is_on_disk(output: Output, on_disk: ReadFile | None) -> bool:
     return "\n".join(view.lines) in text
 
 
-def _stands_mark(entry_id: str, files: Collection[str]) -> str:
+def _stands_mark(files: Collection[str]) -> str:
     """The note on where left-out lines can be found."""
     named = f"of {', '.join(sorted(files))} in files-now" if files else "shown elsewhere"
-    return f"(lines {named}) {recall_mark(entry_id)}"
+    return f"(lines {named})"
 
 
 def _files_named(
@@ -466,6 +463,18 @@ def _passages(text: str) -> Iterator[tuple[int, _Passage]]:
 
 
 def _texts(message: Message) -> list[str]:
-    """The texts that the calls of `message` write or run."""
+    """The texts that the calls of `message` write, run or send."""
     calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
-    return [action.command or text_of_change(action) for action in map(action_of, calls)]
+    return [
+        text
+        for call in calls
+        for text in (_texts_of_other(call) or [text_of_change(action_of(call))])
+    ]
+
+
+def _texts_of_other(call: ToolCall) -> list[str]:
+    """The command of `call`, or what it sends if it neither runs a command nor touches a file."""
+    action = action_of(call)
+    if action.command or action.kind != "other":
+        return [action.command] if action.command else []
+    return [text for text in call.arguments.values() if isinstance(text, str)]

@@ -11,7 +11,7 @@ from agent_tui.compaction.sections.files import changes_files, is_commit
 from agent_tui.compaction.sections.history import Done, HistoryEvent, Replied, Said
 from agent_tui.compaction.sections.task import plan_in
 from agent_tui.compaction.tiers.describe import outcome_line
-from agent_tui.omissions import IMAGE_MARK, SENTENCE_END, one_line, shorten_middle
+from agent_tui.omissions import IMAGE_MARK, SENTENCE_END, one_line
 from agent_tui.tokens import TokenCounter
 
 _REASON = re.compile(
@@ -71,7 +71,11 @@ _FENCED = re.compile(r"^```[^\n`]*\n.*?^```\s*$", re.MULTILINE | re.DOTALL)
 _TEXT_CHARS = (1_200, 300, 120)
 _SUBJECT_CHARS = (120, 90, 60)
 _RESULT_CHARS = (120, 80, 0)
+_LEAST_WORDS = 3
+"""In the oldest steps, less, such as "Good point.", says nothing."""
+
 _SAID_CHARS = (160, 120, 80)
+_SENTENCE_START = re.compile(r"[.!?:]\s+|\n\s*")
 _FILLED_BY_LEVEL = (0.6, 0.9, 1.0)
 _SHOWN_PARTS = 4
 _FORMS = frozenset({"output_mode", "type"})
@@ -173,16 +177,27 @@ def _step_lines(step: _Step, level: int, folders: Sequence[str]) -> list[str]:
 
 
 def _own_words(text: str, level: int) -> str:
+    """What a reply says, in whole sentences where it is cut."""
     plain = _FENCED.sub("", text).strip()
-    if level == 0:
-        return shorten_middle(plain, _TEXT_CHARS[0])  # the end says what comes next
+    room = _TEXT_CHARS[level]
     if level == len(_TEXT_CHARS) - 1:
-        return first_sentence(plain, _TEXT_CHARS[level])
-    if len(plain) <= _TEXT_CHARS[level]:
+        firsts = (first_sentence(line, room) for line in plain.split("\n"))
+        return next(
+            (one for one in firsts if len(one.split()) >= _LEAST_WORDS and one[-1] != ":"), ""
+        )
+    if len(plain) <= room:
         return plain
-    cut = plain[: _TEXT_CHARS[level]]
+    if level:
+        return f"{_until_sentence_end(plain[:room])} …"
+    end = plain[-room // 2 :]  # it says what comes next
+    start = _SENTENCE_START.search(end)
+    return f"{_until_sentence_end(plain[: room // 2])} … {end[start.end() if start else 0 :]}"
+
+
+def _until_sentence_end(cut: str) -> str:
+    """`cut` up to the end of its last sentence or line, if that is in its second half."""
     end = max(cut.rfind(". "), cut.rfind(".\n"), cut.rfind("\n"))
-    return f"{cut[: end + 1] if end > len(cut) // 2 else cut} …".strip()
+    return cut[: end + 1 if end > len(cut) // 2 else len(cut)].strip()
 
 
 def _action_line(action: Done, level: int, folders: Sequence[str]) -> str:

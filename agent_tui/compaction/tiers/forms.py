@@ -11,7 +11,8 @@ from agent_tui.attachments import split_pastes
 from agent_tui.compaction.ledger.pinned import find_rules
 from agent_tui.compaction.sections.files import file_view
 from agent_tui.compaction.tiers.describe import describe
-from agent_tui.compaction.tiers.model import Content, Output, Unit
+from agent_tui.compaction.tiers.model import ActionKind, Content, Output, Unit
+from agent_tui.compaction.tiers.outputs import action_of
 from agent_tui.messages import (
     AssistantMessage,
     ImageContent,
@@ -163,34 +164,44 @@ def without_thinking(message: AssistantMessage) -> tuple[TextContent | ToolCall,
 
 
 def shorter_reply(
-    message: AssistantMessage, argument: int, note: int, entry_id: str, counter: TokenCounter
-) -> tuple[TextContent | ToolCall, ...]:
-    """A reply with calls, without thinking, with long notes cut and long arguments left out.
+    unit: Unit,
+    message: AssistantMessage,
+    argument: int,
+    note: int,
+    counter: TokenCounter,
+    *,
+    spared: Collection[ActionKind] = (),
+) -> Content:
+    """A reply without thinking, with long notes cut and long arguments left out.
 
     Text written by arguments is in the file and can be read again. A note is the text beside a
     call.
 
     Args:
-        message: The reply.
+        unit: The message.
+        message: The same as a reply.
         argument: Tokens; a longer text in the arguments becomes a line.
         note: Tokens; a longer text beside the calls keeps its two ends.
-        entry_id: The entry with the original.
         counter: Counts the tokens of texts.
+        spared: Calls whose arguments stay.
+
+    Returns: None if nothing is shorter.
     """
 
     def shorten(part: TextContent | ToolCall) -> TextContent | ToolCall:
         if isinstance(part, ToolCall):
-            return without_long_texts(part, argument, entry_id, counter)
-        tokens = counter.count_text(part.text)
+            stays = action_of(part).kind in spared
+            return part if stays else without_long_texts(part, argument, unit.entry_id, counter)
+        tokens, ends = counter.count_text(part.text), note // _NOTE_ENDS
         if tokens <= note:
             return part
-        ends = note // _NOTE_ENDS
         text = keep_ends(
-            part.text, tokens=tokens, end_tokens=ends, entry_id=entry_id, counter=counter
+            part.text, tokens=tokens, end_tokens=ends, entry_id=unit.entry_id, counter=counter
         )
         return part.model_copy(update={"text": text})
 
-    return tuple(map(shorten, without_thinking(message)))
+    shorter = tuple(map(shorten, without_thinking(message)))
+    return shorter if shorter != message.content else None
 
 
 def without_long_texts(
@@ -304,7 +315,5 @@ def _reply(
     unit: Unit, message: AssistantMessage, argument: int, note: int, counter: TokenCounter
 ) -> Content:
     """A reply with shortened calls; None for a reply without calls, which stays."""
-    if not message.tool_calls or unit.written_tokens <= argument:
-        return None
-    shorter = shorter_reply(message, argument, note, unit.entry_id, counter)
-    return shorter if shorter != message.content else None
+    is_long = message.tool_calls and unit.written_tokens > argument
+    return shorter_reply(unit, message, argument, note, counter) if is_long else None

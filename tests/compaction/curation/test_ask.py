@@ -35,7 +35,7 @@ def ask_with(*pieces: Piece, listed: int = 3_000) -> Ask:
 
 
 def list_in(ask: Ask) -> list[str]:
-    return ask.text[ask.text.rindex("then the newest texts.\n") :].split("\n")[1:]
+    return ask.text[ask.text.rindex("under these numbers.\n") :].split("\n")[1:]
 
 
 def piece(number: int, label: str, kind: Kind = "result", **kwargs: object) -> Piece:
@@ -53,17 +53,40 @@ def test_files_come_first_with_their_parts_in_one_line_and_then_the_newest_texts
     ]
 
 
-def test_many_short_results_of_one_program_share_a_line() -> None:
-    status = [piece(n, f"$ git status {n}", program="git status") for n in (1, 3, 5)]
-    others = [
-        piece(2, "$ git log", program="git log"),
-        piece(4, "$ git status -v", program="git status", tokens=900),
-    ]
+def test_results_of_one_series_share_a_line() -> None:
+    status = [piece(n, f"$ git status {n}", series="git status") for n in (1, 3, 5)]
+    others = [piece(2, "$ git log", series="git log"), piece(4, "you replied", "reply")]
     assert list_in(ask_with(*sorted([*status, *others], key=lambda one: one.number))) == [
         "#5 $ git status 5 1-2, 40 tokens; earlier ones of git status: #3 40, #1 40",
-        "#4 $ git status -v 1-2, 900 tokens",
+        "#4 you replied 1-2, 40 tokens",
         "#2 $ git log 1-2, 40 tokens",
     ]
+
+
+def test_outlines_take_a_third_of_the_list_and_the_first_files_come_first() -> None:
+    titles = tuple(f"{n}-{n + 9} def run_{n}()" for n in range(1, 100, 10))
+    files = [
+        piece(n, f"file {n}.py", "file", path=f"{n}.py", outline=titles[: n * 3])
+        for n in range(1, 4)
+    ]
+    lines = list_in(ask_with(*files, listed=330))
+    assert lines == [
+        "#1 file 1.py 1-2, 40 tokens",
+        "  1-10 def run_1(); 11-20 def run_11(); 21-30 def run_21()",
+        "#2 file 2.py 1-2, 40 tokens",
+        f"  {'; '.join(titles[:6])}",
+        "#3 file 3.py 1-2, 40 tokens",
+    ]
+
+
+def test_what_stays_is_told_with_its_text() -> None:
+    talk = a_talk()
+    talk.tool("bash", {"command": "pytest -q"}, "3 passed in 1 s")
+    for number in range(60):
+        talk.reply(f"answer {number} of the writer " + "as it should be " * 90)
+    assert re.search(
+        r"newest test results: \d+ tokens: - `pytest -q` -> 3 passed", ask_of(talk, 10_000).text
+    )
 
 
 def test_a_long_piece_says_how_much_fifty_lines_take() -> None:
@@ -82,7 +105,7 @@ def test_the_list_keeps_within_its_budget_and_counts_the_rest(
     made: list[tuple[Kind, str]], listed: int
 ) -> None:
     pieces = [
-        piece(n, label, kind, path=f"{label}.py" if kind == "file" else "", program=label[:1])
+        piece(n, label, kind, path=f"{label}.py" if kind == "file" else "", series=label[:1])
         for n, (kind, label) in enumerate(made, 1)
     ]
     *lines, last = list_in(ask_with(*pieces, listed=listed))
@@ -148,7 +171,9 @@ def test_each_part_that_stays_is_told_with_its_size() -> None:
     ask = ask_of(a_talk(), 10_000, overhead=700)
     assert "- the system prompt and the tools: 700 tokens\n" in ask.text
     assert "- the user's messages, reasons of refusals and answers to questions: " in ask.text
-    assert re.search(r"- your newest messages, from about `you replied .*` on: \d,\d+", ask.text)
+    newest = re.search(r"- your newest messages \(everything after #(\d+)\): \d,\d+", ask.text)
+    assert newest is not None
+    assert list_in(ask)[1].startswith(f"#{newest[1]} you replied ")
     assert "pinned texts" not in ask.text
 
 

@@ -84,9 +84,7 @@ def test_a_file_is_offered_once_as_it_is_now_and_outputs_as_they_were(
 ) -> None:
     file, output = pieces_of(talk, counter)
     assert file.line.startswith("#1 file a.py 1-62, ")
-    assert file.line.endswith(
-        "tokens, changed and not committed, 12-62 were 10-60 when you saw them"
-    )
+    assert file.line.endswith("tokens, changed and not committed, renumbered since you saw it")
     assert file.lines[8:11] == ("value_9 = 9", "value_9b = 9", "value_9c = 9")
     assert output.line.startswith("#2 $ pytest -q 1-40, ")
 
@@ -143,6 +141,74 @@ def test_what_failed_says_so_and_changes_nothing(talk: Talk, counter: TokenCount
     text = kept(talk, counter, *map(Pick, failed)).text
     assert '<excerpt of="edit a.py (failed)">' in text
     assert text.count(" (failed)") == 2
+
+
+def test_parts_that_the_model_sees_under_other_numbers_or_not_at_all_are_outlined(
+    counter: TokenCounter,
+) -> None:
+    text = [line for n in range(9) for line in (f"def run_{n}():", *["    step()"] * 5, "")]
+    talk = Talk()
+    talk.user("Please look.")
+    talk.tool("read", {"path": "same.py"}, numbered(text))
+    talk.tool("read", {"path": "edited.py"}, numbered(text))
+    edit: JsonObject = {
+        "path": "edited.py",
+        "old": "def run_7():\n",
+        "new": "@cache\ndef run_7():\n",
+    }
+    talk.tool("edit", edit, "edited")
+    talk.tool("write", {"path": "new.py", "content": "\n".join(text[:21])}, "written")
+    new, edited, same = pieces_of(talk, counter)
+    assert (new.path, new.outline) == ("new.py", ("1-6 def run_0()",))
+    assert (edited.path, edited.outline) == (
+        "edited.py",
+        ("51-56 def run_7()", "58-63 def run_8()"),
+    )
+    assert (same.path, same.outline) == ("same.py", ())
+    assert [piece.remark.rpartition(", ")[2] for piece in (new, edited, same)] == [
+        "changed and not committed",
+        "renumbered since you saw it",
+        "",
+    ]
+
+
+def test_of_a_commit_its_message_is_offered(counter: TokenCounter) -> None:
+    message = "\n".join(("mend the parser", "", *(f"- line {n} of the reason" for n in range(40))))
+    command = f"git add -A && git commit -m \"$(cat <<'EOF'\n{message}\nEOF\n)\" && git push"
+    talk = Talk()
+    talk.user("Please commit.")
+    talk.tool("bash", {"command": command}, "[main 1234567] mend the parser\n 1 file changed")
+    call, result = pieces_of(talk, counter)
+    assert (call.label, "\n".join(call.lines)) == ("your commit message", message)
+    assert result.series == "commits"
+
+
+def test_checks_that_passed_and_repeats_of_a_command_are_a_series(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Please check.")
+    lines = "\n".join(f"checked part {n}" for n in range(60))
+    for command, output, code in (
+        ("pytest -q", "90 passed in 2.00s", 0),
+        ("go test ./...", "ok\t3 tests passed in 1 s", 0),
+        ("pytest -q a", "1 failed, 2 passed in 0.10s", 1),
+        ("cd a && npm run check 2>&1 | head -60", lines, 0),
+        ("git log --oneline -3", "1234567 one\n2345678 two", 0),
+    ):
+        talk.tool("bash", {"command": command}, output, is_error=code > 0, exit_code=code)
+    assert [piece.series for piece in pieces_of(talk, counter)] == [
+        "passing checks",
+        "passing checks",
+        "pytest",
+        "npm run check",
+        "git log",
+    ]
+
+
+def test_an_output_that_says_nothing_is_not_offered(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Please look.")
+    talk.tool("bash", {"command": "cd src"}, "(no output)\n\n-------- ======== -------- ========")
+    assert pieces_of(talk, counter) == ()
 
 
 def test_a_search_without_hits_is_no_failure(counter: TokenCounter) -> None:
@@ -309,7 +375,7 @@ def test_a_file_that_has_moved_stands_under_its_new_name(
     assert f'<excerpt file="{path}" lines="3-5" state="as last seen or edited">' in found.text
     talk.tool("bash", {"command": f"sed -i s/5/6/ {path}"}, "")
     text = kept(talk, counter, Pick(piece, ((3, 5),))).text
-    assert "a command has changed the file since" in text
+    assert "a command has changed the file in unseen ways" in text
 
 
 def test_an_edit_whose_place_is_not_known_has_no_line_numbers(counter: TokenCounter) -> None:
@@ -331,7 +397,7 @@ def test_a_view_whose_file_was_changed_by_a_command_says_so(counter: TokenCounte
     talk.tool("bash", {"command": "sed -i s/value/other/ a.py"}, "")
     read, *_ = pieces_of(talk, counter)
     block = kept(talk, counter, Pick(read, ((1, 3),)))
-    state = "as last seen or edited; a command has changed the file since"
+    state = "as last seen or edited; a command has changed the file in unseen ways"
     assert f'lines="1-3" state="{state}"' in block.text
     assert "value_1 = 1" in block.text
 

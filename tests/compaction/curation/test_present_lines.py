@@ -7,7 +7,6 @@ from agent_tui.compaction.curation.present_lines import (
     end_of_paragraph,
     lines_now,
     present_runs,
-    seen_elsewhere,
 )
 from agent_tui.compaction.sections.files import FileState
 from tests.support.rows import each_row
@@ -48,16 +47,6 @@ def test_what_the_log_shows_of_a_file_is_found_on_the_disk() -> None:
     ]
     assert present_runs(file, None) == file.runs
     assert present_runs(file, lambda _: None) == file.runs
-
-
-def test_parts_that_have_moved_are_named_with_their_distance() -> None:
-    now = [*LINES[:10], "a", "b", "c", *LINES[10:]]
-    assert seen_elsewhere((1, now), [(1, LINES)]) == [(14, 63, 3)]
-    assert seen_elsewhere((1, now), [(1, LINES), (1, now)]) == []
-    assert seen_elsewhere((1, now), [(80, ["value_1 = 1", "other = 2", "none = 3"])]) == []
-    assert seen_elsewhere((0, now), [(1, LINES)]) == []
-    others = [f"other_{number} = {number}" for number in range(20)]
-    assert seen_elsewhere((1, now), [(80, [*others, *LINES[:4]])]) == []
 
 
 TEXT = [

@@ -239,6 +239,16 @@ def test_an_edit_moves_the_lines_after_it() -> None:
     assert file.runs == [(5, ["five", "and", "more", "line 6"]), (22, LINES[19:21])]
 
 
+def test_lines_after_an_edit_whose_place_is_unknown_have_no_numbers() -> None:
+    known = [(1, LINES[:3]), (11, LINES[10:15])]
+    file = FileState("a.py", runs=[*known])
+    file.edit("unseen", "one more\nline")
+    assert file.runs == [known[0], (0, LINES[10:15]), (0, ["one more", "line"])]
+    file = FileState("a.py", runs=[*known])
+    file.edit("unseen", "line 12")  # as many lines as before: nothing moves
+    assert file.runs == known
+
+
 def test_an_edit_of_a_place_that_was_not_seen_is_known_by_its_new_text() -> None:
     file = file_after(edit("old", "def new():\n    pass"))
     assert file.runs == [(0, ["def new():", "    pass"])]

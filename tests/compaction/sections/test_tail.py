@@ -193,7 +193,30 @@ def test_a_command_that_was_given_again_stands_once(counter: TokenCounter) -> No
     talk.tool("bash", {"command": f"{command}\ngit log -1"}, "[main 1234567] one")
     (edit,) = tail_of(ended(talk), counter).edits.values()
     (part,) = [part for part in edit.replacement or () if isinstance(part, ToolCall)]
-    assert part.arguments["command"] == f"(lines shown elsewhere) [recall {edit.target_id}]"
+    left = f"git commit -F - <<'END'\n(lines shown elsewhere) [recall {edit.target_id}]"
+    assert part.arguments["command"] == left
+
+
+def test_what_another_tool_was_sent_again_stands_once(counter: TokenCounter) -> None:
+    talk = begun()
+    text = "\n".join(f"Line {n} of what was found and why." for n in range(12))
+    talk.tool("create_issue", {"title": "a", "text": f"Bug\n{text}"}, "refused", is_error=True)
+    talk.tool("create_issue", {"title": "a", "text": f"Bug\n{text}", "team": "b"}, "created")
+    (edit,) = tail_of(ended(talk), counter).edits.values()
+    (part,) = [part for part in edit.replacement or () if isinstance(part, ToolCall)]
+    left = f"Bug\n(lines shown elsewhere) [recall {edit.target_id}]"
+    assert part.arguments == {"title": "a", "text": left}
+
+
+def test_an_output_that_was_cut_still_stands_for_its_repeats(counter: TokenCounter) -> None:
+    talk = begun()
+    report = "\n".join(f"checked part {n} of it" for n in range(12))
+    for seconds in (1, 2):
+        talk.tool("bash", {"command": "check"}, f"{'x=1; ' * 900}\n{report}\nin {seconds} s")
+    first, second = (str(one.replacement) for one in tail_of(ended(talk), counter).edits.values())
+    first, second = sorted((first, second), key=len)
+    assert first.split("\n")[:2] == ["(lines shown elsewhere)", "in 1 s"]
+    assert report in second
 
 
 def test_a_long_line_that_a_command_printed_keeps_its_two_ends(counter: TokenCounter) -> None:

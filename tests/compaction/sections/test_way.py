@@ -1,5 +1,7 @@
 """The way so far: the model's own sentences with a line for each action, the oldest thinned."""
 
+import re
+
 import pytest
 
 from agent_tui.compaction.sections.history import Done, HistoryEvent, read_history
@@ -115,6 +117,25 @@ def test_what_is_older_is_told_in_fewer_words(counter: TokenCounter) -> None:
     assert "- edit src/part_0.py [" in text
     assert "- $ pytest tests/part_0.py" not in text
     assert LEFT_OUT not in text
+
+
+def test_fragments_are_no_steps(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Please go on.")
+    talk.reply("Good point.")
+    talk.reply("Interesting.\nThe cause is this:\n\nThe cache is read twice.")
+    lines = way((*read_history(talk.path), *steps(30)), counter, 4_000)
+    assert "The cache is read twice." in lines
+    assert not {"Good point.", "Interesting.", "The cause is this:"} & set(lines)
+
+
+def test_a_long_reply_is_cut_between_sentences(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.reply(" ".join(f"Sentence {n} says something of length." for n in range(90)))
+    (line,) = way(read_history(talk.path), counter, 4_000)
+    head, tail = line.split(" … ")
+    assert head.endswith("length.")
+    assert re.match(r"Sentence \d+ says", tail)
 
 
 def test_between_them_what_only_looked_is_gathered(counter: TokenCounter) -> None:
