@@ -331,3 +331,9 @@ def test_a_plan_is_done_with_the_item_it_was_made_for() -> None:
     assert task_texts(other, [plan]) == (plan,)
     (later,) = task_texts(called(planned[1]), [plan], begun=["bd-7"])
     assert later.item == "the plan that was handed over for bd-7"
+
+
+def test_a_text_with_many_blank_lines_is_cut_in_linear_time() -> None:
+    task = TaskText(item="plan.md", text=f"# A\n- [x] one\n{chr(10) * 200_000}# B\n- [ ] two")
+    (lines,) = task_blocks([task], 100, TokenCounter())
+    assert "- [ ] two" in lines
