@@ -24,7 +24,7 @@ KEYS = {
     "summary",
     "read_files",
     "modified_files",
-    "pinned",
+    "user_messages",
     "fallback",
     "target_tokens",
     "note",
