@@ -95,8 +95,8 @@ def way_so_far(
     """The lines of the way, oldest first, shortened from the oldest on.
 
     The newest steps keep their sentences and a line per action. Earlier ones have shorter sentences
-    and share a line for actions that only read. The oldest keep their first sentence and the files
-    they changed. Steps before those are left out.
+    and share a line for actions that only read. The oldest keep their first sentence, unless it is
+    very short, and the files they changed. Steps before those are left out.
 
     Args:
         events: The events to describe, oldest first.
@@ -176,7 +176,8 @@ def _own_words(text: str, level: int) -> str:
     if level == 0:
         return shorten_middle(plain, _TEXT_CHARS[0])  # the end says what comes next
     if level == len(_TEXT_CHARS) - 1:
-        return first_sentence(plain, _TEXT_CHARS[level])
+        sentence = first_sentence(plain, _TEXT_CHARS[level])
+        return sentence if len(sentence.split()) > 2 else ""  # "Yes.", "Good point."
     if len(plain) <= _TEXT_CHARS[level]:
         return plain
     cut = plain[: _TEXT_CHARS[level]]

@@ -107,6 +107,13 @@ def test_what_is_older_is_told_in_fewer_words(counter: TokenCounter) -> None:
     assert LEFT_OUT not in text
 
 
+def test_of_the_oldest_no_exclamation_stays(counter: TokenCounter) -> None:
+    said = replied("Yes! The cache is stale.", *("word " * 200 for _ in range(30)))
+    lines = way(said, counter, 1_000)
+    assert any(line.startswith("word") for line in lines)
+    assert "Yes!" not in lines
+
+
 def test_between_them_what_only_looked_is_gathered(counter: TokenCounter) -> None:
     lines = way(steps(30), counter, 4_000)
     gathered = [line for line in lines if line.startswith("- looked: ")]
