@@ -108,10 +108,9 @@ def test_what_is_older_is_told_in_fewer_words(counter: TokenCounter) -> None:
 
 
 def test_of_the_oldest_no_exclamation_stays(counter: TokenCounter) -> None:
-    said = replied("Yes! The cache is stale.", *("word " * 200 for _ in range(30)))
-    lines = way(said, counter, 1_000)
-    assert any(line.startswith("word") for line in lines)
-    assert "Yes!" not in lines
+    for later in range(5, 20):  # some of these fill just so much that only the oldest is short
+        said = replied("Yes! The cache is stale.", *("word " * 200 for _ in range(later)))
+        assert "Yes!" not in way(said, counter, 1_000)
 
 
 def test_between_them_what_only_looked_is_gathered(counter: TokenCounter) -> None:
