@@ -39,7 +39,10 @@ FACT_TAGS = (
     "current-request",
     "names-by-file",
 )
-"""The blocks that code writes around a summary's prose; the last one only in earlier versions."""
+"""The blocks that code writes around a summary's prose.
+
+Only earlier versions wrote `pinned-constraints` and `names-by-file`.
+"""
 
 OWN_TAGS = ("conversation", "previous-summary", "focus", "summary", "excerpt", *FACT_TAGS)
 """Tags with a meaning in our prompts and summaries, which quoted text must not contain."""
