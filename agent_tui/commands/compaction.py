@@ -14,7 +14,6 @@ from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.compaction.strategies.registry import strategy_descriptions, unknown_strategy
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import SessionChanged
-from agent_tui.omissions import one_line
 from agent_tui.sessions.entries import Ledger
 from agent_tui.tokens import ContextUsage
 
@@ -25,7 +24,6 @@ PREVIEW_TITLE = "What a compaction would do now"
 _STRATEGY = "--strategy"
 _FORCE = "--force"
 _NO_MODEL = ("--model", "none")
-_MESSAGE_CHARS = 160
 _LEAST_PART, _LEAST_PART_OF_WINDOW, _LEAST_TOKENS = 10, 100, 2_000
 """The user is asked before a compaction that frees less than a tenth of the used tokens.
 
@@ -245,9 +243,8 @@ def verdict(preview: CompactionPreview) -> str:
 
 def fact_sections(ledger: Ledger) -> tuple[PageSection, ...]:
     """The facts that code carries over regardless of the summary, each list limited."""
-    messages = tuple(one_line(text, _MESSAGE_CHARS) for text in ledger.user_messages)
     lists = (
-        ("Your messages", messages, 8),
+        ("Your messages, word for word", ledger.user_messages, 12),
         ("Files changed", ledger.modified_files, 8),
         ("Files read", ledger.read_files, 5),
         ("Open errors", ledger.errors, 5),

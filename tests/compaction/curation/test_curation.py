@@ -129,7 +129,7 @@ async def test_what_was_chosen_has_room_before_the_texts_of_tasks(
         answer = f"<notes>\n{GOOD}\n</notes>\n<keep>\n{wanted}\n</keep>"
         return (await compact(Writer([answer]), counter, request_of(talk))).summary
 
-    assert "\n".join(LINES[:120]) in await summary_of("#1 1-120")
+    assert "\n".join(LINES[:160]) in await summary_of("#1 1-160")
     assert "<task-text>\n### 12 (as it was shown then)\nPart 0 has" in await summary_of("#1 1-20")
     (shown,) = (p for p in ask_of(request_of(talk), counter=counter).pieces if "gh" in p.label)
     assert "<task-text>" not in await summary_of(f"#{shown.number} 5-9")
