@@ -39,10 +39,7 @@ FACT_TAGS = (
     "current-request",
     "names-by-file",
 )
-"""The blocks that code writes around a summary's prose.
-
-Only earlier versions wrote `pinned-constraints` and `names-by-file`.
-"""
+"""The blocks that code writes around a summary's prose; the last one only in earlier versions."""
 
 OWN_TAGS = ("conversation", "previous-summary", "focus", "summary", "excerpt", *FACT_TAGS)
 """Tags with a meaning in our prompts and summaries, which quoted text must not contain."""

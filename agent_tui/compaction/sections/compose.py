@@ -33,11 +33,7 @@ from agent_tui.compaction.sections.history import (
     read_history,
     with_question,
 )
-from agent_tui.compaction.sections.person import (
-    STATED_TOKENS,
-    choose_messages,
-    least_tokens,
-)
+from agent_tui.compaction.sections.person import choose_messages, least_tokens
 from agent_tui.compaction.sections.state import (
     StateReader,
     check_lines,
@@ -71,11 +67,8 @@ PERSON_SHARE = 0.15
 TASK_SHARE = 0.15
 """What the task's text does not use goes to the user's messages, which often state the task."""
 
-SAID_MOST_SHARE = 0.80
-"""A maximum for the user's messages, cut as far as possible, before any of them is left out.
-
-Half of it is the maximum for messages of which only long ones are cut.
-"""
+SAID_MOST_SHARE = 0.40
+"""A maximum for the user's messages, cut as far as possible, before any of them is left out."""
 
 STATE_SHARE = 0.05
 FINDINGS_SHARE = 0.05
@@ -363,8 +356,7 @@ def make_sections(
     unused = tasks_room - counter.count_text("\n".join(task))
     spoken_room = int(room_tokens * PERSON_SHARE) + max(unused, 0)
     most = int(room_tokens * SAID_MOST_SHARE) if rooms.said is None else rooms.said
-    stated = min(least_tokens(said, counter, STATED_TOKENS), most // 2)
-    needed = max(min(least_tokens(said, counter), most), stated)
+    needed = min(least_tokens(said, counter), most)
     room_tokens -= max(needed - spoken_room, 0)
     most_said = max(needed, spoken_room) + rooms.unused
     spoken = choose_messages(said, most_said, counter, typed=record.typed)

@@ -16,7 +16,7 @@ LEAST_TOKENS = 60
 _LINE_TOKENS = 44
 """If even that is too much, messages are cut to their beginning, down to about this."""
 
-STATED_TOKENS = 110
+_STATED_TOKENS = 110
 """A longer message is more than a statement: it is cut before other sections give up their room."""
 
 _NUMBER_TOKENS = 4
@@ -119,12 +119,10 @@ def choose_messages(
     return Spoken(lines, left_out, is_whole=shown == written and not left_out)
 
 
-def least_tokens(
-    messages: Sequence[tuple[str, str]], counter: TokenCounter, cut_to: int = LEAST_TOKENS
-) -> int:
-    """The tokens that `messages` need if longer ones are cut to `cut_to` and none is left out."""
+def least_tokens(messages: Sequence[tuple[str, str]], counter: TokenCounter) -> int:
+    """The tokens that `messages` need if only long ones are cut."""
     kept = _measure(_worth_keeping(messages), counter)
-    return sum(min(message.tokens, cut_to) for message in kept)
+    return sum(min(message.tokens, _STATED_TOKENS) for message in kept)
 
 
 def equal_share(sizes: Sequence[int], room: int) -> int:
