@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agent_tui.compaction.ledger.build import build_ledger
-from agent_tui.compaction.ledger.rules import find_rules
 from agent_tui.compaction.model_client import (
     ModelClient,
     ModelReply,
@@ -14,7 +13,6 @@ from agent_tui.compaction.model_client import (
     RequestTracker,
     SummaryModel,
 )
-from agent_tui.compaction.sections.history import Said, read_history
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
 from agent_tui.compaction.summary.validate import (
     NotesJudgement,
@@ -188,11 +186,7 @@ def _prompt_of(request: ScopeRequest, max_tokens: int) -> str:
 
 
 def _facts(request: ScopeRequest) -> str:
-    """The user's rules word for word and the changed files, one block each."""
+    """The user's messages word for word and the changed files, one block each."""
     ledger = build_ledger(request.entries, folders=request.folders, previous=None)
-    said = (event for event in read_history(request.entries) if isinstance(event, Said))
-    rules = [rule for event in said for rule in find_rules(event.own_words)]
-    newest_first = tuple(dict.fromkeys(reversed(rules)))
-    changed = {"user_messages": newest_first, "errors": (), "read_files": ()}
-    kept = ledger.model_copy(update=changed)
+    kept = ledger.model_copy(update={"errors": (), "read_files": ()})
     return fact_blocks(kept, window=request.info.window)

@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 
 from agent_tui.compaction.ledger.files import FileOperations, cap_lists
-from agent_tui.compaction.sections.history import is_filler
 from agent_tui.compaction.transcript import FACT_TAGS, tag_blocks
 from agent_tui.omissions import shorten_middle
 from agent_tui.sessions.entries import Ledger
@@ -29,8 +28,7 @@ def fact_blocks(ledger: Ledger, *, window: int) -> str:
             order: messages, errors, changed files, read files.
     """
     chars = max(window // 3, _LEAST_CHARS)
-    spoken = (text for text in ledger.user_messages if not is_filler(text))
-    messages = [shorten_middle(text, _MESSAGE_CHARS) for text in spoken]
+    messages = [shorten_middle(text, _MESSAGE_CHARS) for text in ledger.user_messages]
     said = _that_fit(messages, min(_MOST_SAID_CHARS, chars // 2))
     chars -= _chars(said)
     errors = _that_fit(ledger.errors, min(MAX_ERROR_CHARS, chars // 2))
