@@ -65,7 +65,7 @@ class CompactionReport:
             "summary": self.carryover.summary,
             "read_files": list(self.carryover.read_files),
             "modified_files": list(self.carryover.modified_files),
-            "user_messages": list(ledger.user_messages) if ledger else [],
+            "pinned": list(ledger.pinned) if ledger else [],
             "fallback": self.is_fallback,
             "note": self.note,
             "seconds": self.seconds,

@@ -22,6 +22,7 @@ from agent_tui.compaction.sections.compose import (
     KEPT_SHARE,
     LEAST_KEPT,
     NEWEST_SHARE,
+    RULES_SHARE,
     SAID_MOST_SHARE,
     TAIL_SHARE,
     TASK_SHARE,
@@ -437,12 +438,13 @@ class _Planner:
 
     @property
     def _rooms(self) -> SectionRooms:
-        """The user's messages have a share of the target.
+        """Rules and the user's messages have shares of the target.
 
         However small the conversation itself is, it is not the reason to leave one out.
         """
         room = max(self._sections_room, self._said_room)
-        return SectionRooms(said=int(room * SAID_MOST_SHARE), unused=self._unused)
+        rules, said = (int(room * share) for share in (RULES_SHARE, SAID_MOST_SHARE))
+        return SectionRooms(rules=rules, said=said, unused=self._unused)
 
     def _before(self, cut: int) -> frozenset[str]:
         """The entries that the way so far covers: the path up to the cut, without pinned ones."""

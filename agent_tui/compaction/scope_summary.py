@@ -186,7 +186,7 @@ def _prompt_of(request: ScopeRequest, max_tokens: int) -> str:
 
 
 def _facts(request: ScopeRequest) -> str:
-    """The user's messages word for word and the changed files, one block each."""
+    """The user's rules word for word and the changed files, one block each."""
     ledger = build_ledger(request.entries, folders=request.folders, previous=None)
     kept = ledger.model_copy(update={"errors": (), "read_files": ()})
     return fact_blocks(kept, window=request.info.window)

@@ -217,6 +217,7 @@ class Ledger(Stored):
     """Facts taken from the log by code; every list newest first and bounded."""
 
     user_messages: tuple[str, ...] = ()
+    pinned: tuple[str, ...] = ()
     read_files: tuple[str, ...] = ()
     modified_files: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()

@@ -126,9 +126,9 @@ def test_below_the_target_nothing_would_be_done(counter: TokenCounter):
     assert found.tokens_after == found.tokens_before < found.target_tokens
 
 
-def test_what_the_user_said_is_told(counter: TokenCounter):
+def test_what_is_pinned_is_told(counter: TokenCounter):
     found = preview(work(3).path, counter, target=40_000)
-    assert "Never touch vendor/." in found.ledger.user_messages[-1]
+    assert found.ledger.pinned == ("Never touch vendor/.",)
 
 
 def test_sizes_are_in_the_providers_tokens(counter: TokenCounter):

@@ -6,22 +6,23 @@ from pathlib import Path, PurePath
 import pytest
 
 from agent_tui.compaction.draft import make_draft
+from agent_tui.compaction.ledger.pinned import find_rules
 from agent_tui.compaction.ledger.shell_files import shell_changes
 from agent_tui.compaction.outcome import CompactionResult, child_entries
 from agent_tui.compaction.plan import live_entries
-from agent_tui.compaction.sections.history import Done, Said, is_filler, read_history
+from agent_tui.compaction.sections.history import Done, read_history
 from agent_tui.compaction.transcript import escape_tags
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
-from agent_tui.sessions.context import without_dropped
+from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import (
     CompactionEntry,
     ContextEditEntry,
     Entry,
+    MessageEntry,
 )
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import newest_change, undo_mark
-from agent_tui.sessions.replay.marks import read_marks
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import (
     assert_newest_stay,
@@ -43,8 +44,8 @@ DEFAULTS = CompactionSettings()
 SHORT = 24
 """A session of so few entries is checked at every cut."""
 
-SHORT_TOKENS = 40
-"""A message of so many tokens is never cut."""
+PINS_CHARS = 3_000
+"""So much of rules there is room for in any case."""
 
 TIERS: tuple[Tier, ...] = (0, 1, 2)
 TARGETS = (0, 3_000, 20_000, 60_000)
@@ -90,7 +91,7 @@ def test_a_compaction_keeps_what_it_says_and_can_be_taken_back(
         if result is None:
             assert size(path, counter) <= WINDOW // 2
             continue
-        _assert_short_messages_are_kept(path, result, counter)
+        _assert_rules_are_kept(path, result)
         files = {*result.carryover.read_files, *result.carryover.modified_files}
         present = in_place(path, result)
         for after in (present, child_entries(result)):
@@ -138,17 +139,15 @@ def _cuts(name: str, most: int) -> Iterator[tuple[Entry, ...]]:
                 yield path[:end]
 
 
-def _assert_short_messages_are_kept(
-    path: Sequence[Entry], result: CompactionResult, counter: TokenCounter
-) -> None:
-    """That each message of the user that is one line long is there word for word."""
-    events = read_history(without_dropped(path, read_marks(path)))
-    done = {event.entry_id for event in events if isinstance(event, Done)}
-    said = [e.text for e in events if isinstance(e, Said) and e.entry_id not in done]
-    told = "\n".join(item.message.text for item in seen(in_place(path, result)))
-    for text in said:
-        if counter.count_text(text) <= SHORT_TOKENS and not is_filler(text):
-            assert escape_tags(text) in told or text in told
+def _assert_rules_are_kept(path: Sequence[Entry], result: CompactionResult) -> None:
+    said = [
+        sentence
+        for entry in path
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage)
+        for sentence in find_rules(entry.message.text)
+    ]
+    if sum(len(sentence) + 3 for sentence in said) <= PINS_CHARS:
+        assert all(escape_tags(sentence) in result.summary for sentence in said)
 
 
 def _assert_the_next_one_begins_there(

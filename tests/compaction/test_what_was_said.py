@@ -62,7 +62,7 @@ def _answer(talk: Talk, size: int) -> Statement:
 def _refusal(talk: Talk, size: int) -> Statement:
     call = ToolCall(id=f"c{len(talk.entries)}", name="edit", arguments={"path": f"a{size}.py"})
     talk.reply("", call)
-    words = f"never touch part {len(talk.entries)}."
+    words = f"never touch part {len(talk.entries)}"
     is_new = bool(size % 2)  # earlier versions have the words only in the text
     details = ToolDetails(ending="declined", user_words=words if is_new else "")
     entry = talk.message(
@@ -75,7 +75,7 @@ def _refusal(talk: Talk, size: int) -> Statement:
             timestamp=ms,
         )
     )
-    return Statement(entry.id, words)
+    return Statement(entry.id, f"refused edit of a{size}.py: {words}")
 
 
 def _filler(talk: Talk, size: int) -> None:

@@ -42,6 +42,7 @@ _LIST_SHARE, _LIST_TOKENS = 0.03, 3_000
 
 _STAYING = {
     "said-by-the-person": "the user's messages, reasons of refusals and answers to questions",
+    "pinned-constraints": "the user's rules that are not in these messages",
     "work-state": "the plan, items, commits and newest test results",
     "open-errors": "errors that no later run has solved",
     "failures": "failures that your notes do not name, at most",

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from agent_tui.compaction.ledger.files import Touched, files_of, follow_files
+from agent_tui.compaction.ledger.pinned import find_rules, fit_pins
 from agent_tui.compaction.plan import newest_compaction
 from agent_tui.compaction.sections.failures import open_errors
 from agent_tui.compaction.sections.history import Done, Said, read_history
@@ -30,6 +31,7 @@ def build_ledger(
     path, earlier = tuple(entries), previous or Ledger()
     events = read_history(path)
     said = [event for event in events if isinstance(event, Said)]
+    rules = [rule for event in said for rule in find_rules(event.own_words)]
     listed = (entry.details for entry in path if isinstance(entry, CompactionEntry))
     steps = (
         Touched(earlier.read_files[::-1], earlier.modified_files[::-1]),
@@ -43,6 +45,7 @@ def build_ledger(
             _newest_first([event.recorded for event in said], earlier.user_messages),
             MAX_USER_MESSAGES_CHARS,
         ),
+        pinned=fit_pins(_newest_first(rules, earlier.pinned)),
         read_files=files.read,
         modified_files=files.modified,
         errors=open_errors(events, earlier.errors[::-1], folders)[::-1],

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent_tui.compaction.ledger.files import FileOperations, cap_lists, normalise_path
+from agent_tui.compaction.ledger.pinned import fit_pins
 from agent_tui.compaction.sections.commands import commands_run
 from agent_tui.compaction.sections.failures import (
     FailureReader,
@@ -70,6 +71,9 @@ TASK_SHARE = 0.15
 SAID_MOST_SHARE = 0.40
 """A maximum for the user's messages, cut as far as possible, before any of them is left out."""
 
+RULES_SHARE = 0.5
+"""A maximum, for rules that are not in the messages above; it only matters in a small window."""
+
 STATE_SHARE = 0.05
 FINDINGS_SHARE = 0.05
 FINDINGS_LEAST_TOKENS = 700
@@ -108,7 +112,7 @@ class WorkRecord:
         failures: What failed, oldest first.
         commands: Distinct commands that did something, the newest last.
         files: The current files, the most recently touched first.
-        ledger: The user's messages and lists of files.
+        ledger: Pinned rules and lists of files.
         earlier_way: Lines passed on by a parent session.
         folders: Paths of the working folder.
         repositories: What git says now.
@@ -260,6 +264,7 @@ def _unite(earlier: Sequence[str], later: Sequence[str]) -> tuple[str, ...]:
     return (*(text for text in earlier if text not in set(later)), *later)
 
 
+_RULES_LEFT_OUT = "[{count} more rule{s} left out; recall finds them by their words]"
 _ORDER = "(Oldest first. Where two of these disagree, the later one holds.)"
 
 
@@ -297,11 +302,13 @@ class SectionRooms:
 
     Args:
         tasks: For the texts of tasks.
+        rules: For rules that are not in the messages above them.
         said: For the user's messages, as far as that is needed to leave none of them out.
         unused: For the user's messages beyond everything else.
     """
 
     tasks: int | None = None
+    rules: int | None = None
     said: int | None = None
     unused: int = 0
 
@@ -357,7 +364,8 @@ def make_sections(
     spoken_room = int(room_tokens * PERSON_SHARE) + max(unused, 0)
     most = int(room_tokens * SAID_MOST_SHARE) if rooms.said is None else rooms.said
     needed = min(least_tokens(said, counter), most)
-    room_tokens -= max(needed - spoken_room, 0)
+    borrowed = max(needed - spoken_room, 0)
+    room_tokens -= borrowed
     most_said = max(needed, spoken_room) + rooms.unused
     spoken = choose_messages(said, most_said, counter, typed=record.typed)
     state = _state_lines(record, int(room_tokens * STATE_SHARE), counter)
@@ -387,8 +395,11 @@ def make_sections(
     chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))
     lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
     read, modified = cap_lists(lists, chars)
+    rules_room = int(room_tokens * RULES_SHARE) if rooms.rules is None else rooms.rules
+    pins = _rules_beside(spoken.lines, record, max(rules_room - borrowed, 0), counter)
     before = tag_blocks(
         ("said-by-the-person", _number_messages(spoken.lines)),
+        ("pinned-constraints", pins),
         ("task-text", task),
     )
     after = tag_blocks(
@@ -478,6 +489,18 @@ def _state_lines(record: WorkRecord, room: int, counter: TokenCounter) -> list[s
     finished = lines_of_done(state) + commit_lines(state, record.repositories)
     done = _newest_that_fit(finished, max(room, 0), counter)
     return [*done, *open_lines, *checks]
+
+
+def _rules_beside(
+    spoken: Sequence[str], record: WorkRecord, room: int, counter: TokenCounter
+) -> list[str]:
+    """The rules that no line in `spoken` has, oldest first, and how many of them do not fit."""
+    text = "\n".join(spoken)
+    pins = [pin for pin in record.ledger.pinned if pin not in text]
+    fitting = fit_pins(pins, room, counter.count_text)
+    missing = len(pins) - len(fitting)
+    mark = _RULES_LEFT_OUT.format(count=missing, s="s" if missing > 1 else "")
+    return [*([mark] if missing else ()), *(f"- {pin}" for pin in reversed(fitting))]
 
 
 def _uncommitted_line(record: WorkRecord) -> list[str]:

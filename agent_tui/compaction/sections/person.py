@@ -16,9 +16,6 @@ LEAST_TOKENS = 60
 _LINE_TOKENS = 44
 """If even that is too much, messages are cut to their beginning, down to about this."""
 
-_STATED_TOKENS = 110
-"""A longer message is more than a statement: it is cut before other sections give up their room."""
-
 _NUMBER_TOKENS = 4
 """Tokens of the number before a message."""
 
@@ -120,9 +117,9 @@ def choose_messages(
 
 
 def least_tokens(messages: Sequence[tuple[str, str]], counter: TokenCounter) -> int:
-    """The tokens that `messages` need if only long ones are cut."""
+    """The tokens that `messages` need if long ones are cut and none is left out."""
     kept = _measure(_worth_keeping(messages), counter)
-    return sum(min(message.tokens, _STATED_TOKENS) for message in kept)
+    return sum(min(message.tokens, LEAST_TOKENS) for message in kept)
 
 
 def equal_share(sizes: Sequence[int], room: int) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.ledger.rules import sentences_of
+from agent_tui.compaction.ledger.pinned import sentences_of
 from agent_tui.compaction.sections.commands import is_looking_around, without_folder
 from agent_tui.compaction.sections.files import changes_files, is_commit
 from agent_tui.compaction.sections.history import Done, HistoryEvent, Replied, Said

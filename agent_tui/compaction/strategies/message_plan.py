@@ -8,7 +8,8 @@ from itertools import pairwise
 from math import inf
 from typing import NamedTuple, TypeAlias
 
-from agent_tui.compaction.ledger.rules import find_rules
+from agent_tui.compaction.draft import ledger_of
+from agent_tui.compaction.ledger.pinned import find_rules
 from agent_tui.compaction.plan import previous_summary
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.sections.files import file_view, paths_shown_in
@@ -411,17 +412,12 @@ class MessagePlan:
         text_before, text_after = (
             escape_tags("\n".join(item.message.text for item in items)) for items in (before, after)
         )
-        own = (unit.message.text for unit in conversation.units if _is_own(unit))
-        rules = (escape_tags(rule) for text in own for rule in find_rules(text))
-        if any(rule in text_before and rule not in text_after for rule in rules):
+        pins = (escape_tags(pin) for pin in ledger_of(conversation.request).pinned)
+        if any(pin in text_before and pin not in text_after for pin in pins):
             return "one of your rules would be lost"
         if self.used_tokens >= conversation.tokens_before:
             return "it frees nothing"
         return ""
-
-
-def _is_own(unit: Unit) -> bool:
-    return is_spoken(unit) and isinstance(unit.message, UserMessage)
 
 
 def is_spoken(unit: Unit) -> bool:

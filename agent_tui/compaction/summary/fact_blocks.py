@@ -4,13 +4,13 @@ import re
 from collections.abc import Sequence
 
 from agent_tui.compaction.ledger.files import FileOperations, cap_lists
+from agent_tui.compaction.ledger.pinned import fit_pins
 from agent_tui.compaction.transcript import FACT_TAGS, tag_blocks
-from agent_tui.omissions import shorten_middle
 from agent_tui.sessions.entries import Ledger
 
 MAX_FILE_CHARS = 6_000
+MAX_PIN_CHARS = 8_000
 MAX_ERROR_CHARS = 3_000
-_MOST_SAID_CHARS, _MESSAGE_CHARS = 8_000, 600
 _LEAST_CHARS = 600
 
 _BLOCK = re.compile(rf"(?<!\n)\n*<({'|'.join(FACT_TAGS)})>\n.*?\n?</\1>", re.DOTALL)
@@ -22,22 +22,21 @@ def fact_blocks(ledger: Ledger, *, window: int) -> str:
     """The blocks after a summary's prose; empty if there are no facts.
 
     Args:
-        ledger: The user's messages, open errors and file lists.
+        ledger: Pinned constraints, open errors and file lists.
         window: Context window in tokens. All blocks together have at most a third of this number in
             characters (about a twelfth of the window). Each takes at most half of the rest, in this
-            order: messages, errors, changed files, read files.
+            order: rules, errors, changed files, read files.
     """
     chars = max(window // 3, _LEAST_CHARS)
-    messages = [shorten_middle(text, _MESSAGE_CHARS) for text in ledger.user_messages]
-    said = _that_fit(messages, min(_MOST_SAID_CHARS, chars // 2))
-    chars -= _chars(said)
+    pins = fit_pins(ledger.pinned, min(MAX_PIN_CHARS, chars // 2))
+    chars -= _chars(pins)
     errors = _that_fit(ledger.errors, min(MAX_ERROR_CHARS, chars // 2))
     chars -= _chars(errors)
     read, modified = cap_lists(
         FileOperations(ledger.read_files, ledger.modified_files), min(MAX_FILE_CHARS, chars)
     )
     blocks = (
-        ("said-by-the-person", [f"- {text}" for text in reversed(said)]),
+        ("pinned-constraints", [f"- {pin}" for pin in reversed(pins)]),
         ("open-errors", [f"- {error}" for error in errors]),
         ("read-files", read),
         ("modified-files", modified),

@@ -8,7 +8,7 @@ from math import inf
 from pydantic import JsonValue
 
 from agent_tui.attachments import split_pastes
-from agent_tui.compaction.ledger.rules import find_rules
+from agent_tui.compaction.ledger.pinned import find_rules
 from agent_tui.compaction.sections.files import file_view
 from agent_tui.compaction.tiers.describe import describe
 from agent_tui.compaction.tiers.model import Content, Output, Unit

@@ -24,7 +24,7 @@ KEYS = {
     "summary",
     "read_files",
     "modified_files",
-    "user_messages",
+    "pinned",
     "fallback",
     "target_tokens",
     "note",

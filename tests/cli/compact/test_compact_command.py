@@ -89,7 +89,7 @@ def test_a_dry_run_writes_nothing_and_says_the_same(
     wet = as_json(capsys, str(session), "--model", "none")
     assert Path(wet.pop("path")).is_file()
     assert {**dry, "seconds": 0} == {**wet, "seconds": 0}
-    assert any("Never touch lock0.txt." in text for text in dry["user_messages"])
+    assert "Never touch lock0.txt." in dry["pinned"]
 
 
 def test_the_child_stands_beside_our_sessions_and_goes_on(

@@ -33,7 +33,7 @@ def test_a_strategy_copies_the_session_and_puts_its_edits_after_it(
     assert given["statistics"]["user_messages"] > 0
     assert given["statistics"]["after"] == given["tokens_after"]
     assert given["tokens_before"] - sum(given["tiers"].values()) == given["tokens_after"]
-    assert any("Never touch lock0.txt." in text for text in given["user_messages"])
+    assert "Never touch lock0.txt." in given["pinned"]
     with (
         SessionLog.open(session, read_only=True) as log,
         SessionLog.open(Path(given["path"])) as child,

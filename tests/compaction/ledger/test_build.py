@@ -9,7 +9,7 @@ from agent_tui.compaction.ledger.build import (
     entries_to_record,
 )
 from agent_tui.compaction.sections.history import MAX_RECORDED_CHARS
-from agent_tui.messages import BashExecutionMessage, FileTouches, Todo, ToolCall
+from agent_tui.messages import BashExecutionMessage, FileTouches, Todo, ToolCall, UserMessage
 from agent_tui.sessions.entries import Carryover, CompactionDetails, Entry, Ledger
 from tests.support.talk import Talk
 
@@ -121,11 +121,11 @@ def test_lists_of_other_programs_compactions_are_taken_in():
 
 
 def test_without_a_compaction_the_headers_state_is_known():
-    carried = Carryover(read_files=("a",), ledger=Ledger(user_messages=("never x",)))
+    carried = Carryover(read_files=("a",), ledger=Ledger(pinned=("never x",)))
     known = earlier_ledger((), carried)
     assert known is not None
     assert known.read_files == ("a",)
-    assert known.user_messages == ("never x",)
+    assert known.pinned == ("never x",)
     assert earlier_ledger((), None) is None
 
 
@@ -265,3 +265,12 @@ def test_a_file_that_is_written_anew_after_it_was_removed_is_listed():
     assert ledger(talk.path).modified_files == ("a.py",)
     talk.tool("bash", {"command": "cat > b.py <<'EOF'\nx\nEOF\npython b.py; rm b.py"}, "")
     assert ledger(talk.path).modified_files == ("a.py",)
+
+
+def test_rules_come_from_what_was_typed_and_not_from_pastes() -> None:
+    talk = Talk()
+    typed = ("See the guide.", "Always use tabs in SQL files.")
+    pasted = "You must never delete the migrations. " + "It is slow. " * 2_000
+    text = f"{typed[0]}\n{pasted}\n{typed[1]}\n{pasted}"
+    talk.message(lambda ms: UserMessage(content=text, typed=typed, timestamp=ms))
+    assert ledger(talk.path).pinned == (typed[1],)

@@ -16,6 +16,7 @@ from agent_tui.compaction.sections.compose import (
     FINDINGS_SHARE,
     LISTS_SHARE,
     PERSON_SHARE,
+    RULES_SHARE,
     SAID_MOST_SHARE,
     STATE_SHARE,
     TASK_SHARE,
@@ -151,6 +152,36 @@ def test_what_stays_in_the_context_is_not_said_twice(counter: TokenCounter) -> N
     assert "said-by-the-person" not in found
     assert "task-text" not in found
     assert "findings" not in found
+    assert found["pinned-constraints"] == f"- {RULE}"
+
+
+def test_a_rule_is_pinned_only_where_it_does_not_stand_in_the_persons_own_words(
+    counter: TokenCounter,
+) -> None:
+    talk = Talk()
+    talk.user("word " * 3_000 + f"\n\n{RULE}\n\n" + "word " * 3_000)
+    talk.reply("ok")
+    talk.user("Always run ruff before you say that you are done.")
+    found = blocks(text_of(make_sections(record_of(talk.path), 1_000, counter)))
+    assert RULE not in found["said-by-the-person"]
+    assert "Always run ruff" in found["said-by-the-person"]
+    assert found.get("pinned-constraints", "") in ("", f"- {RULE}")
+
+
+def test_rules_have_a_share_of_a_small_window_and_old_preferences_go_first(
+    counter: TokenCounter,
+) -> None:
+    orders = [f"Never touch file number {number} of the old parser." for number in range(20)]
+    wishes = [f"Prefer name number {number} for the new parser." for number in range(20)]
+    newest_first = (*wishes[::-1], *orders[::-1])
+    record = replace(record_of(()), ledger=Ledger(pinned=newest_first))
+    room = 400
+    found = blocks(make_sections(record, room, counter).before_prose)["pinned-constraints"]
+    counted, *shown = found.split("\n")
+    assert counted == f"[{40 - len(shown)} more rules left out; recall finds them by their words]"
+    assert shown == [f"- {order}" for order in orders[-len(shown) :]]
+    assert 10 <= len(shown) < 20
+    assert counter.count_text("\n".join(shown)) <= RULES_SHARE * room
 
 
 def test_tags_in_what_was_said_close_no_block(counter: TokenCounter) -> None:

@@ -10,9 +10,9 @@ from agent_tui.sessions.entries import Ledger
 
 
 def test_each_fact_has_its_block_and_empty_ones_are_left_out():
-    ledger = Ledger(errors=("$ make => 1", "$ ls => 2"), modified_files=("b", "a"))
+    ledger = Ledger(pinned=("never push", "always test"), modified_files=("b", "a"))
     assert fact_blocks(ledger, window=100_000) == (
-        "<open-errors>\n- $ make => 1\n- $ ls => 2\n</open-errors>\n\n"
+        "<pinned-constraints>\n- always test\n- never push\n</pinned-constraints>\n\n"
         "<modified-files>\na\nb\n</modified-files>"
     )
     assert fact_blocks(Ledger(), window=100_000) == ""
@@ -20,15 +20,26 @@ def test_each_fact_has_its_block_and_empty_ones_are_left_out():
 
 def test_a_small_window_gets_small_blocks():
     ledger = Ledger(
-        user_messages=tuple(f"never do {n} " + "x" * 100 for n in range(100)),
+        pinned=tuple(f"never do {n} " + "x" * 100 for n in range(100)),
         errors=tuple(f"$ cmd{n} => " + "e" * 200 for n in range(12)),
         read_files=tuple(f"src/some/file{n}.py" for n in range(400)),
     )
     for window, most in ((2_048, 1_200), (8_000, 3_200), (200_000, 24_000)):
         blocks = fact_blocks(ledger, window=window)
         assert 0.6 * most < len(blocks) < most
-        for tag in ("said-by-the-person", "open-errors", "read-files"):
+        for tag in ("pinned-constraints", "open-errors", "read-files"):
             assert f"<{tag}>" in blocks
+
+
+def test_constraints_come_first_where_there_is_little_room():
+    ledger = Ledger(
+        pinned=("never touch the lock file", "always use tabs"),
+        errors=("$ make => " + "e" * 900,),
+        modified_files=tuple(f"src/some/file{n}.py" for n in range(400)),
+    )
+    blocks = fact_blocks(ledger, window=2_048)
+    assert "- always use tabs\n- never touch the lock file\n" in blocks
+    assert "more\n</modified-files>" in blocks
 
 
 _words = st.text(max_size=60) | st.sampled_from(
@@ -37,11 +48,13 @@ _words = st.text(max_size=60) | st.sampled_from(
 
 
 @given(
+    pinned=st.lists(_words, max_size=3),
     errors=st.lists(_words, max_size=3),
     files=st.lists(_words, max_size=3),
 )
-def test_taking_it_off_gives_the_prose_back(errors: list[str], files: list[str]):
+def test_taking_it_off_gives_the_prose_back(pinned: list[str], errors: list[str], files: list[str]):
     ledger = Ledger(
+        pinned=tuple(pinned),
         errors=tuple(errors),
         read_files=tuple(files),
         modified_files=tuple(files),

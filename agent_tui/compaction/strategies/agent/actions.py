@@ -10,7 +10,6 @@ from pydantic import JsonValue
 
 from agent_tui.compaction.draft import ledger_of
 from agent_tui.compaction.ledger.build import build_ledger
-from agent_tui.compaction.ledger.rules import find_rules
 from agent_tui.compaction.model_client import ModelReply
 from agent_tui.compaction.sections.history import Said, read_history
 from agent_tui.compaction.sections.person import choose_messages, least_tokens
@@ -390,16 +389,16 @@ class AgentActions:
         spoken = [(said.entry_id, said.told) for said in messages]
         typed = {said.told: said.typed for said in messages}
         room = max(tokens // _SAID_PART, least_tokens(spoken, self._counter))
-        lines = choose_messages(spoken, room, self._counter, typed=typed).lines
-        shown = "\n".join(lines)
-        rules = (rule for said in messages for rule in find_rules(said.own_words))
-        lines += [rule for rule in dict.fromkeys(rules) if rule not in shown]
-        block = escape_tags("\n".join(f"({n}) {text}" for n, text in enumerate(lines, start=1)))
+        said = choose_messages(spoken, room, self._counter, typed=typed)
+        block = escape_tags(
+            "\n".join(f"({n}) {text}" for n, text in enumerate(said.lines, start=1))
+        )
         ledger = build_ledger(entries, folders=self._conversation.folders, previous=None)
+        pinned = tuple(rule for rule in ledger.pinned if escape_tags(rule) not in block)
         errors = tuple(error for error in ledger.errors if error in self._open_errors)
-        facts = ledger.model_copy(update={"user_messages": (), "errors": errors})
-        told_chars = sum(len(line) + 3 for line in errors)
-        room_chars = 2 * told_chars + tokens // _TOKENS_PER_FILE_CHAR  # half of this is for errors
+        facts = ledger.model_copy(update={"pinned": pinned, "errors": errors})
+        told_chars = sum(len(line) + 3 for line in (*pinned, *errors))
+        room_chars = 2 * told_chars + tokens // _TOKENS_PER_FILE_CHAR  # half of this is for rules
         blocks = fact_blocks(facts, window=3 * room_chars)
         own = f"<said-by-the-person>\n{block}\n</said-by-the-person>" if block else ""
         return "\n\n".join(part for part in (own, blocks) if part)

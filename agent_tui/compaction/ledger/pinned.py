@@ -1,7 +1,7 @@
 """Rules that the user stated, found in the user's own sentences and kept word for word."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from agent_tui.omissions import SENTENCE_END
@@ -9,15 +9,23 @@ from agent_tui.omissions import SENTENCE_END
 MAX_SENTENCE_CHARS = 500
 """A longer sentence is pasted text rather than a rule."""
 
+MAX_PINNED_CHARS = 8_000
+
+_ITEM_SIZE = 3
+"""Of the list mark and the line break, in characters or, at most, in tokens."""
+
 _OWN_WORDS_CHARS = 4_000
 """Of a longer message, only the beginning and the end are the user's own; the middle is pasted."""
 
-_RULE = re.compile(
+_STRONG = re.compile(
     r"\b(never|always|must(?:n['’]?t)?|don['’]?t|do not|does not have to|doesn['’]?t have to"
     r"|should(?: not|n['’]?t)|shall not|may not|not allowed|forbidden|required to"
     r"|under no circumstances|at all times|from now on"
-    r"|niemals|immer|muss|müssen|nicht ändern|auf keinen fall"
-    r"|only|prefer(?:s|red|ably)?|avoid|make sure|be sure to|ensure|instead of|rather than"
+    r"|niemals|immer|muss|müssen|nicht ändern|auf keinen fall)\b",
+    re.IGNORECASE,
+)
+_MILD = re.compile(
+    r"\b(only|prefer(?:s|red|ably)?|avoid|make sure|be sure to|ensure|instead of|rather than"
     r"|at (?:most|least)|no (?:more|longer) than|without (?:any|using|changing|touching|breaking)"
     r"|remember (?:to|that)|stick (?:to|with)|bevorzug\w*|vermeide\w*|nur|statt)\b",
     re.IGNORECASE,
@@ -77,6 +85,34 @@ def sentences_of(text: str) -> tuple[str, ...]:
     return tuple(filter(None, parts))
 
 
+def is_strong(sentence: str) -> bool:
+    """Whether the rule is an order or a prohibition rather than a preference."""
+    return bool(_STRONG.search(sentence))
+
+
+def fit_pins(
+    newest_first: Iterable[str],
+    room: int = MAX_PINNED_CHARS,
+    size_of: Callable[[str], int] = len,
+) -> tuple[str, ...]:
+    """As many pins as fit: preferences are dropped before orders, and old ones before new ones.
+
+    Args:
+        newest_first: The pins.
+        room: Limit of all together, in the unit of `size_of`.
+        size_of: Measures a pin; by default in characters.
+    """
+    pins = tuple(dict.fromkeys(newest_first))
+    taken: set[str] = set()
+    for wants_strong in (True, False):
+        for pin in pins:
+            size = size_of(pin) + _ITEM_SIZE
+            if is_strong(pin) is wants_strong and size <= room:
+                taken.add(pin)
+                room -= size
+    return tuple(pin for pin in pins if pin in taken)
+
+
 def _own_words(text: str) -> str:
     parts = [text]
     if len(text) > 2 * _OWN_WORDS_CHARS:
@@ -105,4 +141,4 @@ def _paragraphs(text: str) -> list[str]:
 def _is_rule(sentence: str) -> bool:
     if not 4 <= len(sentence) <= MAX_SENTENCE_CHARS or _NO_RULE.search(sentence):
         return False
-    return bool(_RULE.search(sentence))
+    return bool(_STRONG.search(sentence) or _MILD.search(sentence))

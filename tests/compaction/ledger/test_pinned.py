@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.compaction.ledger.rules import find_rules
+from agent_tui.compaction.ledger.pinned import find_rules, fit_pins
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,15 @@ def test_code_that_a_long_paste_ends_in_is_no_rule():
     )
 
 
+def test_preferences_give_way_to_orders_and_old_to_new():
+    pins = [f"prefer {n} over the other" for n in range(10)] + ["never push to main, ever"]
+    kept = fit_pins(pins, 75)
+    assert "never push to main, ever" in kept
+    assert kept[0] == "prefer 0 over the other"
+    assert sum(len(pin) for pin in kept) <= 75
+
+
 @given(st.text(max_size=3_000))
-def test_whatever_the_text_rules_are_parts_of_it(text: str):
+def test_whatever_the_text_pins_are_parts_of_it(text: str):
     for sentence in find_rules(text):
         assert sentence in text
