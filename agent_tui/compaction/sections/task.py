@@ -25,7 +25,9 @@ _DONE = re.compile(r"clos|done|resolv|complet|finish", re.IGNORECASE)
 _BEGUN = re.compile(r"progress|doing|active|start|wip|claim", re.IGNORECASE)
 _OPEN = re.compile(r"open|to-?do|pending|blocked|backlog", re.IGNORECASE)
 _DOCUMENTS = frozenset({".md", ".markdown", ".txt", ".rst", ".org", ".adoc"})
-_TICKED, _UNTICKED = (re.compile(rf"^[ \t]*[-*+] \[{box}\] ", re.MULTILINE) for box in ("[xX]", " "))
+_TICKED, _UNTICKED = (
+    re.compile(rf"^[ \t]*[-*+] \[{box}\] ", re.MULTILINE) for box in ("[xX]", " ")
+)
 """Task list items of GitHub Flavored Markdown."""
 
 _GAP, _DONE_MARK = "[...]", " (done)"
