@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agent_tui.agent.activity import Emit
-from agent_tui.agent.compaction.compactor import BackgroundSummary, Compactor
+from agent_tui.agent.compaction.background import BackgroundSummary
+from agent_tui.agent.compaction.compactor import Compactor
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.helper_kinds import (
     READING_TOOLS,

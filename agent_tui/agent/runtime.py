@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent_tui.agent.activity import Activity, Emit
+from agent_tui.agent.compaction.background import BackgroundSummary, Pause
 from agent_tui.agent.compaction.cache_clock import ColdPrice
-from agent_tui.agent.compaction.compactor import BackgroundSummary, Compactor, Confirm, Pause
+from agent_tui.agent.compaction.compactor import Compactor, Confirm
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.explorer import Explorer
 from agent_tui.agent.goal.runner import GoalRunner
@@ -380,9 +381,10 @@ class AgentRuntime:
                 self._activity = None
             if self._activity is None:
                 self._note_state()
-                conversation = self.conversation
+                conversation, compactor = self.conversation, self._compactor()
                 self._pause.begin(
-                    self._compactor(),
+                    compactor.seconds_to_ask_in_pause(),
+                    compactor.ask_in_pause,
                     self.services.sleep,
                     lambda: conversation is self.conversation,
                 )

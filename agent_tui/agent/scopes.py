@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from agent_tui.agent.activity import Emit
-from agent_tui.agent.compaction.compactor import BackgroundSummary
+from agent_tui.agent.compaction.background import BackgroundSummary
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.compaction.scope_summary import ScopeRequest, ScopeSummariser

@@ -97,15 +97,11 @@ def new_entry_id(taken: "frozenset[str] | set[str] | dict[str, object]") -> str:
 
 
 class TaskText(Stored):
-    """The text of a task in a tracker, a plan or a document, as an output showed it.
-
-    ``is_closed``: the tracker was told that it is done, with no commit since.
-    """
+    """The text of a task in a tracker, a plan or a document, as an output showed it."""
 
     item: str
     text: str
     entry_id: str = ""
-    is_closed: bool = False
 
 
 class WorkState(Stored):

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Protocol
 
-from agent_tui.agent.compaction.compactor import BackgroundSummary
+from agent_tui.agent.compaction.background import BackgroundSummary
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.compaction.curation.answer import KeepChoice
 from agent_tui.config import CompactionSettings

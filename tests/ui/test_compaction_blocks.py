@@ -1,6 +1,6 @@
 """A compaction in the chat: the same words when it happens and when the log is read again."""
 
-from agent_tui.agent.compaction.compactor import outcome_event
+from agent_tui.agent.compaction.reports import outcome_event
 from agent_tui.compaction.outcome import Outcome
 from agent_tui.events import CompactionFinished
 from agent_tui.sessions.entries import (

@@ -1,8 +1,6 @@
-"""Carry out a compaction, and ask in advance what it should keep; the planner decides."""
+"""When to compact, and how a compaction is carried out; the planner decides what it keeps."""
 
 import asyncio
-import contextlib
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial, wraps
@@ -11,6 +9,7 @@ from types import CoroutineType
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from agent_tui.agent.activity import Emit
+from agent_tui.agent.compaction.background import BackgroundSummary
 from agent_tui.agent.compaction.cache_clock import (
     LEAST_USD,
     ColdPrice,
@@ -19,15 +18,19 @@ from agent_tui.agent.compaction.cache_clock import (
     idle_price_usd,
     whole_price_usd,
 )
+from agent_tui.agent.compaction.reports import (
+    StartTeller,
+    describe_kept,
+    outcome_event,
+    progress_to,
+)
 from agent_tui.agent.compaction.repositories import RepositoryReader
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.spending import with_spending
-from agent_tui.compaction.curation.answer import KeepChoice
-from agent_tui.compaction.model_client import OnProgress, OnUsage
-from agent_tui.compaction.outcome import TIERED, CompactionPreview, Outcome
-from agent_tui.compaction.planner import CompactionPlanner
+from agent_tui.compaction.model_client import OnProgress
+from agent_tui.compaction.outcome import CompactionPreview, Outcome
 from agent_tui.compaction.policy import RefillWatch, largest_sources, should_compact
 from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.compaction.request import (
@@ -37,103 +40,23 @@ from agent_tui.compaction.request import (
     ContextSizes,
     Occasion,
 )
-from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
-from agent_tui.errors import AgentTuiError, CompactionError, NothingToCompactError, SessionError
+from agent_tui.errors import CompactionError, NothingToCompactError, SessionError
 from agent_tui.events import (
     CompactionFailed,
     CompactionFinished,
-    CompactionProgress,
     CompactionReason,
     CompactionStarted,
     Notice,
 )
 from agent_tui.messages import ToolDetails, Usage
-from agent_tui.omissions import shorten_middle
 from agent_tui.permissions.protected_paths import ProtectedPaths
-from agent_tui.providers.limits import Sleep
 from agent_tui.providers.prompt_cache import cache_lifetime
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import resolve_path
-from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.changes import describe_statistics
 from agent_tui.tokens import ContextUsage
 from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.processes.keeper import ProcessKeeper
-
-
-class BackgroundSummary:
-    """Holds at most one choice, being made or finished, which the next compaction may use.
-
-    The choice is made from a snapshot of the conversation. The caller decides whether it still
-    fits.
-    """
-
-    def __init__(self, planner: CompactionPlanner) -> None:
-        self._planner = planner
-        self._task: asyncio.Task[KeepChoice | None] | None = None
-        self.begun_at_tokens = 0
-        """Tokens in use when the last choice was requested."""
-
-    @property
-    def is_there(self) -> bool:
-        """Whether a choice is being made or finished."""
-        task = self._task
-        return task is not None and (not task.done() or _result_of(task) is not None)
-
-    @property
-    def is_made(self) -> bool:
-        """Whether the choice is finished, so that nobody has to wait for it."""
-        task = self._task
-        return task is not None and task.done() and _result_of(task) is not None
-
-    @property
-    def ahead(self) -> Callable[[], Awaitable[KeepChoice | None]] | None:
-        """Returns the function that waits for the choice; None if there is none."""
-        return self._wait_for_choice if self.is_there else None
-
-    def begin(self, request: CompactionRequest, on_usage: OnUsage) -> None:
-        """Ask for the choice for `request` in the background, replacing any earlier one.
-
-        Callers do not use it when the tiers alone free enough.
-
-        Args:
-            request: The snapshot.
-            on_usage: Called with the usage of every paid request, even if no choice results.
-        """
-        self.drop()
-        self.begun_at_tokens = request.sizes.used
-        self._task = asyncio.create_task(self._ask(request, on_usage))
-
-    async def _wait_for_choice(self) -> KeepChoice | None:
-        """Wait for the choice; None if there is none or the model gave none."""
-        return await asyncio.shield(self._task) if self._task is not None else None
-
-    def drop(self) -> None:
-        """Discard the choice and cancel the request for it."""
-        if self._task is not None:
-            self._task.cancel()
-        self._task = None
-        self.begun_at_tokens = 0
-
-    async def aclose(self) -> None:
-        """Cancel the request and wait until it has ended."""
-        task = self._task
-        self.drop()
-        if task is not None:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-
-    async def _ask(self, request: CompactionRequest, on_usage: OnUsage) -> KeepChoice | None:
-        try:
-            return await self._planner.choose_ahead(request, on_usage)
-        except AgentTuiError:
-            return None  # the compaction itself asks again and reports what is wrong
-
-
-def _result_of(task: "asyncio.Task[KeepChoice | None]") -> KeepChoice | None:
-    return None if task.cancelled() or task.exception() is not None else task.result()
-
 
 _LEAST_USED_TOKENS = 10_000
 """Below this, a compaction that the model asks for is not run: it would free too little."""
@@ -141,7 +64,6 @@ _LEAST_USED_TOKENS = 10_000
 _LARGEST_FILE = 400_000
 """Bytes. A larger file is not shown whole."""
 
-_PROSE_CHARS = 2_000
 _REFUSED = "Not compacted: a PreCompact hook refused: {why}"
 
 _SINCE_SHARE = 0.2
@@ -306,7 +228,7 @@ class Compactor:
         After a wait for a limit, nothing is written if the model does not answer.
         """
         conversation = self._conversation
-        started = _StartTeller(reason, focus, conversation.usage.used, emit)
+        started = StartTeller(reason, focus, conversation.usage.used, emit)
         await self._count_exactly(emit)
         hooks = ConversationHooks(conversation, emit)
         refusal, kept = await hooks.before_compaction(reason, focus)
@@ -585,59 +507,6 @@ def _occasion_of(reason: CompactionReason, *, is_asked: bool) -> Occasion:
     return "asked" if is_asked or reason == "manual" else "due"
 
 
-def outcome_event(
-    entry_id: str, reason: CompactionReason, outcome: Outcome, used_tokens: int
-) -> CompactionFinished:
-    """The event that reports `outcome`; `used_tokens` were measured before the compaction."""
-    summary = outcome.summary
-    name = "" if outcome.strategy == TIERED else outcome.strategy
-    done = describe_statistics(name, outcome.statistics)
-    return CompactionFinished(
-        entry_id=entry_id,
-        reason=reason,
-        summary=summary.summary if summary else "",
-        tokens_before=used_tokens,
-        tokens_after=outcome.scale_tokens_after(used_tokens),
-        summarised_by=summary.summarised_by if summary else "",
-        is_fallback=summary.is_fallback if summary else False,
-        note=" ".join(filter(None, (done, outcome.note))),
-        freed=outcome.freed,
-        messages={} if summary else outcome.messages,
-        strategy=name,
-        statistics=outcome.statistics,
-    )
-
-
-class _StartTeller:
-    """Reports the start of a compaction at its first slow step, and every step after that.
-
-    One that the user asked for is reported at once.
-    """
-
-    def __init__(self, reason: CompactionReason, focus: str, used: int, emit: Emit) -> None:
-        self._started = CompactionStarted(reason, focus, used)
-        self._emit = emit
-        self.is_told = False
-        if reason == "manual":
-            self.tell()
-
-    def progress(self, phase: str, summary_chars: int) -> None:
-        """Report one step; has the signature of `OnProgress`."""
-        self.tell()
-        self._emit(CompactionProgress(phase, summary_chars))
-
-    def tell(self) -> None:
-        """Report the start, once."""
-        if not self.is_told:
-            self.is_told = True
-            self._emit(self._started)
-
-
-def progress_to(emit: Emit) -> OnProgress:
-    """Returns a callback that emits each step as a `CompactionProgress`."""
-    return lambda phase, summary_chars: emit(CompactionProgress(phase, summary_chars))
-
-
 def read_working_file(cwd: Path, path: str) -> str | None:
     """The text of a file in the workspace; None if it must not be shown without asking."""
     try:
@@ -650,54 +519,3 @@ def read_working_file(cwd: Path, path: str) -> str | None:
         return read_regular_file(file).decode("utf-8").replace("\r\n", "\n")
     except (OSError, ValueError):
         return None
-
-
-def describe_kept(outcome: Outcome) -> str:
-    """Describes in a few lines what a compaction kept, for the model that asked for it."""
-    if outcome.summary is None:
-        changed = ", ".join(
-            f"{count} by tier {tier}" for tier, count in sorted(outcome.messages.items())
-        )
-        return f"No messages were removed; older ones were shortened: {changed}."
-    text = outcome.summary.summary
-    sections = ", ".join(re.findall(r"^<([\w-]+)>$", text, re.MULTILINE))
-    kept = sum(isinstance(entry, MessageEntry) for entry in outcome.summary.kept_entries)
-    prose = shorten_middle(without_fact_blocks(text), _PROSE_CHARS)
-    return (
-        f"The newest {kept} messages are unchanged. Everything before them is in the summary at "
-        f"the beginning: {sections}.{f'{chr(10)}{prose}' if prose else ''}"
-    )
-
-
-class Pause:
-    """The time between two activities, in which the model is asked at most once."""
-
-    def __init__(self) -> None:
-        self._task: asyncio.Task[None] | None = None
-
-    def begin(self, compactor: Compactor, sleep: Sleep, is_open: Callable[[], bool]) -> None:
-        """Start the timer after an activity, unless the settings or the price rule it out.
-
-        Args:
-            compactor: The one of the present conversation.
-            sleep: Waits for the given number of seconds.
-            is_open: Whether that conversation is still the present one.
-        """
-        self.end()
-        wait_s = compactor.seconds_to_ask_in_pause()
-        if wait_s is not None:
-            self._task = asyncio.create_task(_ask_after(wait_s, compactor, sleep, is_open))
-
-    def end(self) -> None:
-        """Stop the timer as an activity starts or the program ends; keeps a finished answer."""
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
-
-
-async def _ask_after(
-    wait_s: float, compactor: Compactor, sleep: Sleep, is_open: Callable[[], bool]
-) -> None:
-    await sleep(wait_s)
-    if is_open():
-        await compactor.ask_in_pause()

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 
 from agent_tui.agent.activity import Emit
-from agent_tui.agent.compaction.compactor import BackgroundSummary
+from agent_tui.agent.compaction.background import BackgroundSummary
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.manager import SessionManager

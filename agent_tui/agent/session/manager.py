@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from agent_tui.agent.compaction.compactor import BackgroundSummary
+from agent_tui.agent.compaction.background import BackgroundSummary
 from agent_tui.agent.scopes import ScopeKeeper
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.opening import (

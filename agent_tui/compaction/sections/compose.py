@@ -45,7 +45,7 @@ from agent_tui.compaction.sections.state import (
     pending_lines,
     repository_lines,
 )
-from agent_tui.compaction.sections.task import items_of, task_blocks, task_texts
+from agent_tui.compaction.sections.task import task_blocks, task_texts
 from agent_tui.compaction.sections.way import (
     all_findings,
     way_so_far,
@@ -178,9 +178,8 @@ def read_work(
     for repository in repositories:
         _mark_committed(files, repository, folders)
     begun = items_begun(earlier.state)
-    has_commits = bool(earlier.state.commits)
     texts = [text for _, text in said]
-    tasks = task_texts(new, earlier.tasks, texts, begun, has_commits=has_commits)
+    tasks = task_texts(new, earlier.tasks, texts, begun)
     return WorkRecord(
         said=said,
         typed=_typed_parts(said, events, earlier),
@@ -358,12 +357,7 @@ def make_sections(
             in it, or in an earlier section, are not repeated.
     """
     said = [one for one in record.said if one[0] not in kept or not one[0]]
-    tasks = [
-        task
-        for task in record.tasks
-        if task.entry_id not in kept | chosen
-        and not (task.is_closed and (notes.are_new or not record.uncommitted))
-    ]
+    tasks = [task for task in record.tasks if task.entry_id not in kept | chosen]
     tasks_room = int(room_tokens * TASK_SHARE) if rooms.tasks is None else rooms.tasks
     task = task_blocks(tasks, tasks_room, counter)
     unused = tasks_room - counter.count_text("\n".join(task))
@@ -492,9 +486,7 @@ def _state_lines(record: WorkRecord, room: int, counter: TokenCounter) -> list[s
     checks = repository_lines(state, record.repositories, record.folders)
     checks += check_lines(state) + _uncommitted_line(record)
     room -= sum(counter.count_text(line) + 1 for line in (*open_lines, *checks))
-    closed = [task for task in record.tasks if task.is_closed and record.uncommitted]
-    uncommitted = {item for task in closed for item in items_of(task)}
-    finished = lines_of_done(state, uncommitted) + commit_lines(state, record.repositories)
+    finished = lines_of_done(state) + commit_lines(state, record.repositories)
     done = _newest_that_fit(finished, max(room, 0), counter)
     return [*done, *open_lines, *checks]
 

@@ -1,7 +1,7 @@
 """The state of the work as far as the log shows it: plan, tracker, commit, tests."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -140,15 +140,11 @@ class StateReader:
             self._tests[command] = one_line(result, _RESULT_CHARS)
 
 
-def lines_of_done(state: WorkState, uncommitted: Collection[str] = ()) -> list[str]:
-    """What is finished, one line each; items in `uncommitted` are marked."""
+def lines_of_done(state: WorkState) -> list[str]:
+    """What is finished, one line each."""
     lines = [f"- [x] {step}" for step, status in state.plan.items() if status == "completed"]
-    lines += [
-        f"- [x] {_item(item, state)}{' (not committed yet)' if item in uncommitted else ''}"
-        for item, status in state.items.items()
-        if status == "done"
-    ]
-    return lines
+    done = (item for item, status in state.items.items() if status == "done")
+    return lines + [f"- [x] {_item(item, state)}" for item in done]
 
 
 def items_begun(state: WorkState | None) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from agent_tui.attachments import plan_approved_by
 from agent_tui.compaction.ledger.shell_files import programs_run
-from agent_tui.compaction.sections.files import changes_files, file_view, is_commit
+from agent_tui.compaction.sections.files import file_view
 from agent_tui.compaction.sections.history import Done, HistoryEvent, Said
 from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.omissions import recall_mark
@@ -25,7 +25,9 @@ _DONE = re.compile(r"clos|done|resolv|complet|finish", re.IGNORECASE)
 _BEGUN = re.compile(r"progress|doing|active|start|wip|claim", re.IGNORECASE)
 _OPEN = re.compile(r"open|to-?do|pending|blocked|backlog", re.IGNORECASE)
 _DOCUMENTS = frozenset({".md", ".markdown", ".txt", ".rst", ".org", ".adoc"})
-_TICKED, _UNTICKED = (re.compile(rf"^\s*[-*+] \[{box}\] ", re.MULTILINE) for box in ("[xX]", " "))
+_TICKED, _UNTICKED = (
+    re.compile(rf"^[ \t]*[-*+] \[{box}\] ", re.MULTILINE) for box in ("[xX]", " ")
+)
 """Task list items of GitHub Flavored Markdown."""
 
 _GAP, _DONE_MARK = "[...]", " (done)"
@@ -120,23 +122,19 @@ def task_texts(
     earlier: Iterable[TaskText] = (),
     said: Iterable[str] = (),
     begun: Sequence[str] = (),
-    *,
-    has_commits: bool = False,
 ) -> tuple[TaskText, ...]:
     """The newest text of each open item, the most recently shown last.
 
-    A closed item stays until the next commit, if commits are made at all. A program counts as a
-    tracker if it changes items' states or is told which kind of item to show; of others, items and
-    documents count if the user named them. An output with several items is the text of all of them
-    until each is closed or shown again. A submitted plan belongs to the item in progress, if any,
-    until that is closed.
+    A program counts as a tracker if it changes items' states or is told which kind of item to show;
+    of others, items and documents count if the user named them. An output with several items is the
+    text of all of them until each is closed or shown again. A submitted plan belongs to the item in
+    progress, if any, until that is closed.
 
     Args:
         events: The conversation.
         earlier: Texts passed on by a parent session.
         said: The user's messages in earlier sessions.
         begun: Items that were in progress when those ended.
-        has_commits: Whether those sessions made a commit.
     """
     begun = list(begun)
     found = {task.item: task for task in earlier}
@@ -145,26 +143,16 @@ def task_texts(
     trackers = {
         order.tracker for action in actions for order in tracker_orders(action) if order.state
     }
-    has_commits = has_commits or any(is_commit(e.output) for e in events if isinstance(e, Done))
-    has_changed = True
     for event in events:
         if isinstance(event, Said) and plan_approved_by(event.text):
             found = _without_plan(found)  # it stands among what the user said, as they changed it
         if not isinstance(event, Done) or event.output.has_failed:
             continue
         action = event.output.action
-        has_changed = has_changed or changes_files(event)
-        if is_commit(event.output):
-            has_changed = False
-            found = {label: task for label, task in found.items() if not task.is_closed}
         for order in tracker_orders(action):
             begun = [item for item in begun if item not in order.items]
             if order.state == "done":
-                found = _without_plan(found, order.items)
-                stays = has_commits and has_changed
-                found = (
-                    _without_closed(found, order.items) if stays else _without(found, order.items)
-                )
+                found = _without(_without_plan(found, order.items), order.items)
             elif order.state == "in progress":
                 begun += order.items
         plan = plan_in(action)
@@ -195,16 +183,6 @@ def _without(tasks: dict[str, TaskText], items: Sequence[str]) -> dict[str, Task
             label = _BETWEEN.join(others)
             left[label] = task.model_copy(update={"item": label})
     return left
-
-
-def _without_closed(tasks: dict[str, TaskText], items: Sequence[str]) -> dict[str, TaskText]:
-    """`tasks` after `items` were closed: a text of these alone stays until the next commit."""
-    closed = {
-        label: task.model_copy(update={"is_closed": True})
-        for label, task in tasks.items()
-        if set(items_of(task)) <= set(items)
-    }
-    return {**closed, **_without(tasks, items)}
 
 
 def _without_plan(
@@ -261,12 +239,12 @@ def task_blocks(
     room_tokens: int,
     counter: TokenCounter,
 ) -> list[str]:
-    """The texts that fit, newest first, closed items last; the last text may be cut.
+    """The texts that fit, newest first; the last text may be cut.
 
     Parts whose boxes are all ticked are dropped first.
     """
     lines: list[str] = []
-    for task in sorted(reversed(list(tasks)), key=lambda task: task.is_closed):
+    for task in reversed(list(tasks)):
         text = f"### {task.item}{_outdated_note(task)}\n{task.text}"
         tokens = counter.count_text(text) + 4
         if tokens > room_tokens:

@@ -30,14 +30,14 @@ _NO_SENTENCE = re.compile(
 )
 """Table rows, quotations, code, and announcements of the next step."""
 
-_FENCED_BLOCK = re.compile(r"^\s*```.*?^\s*```", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"^[ \t]*```[^\n`]*\n.*?^[ \t]*```[^\n`]*$", re.MULTILINE | re.DOTALL)
 _SHORTEST, _LONGEST = 25, 500
 _MOST = 400
 
 
 def reasons_in(text: str) -> list[str]:
     """The sentences of `text` that give a reason, as written."""
-    plain = _FENCED_BLOCK.sub("", text)
+    plain = _FENCED.sub("", text)
     sentences = (part.strip().lstrip("-*• ").strip() for part in sentences_of(plain))
     return [
         " ".join(sentence.split())
@@ -67,7 +67,6 @@ def first_sentence(text: str, max_chars: int) -> str:
     return one_line(SENTENCE_END.split(line, maxsplit=1)[0], max_chars)
 
 
-_FENCED = re.compile(r"^```[^\n`]*\n.*?^```\s*$", re.MULTILINE | re.DOTALL)
 _TEXT_CHARS = (1_200, 300, 120)
 _SUBJECT_CHARS = (120, 90, 60)
 _RESULT_CHARS = (120, 80, 0)
@@ -100,8 +99,8 @@ def way_so_far(
     """The lines of the way, oldest first, shortened from the oldest on.
 
     The newest steps keep their sentences and a line per action. Earlier ones have shorter sentences
-    and share a line for actions that only read. The oldest keep their first sentence and the files
-    they changed. Steps before those are left out.
+    and share a line for actions that only read. The oldest keep their first sentence, unless it is
+    very short, and the files they changed. Steps before those are left out.
 
     Args:
         events: The events to describe, oldest first.

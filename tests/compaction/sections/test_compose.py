@@ -246,27 +246,6 @@ def test_files_changed_since_the_last_commit_are_named(counter: TokenCounter) ->
     assert "- edited since the last commit, as of the log: src/b.py" in state.split("\n")
 
 
-def test_an_item_closed_with_files_not_committed_says_so_and_keeps_its_text(
-    counter: TokenCounter,
-) -> None:
-    talk = work()
-    run(talk, "git commit -am one", "[main 1234567] one")
-    edit(talk, "src/b.py", "x", "y")
-    run(talk, "gh issue close 12", "closed")
-    record = record_of(talk.path)
-    found = blocks(text_of(made(record, 8_000, counter)))
-    assert "(not committed yet)" in next(
-        line for line in found["work-state"].split("\n") if line.startswith("- [x] 12")
-    )
-    assert "### 12" in found["task-text"]
-    noted = make_sections(record, 8_000, counter, notes=Notes(are_new=True))
-    assert "task-text" not in blocks(text_of(noted))
-    run(talk, "git commit -qam two", "")
-    found = blocks(text_of(made(record_of(talk.path), 8_000, counter)))
-    assert "task-text" not in found
-    assert "not committed yet" not in found["work-state"]
-
-
 def test_a_document_of_the_task_is_as_it_was_edited(counter: TokenCounter) -> None:
     talk = begun("Please work through plan.md.")
     lines = ["# Plan", "- [ ] parser", "- [ ] printer", *(f"Note {n}." for n in range(20))]

@@ -90,3 +90,12 @@ def test_three_dots_end_no_sentence() -> None:
     text = "It waits for the lock... and then stops, because nobody frees it. Next."
     assert reasons_in(text) == [text.removesuffix(" Next.")]
     assert first_sentence(text, 200) == text.removesuffix(" Next.")
+
+
+def test_many_blank_lines_are_read_in_linear_time() -> None:
+    assert reasons_in(f"{chr(10) * 200_000}{WHY}") == [WHY]
+
+
+def test_indented_code_of_a_list_item_is_no_reason() -> None:
+    code = "  ```py\n\n  # because the old one is slow, use the new one\n  ```"
+    assert reasons_in(f"- {TRIED}\n\n{code}\n\n{WHY}") == [TRIED, WHY]
