@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from agent_tui.safe_paths import path_exists, resolve_path
+from agent_tui.safe_paths import is_folder, path_exists, resolve_path
 
 _ASK: Final = "if it has to, run it again with outside: true and why, which needs permission"
 _NO_NETWORK: Final = re.compile(
@@ -175,9 +175,9 @@ class HiddenPlaces:
             return named if has_failed or named in (*self.homes, *self.places) else None
         real = resolve_path(named, cwd)
         is_told = path_exists(real) and real.is_relative_to(self._place_of(named))
-        if not is_told or self.shows(real):
-            return None
-        return real if real.is_dir() else real.parent
+        folder = real if is_folder(real) else real.parent
+        is_hidden = any(folder.is_relative_to(place) for place in self.places)
+        return folder if is_told and is_hidden and not self.shows(real) else None
 
     def hint(self, folder: Path) -> str:
         """A hint for the model about how the user can show `folder`."""

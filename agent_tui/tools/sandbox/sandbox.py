@@ -38,7 +38,6 @@ from agent_tui.tools.sandbox.backends import (
 from agent_tui.tools.sandbox.folders import Scratch, StandIns
 from agent_tui.tools.sandbox.hints import HiddenPlaces, WallView, paths_in
 from agent_tui.tools.sandbox.home import (
-    HIDDEN_PLACES,
     PERSONAL_VARIABLES,
     HomeView,
     find_hidden,
@@ -58,6 +57,7 @@ from agent_tui.tools.sandbox.mounts import (
     read_mount_points,
     relay,
 )
+from agent_tui.tools.sandbox.places import find_data_places
 from agent_tui.tools.sandbox.plan import (
     TEMPORARY_PLACES,
     Backend,
@@ -138,7 +138,8 @@ class Surroundings:
         environ: Where programs and toolchains are searched for.
         added: Other working folders.
         caches: See `Border`.
-        hidden_places: What is hidden as a whole, besides home and temporary folders.
+        hidden_places: What is hidden as a whole, besides home and temporary folders; the outermost
+            paths, without links.
     """
 
     home: Path
@@ -147,7 +148,7 @@ class Surroundings:
     environ: Mapping[str, str]
     added: tuple[Path, ...] = ()
     caches: tuple[tuple[Path, Path], ...] = ()
-    hidden_places: tuple[Path, ...] = HIDDEN_PLACES
+    hidden_places: tuple[Path, ...] = field(default_factory=find_data_places)
 
 
 @dataclass(frozen=True, slots=True)

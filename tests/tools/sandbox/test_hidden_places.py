@@ -114,6 +114,24 @@ async def test_what_a_home_folder_has_is_hidden_on_another_disk_too(
     await sandbox.close_walls()
 
 
+async def test_of_a_disk_with_programs_only_what_they_need_is_shown(
+    place: Path, tmp_path: Path, backend: Backend
+):
+    program(place / "bin/tool", f"cat {place}/lib/text")
+    for name in ("lib", "libs/more", "share"):
+        (place / name).mkdir(parents=True)
+        (place / name / "text").write_text(f"{name}\n")
+    programs = os.defpath if backend == "bubblewrap" else str(without_bwrap(tmp_path))
+    environ = {"PATH": f"{place}/bin:{programs}", "LD_LIBRARY_PATH": f"{place}/libs/more:{place}"}
+    sandbox = make_sandbox(tmp_path, environ=environ, hidden_places=(place,))
+    (tmp_path / "work").mkdir()
+    command = f"{place}/bin/tool; cat {place}/libs/more/text {place}/share/text"
+    _, printed = await run_inside(sandbox, tmp_path / "work", command)
+    assert printed.splitlines()[:2] == ["lib", "libs/more"]
+    assert printed.splitlines()[2:] != ["share"]
+    await sandbox.close_walls()
+
+
 async def test_what_is_written_there_is_not_lost_without_a_word(
     sandbox: Sandbox, place: Path, backend: Backend
 ):
