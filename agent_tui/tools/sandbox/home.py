@@ -2,7 +2,8 @@
 
 Some places are hidden as a whole: homes, temporary folders, and what `places` finds. Of these, only
 what is found here exists: programs, and settings without secrets. A list of files to hide would
-miss the one created yesterday; a missing toolchain only fails, and the user adds a folder. Elsewhere, root's files and other programs' sockets are hidden.
+miss the one created yesterday; a missing toolchain only fails, and the user adds a folder.
+Elsewhere, root's files and other programs' sockets are hidden.
 """
 
 import os

@@ -35,7 +35,7 @@ from agent_tui.tools.sandbox.backends import (
     link_home,
     make_cache_folders,
 )
-from agent_tui.tools.sandbox.folders import Scratch, StandIns
+from agent_tui.tools.sandbox.folders import Scratch, StandIns, write_versions
 from agent_tui.tools.sandbox.hints import HiddenPlaces, WallView, paths_in
 from agent_tui.tools.sandbox.home import (
     PERSONAL_VARIABLES,
@@ -609,7 +609,7 @@ class Sandbox:
         stale = [
             path
             for path, mount in wall.islands.items()
-            if path in mounted and (path not in wanted or wanted[path].kind != mount.kind)
+            if path in mounted and wanted.get(path) != mount
         ]
         missing = [
             mount
@@ -649,17 +649,19 @@ class Sandbox:
         furnish(own.home_stand_in, home, view, settings)
         for place in TEMPORARY_PLACES:
             make_links(own.scratch, place, view)
+        covers = self._covers(cwd)
         plan = plan_for(
             folders,
             self._border_here(),
             own,
-            self._covers(cwd),
+            covers,
             readable=self._runs(view),
             is_read_only=is_read_only,
         )
         beside = existing_files(self._keys_beside(cwd, plan, view))
         hidden = tuple(dict.fromkeys((*plan.hidden, *beside)))
-        plan = replace(plan, hidden=hidden, links=tuple(view.links.items()))
+        links, versions = tuple(view.links.items()), write_versions(covers, own.gate)
+        plan = replace(plan, hidden=hidden, links=links, versions=versions)
         if self.state(cwd).backend == "landlock":
             link_home(plan)
         else:
@@ -694,7 +696,7 @@ class Sandbox:
         laid = {path for path, _ in before.copies} & mounted
         bare = [path for path, _ in covers.copies if path not in laid]
         sockets = sockets_of_others(before.gate)  # they come and go, so no new wall's plan has them
-        return plan_for(
+        plan = plan_for(
             self._folders(cwd),
             Border(self.home),
             WallFolders(before.home_stand_in, before.scratch, before.gate),
@@ -707,6 +709,7 @@ class Sandbox:
             readable=before.readable,
             is_read_only=before.is_read_only,
         )
+        return replace(plan, versions=write_versions(covers, before.gate))
 
     def _covers(self, cwd: Path) -> Covers:
         """What is covered in working folders, given this program's own environment."""

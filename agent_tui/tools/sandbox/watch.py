@@ -417,7 +417,8 @@ class ObeyedWatch:
         copies = tuple(self._copies_of(look))
         hidden = (*self.hidden.paths, *self.found.closed)
         unfollowed = frozenset((*state.asked, *self._find_unwatched()))
-        self.covers = Covers(tuple(sorted(read_only)), copies, hidden, unfollowed)
+        versions = tuple(self.hidden.versions.items())
+        self.covers = Covers(tuple(sorted(read_only)), copies, hidden, versions, unfollowed)
         if only is None and judged is None:
             self._covered = self._find_covered()
 
