@@ -170,6 +170,16 @@ def _replaced_caches(
                 yield real, own
 
 
+def identify(paths: Iterable[Path]) -> dict[Path, tuple[int, int]]:
+    """What is at `paths`, by device and inode; without what is missing. Blocking."""
+    found: dict[Path, tuple[int, int]] = {}
+    for path in paths:
+        with suppress(OSError):
+            status = path.stat()
+            found[path] = status.st_dev, status.st_ino
+    return found
+
+
 def existing_files(paths: Iterable[Path]) -> tuple[Path, ...]:
     """The files that `paths` lead to; a wall is mounted over no link, and no folder is a key."""
     return tuple(path for path in _present(paths) if not is_folder(path))

@@ -66,6 +66,7 @@ from agent_tui.tools.sandbox.plan import (
     SandboxPlan,
     WallFolders,
     existing_files,
+    identify,
     plan_for,
 )
 from agent_tui.tools.sandbox.ports import WallPorts
@@ -514,7 +515,7 @@ class Sandbox:
         """
         backend = self.state(cwd).backend
         plan = await asyncio.to_thread(self._prepare_plan, cwd, is_read_only=is_read_only)
-        ground = _ground_of(plan)
+        ground = identify(plan.writable)
         islands = {mount.path: mount for mount in islands_of(plan)}
         pid = 0
         if backend == "bubblewrap":
@@ -771,19 +772,9 @@ def _stands(wall: _Wall) -> bool:
     """
     try:
         has_ended = wall.keeper.is_over or (wall.pid and not read_mount_points(wall.pid))
-        return not has_ended and _ground_of(wall.plan) == wall.ground
+        return not has_ended and identify(wall.plan.writable) == wall.ground
     except OSError:
         return False
-
-
-def _ground_of(plan: SandboxPlan) -> dict[Path, tuple[int, int]]:
-    """See `_Wall`.
-
-    Raises:
-        OSError: Something is no longer there.
-    """
-    found = {path: path.stat() for path in plan.writable}
-    return {path: (status.st_dev, status.st_ino) for path, status in found.items()}
 
 
 async def _all_of(child: Child) -> None:

@@ -352,6 +352,45 @@ async def test_a_covered_file_that_the_person_replaced_during_a_command_is_asked
     assert place.text("mise.toml") == "2\n"
 
 
+async def test_a_working_folder_that_is_replaced_during_a_command_is_the_persons(
+    place: WatchedFolder,
+):
+    place.outside("git init -q; echo 1 > AGENTS.md; echo 1 > mise.toml")
+    await place.run("true")
+    await place.watch.note()
+    other, script = place.root.with_name("other"), "mkdir .vscode; echo 1 > .vscode/a"
+    place.root.rename(other)
+    place.root.mkdir()
+    place.outside(f"{script}; echo 2 > AGENTS.md; git init -q; git config alias.x '!true'")
+    settled = await place.watch.hold()
+    assert settled.notice.startswith(f"{place.root} was moved or replaced while a command ran.")
+    assert settled.held
+    assert all(held.is_in_place for held in settled.held)
+    assert place.text("AGENTS.md") == "2\n"
+    assert (await place.run("true")).notice == ""
+    settled = await place.run("echo evil >> mise.toml")
+    assert not next(each for each in settled.held if each.path.name == "mise.toml").is_in_place
+
+
+async def test_what_a_command_did_in_a_folder_that_is_away_is_judged_when_it_is_back(
+    place: WatchedFolder,
+):
+    place.outside("git init -q; echo 1 > AGENTS.md")
+    await place.run("true")
+    await place.watch.note()
+    other = place.root.rename(place.root.with_name("other"))
+    (other / "AGENTS.md").write_text("evil\n")
+    (other / ".exrc").write_text("evil\n")
+    settled = await place.watch.hold()
+    assert settled.notice.startswith(f"{place.root} was moved")
+    assert settled.held == ()
+    other.rename(place.root)
+    await place.watch.note()
+    held = place.held(await place.watch.hold())
+    assert set(held) == {"AGENTS.md", ".exrc"}
+    assert place.text("AGENTS.md") == "1\n"
+
+
 @needs_bwrap
 async def test_a_second_name_of_a_covered_file_leads_nowhere(place: WatchedFolder):
     place.outside(
