@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 import weakref
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from agent_tui.file_locks import lock_descriptor
 from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_file, resolve_path
 from agent_tui.tools.sandbox.beneath import folder_of, write_at
-from agent_tui.tools.sandbox.plan import TEMPORARY_PLACES, Covers, WallFolders
+from agent_tui.tools.sandbox.plan import TEMPORARY_PLACES, WallFolders
 
 _SHORT: Final = "/tmp"
 """Where the gate's sockets are; their paths are limited to 107 bytes."""
@@ -24,8 +25,14 @@ _GATES: Final = "gates"
 _HOME: Final = "home-"
 
 
-def write_versions(covers: Covers, folder: Path) -> tuple[tuple[Path, Path], ...]:
+def write_versions(
+    versions: Mapping[Path, tuple[bytes, int]], folder: Path
+) -> tuple[tuple[Path, Path], ...]:
     """Write what is shown in place of hidden files into `folder`, which commands see and may write.
+
+    Args:
+        versions: The content and the mode of each.
+        folder: Where.
 
     Returns:
         Each hidden file, and the file that is shown.
@@ -34,7 +41,7 @@ def write_versions(covers: Covers, folder: Path) -> tuple[tuple[Path, Path], ...
         OSError: It cannot be written.
     """
     written: list[tuple[Path, Path]] = []
-    for path, (content, mode) in covers.versions:
+    for path, (content, mode) in versions.items():
         file = folder / f"{hashlib.sha256(content).hexdigest()}-{mode:o}"
         if not is_file(file):
             with folder_of(file, [folder]) as opened:

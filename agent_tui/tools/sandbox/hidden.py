@@ -12,6 +12,7 @@ from agent_tui.safe_paths import is_folder, is_link
 from agent_tui.tools.git.command import object_id
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import MOST_BYTES
+from agent_tui.tools.sandbox.plan import existing_files
 from agent_tui.tools.sandbox.project_walk import ProjectWalk
 from agent_tui.tools.sandbox.tracked_files import Tracked, TrackedFiles
 
@@ -34,21 +35,20 @@ class HiddenFiles:
 
     Attributes:
         may_show: The argument, which may be replaced.
-        paths: The files hidden now.
-        versions: What commands see in place of some of them: the content, and the mode.
+        paths: The files hidden now in working folders.
     """
 
     def __init__(
         self, may_show: Callable[[Path], bool], environ: Mapping[str, str], keeper: ProcessKeeper
     ) -> None:
         self.may_show = may_show
-        self._tracked = TrackedFiles(keeper, environ)
+        self._here = _ComparedWithGit(keeper, environ)
+        self._beside = _ComparedWithGit(keeper, environ)
+        self._walk_beside = ProjectWalk(())
         self._known: dict[Path, _Stamp] = {}
         self._made: set[Path] = set()
-        self._asked: object = None
         self._said: set[Path] = set()
         self.paths: tuple[Path, ...] = ()
-        self.versions: dict[Path, tuple[bytes, int]] = {}
 
     def take(self, secrets: Iterable[Path], *, by_commands: bool) -> None:
         """Update from the result of a walk. Blocking.
@@ -67,23 +67,26 @@ class HiddenFiles:
         self._known = now
         unseen = (path for path in now if path not in self._made and not self.may_show(path))
         hidden = [path for path in unseen if not is_folder(path)]  # what a link leads to
-        tracked = self._tracked.find(hidden)
-        key = [(path, now[path]) for path in hidden], tracked
-        if self._asked != key:
-            shown = frozenset(_find_same(tracked))
-            self.paths = tuple(path for path in hidden if path not in shown)
-            self.versions = dict(self._read_versions(tracked))
-            self._asked = key
+        self.paths = self._here.find_changed({path: now[path] for path in hidden})
 
-    def find_beside(self, folders: Iterable[Path], working: Iterable[Path]) -> tuple[Path, ...]:
-        """The files with keys in `folders`, which commands can only read. Blocking.
+    def search_beside(self, folders: Iterable[Path], working: Iterable[Path]) -> None:
+        """Have `find_beside` search `folders` without the `working` folders in them."""
+        self._walk_beside = ProjectWalk(tuple(folders), working, opens=False)
 
-        Without those in the `working` folders, and without certificates, which programs need.
+    def find_beside(self) -> tuple[Path, ...]:
+        """The files with keys in folders that commands can only read. Blocking.
+
+        Without certificates, which programs need.
         """
-        found = ProjectWalk(tuple(folders), working).look().secrets
+        found = self._walk_beside.look().secrets
         keys = [path for path in found if not (self.may_show(path) or _is_certificate(path))]
-        same = frozenset(_find_same(self._tracked.find(keys)))
-        return tuple(path for path in keys if path not in same)
+        stamps = {path: stamp for path in keys if (stamp := _stamp(path)) is not None}
+        return existing_files(self._beside.find_changed(stamps))
+
+    @property
+    def versions(self) -> Mapping[Path, tuple[bytes, int]]:
+        """What commands see in place of some hidden files: the content, and the mode."""
+        return self._here.versions | self._beside.versions
 
     def hint(self, command: str, printed: str) -> str:
         """A hint for the model if a failed command met a hidden file, once for each file."""
@@ -99,10 +102,30 @@ class HiddenFiles:
                 return f"{sees}, as it may hold keys; {rule}"
         return ""
 
+
+class _ComparedWithGit:
+    """Which files differ from what git has, and what that is; asks only if one has changed."""
+
+    def __init__(self, keeper: ProcessKeeper, environ: Mapping[str, str]) -> None:
+        self._tracked = TrackedFiles(keeper, environ)
+        self._asked: object = None
+        self._changed: tuple[Path, ...] = ()
+        self.versions: dict[Path, tuple[bytes, int]] = {}
+
+    def find_changed(self, stamps: Mapping[Path, _Stamp]) -> tuple[Path, ...]:
+        """The files without those that git has as they are."""
+        tracked = self._tracked.find(stamps)
+        if self._asked != (stamps, tracked):
+            same = frozenset(_find_same(tracked))
+            self._changed = tuple(path for path in stamps if path not in same)
+            self.versions = dict(self._read_versions(tracked, tracked.keys() - same))
+            self._asked = stamps, tracked
+        return self._changed
+
     def _read_versions(
-        self, tracked: Mapping[Path, Tracked]
+        self, tracked: Mapping[Path, Tracked], changed: Iterable[Path]
     ) -> Iterator[tuple[Path, tuple[bytes, int]]]:
-        for path in filter(tracked.__contains__, self.paths):
+        for path in changed:
             if stat.S_ISREG(tracked[path].mode) and not is_link(path):
                 content = self._tracked.read(path, tracked[path])
                 if content is not None:

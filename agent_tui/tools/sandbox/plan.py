@@ -39,6 +39,7 @@ class SandboxPlan:
         copies: Folders in writable ones, and the copy that replaces each.
         caches: Folders of package managers in `home`, and our own folder that replaces each.
         links: Links in hidden folders, and where each leads.
+        beside: The hidden files that are searched for again before each command.
         versions: Hidden files, and the file of ours that is shown in place of each.
     """
 
@@ -55,6 +56,7 @@ class SandboxPlan:
     copies: tuple[tuple[Path, Path], ...] = ()
     caches: tuple[tuple[Path, Path], ...] = ()
     links: tuple[tuple[Path, str], ...] = ()
+    beside: tuple[Path, ...] = ()
     versions: tuple[tuple[Path, Path], ...] = ()
 
 
@@ -92,7 +94,6 @@ class Covers:
         read_only: What cannot be changed inside.
         copies: Folders, and the copy that replaces each inside.
         hidden: What cannot be read.
-        versions: What is shown in place of hidden files: the content, and the mode.
         unfollowed: Each ``.git`` that shows no repository: a command may have made it, or nobody
             watches the place that it leads to.
     """
@@ -100,7 +101,6 @@ class Covers:
     read_only: tuple[Path, ...] = ()
     copies: tuple[tuple[Path, Path], ...] = ()
     hidden: tuple[Path, ...] = ()
-    versions: tuple[tuple[Path, tuple[bytes, int]], ...] = ()
     unfollowed: frozenset[Path] = frozenset()
 
 

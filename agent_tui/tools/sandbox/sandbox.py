@@ -65,7 +65,6 @@ from agent_tui.tools.sandbox.plan import (
     Covers,
     SandboxPlan,
     WallFolders,
-    existing_files,
     identify,
     plan_for,
 )
@@ -650,19 +649,18 @@ class Sandbox:
         furnish(own.home_stand_in, home, view, settings)
         for place in TEMPORARY_PLACES:
             make_links(own.scratch, place, view)
-        covers = self._covers(cwd)
         plan = plan_for(
             folders,
             self._border_here(),
             own,
-            covers,
+            self._covers(cwd),
             readable=self._runs(view),
             is_read_only=is_read_only,
         )
-        beside = existing_files(self._keys_beside(cwd, plan, view))
+        links, beside = tuple(view.links.items()), self._keys_beside(cwd, plan, view)
         hidden = tuple(dict.fromkeys((*plan.hidden, *beside)))
-        links, versions = tuple(view.links.items()), write_versions(covers, own.gate)
-        plan = replace(plan, hidden=hidden, links=links, versions=versions)
+        plan = replace(plan, hidden=hidden, beside=beside, links=links)
+        plan = self._with_versions(cwd, plan)
         if self.state(cwd).backend == "landlock":
             link_home(plan)
         else:
@@ -685,7 +683,8 @@ class Sandbox:
             and path.name not in REBUILT_FOLDERS
             and (not self.is_coarse(cwd) if _is_around(path, plan) else view.holds(path))
         ]
-        return watch.hidden.find_beside(folders, plan.writable)
+        watch.hidden.search_beside(folders, plan.writable)
+        return watch.hidden.find_beside()
 
     def _plan_now(self, cwd: Path, before: SandboxPlan, mounted: frozenset[Path]) -> SandboxPlan:
         """The current plan of a running wall, as far as it can still change.
@@ -693,10 +692,13 @@ class Sandbox:
         No copy can be mounted in it: such folders are read-only.
         """
         covers = self._covers(cwd)
-        outside = [path for path in before.hidden if not _is_inside(path, before)]
+        kept = [path for path in before.hidden if not _is_inside(path, before)]
+        outside = [path for path in kept if path not in before.beside]
         laid = {path for path, _ in before.copies} & mounted
         bare = [path for path, _ in covers.copies if path not in laid]
+        watch = self.watch(cwd)
         sockets = sockets_of_others(before.gate)  # they come and go, so no new wall's plan has them
+        beside = () if watch is None else watch.hidden.find_beside()
         plan = plan_for(
             self._folders(cwd),
             Border(self.home),
@@ -705,12 +707,18 @@ class Sandbox:
                 covers,
                 read_only=(*covers.read_only, *bare),
                 copies=tuple((path, copy) for path, copy in before.copies if path in mounted),
-                hidden=(*outside, *covers.hidden, *sockets),
+                hidden=(*outside, *covers.hidden, *sockets, *beside),
             ),
             readable=before.readable,
             is_read_only=before.is_read_only,
         )
-        return replace(plan, versions=write_versions(covers, before.gate))
+        return self._with_versions(cwd, plan)
+
+    def _with_versions(self, cwd: Path, plan: SandboxPlan) -> SandboxPlan:
+        """`plan`, in which git's versions of hidden files are shown."""
+        if (watch := self.watch(cwd)) is None:
+            return plan
+        return replace(plan, versions=write_versions(watch.hidden.versions, plan.gate))
 
     def _covers(self, cwd: Path) -> Covers:
         """What is covered in working folders, given this program's own environment."""

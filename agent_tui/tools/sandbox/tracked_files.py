@@ -43,6 +43,8 @@ class TrackedFiles:
 
         None is if git does not answer in time.
         """
+        if not paths:
+            return {}
         tops = {path: entry.parent for path in paths if (entry := git_entry(path.parent))}
         indexes = {top: index_stamp(top) for top in tops.values()}
         if self._key != (tops, indexes):

@@ -448,8 +448,7 @@ class ObeyedWatch:
         copies = tuple(self._copies_of(look))
         hidden = (*self.hidden.paths, *self.found.closed)
         unfollowed = frozenset((*state.asked, *self._find_unwatched()))
-        versions = tuple(self.hidden.versions.items())
-        self.covers = Covers(tuple(sorted(read_only)), copies, hidden, versions, unfollowed)
+        self.covers = Covers(tuple(sorted(read_only)), copies, hidden, unfollowed)
         if only is None and judged is None:
             self._covered = self._find_covered()
 
