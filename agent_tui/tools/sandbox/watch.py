@@ -38,7 +38,7 @@ from typing import IO
 
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import ToolError
-from agent_tui.file_locks import lock_descriptor
+from agent_tui.file_locks import LockHeldError, lock_within
 from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_folder, is_link
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -76,6 +76,12 @@ _MOVED = (
     "{} was moved or replaced while a command ran. What the command wrote since is in the folder "
     "that was there before. Nobody checked what it left there for editors, shells and git."
 )
+_STUCK = (
+    "{} is starting a command in this folder and does not go on. Nothing was run. Continue or end "
+    "that program, then try again."
+)
+_TURN_WITHIN_S = 15.0
+"""A turn of another program takes milliseconds, and seconds if git or the disk is slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,11 +347,14 @@ class ObeyedWatch:
             repositories git must be called.
 
         Raises:
-            ToolError: A working folder is missing.
+            ToolError: A working folder is missing, or another program does not go on.
         """
         if missing := self._find_missing():
             raise ToolError(f"{missing} is no longer there. Nothing was run.")
-        lock_descriptor(turn.fileno(), waits=True)
+        try:
+            lock_within(turn.fileno(), _TURN_WITHIN_S)
+        except LockHeldError as error:
+            raise ToolError(_STUCK.format(error.owner)) from error
         is_alone = not self._take_up()
         if not is_alone:
             self._covered = {}

@@ -1,4 +1,5 @@
 import asyncio
+import os
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.errors import ToolError
+from agent_tui.file_locks import lock_descriptor
 from agent_tui.tools.sandbox import project_walk
 from agent_tui.tools.sandbox.git_controls import covers_of
 from agent_tui.tools.sandbox.project_walk import ProjectWalk, WalkFindings
@@ -563,6 +565,22 @@ async def test_a_program_that_is_killed_leaves_its_mark(open_place: WatchedFolde
     assert subprocess.run(words).returncode == -9
     assert [file.path.name for file in await open_place.watch.recover()] == [".envrc"]
     assert await open_place.watch_again().recover() == ()
+
+
+async def test_a_program_that_was_stopped_at_its_start_is_named(
+    open_place: WatchedFolder, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("agent_tui.tools.sandbox.watch._TURN_WITHIN_S", 0.05)
+    await open_place.run("true")
+    turn = open_place.own / "turn"
+    assert turn.read_text() == str(os.getpid())
+    with turn.open("w") as file:
+        file.write("4242")
+        file.flush()
+        lock_descriptor(file.fileno())
+        with pytest.raises(ToolError, match=r"another agent-tui \(pid 4242\) is starting a"):
+            await open_place.watch.note()
+    assert (await open_place.run("true")).held == ()
 
 
 async def test_after_a_kill_the_next_program_compares(open_place: WatchedFolder):
