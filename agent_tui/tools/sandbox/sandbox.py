@@ -235,9 +235,17 @@ class Sandbox:
         return self._around.home
 
     def expect(self, *folders: Path) -> None:
-        """Note that commands may write `folders`: we run no program that lies there."""
+        """Note that commands may write `folders`: we run no program that lies there.
+
+        Not in a home folder: there is no sandbox in it, and the user's programs are.
+        """
         if self.mode != "off":
-            distrust_programs_in(folders)
+            homes = self._homes()
+            distrust_programs_in(
+                folder
+                for folder in folders
+                if not any(home.is_relative_to(folder.resolve()) for home in homes)
+            )
 
     def state(self, cwd: Path) -> SandboxState:
         """The kind of wall for commands in `cwd`. Blocking on first use."""
