@@ -40,6 +40,13 @@ PERSONAL_VARIABLES: Final = tuple(
 )
 """What names these places where they are outside of the home folder."""
 
+CACHE_VARIABLES: Final = (
+    *("CARGO_HOME", "GOPATH", "GOMODCACHE", "GOCACHE", "UV_CACHE_DIR", "PIP_CACHE_DIR"),
+    *("npm_config_cache", "NPM_CONFIG_CACHE", "npm_config_store_dir", "YARN_CACHE_FOLDER"),
+    *("BUN_INSTALL_CACHE_DIR", "PRE_COMMIT_HOME", "GRADLE_USER_HOME"),
+)
+"""What names the places of `config.schema.SANDBOX_CACHES` elsewhere. Some also have credentials."""
+
 _ROOT_VARIABLES: Final = (
     *("VIRTUAL_ENV", "CONDA_PREFIX", "RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "ASDF_DATA_DIR"),
     *("MISE_DATA_DIR", "UV_PYTHON_INSTALL_DIR", "JAVA_HOME", "GOROOT"),
@@ -220,7 +227,10 @@ def tool_settings(
     if text := _npm_settings(_read(Path(environ.get("NPM_CONFIG_USERCONFIG") or home / ".npmrc"))):
         found[".npmrc"] = text
     for name in _COPIED:
-        text = _read(home / name)
+        file = home / name
+        if name.startswith(".cargo/") and (cargo := environ.get("CARGO_HOME")):
+            file = Path(cargo, file.name)
+        text = _read(file)
         if text and not _looks_secret(text):
             found[name] = text
     return found

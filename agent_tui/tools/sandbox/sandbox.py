@@ -10,7 +10,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -38,6 +38,7 @@ from agent_tui.tools.sandbox.backends import (
 from agent_tui.tools.sandbox.folders import Scratch, StandIns, write_versions
 from agent_tui.tools.sandbox.hints import HiddenPlaces, WallView, paths_in
 from agent_tui.tools.sandbox.home import (
+    CACHE_VARIABLES,
     PERSONAL_VARIABLES,
     HomeView,
     find_hidden,
@@ -291,8 +292,9 @@ class Sandbox:
         """The environment of commands inside, given the one outside."""
         wall = self._walls.get((cwd, is_read_only))
         inside = without_sockets(environ)
-        for name in _NOT_INSIDE:
-            inside.pop(name, None)
+        for name in (*_NOT_INSIDE, *CACHE_VARIABLES):
+            if name not in CACHE_VARIABLES or not self._may_write(cwd, inside.get(name, "")):
+                inside.pop(name, None)
         inside |= _INSIDE
         if self.state(cwd).backend == "landlock":
             for name in _OTHER_HOMES:
@@ -302,6 +304,12 @@ class Sandbox:
         if self.parts.gate is not None and wall is not None and wall.port:
             inside |= self.parts.gate.environ(inside, wall.port)
         return with_git_settings(inside, _GIT_SETTINGS)
+
+    def _may_write(self, cwd: Path, folder: str) -> bool:
+        """Whether commands in `cwd` may write `folder`, and what they write is found again."""
+        places = (*self._folders(cwd), *(place for place, _ in self._around.caches))
+        path = Path(folder)
+        return path.is_absolute() and any(map(path.resolve().is_relative_to, places))
 
     async def keeper(self, cwd: Path, *, is_read_only: bool = False) -> ProcessKeeper:
         """The keeper that starts commands inside the wall for `cwd`, which is set up or updated.
@@ -761,19 +769,30 @@ class Sandbox:
     def _places(self) -> tuple[Path, ...]:
         """The hidden places besides homes and temporary folders, without links."""
         homes = self._homes()
-        named = [Path(self._around.environ.get(name, "")) for name in PERSONAL_VARIABLES]
-        personal = [each.resolve() for each in named if each.is_absolute() and is_folder(each)]
-        places = [*self._around.hidden_places]
-        places += [
-            each
-            for each in personal
-            if not any(each.is_relative_to(home) or home.is_relative_to(each) for home in homes)
+        personal = self._named_by(PERSONAL_VARIABLES)
+        places = [
+            *self._around.hidden_places,
+            *self._named_by(CACHE_VARIABLES),
+            *(each for each in personal if not any(map(each.is_relative_to, homes))),
         ]
         for place in self._around.hidden_places:
             if place.name == "home":  # each folder there is one
                 with suppress(OSError):
                     places += place.iterdir()
         return tuple(dict.fromkeys(place.resolve() for place in places))
+
+    def _named_by(self, variables: Iterable[str]) -> Iterator[Path]:
+        """The folders that `variables` name, without links, and without those around a home.
+
+        Of those at the top of the file system, `Surroundings.hidden_places` knows.
+        """
+        for value in (self._around.environ.get(name, "") for name in variables):
+            for path in map(Path, value.split(os.pathsep)):
+                if path.is_absolute() and is_folder(path):
+                    real = path.resolve()
+                    holds_home = any(home.is_relative_to(real) for home in self._homes())
+                    if len(real.parts) > 2 and not holds_home:
+                        yield real
 
     def _homes(self) -> tuple[Path, ...]:
         account = home_of_account()

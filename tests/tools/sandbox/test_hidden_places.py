@@ -114,6 +114,39 @@ async def test_what_a_home_folder_has_is_hidden_on_another_disk_too(
     await sandbox.close_walls()
 
 
+@pytest.mark.parametrize("at", ["home", "elsewhere"])
+async def test_caches_and_keys_of_tools_are_hidden_wherever_variables_say_that_they_are(
+    place: Path, tmp_path: Path, backend: Backend, at: str
+):
+    top = place if at == "elsewhere" else tmp_path / "home/.local/share"
+    work, cargo = tmp_path / "home/work", top / "cargo"
+    program(cargo / "bin/tool", "echo tool")
+    for folder in (cargo, top / "go/src", work / ".npm"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "credentials.toml").write_text("decoy")
+    (cargo / "config.toml").write_text("[net]\n")
+    programs = os.defpath if backend == "bubblewrap" else str(without_bwrap(tmp_path))
+    environ = {
+        "PATH": f"{cargo}/bin:{programs}",
+        "CARGO_HOME": str(cargo),
+        "GOPATH": f"{top}/go:{top}/none",
+        "npm_config_cache": f"{work}/.npm",
+        "PIP_CACHE_DIR": f"{tmp_path}/home/.cache/pip/more",
+        "UV_CACHE_DIR": "relative",
+        "GOCACHE": str(tmp_path),
+    }
+    caches = ((tmp_path / "home/.cache/pip", tmp_path / "pip"),)
+    sandbox = make_sandbox(tmp_path, environ=environ, hidden_places=(), caches=caches)
+    assert sandbox.state(work).backend == backend
+    shown = f"{cargo}/bin/tool; cat ~/.cargo/config.toml; cat"
+    _, printed = await run_inside(sandbox, work, f"{shown} {top}/*/*.toml {top}/*/*/*.toml")
+    assert printed.startswith("tool\n[net]\n")
+    assert "decoy" not in printed
+    inside = sandbox.environ(work, environ)
+    assert inside.keys() & environ.keys() == {"PATH", "npm_config_cache", "PIP_CACHE_DIR"}
+    await sandbox.close_walls()
+
+
 async def test_of_a_disk_with_programs_only_what_they_need_is_shown(
     place: Path, tmp_path: Path, backend: Backend
 ):
