@@ -20,8 +20,9 @@ _NO_NETWORK: Final = re.compile(
     re.IGNORECASE,
 )
 _GIT_CONFIG: Final = re.compile(
-    r"could not (?:write|lock) config file|update of config-file failed|gpg failed to sign"
+    r"could not (?:write|lock) config file|update of config-file failed"
 )
+_SIGNING: Final = re.compile(r"gpg failed to sign")
 _NOT_WRITABLE: Final = re.compile(r"read-only file ?system|EROFS|os error 30\b", re.IGNORECASE)
 _OFFLINE: Final = re.compile(r"--offline\b|network (?:\w+ ){0,2}disabled|ENOTCACHED", re.IGNORECASE)
 _BUSY: Final = re.compile(r"device or resource busy|EBUSY", re.IGNORECASE)
@@ -46,7 +47,8 @@ _NETWORK: Final = "commands in the sandbox reach only this machine and hosts tha
 _WRITES: Final = "commands in the sandbox write only in the working folders"
 _CAUSES: Final = (
     (_OFFLINE, "package caches of the sandbox are separate, with what commands downloaded before"),
-    (_GIT_CONFIG, "git's settings and signing keys cannot be used in the sandbox"),
+    (_GIT_CONFIG, "commands in the sandbox cannot change git's settings, nor register submodules"),
+    (_SIGNING, "git's signing keys cannot be used in the sandbox"),
     (_NOT_WRITABLE, f"{_WRITES} and /tmp, and not what programs outside obey (git's hooks, say)"),
     (_BUSY, "the sandbox holds this file in place, as programs outside obey it"),
     (_FORBIDDEN, "the sandbox does not let commands do this"),

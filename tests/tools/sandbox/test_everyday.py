@@ -283,9 +283,14 @@ async def test_a_local_remote_is_cloned_and_pulled_from(shell: Shell):
 @pytest.mark.parametrize("shell", ["bubblewrap"], indirect=True)
 async def test_what_git_keeps_for_programs_outside_says_how_it_is_done(shell: Shell):
     await shell.does("git init -q -b main; git commit -q --allow-empty -m one")
-    for command in ("git remote add origin ../other", "git config user.name Eve"):
+    submodule = (
+        "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),part;"
+        "printf '[submodule \"part\"]\\n path = part\\n url = ../x\\n' > .gitmodules;"
+        "git submodule update --init"
+    )
+    for command in ("git remote add origin ../other", "git config user.name Eve", submodule):
         told = await shell.fails(command)
-        assert "git's settings and signing keys cannot be used" in told
+        assert "cannot change git's settings, nor register submodules" in told
         assert _OFFERS in told
     installs = (
         "import pathlib, os; hook = pathlib.Path('.git/hooks/pre-commit');"
