@@ -774,6 +774,20 @@ async def test_a_repository_whose_settings_were_held_still_works(open_place: Wat
     open_place.outside("cd s; test $(git config core.fsmonitor) = ./x")
 
 
+async def test_a_restored_file_keeps_its_group_and_mode(open_place: WatchedFolder):
+    groups = [12_345] if os.geteuid() == 0 else [g for g in os.getgroups() if g != os.getegid()]
+    if not groups:
+        pytest.skip("who runs this is in one group")
+    open_place.outside("git init -q; chmod 664 .git/config")
+    config = open_place.root / ".git/config"
+    os.chown(config, -1, groups[0])
+    settled = await open_place.run("printf '[core]\\n fsmonitor = x\\n' >> .git/config")
+    assert len(settled.held) == 1
+    assert "fsmonitor" not in config.read_text()
+    status = config.stat()
+    assert (status.st_gid, status.st_mode & 0o777) == (groups[0], 0o664)
+
+
 async def test_a_yes_takes_nothing_back_that_the_person_did_meanwhile(open_place: WatchedFolder):
     open_place.outside("echo one > AGENTS.md")
     (held,) = (await open_place.run("echo evil > AGENTS.md")).held
