@@ -217,7 +217,7 @@ class Sandbox:
         self._outside = keeper or ProcessKeeper()
         self._most_processes = most_processes
         self._states: dict[Path, SandboxState] = {}
-        self._border: Border | None = None
+        self._hidden: tuple[Path, ...] | None = None
         self._walls: dict[tuple[Path, bool], _Wall] = {}
         self._turn = asyncio.Lock()
         self._trying = threading.Lock()
@@ -368,7 +368,7 @@ class Sandbox:
             folders = self._folders(cwd)
             nowhere = WallFolders(self.home, self.home, self.home)
             runs = self._runs(self._view(folders))
-            plan = plan_for(folders, self._border_here(), nowhere, readable=runs)
+            plan = plan_for(folders, self._border_of(folders), nowhere, readable=runs)
             self._shown[cwd] = (*plan.writable, *plan.readable)
         return self._shown[cwd]
 
@@ -667,7 +667,7 @@ class Sandbox:
             make_links(own.scratch, place, view)
         plan = plan_for(
             folders,
-            self._border_here(),
+            self._border_of(folders),
             own,
             self._covers(cwd),
             readable=self._runs(view),
@@ -751,14 +751,19 @@ class Sandbox:
         runs = (*view.readable, *(path for path in own_program() if path not in view.shared))
         return (path for path in runs if not any(path.is_relative_to(o) for o in own))
 
-    def _border_here(self) -> Border:
-        if self._border is None:
+    def _border_of(self, folders: Sequence[Path]) -> Border:
+        """What is around the working `folders`. A hidden place in one is worked in."""
+        if self._hidden is None:
             account = home_of_account()
             others = () if account is None or account == self.home.resolve() else (account,)
             own = self._around.own_folders
-            hidden = (*own, *find_hidden(self._around.environ), *others, *self._places())
-            self._border = Border(self.home, self._around.caches, hidden)
-        return self._border
+            self._hidden = (*own, *find_hidden(self._around.environ), *others)
+        places = (
+            place
+            for place in self._places()
+            if not any(folder in place.parents for folder in folders)
+        )
+        return Border(self.home, self._around.caches, (*self._hidden, *places))
 
     def _folders(self, cwd: Path) -> tuple[Path, ...]:
         """The working folders, with links resolved as before any command ran."""

@@ -138,10 +138,11 @@ async def test_caches_and_keys_of_tools_are_hidden_wherever_variables_say_that_t
     caches = ((tmp_path / "home/.cache/pip", tmp_path / "pip"),)
     sandbox = make_sandbox(tmp_path, environ=environ, hidden_places=(), caches=caches)
     assert sandbox.state(work).backend == backend
-    shown = f"{cargo}/bin/tool; cat ~/.cargo/config.toml; cat"
+    shown = f"touch {work}/.npm/x; {cargo}/bin/tool; cat ~/.cargo/config.toml; cat"
     _, printed = await run_inside(sandbox, work, f"{shown} {top}/*/*.toml {top}/*/*/*.toml")
     assert printed.startswith("tool\n[net]\n")
     assert "decoy" not in printed
+    assert (work / ".npm/x").exists()
     inside = sandbox.environ(work, environ)
     assert inside.keys() & environ.keys() == {"PATH", "npm_config_cache", "PIP_CACHE_DIR"}
     await sandbox.close_walls()
@@ -178,9 +179,11 @@ async def test_what_is_written_there_is_not_lost_without_a_word(
 
 async def test_a_place_that_is_worked_in_is_shown(place: Path, tmp_path: Path, backend: Backend):
     (place / "x").write_text("here")
+    (place / "disk").mkdir()
     path = os.defpath if backend == "bubblewrap" else str(without_bwrap(tmp_path))
-    sandbox = make_sandbox(tmp_path, environ={"PATH": path}, hidden_places=(place,))
-    assert (await run_inside(sandbox, place, "cat x; echo y > y"))[1] == "here"
+    sandbox = make_sandbox(tmp_path, environ={"PATH": path}, hidden_places=(place, place / "disk"))
+    assert (await run_inside(sandbox, place, "cat x; echo y > y; touch disk/z"))[1] == "here"
+    assert (place / "disk/z").exists()
     assert (place / "y").exists()
     await sandbox.close_walls()
 
