@@ -35,18 +35,6 @@ _TOOLCHAINS: Final = (
 _SHARED: Final = (".local", ".local/share", ".local/state", ".config", ".cache")
 """Where all programs of a user have their data and settings (XDG): never shown as a whole."""
 
-PERSONAL_VARIABLES: Final = tuple(
-    f"XDG_{name}_HOME" for name in ("CONFIG", "DATA", "STATE", "CACHE")
-)
-"""What names these places where they are outside of the home folder."""
-
-CACHE_VARIABLES: Final = (
-    *("CARGO_HOME", "GOPATH", "GOMODCACHE", "GOCACHE", "UV_CACHE_DIR", "PIP_CACHE_DIR"),
-    *("npm_config_cache", "NPM_CONFIG_CACHE", "npm_config_store_dir", "YARN_CACHE_FOLDER"),
-    *("BUN_INSTALL_CACHE_DIR", "PRE_COMMIT_HOME", "GRADLE_USER_HOME"),
-)
-"""What names the places of `config.schema.SANDBOX_CACHES` elsewhere. Some also have credentials."""
-
 _ROOT_VARIABLES: Final = (
     *("VIRTUAL_ENV", "CONDA_PREFIX", "RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "ASDF_DATA_DIR"),
     *("MISE_DATA_DIR", "UV_PYTHON_INSTALL_DIR", "JAVA_HOME", "GOROOT"),

@@ -6,7 +6,7 @@ any other disk that is mounted below `_HOLD_DATA`.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -32,6 +32,54 @@ _OWN_DISKS: Final = frozenset(
 )
 """What the standard (chapter 5) names in ``/var``: a part of the system even as a disk of its
 own."""
+
+_PERSONAL_VARIABLES: Final = tuple(
+    f"XDG_{name}_HOME" for name in ("CONFIG", "DATA", "STATE", "CACHE")
+)
+"""What names the places for data and settings (XDG), which may be outside of the home folder."""
+
+CACHE_VARIABLES: Final = (
+    *("CARGO_HOME", "GOPATH", "GOMODCACHE", "GOCACHE", "UV_CACHE_DIR", "PIP_CACHE_DIR"),
+    *("npm_config_cache", "NPM_CONFIG_CACHE", "npm_config_store_dir", "YARN_CACHE_FOLDER"),
+    *("BUN_INSTALL_CACHE_DIR", "PRE_COMMIT_HOME", "GRADLE_USER_HOME"),
+)
+"""What names the places of `config.schema.SANDBOX_CACHES` elsewhere. Some also have credentials."""
+
+
+def find_places(
+    homes: Sequence[Path], data_places: Iterable[Path], environ: Mapping[str, str]
+) -> tuple[Path, ...]:
+    """What is hidden besides `homes` and temporary folders, without links. Blocking.
+
+    Args:
+        homes: Home folders, without links.
+        data_places: From `find_data_places`.
+        environ: Names where tools have their data and caches.
+    """
+    personal = _named_by(_PERSONAL_VARIABLES, homes, environ)
+    places = [*data_places, *_named_by(CACHE_VARIABLES, homes, environ)]
+    places += [each for each in personal if not any(map(each.is_relative_to, homes))]
+    for place in data_places:
+        if place.name == "home":  # each folder there is one
+            with suppress(OSError):
+                places += place.iterdir()
+    return tuple(dict.fromkeys(place.resolve() for place in places))
+
+
+def _named_by(
+    variables: Iterable[str], homes: Sequence[Path], environ: Mapping[str, str]
+) -> Iterator[Path]:
+    """The folders that `variables` name, without links, and without those around a home.
+
+    Those at the top of the file system are data places, unless they are the system's.
+    """
+    for value in (environ.get(name, "") for name in variables):
+        for path in map(Path, value.split(os.pathsep)):
+            if path.is_absolute() and is_folder(path):
+                real = path.resolve()
+                holds_home = any(home.is_relative_to(real) for home in homes)
+                if len(real.parts) > 2 and not holds_home:
+                    yield real
 
 
 def find_data_places(

@@ -10,7 +10,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -38,8 +38,6 @@ from agent_tui.tools.sandbox.backends import (
 from agent_tui.tools.sandbox.folders import Scratch, StandIns, write_versions
 from agent_tui.tools.sandbox.hints import HiddenPlaces, WallView, paths_in
 from agent_tui.tools.sandbox.home import (
-    CACHE_VARIABLES,
-    PERSONAL_VARIABLES,
     HomeView,
     find_hidden,
     furnish,
@@ -58,7 +56,7 @@ from agent_tui.tools.sandbox.mounts import (
     read_mount_points,
     relay,
 )
-from agent_tui.tools.sandbox.places import find_data_places
+from agent_tui.tools.sandbox.places import CACHE_VARIABLES, find_data_places, find_places
 from agent_tui.tools.sandbox.plan import (
     TEMPORARY_PLACES,
     Backend,
@@ -773,31 +771,7 @@ class Sandbox:
 
     def _places(self) -> tuple[Path, ...]:
         """The hidden places besides homes and temporary folders, without links."""
-        homes = self._homes()
-        personal = self._named_by(PERSONAL_VARIABLES)
-        places = [
-            *self._around.hidden_places,
-            *self._named_by(CACHE_VARIABLES),
-            *(each for each in personal if not any(map(each.is_relative_to, homes))),
-        ]
-        for place in self._around.hidden_places:
-            if place.name == "home":  # each folder there is one
-                with suppress(OSError):
-                    places += place.iterdir()
-        return tuple(dict.fromkeys(place.resolve() for place in places))
-
-    def _named_by(self, variables: Iterable[str]) -> Iterator[Path]:
-        """The folders that `variables` name, without links, and without those around a home.
-
-        Of those at the top of the file system, `Surroundings.hidden_places` knows.
-        """
-        for value in (self._around.environ.get(name, "") for name in variables):
-            for path in map(Path, value.split(os.pathsep)):
-                if path.is_absolute() and is_folder(path):
-                    real = path.resolve()
-                    holds_home = any(home.is_relative_to(real) for home in self._homes())
-                    if len(real.parts) > 2 and not holds_home:
-                        yield real
+        return find_places(self._homes(), self._around.hidden_places, self._around.environ)
 
     def _homes(self) -> tuple[Path, ...]:
         account = home_of_account()
