@@ -184,10 +184,10 @@ class HiddenPlaces:
     def hint(self, folder: Path) -> str:
         """A hint for the model about how the user can show `folder`."""
         place = self._place_of(folder)
-        below = folder.relative_to(place).parts
-        if not below or any(part.startswith(".") for part in below):
+        below, is_home = folder.relative_to(place).parts, self._is_at_home(place)
+        if (is_home and not below) or any(part.startswith(".") for part in below):
             return _place_hint(os.fspath(place))
-        if self._is_at_home(place):  # of which nothing is told
+        if is_home:  # of which nothing is told
             return f"{folder} is not shown. Start with --add-dir and its folder to show it; {_ASK}"
         return f"{folder} is not shown. Start with --add-dir {shlex.quote(str(folder))} to show it."
 

@@ -203,6 +203,8 @@ async def test_a_command_that_fails_there_is_told_how_to_show_it(
     line = f"[{core} is not shown. Start with --add-dir {core} to show it.]"
     assert line in await says(f"cat {core}/deploy.key")
     assert line in await says(f"cat {core}/deploy.key 2>&1")
+    whole = f"[{place} is not shown. Start with --add-dir {place} to show it.]"
+    assert whole in await says(f"ls -d {place}/.; cat {place}; false")
     assert f"of {sandbox.home}, only programs" in await says("ls ~")
     assert "of " not in await says("ls ~")
     assert "is not shown" in await says("ls ~/notes 2>&1 | tail -1")
