@@ -505,6 +505,7 @@ class ObeyedWatch:
         with suppress(OSError):
             if place.lstat().st_ino == self._covered[place]:
                 return True
+        self._covered[place] = 0  # another file may get the inode of a removed one
         return None
 
     def _copies_of(self, look: Look) -> Iterator[tuple[Path, Path]]:

@@ -354,6 +354,19 @@ async def test_a_covered_file_that_the_person_replaced_during_a_command_is_asked
     assert place.text("mise.toml") == "2\n"
 
 
+@needs_bwrap
+async def test_a_file_that_was_once_replaced_is_never_again_the_covered_one(place: WatchedFolder):
+    place.outside("echo 1 > mise.toml")
+    await place.watch.note()
+    await place.watch.hold(is_over=False)
+    place.outside("mv mise.toml old; echo 2 > mise.toml")
+    (held,) = (await place.run("true")).held
+    await place.watch.decide(held, may_stay=False)
+    assert place.text("mise.toml") == "1\n"
+    place.outside("mv old mise.toml; echo evil >> mise.toml")  # as if its inode had been reused
+    assert set(place.held(await place.run("true"))) == {"mise.toml"}
+
+
 async def test_a_working_folder_that_is_replaced_during_a_command_is_the_persons(
     place: WatchedFolder,
 ):
