@@ -232,6 +232,31 @@ def lock_descriptor(descriptor: int, *, waits: bool = False) -> bool:
     return True
 
 
+def lock_within(descriptor: int, within_s: float) -> None:
+    """Take the kernel's lock on an open file, and name this program in it. Blocking.
+
+    Does nothing on a file system without locks.
+
+    Args:
+        descriptor: The file, open for writing.
+        within_s: How long to wait for other holders, in seconds.
+
+    Raises:
+        LockHeldError: It was not released in that time.
+        OSError: The system reports an error.
+    """
+    until = time.monotonic() + within_s
+    while True:
+        try:
+            if lock_descriptor(descriptor):
+                _name_owner(descriptor)
+            return
+        except BlockingIOError as error:
+            if time.monotonic() >= until:
+                raise LockHeldError(LockOwner(_read_pid(descriptor))) from error
+        time.sleep(_LOOK_S)
+
+
 def _soft_lock(path: Path) -> "SoftFileLock":
     from filelock import SoftFileLock, Timeout  # few file systems need it
 

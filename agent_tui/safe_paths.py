@@ -27,12 +27,11 @@ def distrust_programs_in(folders: Iterable[Path]) -> None:
 def distrust_programs_around(folder: Path, home: Path | None) -> None:
     """Mark `folder` as writable by commands, and the repository it is in.
 
-    A repository that contains `home` is not marked: the user's own programs are in it, too.
+    What contains `home` is not marked: the user's own programs are in it, too.
     """
     entry = git_entry(folder)
-    repository = entry.parent if entry is not None else folder
-    holds_home = home is not None and home.is_relative_to(repository)
-    distrust_programs_in((folder,) if holds_home else (folder, repository))
+    folders = (folder, folder if entry is None else entry.parent)
+    distrust_programs_in(each for each in folders if home is None or not home.is_relative_to(each))
 
 
 def keep_trusted(path: str | None) -> str:

@@ -244,6 +244,6 @@ def _words(mount: Mount, *, is_read_only: bool) -> Iterator[str]:
         case "hidden" if mount.path.is_dir():
             yield from ("--tmpfs", path)
         case "hidden":
-            yield from ("--ro-bind", "/dev/null", path)
+            yield from ("--ro-bind", os.fspath(mount.source or os.devnull), path)
         case _:
             assert_never(mount.kind)

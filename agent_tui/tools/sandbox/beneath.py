@@ -60,8 +60,17 @@ def read_at(folder: int, name: str) -> tuple[bytes, int]:
     return content, stat.S_IMODE(status.st_mode)
 
 
-def write_at(folder: int, name: str, content: bytes, mode: int = 0o644) -> None:
+def write_at(
+    folder: int, name: str, content: bytes, mode: int = 0o644, like: os.stat_result | None = None
+) -> None:
     """Write a new file with `content` at `name` in one step, replacing a file or link there.
+
+    Args:
+        folder: From `folder_of`.
+        name: The file's name.
+        content: Its content.
+        mode: Its mode.
+        like: A file whose owner and group it gets, as far as the system lets us.
 
     Raises:
         OSError: It cannot be written, or a folder is there.
@@ -76,12 +85,22 @@ def write_at(folder: int, name: str, content: bytes, mode: int = 0o644) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
+            if like is not None:
+                _give(descriptor, like)
             os.fchmod(descriptor, mode & 0o777)
         os.replace(scratch, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(OSError):
             os.unlink(scratch, dir_fd=folder)
         raise
+
+
+def _give(descriptor: int, like: os.stat_result) -> None:
+    """Give the owner and the group of `like` to an open file; only root may change the owner."""
+    for owner in (like.st_uid, -1):
+        with suppress(OSError):
+            os.fchown(descriptor, owner, like.st_gid)
+            return
 
 
 def make_folders(path: Path, roots: Sequence[Path]) -> None:

@@ -1,9 +1,11 @@
 """Folders that replace others inside a conversation's walls, and what tools outside call them."""
 
+import hashlib
 import os
 import shutil
 import tempfile
 import weakref
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +13,8 @@ from typing import Final
 
 from agent_tui.file_locks import lock_descriptor
 from agent_tui.paths import make_private_dir
-from agent_tui.safe_paths import resolve_path
+from agent_tui.safe_paths import is_file, resolve_path
+from agent_tui.tools.sandbox.beneath import folder_of, write_at
 from agent_tui.tools.sandbox.plan import TEMPORARY_PLACES, WallFolders
 
 _SHORT: Final = "/tmp"
@@ -20,6 +23,31 @@ _SHORT: Final = "/tmp"
 _GATE: Final = "agent-tui-gate-"
 _GATES: Final = "gates"
 _HOME: Final = "home-"
+
+
+def write_versions(
+    versions: Mapping[Path, tuple[bytes, int]], folder: Path
+) -> tuple[tuple[Path, Path], ...]:
+    """Write what is shown in place of hidden files into `folder`, which commands see and may write.
+
+    Args:
+        versions: The content and the mode of each.
+        folder: Where.
+
+    Returns:
+        Each hidden file, and the file that is shown.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    written: list[tuple[Path, Path]] = []
+    for path, (content, mode) in versions.items():
+        file = folder / f"{hashlib.sha256(content).hexdigest()}-{mode:o}"
+        if not is_file(file):
+            with folder_of(file, [folder]) as opened:
+                write_at(opened, file.name, content, mode)
+        written.append((path, file))
+    return tuple(written)
 
 
 class StandIns:

@@ -106,7 +106,7 @@ class HeldStore:
             with folder_of(path, self._roots) as folder:
                 move_out(folder, path.name, aside)
                 if before is not None:
-                    write_at(folder, path.name, *before)
+                    write_at(folder, path.name, *before, aside.lstat())
         return self.describe_at(aside, path, who, before)
 
     def describe_at(

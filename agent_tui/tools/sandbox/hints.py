@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from agent_tui.safe_paths import path_exists, resolve_path
+from agent_tui.safe_paths import is_folder, path_exists, resolve_path
 
 _ASK: Final = "if it has to, run it again with outside: true and why, which needs permission"
 _NO_NETWORK: Final = re.compile(
@@ -20,8 +20,9 @@ _NO_NETWORK: Final = re.compile(
     re.IGNORECASE,
 )
 _GIT_CONFIG: Final = re.compile(
-    r"could not (?:write|lock) config file|update of config-file failed|gpg failed to sign"
+    r"could not (?:write|lock) config file|update of config-file failed"
 )
+_SIGNING: Final = re.compile(r"gpg failed to sign")
 _NOT_WRITABLE: Final = re.compile(r"read-only file ?system|EROFS|os error 30\b", re.IGNORECASE)
 _OFFLINE: Final = re.compile(r"--offline\b|network (?:\w+ ){0,2}disabled|ENOTCACHED", re.IGNORECASE)
 _BUSY: Final = re.compile(r"device or resource busy|EBUSY", re.IGNORECASE)
@@ -46,7 +47,8 @@ _NETWORK: Final = "commands in the sandbox reach only this machine and hosts tha
 _WRITES: Final = "commands in the sandbox write only in the working folders"
 _CAUSES: Final = (
     (_OFFLINE, "package caches of the sandbox are separate, with what commands downloaded before"),
-    (_GIT_CONFIG, "git's settings and signing keys cannot be used in the sandbox"),
+    (_GIT_CONFIG, "commands in the sandbox cannot change git's settings, nor register submodules"),
+    (_SIGNING, "git's signing keys cannot be used in the sandbox"),
     (_NOT_WRITABLE, f"{_WRITES} and /tmp, and not what programs outside obey (git's hooks, say)"),
     (_BUSY, "the sandbox holds this file in place, as programs outside obey it"),
     (_FORBIDDEN, "the sandbox does not let commands do this"),
@@ -175,17 +177,17 @@ class HiddenPlaces:
             return named if has_failed or named in (*self.homes, *self.places) else None
         real = resolve_path(named, cwd)
         is_told = path_exists(real) and real.is_relative_to(self._place_of(named))
-        if not is_told or self.shows(real):
-            return None
-        return real if real.is_dir() else real.parent
+        folder = real if is_folder(real) else real.parent
+        is_hidden = any(folder.is_relative_to(place) for place in self.places)
+        return folder if is_told and is_hidden and not self.shows(real) else None
 
     def hint(self, folder: Path) -> str:
         """A hint for the model about how the user can show `folder`."""
         place = self._place_of(folder)
-        below = folder.relative_to(place).parts
-        if not below or any(part.startswith(".") for part in below):
+        below, is_home = folder.relative_to(place).parts, self._is_at_home(place)
+        if (is_home and not below) or any(part.startswith(".") for part in below):
             return _place_hint(os.fspath(place))
-        if self._is_at_home(place):  # of which nothing is told
+        if is_home:  # of which nothing is told
             return f"{folder} is not shown. Start with --add-dir and its folder to show it; {_ASK}"
         return f"{folder} is not shown. Start with --add-dir {shlex.quote(str(folder))} to show it."
 

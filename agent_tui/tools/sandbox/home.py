@@ -1,8 +1,8 @@
 """What of the home folder and of the machine exists inside the wall.
 
-Some places are hidden as a whole: homes, temporary folders, and where machines have data. Of these,
-only what is found here exists: programs, and settings without secrets. A list of files to hide
-would miss the one created yesterday; a missing toolchain only fails, and the user adds a folder.
+Some places are hidden as a whole: homes, temporary folders, and what `places` finds. Of these, only
+what is found here exists: programs, and settings without secrets. A list of files to hide would
+miss the one created yesterday; a missing toolchain only fails, and the user adds a folder.
 Elsewhere, root's files and other programs' sockets are hidden.
 """
 
@@ -25,12 +25,6 @@ from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import folder_of, make_folders
 
-HIDDEN_PLACES: Final = tuple(
-    map(Path, ("/home", "/root", "/mnt", "/media", "/srv", "/data", "/workspaces"))
-)
-"""Where people and machines have files that are no part of the system: homes, other disks (on WSL
-all of Windows), shares, checkouts."""
-
 _TOOLCHAINS: Final = (
     *(".local/bin", ".local/lib", ".rustup", ".nvm", ".pyenv", ".volta/tools", ".asdf", ".sdkman"),
     *(".local/share/uv", ".local/share/pipx", ".local/share/mise", ".local/share/virtualenvs"),
@@ -40,11 +34,6 @@ _TOOLCHAINS: Final = (
 
 _SHARED: Final = (".local", ".local/share", ".local/state", ".config", ".cache")
 """Where all programs of a user have their data and settings (XDG): never shown as a whole."""
-
-PERSONAL_VARIABLES: Final = tuple(
-    f"XDG_{name}_HOME" for name in ("CONFIG", "DATA", "STATE", "CACHE")
-)
-"""What names these places where they are outside of the home folder."""
 
 _ROOT_VARIABLES: Final = (
     *("VIRTUAL_ENV", "CONDA_PREFIX", "RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "ASDF_DATA_DIR"),
@@ -56,6 +45,9 @@ _INSTALLED: Final = (
     *("env", "jmods", "conf"),
 )
 """Parts of a program in a hidden folder, which may also hold credentials."""
+
+_NEEDED: Final = ("lib", "lib64", "libexec", "pyvenv.cfg")
+"""Those that programs do not start without; a disk may have data beside them."""
 
 _SHALLOW: Final = 2
 """Depth below a hidden place up to which a folder ``.x`` may be a program's, with credentials."""
@@ -104,6 +96,7 @@ class HomeView:
     """
 
     places: tuple[Path, ...]
+    homes: tuple[Path, ...] = ()
     shared: frozenset[Path] = frozenset()
     readable: set[Path] = field(default_factory=set[Path])
     managed: frozenset[Path] = frozenset()
@@ -148,10 +141,10 @@ def what_runs(
         homes: Home folders, without links: hidden places that have toolchains of their own.
         places: The other hidden places, without links.
         folders: The working folders, whose virtual environments have their interpreter elsewhere.
-        environ: Names toolchains, in ``PATH`` and otherwise.
+        environ: Names toolchains and libraries, in ``PATH`` and otherwise.
     """
     shared = frozenset((home / name).resolve() for home in homes for name in _SHARED)
-    view = HomeView((*homes, *places), shared)
+    view = HomeView((*homes, *places), tuple(homes), shared)
     for home in homes:
         for name in _TOOLCHAINS:
             view.add(home / name)
@@ -171,7 +164,9 @@ def what_runs(
                 for part in _installation(target.parent, view):
                     view.add(part)
             view.add(target)
-    view.add(own_program()[0])
+    libraries = environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+    for path in (*map(Path, filter(is_trusted, libraries)), own_program()[0]):
+        view.add(path)
     return view
 
 
@@ -220,7 +215,10 @@ def tool_settings(
     if text := _npm_settings(_read(Path(environ.get("NPM_CONFIG_USERCONFIG") or home / ".npmrc"))):
         found[".npmrc"] = text
     for name in _COPIED:
-        text = _read(home / name)
+        file = home / name
+        if name.startswith(".cargo/") and (cargo := environ.get("CARGO_HOME")):
+            file = Path(cargo, file.name)
+        text = _read(file)
         if text and not _looks_secret(text):
             found[name] = text
     return found
@@ -263,11 +261,13 @@ def _installation(programs: Path, view: HomeView, *, is_certain: bool = True) ->
         yield modules[-1]
     yield programs
     prefix = programs.parent
-    is_place = prefix in view.places or os.path.ismount(prefix)
-    if programs.name not in _PROGRAM_FOLDERS or is_place:
+    holds_home = any(home.is_relative_to(prefix) for home in view.homes)
+    if programs.name not in _PROGRAM_FOLDERS or holds_home:
         return
     is_near = _is_near(prefix, view) and programs.name == "bin"
-    if (is_near or not is_certain) and not is_folder(prefix / "conda-meta"):
+    if prefix in view.places or os.path.ismount(prefix):
+        yield from (prefix / name for name in _NEEDED)
+    elif (is_near or not is_certain) and not is_folder(prefix / "conda-meta"):
         yield from (prefix / name for name in _INSTALLED)
     else:
         yield prefix

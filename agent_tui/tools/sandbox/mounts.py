@@ -33,7 +33,8 @@ _PATIENCE_S: Final = 10.0
 class Mount:
     """One mount at `path`.
 
-    A stand-in is the folder `source`; all others show what is there outside, or nothing of it. A
+    A stand-in is the folder `source`, and of a hidden file that file is shown, if there is one; all
+    others show what is there outside, or nothing of it. A
     pinned folder stays as writable as before: the kernel does not rename mount points, but it does
     rename a folder that contains one. Another could then be put in its place, or a hidden file's
     folder be moved to where nobody looks.
@@ -49,11 +50,12 @@ def mounts_of(plan: SandboxPlan) -> tuple[Mount, ...]:
 
     A mount that would not change what the one around it shows is left out.
     """
+    versions = dict(plan.versions)
     found = [
         *(Mount("stand-in", path, plan.scratch) for path in TEMPORARY_PLACES if path.is_dir()),
         *(Mount("stand-in", home, plan.home_stand_in) for home in (plan.home,) if home.name),
         *(Mount("stand-in", path, folder) for path, folder in plan.caches),
-        *(Mount("hidden", path) for path in plan.hidden),
+        *(Mount("hidden", path, versions.get(path)) for path in plan.hidden),
         *(Mount("readable", path) for path in plan.readable),
         *(Mount("writable", path) for path in (*plan.writable, plan.gate)),
     ]
@@ -133,8 +135,8 @@ def relay(keeper: ProcessKeeper, pid: int, laid: Iterable[Mount], lifted: Iterab
     Returns:
         Why it failed; empty if it succeeded.
     """
-    words: list[tuple[str, str]] = [("lifted", os.fspath(path)) for path in lifted]
-    words += [(mount.kind, os.fspath(mount.path)) for mount in laid]
+    words: list[tuple[str, str, str]] = [("lifted", os.fspath(path), "") for path in lifted]
+    words += [(each.kind, os.fspath(each.path), os.fspath(each.source or "")) for each in laid]
     try:
         code, said = keeper.run(
             [sys.executable, "-I", "-S", mounts_process.__file__, str(pid)],

@@ -1,8 +1,9 @@
 """Adds mounts inside a wall, from outside: ``python -I -S mounts_process.py PID``, list on stdin.
 
-Each entry of the list is a kind and a path. Only a single-threaded process may enter the user
-namespace of another, so this one is started for it. What commands inside do meanwhile to the paths
-can only change what they see themselves: only existing paths are mounted.
+Each entry of the list is a kind, a path, and a file to show there (may be empty). Only a
+single-threaded process may enter the user namespace of another, so this one is started for it. What
+commands inside do meanwhile to the paths can only change what they see themselves: only existing
+paths are mounted.
 """
 
 import ctypes
@@ -25,12 +26,12 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def main() -> None:
     """Add the mounts listed on stdin for the process that the command line names."""
-    words: list[tuple[str, str]] = json.load(sys.stdin)
+    words: list[tuple[str, str, str]] = json.load(sys.stdin)
     _enter(int(sys.argv[1]))
-    for kind, path in words:
+    for kind, path, source in words:
         if not _is_there(path) or os.path.realpath(path) != path:
             continue  # it is gone, or leads elsewhere: the caller checks again
-        _lay(kind, path)
+        _lay(kind, path, source if Path(source).is_file() else os.devnull)
 
 
 def _is_there(path: str) -> bool:
@@ -52,14 +53,14 @@ def _enter(pid: int) -> None:
     os.chdir("/")
 
 
-def _lay(kind: str, path: str) -> None:
+def _lay(kind: str, path: str, source: str) -> None:
     match kind:
         case "lifted":
             _check(_libc.umount2(os.fsencode(path), _MNT_DETACH | _UMOUNT_NOFOLLOW), path)
         case "hidden" if Path(path).is_dir():
             _mount("tmpfs", path, "tmpfs", _MS_NOSUID | _MS_NODEV | _MS_RDONLY)
         case "hidden":
-            _mount("/dev/null", path, "", _MS_BIND)
+            _mount(source, path, "", _MS_BIND)
             _close(path)
         case "read-only":
             _mount(path, path, "", _MS_BIND | _MS_REC)

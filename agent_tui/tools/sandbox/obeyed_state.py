@@ -272,7 +272,7 @@ class BusyMarker:
         self._state = -1
 
     def open_turn(self) -> IO[bytes]:
-        """Open the file that a program locks while it takes up the state; closing it is enough.
+        """Open the file that a program locks while it takes up the state; closing it releases it.
 
         Otherwise what the user did before would look like the work of a program that just began.
         """

@@ -39,6 +39,8 @@ class SandboxPlan:
         copies: Folders in writable ones, and the copy that replaces each.
         caches: Folders of package managers in `home`, and our own folder that replaces each.
         links: Links in hidden folders, and where each leads.
+        beside: The hidden files that are searched for again before each command.
+        versions: Hidden files, and the file of ours that is shown in place of each.
     """
 
     workspace: Path
@@ -54,6 +56,8 @@ class SandboxPlan:
     copies: tuple[tuple[Path, Path], ...] = ()
     caches: tuple[tuple[Path, Path], ...] = ()
     links: tuple[tuple[Path, str], ...] = ()
+    beside: tuple[Path, ...] = ()
+    versions: tuple[tuple[Path, Path], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +168,16 @@ def _replaced_caches(
                 yield named, own
             elif is_folder(real := named.resolve()):
                 yield real, own
+
+
+def identify(paths: Iterable[Path]) -> dict[Path, tuple[int, int]]:
+    """What is at `paths`, by device and inode; without what is missing. Blocking."""
+    found: dict[Path, tuple[int, int]] = {}
+    for path in paths:
+        with suppress(OSError):
+            status = path.stat()
+            found[path] = status.st_dev, status.st_ino
+    return found
 
 
 def existing_files(paths: Iterable[Path]) -> tuple[Path, ...]:

@@ -89,7 +89,12 @@ class ProjectWalk:
     """
 
     def __init__(
-        self, roots: Sequence[Path], without: Iterable[Path] = (), gits: Iterable[Path] = ()
+        self,
+        roots: Sequence[Path],
+        without: Iterable[Path] = (),
+        gits: Iterable[Path] = (),
+        *,
+        opens: bool = True,
     ) -> None:
         """Create a walk that has seen nothing.
 
@@ -97,7 +102,9 @@ class ProjectWalk:
             roots: Where it begins.
             without: Folders that it leaves out.
             gits: Each ``.git`` and git folder outside of `roots` that is theirs.
+            opens: Whether commands may have closed folders, which are to be opened.
         """
+        self._opens = opens
         self._gits = tuple(gits)
         self.roots = tuple(dict.fromkeys(root.resolve() for root in roots))
         self._tops = tuple(map(os.fspath, self.roots))
@@ -152,7 +159,12 @@ class ProjectWalk:
 
     def _open(self, path: str, status: os.stat_result, *, is_first: bool) -> None:
         """Have `path` listed if it is a folder that cannot be, and was not so at the first look."""
-        if os.geteuid() == 0 or not stat.S_ISDIR(status.st_mode) or status.st_mode & 0o500 == 0o500:
+        if (
+            not self._opens
+            or os.geteuid() == 0
+            or not stat.S_ISDIR(status.st_mode)
+            or status.st_mode & 0o500 == 0o500
+        ):
             return
         version = (status.st_ino, status.st_ctime_ns)
         if is_first:

@@ -35,11 +35,9 @@ from agent_tui.tools.sandbox.backends import (
     link_home,
     make_cache_folders,
 )
-from agent_tui.tools.sandbox.folders import Scratch, StandIns
+from agent_tui.tools.sandbox.folders import Scratch, StandIns, write_versions
 from agent_tui.tools.sandbox.hints import HiddenPlaces, WallView, paths_in
 from agent_tui.tools.sandbox.home import (
-    HIDDEN_PLACES,
-    PERSONAL_VARIABLES,
     HomeView,
     find_hidden,
     furnish,
@@ -58,6 +56,7 @@ from agent_tui.tools.sandbox.mounts import (
     read_mount_points,
     relay,
 )
+from agent_tui.tools.sandbox.places import CACHE_VARIABLES, find_data_places, find_places
 from agent_tui.tools.sandbox.plan import (
     TEMPORARY_PLACES,
     Backend,
@@ -65,7 +64,7 @@ from agent_tui.tools.sandbox.plan import (
     Covers,
     SandboxPlan,
     WallFolders,
-    existing_files,
+    identify,
     plan_for,
 )
 from agent_tui.tools.sandbox.ports import WallPorts
@@ -138,7 +137,8 @@ class Surroundings:
         environ: Where programs and toolchains are searched for.
         added: Other working folders.
         caches: See `Border`.
-        hidden_places: What is hidden as a whole, besides home and temporary folders.
+        hidden_places: What is hidden as a whole, besides home and temporary folders; the outermost
+            paths, without links.
     """
 
     home: Path
@@ -147,7 +147,7 @@ class Surroundings:
     environ: Mapping[str, str]
     added: tuple[Path, ...] = ()
     caches: tuple[tuple[Path, Path], ...] = ()
-    hidden_places: tuple[Path, ...] = HIDDEN_PLACES
+    hidden_places: tuple[Path, ...] = field(default_factory=find_data_places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ class Sandbox:
         self._outside = keeper or ProcessKeeper()
         self._most_processes = most_processes
         self._states: dict[Path, SandboxState] = {}
-        self._border: Border | None = None
+        self._hidden: tuple[Path, ...] | None = None
         self._walls: dict[tuple[Path, bool], _Wall] = {}
         self._turn = asyncio.Lock()
         self._trying = threading.Lock()
@@ -234,9 +234,17 @@ class Sandbox:
         return self._around.home
 
     def expect(self, *folders: Path) -> None:
-        """Note that commands may write `folders`: we run no program that lies there."""
+        """Note that commands may write `folders`: we run no program that lies there.
+
+        Not in a home folder: there is no sandbox in it, and the user's programs are.
+        """
         if self.mode != "off":
-            distrust_programs_in(folders)
+            homes = self._homes()
+            distrust_programs_in(
+                folder
+                for folder in folders
+                if not any(home.is_relative_to(folder.resolve()) for home in homes)
+            )
 
     def state(self, cwd: Path) -> SandboxState:
         """The kind of wall for commands in `cwd`. Blocking on first use."""
@@ -282,8 +290,9 @@ class Sandbox:
         """The environment of commands inside, given the one outside."""
         wall = self._walls.get((cwd, is_read_only))
         inside = without_sockets(environ)
-        for name in _NOT_INSIDE:
-            inside.pop(name, None)
+        for name in (*_NOT_INSIDE, *CACHE_VARIABLES):
+            if name not in CACHE_VARIABLES or not self._may_write(cwd, inside.get(name, "")):
+                inside.pop(name, None)
         inside |= _INSIDE
         if self.state(cwd).backend == "landlock":
             for name in _OTHER_HOMES:
@@ -293,6 +302,12 @@ class Sandbox:
         if self.parts.gate is not None and wall is not None and wall.port:
             inside |= self.parts.gate.environ(inside, wall.port)
         return with_git_settings(inside, _GIT_SETTINGS)
+
+    def _may_write(self, cwd: Path, folder: str) -> bool:
+        """Whether commands in `cwd` may write `folder`, and what they write is found again."""
+        places = (*self._folders(cwd), *(place for place, _ in self._around.caches))
+        path = Path(folder)
+        return path.is_absolute() and any(map(path.resolve().is_relative_to, places))
 
     async def keeper(self, cwd: Path, *, is_read_only: bool = False) -> ProcessKeeper:
         """The keeper that starts commands inside the wall for `cwd`, which is set up or updated.
@@ -351,7 +366,7 @@ class Sandbox:
             folders = self._folders(cwd)
             nowhere = WallFolders(self.home, self.home, self.home)
             runs = self._runs(self._view(folders))
-            plan = plan_for(folders, self._border_here(), nowhere, readable=runs)
+            plan = plan_for(folders, self._border_of(folders), nowhere, readable=runs)
             self._shown[cwd] = (*plan.writable, *plan.readable)
         return self._shown[cwd]
 
@@ -513,7 +528,7 @@ class Sandbox:
         """
         backend = self.state(cwd).backend
         plan = await asyncio.to_thread(self._prepare_plan, cwd, is_read_only=is_read_only)
-        ground = _ground_of(plan)
+        ground = identify(plan.writable)
         islands = {mount.path: mount for mount in islands_of(plan)}
         pid = 0
         if backend == "bubblewrap":
@@ -608,7 +623,7 @@ class Sandbox:
         stale = [
             path
             for path, mount in wall.islands.items()
-            if path in mounted and (path not in wanted or wanted[path].kind != mount.kind)
+            if path in mounted and wanted.get(path) != mount
         ]
         missing = [
             mount
@@ -650,15 +665,16 @@ class Sandbox:
             make_links(own.scratch, place, view)
         plan = plan_for(
             folders,
-            self._border_here(),
+            self._border_of(folders),
             own,
             self._covers(cwd),
             readable=self._runs(view),
             is_read_only=is_read_only,
         )
-        beside = existing_files(self._keys_beside(cwd, plan, view))
+        links, beside = tuple(view.links.items()), self._keys_beside(cwd, plan, view)
         hidden = tuple(dict.fromkeys((*plan.hidden, *beside)))
-        plan = replace(plan, hidden=hidden, links=tuple(view.links.items()))
+        plan = replace(plan, hidden=hidden, beside=beside, links=links)
+        plan = self._with_versions(cwd, plan)
         if self.state(cwd).backend == "landlock":
             link_home(plan)
         else:
@@ -681,7 +697,8 @@ class Sandbox:
             and path.name not in REBUILT_FOLDERS
             and (not self.is_coarse(cwd) if _is_around(path, plan) else view.holds(path))
         ]
-        return watch.hidden.find_beside(folders, plan.writable)
+        watch.hidden.search_beside(folders, plan.writable)
+        return watch.hidden.find_beside()
 
     def _plan_now(self, cwd: Path, before: SandboxPlan, mounted: frozenset[Path]) -> SandboxPlan:
         """The current plan of a running wall, as far as it can still change.
@@ -689,11 +706,14 @@ class Sandbox:
         No copy can be mounted in it: such folders are read-only.
         """
         covers = self._covers(cwd)
-        outside = [path for path in before.hidden if not _is_inside(path, before)]
+        kept = [path for path in before.hidden if not _is_inside(path, before)]
+        outside = [path for path in kept if path not in before.beside]
         laid = {path for path, _ in before.copies} & mounted
         bare = [path for path, _ in covers.copies if path not in laid]
+        watch = self.watch(cwd)
         sockets = sockets_of_others(before.gate)  # they come and go, so no new wall's plan has them
-        return plan_for(
+        beside = () if watch is None else watch.hidden.find_beside()
+        plan = plan_for(
             self._folders(cwd),
             Border(self.home),
             WallFolders(before.home_stand_in, before.scratch, before.gate),
@@ -701,11 +721,18 @@ class Sandbox:
                 covers,
                 read_only=(*covers.read_only, *bare),
                 copies=tuple((path, copy) for path, copy in before.copies if path in mounted),
-                hidden=(*outside, *covers.hidden, *sockets),
+                hidden=(*outside, *covers.hidden, *sockets, *beside),
             ),
             readable=before.readable,
             is_read_only=before.is_read_only,
         )
+        return self._with_versions(cwd, plan)
+
+    def _with_versions(self, cwd: Path, plan: SandboxPlan) -> SandboxPlan:
+        """`plan`, in which git's versions of hidden files are shown."""
+        if (watch := self.watch(cwd)) is None:
+            return plan
+        return replace(plan, versions=write_versions(watch.hidden.versions, plan.gate))
 
     def _covers(self, cwd: Path) -> Covers:
         """What is covered in working folders, given this program's own environment."""
@@ -722,14 +749,19 @@ class Sandbox:
         runs = (*view.readable, *(path for path in own_program() if path not in view.shared))
         return (path for path in runs if not any(path.is_relative_to(o) for o in own))
 
-    def _border_here(self) -> Border:
-        if self._border is None:
+    def _border_of(self, folders: Sequence[Path]) -> Border:
+        """What is around the working `folders`. A hidden place in one is worked in."""
+        if self._hidden is None:
             account = home_of_account()
             others = () if account is None or account == self.home.resolve() else (account,)
             own = self._around.own_folders
-            hidden = (*own, *find_hidden(self._around.environ), *others, *self._places())
-            self._border = Border(self.home, self._around.caches, hidden)
-        return self._border
+            self._hidden = (*own, *find_hidden(self._around.environ), *others)
+        places = (
+            place
+            for place in self._places()
+            if not any(folder in place.parents for folder in folders)
+        )
+        return Border(self.home, self._around.caches, (*self._hidden, *places))
 
     def _folders(self, cwd: Path) -> tuple[Path, ...]:
         """The working folders, with links resolved as before any command ran."""
@@ -739,20 +771,7 @@ class Sandbox:
 
     def _places(self) -> tuple[Path, ...]:
         """The hidden places besides homes and temporary folders, without links."""
-        homes = self._homes()
-        named = [Path(self._around.environ.get(name, "")) for name in PERSONAL_VARIABLES]
-        personal = [each.resolve() for each in named if each.is_absolute() and is_folder(each)]
-        places = [*self._around.hidden_places]
-        places += [
-            each
-            for each in personal
-            if not any(each.is_relative_to(home) or home.is_relative_to(each) for home in homes)
-        ]
-        for place in self._around.hidden_places:
-            if place.name == "home":  # each folder there is one
-                with suppress(OSError):
-                    places += place.iterdir()
-        return tuple(dict.fromkeys(place.resolve() for place in places))
+        return find_places(self._homes(), self._around.hidden_places, self._around.environ)
 
     def _homes(self) -> tuple[Path, ...]:
         account = home_of_account()
@@ -767,19 +786,9 @@ def _stands(wall: _Wall) -> bool:
     """
     try:
         has_ended = wall.keeper.is_over or (wall.pid and not read_mount_points(wall.pid))
-        return not has_ended and _ground_of(wall.plan) == wall.ground
+        return not has_ended and identify(wall.plan.writable) == wall.ground
     except OSError:
         return False
-
-
-def _ground_of(plan: SandboxPlan) -> dict[Path, tuple[int, int]]:
-    """See `_Wall`.
-
-    Raises:
-        OSError: Something is no longer there.
-    """
-    found = {path: path.stat() for path in plan.writable}
-    return {path: (status.st_dev, status.st_ino) for path, status in found.items()}
 
 
 async def _all_of(child: Child) -> None:

@@ -38,9 +38,9 @@ from typing import IO
 
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import ToolError
-from agent_tui.file_locks import lock_descriptor
+from agent_tui.file_locks import LockHeldError, lock_within
 from agent_tui.paths import make_private_dir
-from agent_tui.safe_paths import is_link
+from agent_tui.safe_paths import is_folder, is_link
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import folder_of, make_folders, write_at
 from agent_tui.tools.sandbox.git_controls import (
@@ -63,7 +63,7 @@ from agent_tui.tools.sandbox.obeyed_state import (
     Question,
     files_of,
 )
-from agent_tui.tools.sandbox.plan import Covers
+from agent_tui.tools.sandbox.plan import Covers, identify
 from agent_tui.tools.sandbox.project_walk import MOST_FOLDERS, ProjectWalk, WalkFindings
 from agent_tui.tools.sandbox.tracked_files import TrackedFiles
 
@@ -72,6 +72,16 @@ _TOO_MANY = (
     "files with keys, and what they leave for editors, shells and git is not examined. To avoid "
     "that, start in a subfolder."
 )
+_MOVED = (
+    "{} was moved or replaced while a command ran. What the command wrote since is in the folder "
+    "that was there before. Nobody checked what it left there for editors, shells and git."
+)
+_STUCK = (
+    "{} is starting a command in this folder and does not go on. Nothing was run. Continue or end "
+    "that program, then try again."
+)
+_TURN_WITHIN_S = 15.0
+"""A turn of another program takes milliseconds, and seconds if git or the disk is slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +196,9 @@ class ObeyedWatch:
         self._covered: dict[Path, int] = {}
         self._pending: list[HeldFile] = []
         self._is_limit_told = False
+        self._ground: dict[Path, tuple[int, int]] = {}
+        self._told: set[Path] = set()
+        self._notices: list[str] = []
         self._turn = asyncio.Lock()
         self._tracked = TrackedFiles(keeper, environ)
         self.hidden = HiddenFiles(may_show, environ, keeper)
@@ -223,6 +236,8 @@ class ObeyedWatch:
                 elif moved:
                     await self._versions.note(moved, are_persons=True)
                     await asyncio.to_thread(self._approve)
+            if not (self._commands or self._jobs or self._is_unsettled):
+                self._ground, self._told = self._identify_roots(), set()
             self._commands += 1
 
     async def hold(self, *, is_over: bool = True, is_told: bool = True) -> Settled:
@@ -330,8 +345,16 @@ class ObeyedWatch:
         Returns:
             Whether the state is the user's, whether no other program runs commands, and for which
             repositories git must be called.
+
+        Raises:
+            ToolError: A working folder is missing, or another program does not go on.
         """
-        lock_descriptor(turn.fileno(), waits=True)
+        if missing := self._find_missing():
+            raise ToolError(f"{missing} is no longer there. Nothing was run.")
+        try:
+            lock_within(turn.fileno(), _TURN_WITHIN_S)
+        except LockHeldError as error:
+            raise ToolError(_STUCK.format(error.owner)) from error
         is_alone = not self._take_up()
         if not is_alone:
             self._covered = {}
@@ -365,10 +388,27 @@ class ObeyedWatch:
             self._marker.say_idle()
 
     def _take_notice(self) -> str:
-        if not self._walk.left_out or self._is_limit_told:
-            return ""
-        self._is_limit_told = True
-        return _TOO_MANY
+        if self._walk.left_out and not self._is_limit_told:
+            self._is_limit_told = True
+            self._notices.append(_TOO_MANY)
+        notices, self._notices = self._notices, []
+        return " ".join(notices)
+
+    def _find_missing(self) -> Path | None:
+        return next((root for root in self._walk.roots if not is_folder(root)), None)
+
+    def _identify_roots(self) -> dict[Path, tuple[int, int]]:
+        """The working folders that no command can move: none in another."""
+        roots = self._walk.roots
+        return identify(root for root in roots if not any(each in root.parents for each in roots))
+
+    def _is_moved(self) -> bool:
+        """Whether a working folder is another than when the first running command began."""
+        now = self._identify_roots()
+        moved = {root for root, was in self._ground.items() if now.get(root) != was}
+        self._notices += [_MOVED.format(root) for root in sorted(moved - self._told)]
+        self._told |= moved
+        return bool(moved)
 
     def _stamp_of_state(self) -> tuple[int, int]:
         try:
@@ -465,6 +505,7 @@ class ObeyedWatch:
         with suppress(OSError):
             if place.lstat().st_ino == self._covered[place]:
                 return True
+        self._covered[place] = 0  # another file may get the inode of a removed one
         return None
 
     def _copies_of(self, look: Look) -> Iterator[tuple[Path, Path]]:
@@ -510,8 +551,11 @@ class ObeyedWatch:
             is_over: Whether the command has ended: else it may need the steps that it noted.
         """
         self._is_unsettled = True  # if this fails
-        look, changes, moved = await asyncio.to_thread(self._find_done, only_jobs)
-        judged, brought = _Judged(look, only_jobs=only_jobs), list[Path]()
+        brought = list[Path]()
+        done = await asyncio.to_thread(self._find_done, only_jobs)
+        if done is None:
+            return brought
+        judged, changes, moved = done
         if not (changes or moved):
             self._is_unsettled = False
             return brought
@@ -531,16 +575,22 @@ class ObeyedWatch:
                 with suppress(FileNotFoundError):  # another program was faster
                     held = await asyncio.to_thread(self._put_aside, change, judged.ours)
                     self._pending.append(held)
-        known = None if changes or brought else look
+        known = None if changes or brought else judged.look
         await asyncio.to_thread(self._approve, None, known, judged)
         self._is_unsettled = False
         return brought
 
-    def _find_done(self, only_jobs: bool) -> tuple[Look, list[_Change], Mapping[Path, RefsStamp]]:
+    def _find_done(
+        self, only_jobs: bool
+    ) -> tuple[_Judged, list[_Change], Mapping[Path, RefsStamp]] | None:
         """The state, what commands did, and where references moved.
 
-        If nothing, the current state is adopted at once.
+        If nothing, the current state is adopted at once. None if a working folder is missing: when
+        it is back, what commands did in it is judged.
         """
+        only_jobs |= self._is_moved()  # what is new there is not from commands
+        if self._find_missing():
+            return None
         moved = self._versions.find_moved()
         before = set(self.found.gits)
         look = self._look()
@@ -550,9 +600,10 @@ class ObeyedWatch:
             *self._find_changed_files(look, only_jobs),
             *self._find_changed_copies(look),
         ]
+        judged = _Judged(look, only_jobs=only_jobs)
         if not (changes or moved):
-            self._approve(None, look, _Judged(look, only_jobs=only_jobs))
-        return look, changes, moved
+            self._approve(None, look, judged)
+        return judged, changes, moved
 
     def _new_nodes(self, look: Look, only_jobs: bool) -> Iterator[_Change]:
         for path, node in look.nodes.items():

@@ -245,6 +245,31 @@ async def test_a_repository_is_made_and_worked_in(shell: Shell):
     assert printed.count("Ada") >= 3
 
 
+@pytest.mark.parametrize("shell", ["bubblewrap"], indirect=True)
+async def test_git_works_beside_a_tracked_file_with_keys_that_the_user_changed(shell: Shell):
+    file = shell.context.cwd / ".env"
+    await shell.does("git init -q -b main; echo A=1 > .env; touch a; git add .; git commit -qm one")
+    await shell.does(
+        "git switch -qc other; echo B=2 >> .env; git commit -qam other; git switch -q -"
+    )
+    file.write_text("A=key of the user\n")
+    status = "git status --porcelain; git diff HEAD"
+    printed = await shell.does(f"{status}; echo x >> a; git add -A; git commit -qm two; {status}")
+    assert printed.startswith("(no output")
+    printed = await shell.does(
+        "echo x >> a; git stash -q; git stash pop -q; git commit -qam three; git reset -q --hard;"
+        "git rebase -q HEAD~1; cat .env; git log --format=%s -- .env"
+    )
+    assert printed.startswith("A=1\none\n")
+    file.write_text("A=another key\n")
+    assert "key" not in await shell.does("cat .env; echo x >> a; git commit -qam four")
+    await shell.does("git switch -q other; [ ! -s a ]")
+    assert (await shell.does("git status --porcelain; cat .env")).startswith("A=1\nB=2\n")
+    assert file.read_text() == "A=another key\n"
+    printed = await shell.does("echo C=3 > other.env; cp .env copy; cat .env copy; git log -p")
+    assert "key" not in printed
+
+
 async def test_a_local_remote_is_cloned_and_pulled_from(shell: Shell):
     await shell.does("git init -q -b main first; cd first; git commit -q --allow-empty -m one")
     await shell.does("git clone -q first second; cd first; git commit -q --allow-empty -m two")
@@ -258,9 +283,14 @@ async def test_a_local_remote_is_cloned_and_pulled_from(shell: Shell):
 @pytest.mark.parametrize("shell", ["bubblewrap"], indirect=True)
 async def test_what_git_keeps_for_programs_outside_says_how_it_is_done(shell: Shell):
     await shell.does("git init -q -b main; git commit -q --allow-empty -m one")
-    for command in ("git remote add origin ../other", "git config user.name Eve"):
+    submodule = (
+        "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),part;"
+        "printf '[submodule \"part\"]\\n path = part\\n url = ../x\\n' > .gitmodules;"
+        "git submodule update --init"
+    )
+    for command in ("git remote add origin ../other", "git config user.name Eve", submodule):
         told = await shell.fails(command)
-        assert "git's settings and signing keys cannot be used" in told
+        assert "cannot change git's settings, nor register submodules" in told
         assert _OFFERS in told
     installs = (
         "import pathlib, os; hook = pathlib.Path('.git/hooks/pre-commit');"

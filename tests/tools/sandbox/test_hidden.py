@@ -44,6 +44,25 @@ async def test_what_git_tracks_is_not_hidden(place: WatchedFolder):
     assert _names(place) == {".env"}
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="uses git")
+async def test_of_a_tracked_file_that_the_person_changed_git_has_a_version(place: WatchedFolder):
+    place.outside(
+        "git init -q; mkdir sub; ln -s sub/.env link.env; echo A=1 > sub/.env; chmod +x sub/.env;"
+        "echo A=1 > filtered.env; echo 'filtered.env filter=f' > .gitattributes;"
+        "git add .; git commit -qm one; touch new.env;"
+        "for file in sub/.env filtered.env new.env; do echo KEY=mine >> $file; done"
+    )
+    await place.run("true")
+    versions = place.watch.hidden.versions
+    assert versions == {place.root / "sub/.env": (b"A=1\n", 0o100755)}
+    assert versions.keys() < set(place.watch.hidden.paths)
+    hint = place.watch.hidden.hint("npm start", "sub/.env: no KEY")
+    assert hint.startswith("commands in the sandbox see .env as it was added to git")
+    place.outside("git checkout -q sub")
+    await place.run("true")
+    assert place.watch.hidden.versions == {}
+
+
 async def test_what_a_command_made_stays_visible_until_the_person_changes_it(place: WatchedFolder):
     place.outside("echo A= > .env.example; mkdir sub; echo key > sub/.env")
     await place.run("true")

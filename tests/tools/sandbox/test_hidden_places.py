@@ -114,6 +114,58 @@ async def test_what_a_home_folder_has_is_hidden_on_another_disk_too(
     await sandbox.close_walls()
 
 
+@pytest.mark.parametrize("at", ["home", "elsewhere"])
+async def test_caches_and_keys_of_tools_are_hidden_wherever_variables_say_that_they_are(
+    place: Path, tmp_path: Path, backend: Backend, at: str
+):
+    top = place if at == "elsewhere" else tmp_path / "home/.local/share"
+    work, cargo = tmp_path / "home/work", top / "cargo"
+    program(cargo / "bin/tool", "echo tool")
+    for folder in (cargo, top / "go/src", work / ".npm"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "credentials.toml").write_text("decoy")
+    (cargo / "config.toml").write_text("[net]\n")
+    programs = os.defpath if backend == "bubblewrap" else str(without_bwrap(tmp_path))
+    environ = {
+        "PATH": f"{cargo}/bin:{programs}",
+        "CARGO_HOME": str(cargo),
+        "GOPATH": f"{top}/go:{top}/none",
+        "npm_config_cache": f"{work}/.npm",
+        "PIP_CACHE_DIR": f"{tmp_path}/home/.cache/pip/more",
+        "UV_CACHE_DIR": "relative",
+        "GOCACHE": str(tmp_path),
+    }
+    caches = ((tmp_path / "home/.cache/pip", tmp_path / "pip"),)
+    sandbox = make_sandbox(tmp_path, environ=environ, hidden_places=(), caches=caches)
+    assert sandbox.state(work).backend == backend
+    shown = f"touch {work}/.npm/x; {cargo}/bin/tool; cat ~/.cargo/config.toml; cat"
+    _, printed = await run_inside(sandbox, work, f"{shown} {top}/*/*.toml {top}/*/*/*.toml")
+    assert printed.startswith("tool\n[net]\n")
+    assert "decoy" not in printed
+    assert (work / ".npm/x").exists()
+    inside = sandbox.environ(work, environ)
+    assert inside.keys() & environ.keys() == {"PATH", "npm_config_cache", "PIP_CACHE_DIR"}
+    await sandbox.close_walls()
+
+
+async def test_of_a_disk_with_programs_only_what_they_need_is_shown(
+    place: Path, tmp_path: Path, backend: Backend
+):
+    program(place / "bin/tool", f"cat {place}/lib/text")
+    for name in ("lib", "libs/more", "share"):
+        (place / name).mkdir(parents=True)
+        (place / name / "text").write_text(f"{name}\n")
+    programs = os.defpath if backend == "bubblewrap" else str(without_bwrap(tmp_path))
+    environ = {"PATH": f"{place}/bin:{programs}", "LD_LIBRARY_PATH": f"{place}/libs/more:{place}"}
+    sandbox = make_sandbox(tmp_path, environ=environ, hidden_places=(place,))
+    (tmp_path / "work").mkdir()
+    command = f"{place}/bin/tool; cat {place}/libs/more/text {place}/share/text"
+    _, printed = await run_inside(sandbox, tmp_path / "work", command)
+    assert printed.splitlines()[:2] == ["lib", "libs/more"]
+    assert printed.splitlines()[2:] != ["share"]
+    await sandbox.close_walls()
+
+
 async def test_what_is_written_there_is_not_lost_without_a_word(
     sandbox: Sandbox, place: Path, backend: Backend
 ):
@@ -127,9 +179,11 @@ async def test_what_is_written_there_is_not_lost_without_a_word(
 
 async def test_a_place_that_is_worked_in_is_shown(place: Path, tmp_path: Path, backend: Backend):
     (place / "x").write_text("here")
+    (place / "disk").mkdir()
     path = os.defpath if backend == "bubblewrap" else str(without_bwrap(tmp_path))
-    sandbox = make_sandbox(tmp_path, environ={"PATH": path}, hidden_places=(place,))
-    assert (await run_inside(sandbox, place, "cat x; echo y > y"))[1] == "here"
+    sandbox = make_sandbox(tmp_path, environ={"PATH": path}, hidden_places=(place, place / "disk"))
+    assert (await run_inside(sandbox, place, "cat x; echo y > y; touch disk/z"))[1] == "here"
+    assert (place / "disk/z").exists()
     assert (place / "y").exists()
     await sandbox.close_walls()
 
@@ -149,6 +203,8 @@ async def test_a_command_that_fails_there_is_told_how_to_show_it(
     line = f"[{core} is not shown. Start with --add-dir {core} to show it.]"
     assert line in await says(f"cat {core}/deploy.key")
     assert line in await says(f"cat {core}/deploy.key 2>&1")
+    whole = f"[{place} is not shown. Start with --add-dir {place} to show it.]"
+    assert whole in await says(f"ls -d {place}/.; cat {place}; false")
     assert f"of {sandbox.home}, only programs" in await says("ls ~")
     assert "of " not in await says("ls ~")
     assert "is not shown" in await says("ls ~/notes 2>&1 | tail -1")

@@ -19,7 +19,7 @@ HOME = "/home/ada"
         ("connect ECONNREFUSED ::1:5432", "its own loopback"),
         ("connect ECONNREFUSED 192.0.2.1:5432", ""),
         ("touch: cannot touch '/x': Read-only file system", "only in the working folders"),
-        ("error: could not write config file .git/config: Device or resource busy", "git's"),
+        ("error: could not write config file .git/config: Device or resource busy", "change git's"),
         ("error: HTTP request, but --offline was specified", "caches of the sandbox are separate"),
         ("hint: unavailable because the network was disabled", "caches of the sandbox"),
         ("error: gpg failed to sign the data", "signing keys"),

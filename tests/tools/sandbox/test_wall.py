@@ -9,6 +9,7 @@ import pytest
 
 from agent_tui.config import SandboxMode
 from agent_tui.errors import ToolError
+from agent_tui.safe_paths import distrust_programs_around
 from agent_tui.tools.sandbox.plan import Covers
 from agent_tui.tools.sandbox.sandbox import Sandbox
 from tests.support.processes import alive, nap
@@ -321,3 +322,17 @@ def test_a_workspace_that_holds_the_home_folder_is_not_called_sandboxed(tmp_path
         assert then in sandbox.notice(tmp_path)
         assert sandbox.notice(work) == ""
         assert sandbox.state(work).is_on
+
+
+async def test_programs_in_the_home_folder_run_though_a_session_is_in_it(tmp_path: Path):
+    work, tool = tmp_path / "home/work", tmp_path / "home/tools/bin/tool"
+    for folder in (work, tool.parent):
+        folder.mkdir(parents=True)
+    tool.write_text("#!/bin/sh\necho of the tool\n")
+    tool.chmod(0o755)
+    path = f"{tool.parent}:{os.defpath}"
+    sandbox = make_sandbox(tmp_path, environ={"PATH": path})
+    distrust_programs_around(tmp_path / "home", tmp_path / "home")
+    assert not sandbox.state(tmp_path / "home").is_on
+    assert (await run_inside(sandbox, work, str(tool)))[1] == "of the tool\n"
+    await sandbox.close_walls()

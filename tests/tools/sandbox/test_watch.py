@@ -1,4 +1,5 @@
 import asyncio
+import os
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.errors import ToolError
+from agent_tui.file_locks import lock_descriptor
 from agent_tui.tools.sandbox import project_walk
 from agent_tui.tools.sandbox.git_controls import covers_of
 from agent_tui.tools.sandbox.project_walk import ProjectWalk, WalkFindings
@@ -353,6 +355,58 @@ async def test_a_covered_file_that_the_person_replaced_during_a_command_is_asked
 
 
 @needs_bwrap
+async def test_a_file_that_was_once_replaced_is_never_again_the_covered_one(place: WatchedFolder):
+    place.outside("echo 1 > mise.toml")
+    await place.watch.note()
+    await place.watch.hold(is_over=False)
+    place.outside("mv mise.toml old; echo 2 > mise.toml")
+    (held,) = (await place.run("true")).held
+    await place.watch.decide(held, may_stay=False)
+    assert place.text("mise.toml") == "1\n"
+    place.outside("mv old mise.toml; echo evil >> mise.toml")  # as if its inode had been reused
+    assert set(place.held(await place.run("true"))) == {"mise.toml"}
+
+
+async def test_a_working_folder_that_is_replaced_during_a_command_is_the_persons(
+    place: WatchedFolder,
+):
+    place.outside("git init -q; echo 1 > AGENTS.md; echo 1 > mise.toml")
+    await place.run("true")
+    await place.watch.note()
+    other, script = place.root.with_name("other"), "mkdir .vscode; echo 1 > .vscode/a"
+    place.root.rename(other)
+    place.root.mkdir()
+    place.outside(f"{script}; echo 2 > AGENTS.md; git init -q; git config alias.x '!true'")
+    settled = await place.watch.hold()
+    assert settled.notice.startswith(f"{place.root} was moved or replaced while a command ran.")
+    assert settled.held
+    assert all(held.is_in_place for held in settled.held)
+    assert place.text("AGENTS.md") == "2\n"
+    assert (await place.run("true")).notice == ""
+    settled = await place.run("echo evil >> mise.toml")
+    assert not next(each for each in settled.held if each.path.name == "mise.toml").is_in_place
+
+
+async def test_what_a_command_did_in_a_folder_that_is_away_is_judged_when_it_is_back(
+    place: WatchedFolder,
+):
+    place.outside("git init -q; echo 1 > AGENTS.md")
+    await place.run("true")
+    await place.watch.note()
+    other = place.root.rename(place.root.with_name("other"))
+    (other / "AGENTS.md").write_text("evil\n")
+    (other / ".exrc").write_text("evil\n")
+    settled = await place.watch.hold()
+    assert settled.notice.startswith(f"{place.root} was moved")
+    assert settled.held == ()
+    other.rename(place.root)
+    await place.watch.note()
+    held = place.held(await place.watch.hold())
+    assert set(held) == {"AGENTS.md", ".exrc"}
+    assert place.text("AGENTS.md") == "1\n"
+
+
+@needs_bwrap
 async def test_a_second_name_of_a_covered_file_leads_nowhere(place: WatchedFolder):
     place.outside(
         "echo 1 > mise.toml; ln mise.toml other; mkdir .vscode; echo 1 > .vscode/a; ln .vscode/a b"
@@ -524,6 +578,22 @@ async def test_a_program_that_is_killed_leaves_its_mark(open_place: WatchedFolde
     assert subprocess.run(words).returncode == -9
     assert [file.path.name for file in await open_place.watch.recover()] == [".envrc"]
     assert await open_place.watch_again().recover() == ()
+
+
+async def test_a_program_that_was_stopped_at_its_start_is_named(
+    open_place: WatchedFolder, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("agent_tui.tools.sandbox.watch._TURN_WITHIN_S", 0.05)
+    await open_place.run("true")
+    turn = open_place.own / "turn"
+    assert turn.read_text() == str(os.getpid())
+    with turn.open("w") as file:
+        file.write("4242")
+        file.flush()
+        lock_descriptor(file.fileno())
+        with pytest.raises(ToolError, match=r"another agent-tui \(pid 4242\) is starting a"):
+            await open_place.watch.note()
+    assert (await open_place.run("true")).held == ()
 
 
 async def test_after_a_kill_the_next_program_compares(open_place: WatchedFolder):
@@ -715,6 +785,20 @@ async def test_a_repository_whose_settings_were_held_still_works(open_place: Wat
     assert "+\tfsmonitor = ./x" in held.diff
     await open_place.watch.decide(held, True)
     open_place.outside("cd s; test $(git config core.fsmonitor) = ./x")
+
+
+async def test_a_restored_file_keeps_its_group_and_mode(open_place: WatchedFolder):
+    groups = [12_345] if os.geteuid() == 0 else [g for g in os.getgroups() if g != os.getegid()]
+    if not groups:
+        pytest.skip("who runs this is in one group")
+    open_place.outside("git init -q; chmod 664 .git/config")
+    config = open_place.root / ".git/config"
+    os.chown(config, -1, groups[0])
+    settled = await open_place.run("printf '[core]\\n fsmonitor = x\\n' >> .git/config")
+    assert len(settled.held) == 1
+    assert "fsmonitor" not in config.read_text()
+    status = config.stat()
+    assert (status.st_gid, status.st_mode & 0o777) == (groups[0], 0o664)
 
 
 async def test_a_yes_takes_nothing_back_that_the_person_did_meanwhile(open_place: WatchedFolder):

@@ -143,6 +143,45 @@ async def test_what_is_shown_beside_the_workspace_comes_without_keys(talk: Conve
     assert " D " not in said
 
 
+async def test_what_comes_beside_the_workspace_later_is_hidden_at_the_next_command(
+    talk: Conversation,
+):
+    mono = talk.home / "mono"
+    for folder in (mono / "web", mono / "app"):
+        folder.mkdir(parents=True)
+    git(mono, "init", "-q")
+    for file in (mono / "all.env", mono / "web/now.env", mono / "app/a"):
+        file.write_text("of git\n")
+    git(mono, "add", ".")
+    git(mono, "commit", "-qm", "one")
+    (mono / "web/now.env").write_text(f"of git\n{KEY}\n")
+    talk.work = mono / "app"
+    await talk.restart()
+    commit = "echo x >> a; GIT_COMMITTER_NAME=n git -c user.name=n -c user.email=e commit -qam two"
+    if talk.backend == "bubblewrap":
+        said = await talk.says(f"cat {mono}/web/now.env; {commit}; git status --short; pwd")
+        assert said.startswith(f"of git\n{talk.work}\n")
+        (mono / "all.env").write_text(f"of git\n{KEY}\n")
+        git(mono, "checkout", "web")
+        said = await talk.says(f"cat {mono}/all.env {mono}/web/now.env; git status --short; pwd")
+        assert said.startswith(f"of git\nof git\n{talk.work}\n")
+        git(mono, "checkout", "all.env")
+    (mono / "web/closed").mkdir(mode=0o300)
+    await talk.says("true", background=True)
+    for file in (mono / ".env", mono / "web/.env", talk.work / ".env"):
+        file.write_text(KEY)
+    (mono / "web/text").write_text("shown")
+    said = await talk.says(f"cat {mono}/web/text {mono}/.env {mono}/web/.env .env")
+    assert "shown" in said
+    assert said.count(KEY) == (0 if talk.backend == "bubblewrap" else 3)
+    assert (mono / "web/closed").stat().st_mode & 0o777 == 0o300
+    (mono / "web/.env").unlink()
+    (mono / "web/.env").write_text(KEY)
+    await talk.says("true")
+    is_hidden = talk.backend == "bubblewrap"
+    assert (KEY in await talk.says(f"cat {mono}/web/.env")) is not is_hidden
+
+
 async def test_no_program_of_the_workspace_is_run_outside(talk: Conversation):
     git(talk.work, "init", "-q")
     (talk.work / ".env").write_text("A=1")
