@@ -323,8 +323,19 @@ class _Planner:
         """The cut, the sections, and the way so far.
 
         The newest messages get their share first. The sections are sized beside them. What the
-        sections leave takes in earlier messages, and the sections then omit what those show.
+        sections leave takes in earlier messages, and the sections then omit what those show. The
+        newest messages repeat neither files nor chosen lines.
         """
+        plan, shown = self._plan_once(is_chosen_once=True)
+        if not self.kept.shows(shown):  # the newest messages refer to it
+            plan, _ = self._plan_once(is_chosen_once=False)
+        return plan
+
+    def _plan_once(
+        self, *, is_chosen_once: bool
+    ) -> tuple[tuple[CompactionPlan, Sections, tuple[str, tuple[str, ...]]], Kept]:
+        """A plan, and the chosen lines that its newest messages may refer to."""
+        self._unused, self.kept = 0, Kept()
         released = {(piece.label, piece.lines) for piece in self._request.selection.released}
         self._lasting = tuple(
             Pick(piece, is_lasting=True)
@@ -337,8 +348,9 @@ class _Planner:
         cut = choose_cut(self._live, tail.tokens, int(self._room * TAIL_SHARE), self._window)
         sections, way = self._before_cut(cut, tail)
         files = sections.shown
-        tail = self._tail(files)
-        if sections.left_out:
+        kept = self.kept if is_chosen_once else Kept()
+        tail = self._tail((*kept.shown, *files))
+        if sections.left_out or self.kept.is_cut:
             self._unused = self._left(sections, way, tail, cut)
             sections, way = self._before_cut(cut, tail, files)
         while (more := self._fill(cut, tail, self._left(sections, way, tail, cut)))[0] < cut:
@@ -348,7 +360,7 @@ class _Planner:
             self._unused += left
             sections, way = self._before_cut(cut, tail, files)
         plan = plan_cut(self._path, self._live, cut, tail.edits, tail.tokens, self._summary)
-        return plan, sections, way
+        return (plan, sections, way), kept
 
     def _tail(self, files: Sequence[ShownFile]) -> Tail:
         """The newest messages beside `files`, the newest exchange within its share."""

@@ -50,10 +50,22 @@ class Kept:
     Args:
         text: The block; empty if nothing was chosen.
         paths: Files with parts in the block.
+        shown: Those of them whose parts are as the file is now.
+        is_cut: There was no room for all that was chosen.
     """
 
     text: str = ""
     paths: frozenset[str] = frozenset()
+    shown: tuple[ShownFile, ...] = ()
+    is_cut: bool = False
+
+    def shows(self, other: "Kept") -> bool:
+        """Whether each line of a file that `other` shows is here, too."""
+        files = {file.path: file for file in self.shown}
+        return all(
+            file.path in files and files[file.path].shows(file.text.split("\n"))
+            for file in other.shown
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +141,24 @@ def keep_excerpts(
         lines.append(f"(There was no room for all of this: {names}{more}.)")
     body = "\n".join(lines)
     paths = frozenset(excerpt.path for excerpt in excerpts if excerpt.path)
-    return Kept(f"<kept>\n{body}\n</kept>", paths)
+    return Kept(
+        f"<kept>\n{body}\n</kept>", paths, tuple(_shown_files(excerpts, states)), bool(missing)
+    )
+
+
+def _shown_files(
+    excerpts: Sequence[Excerpt], states: Mapping[str, FileState]
+) -> Iterator[ShownFile]:
+    """What `excerpts` show of files as they are now."""
+    lines: dict[str, list[str]] = {}
+    for excerpt in excerpts:
+        if excerpt.state in _CURRENT:
+            lines.setdefault(excerpt.path, []).extend(excerpt.lines)
+    for path, shown in lines.items():
+        if path in states:
+            known = set(states[path].text.split("\n"))
+            hidden = frozenset(known - {"", *shown})
+            yield ShownFile(path, "\n".join(shown), is_whole=not hidden, hidden=hidden)
 
 
 def excerpts_in(text: str) -> Iterator[Excerpt]:

@@ -105,10 +105,9 @@ class TailEditor:
         """The edits of the newest messages of `live`, as many as fill `room` tokens.
 
         One line replaces a view of a file that has a newer view, an output that is repeated later,
-        views and changes whose lines are `shown` with their file, and changes whose lines are in a
-        file that is `committed`. Thinking is removed from all
-        but the newest reply. In the newest exchange only text that repeats its own call is
-        replaced.
+        views and changes whose lines are `shown` of their file, and changes whose lines are in a
+        file that is `committed`. Thinking is removed from all but the newest reply. In the newest
+        exchange only text that repeats its own call is replaced.
         """
         pointers = pointers_to_newer(self._order)
         newest = self._newest_exchange()
@@ -346,7 +345,7 @@ def _line(
     """What replaces `output` (None to keep it), and the files that show what is removed."""
     recall = recall_mark(unit.entry_id)
     if paths or pointer:
-        return (f"({', '.join(paths)} is in files-now) {recall}" if paths else pointer), paths
+        return (f"({', '.join(paths)} is shown above) {recall}" if paths else pointer), paths
     text = output.text
     if output.action.command and not is_newest:
         text = "\n".join(map(_shorten_line, text.split("\n")))
@@ -362,7 +361,7 @@ def _line(
 
 def _with_recall(text: str, entry_id: str) -> str:
     """`text`, of which something is left out, with the id of the whole."""
-    gap = " " if text.endswith((" in files-now)", " elsewhere)", " above)")) else "\n"
+    gap = " " if text.endswith((" elsewhere)", " above)")) else "\n"
     return f"{text}{gap}{recall_mark(entry_id)}"
 
 
@@ -383,7 +382,7 @@ def _is_on_disk(output: Output, on_disk: ReadFile | None) -> bool:
 
 def _stands_mark(files: Collection[str]) -> str:
     """The note on where left-out lines can be found."""
-    named = f"of {', '.join(sorted(files))} in files-now" if files else "shown elsewhere"
+    named = f"of {', '.join(sorted(files))} shown above" if files else "shown elsewhere"
     return f"(lines {named})"
 
 

@@ -30,6 +30,7 @@ from agent_tui.providers.base import (
 )
 from agent_tui.sessions.context import build_context
 from agent_tui.tokens import TokenCounter
+from tests.compaction.compacting import in_place
 from tests.compaction.sections.scene import numbered
 from tests.compaction.writer import (
     EMPTY,
@@ -415,3 +416,30 @@ async def test_results_that_the_model_has_not_seen_stay_whole(
     result = await compact(Writer([ANSWER]), counter, request_of(talk))
     talk.put(result.entry("threshold"))
     assert any(output in item.message.text for item in build_context(talk.path).messages)
+
+
+async def test_the_newest_messages_do_not_repeat_lines_that_were_chosen(
+    counter: TokenCounter,
+) -> None:
+    talk = Talk()
+    talk.user("Please mend the parser.")
+    talk.tool("read", {"path": "a.py"}, numbered(LINES))
+    talk.tool("bash", {"command": "make"}, "\n".join(f"{n} built" for n in range(600)))
+    old, new = "\n".join(LINES[100:130]), "\n".join(f"new_{n} = 1" for n in range(30))
+    talk.tool("edit", {"path": "a.py", "old": old, "new": new}, "Edited.")
+    talk.tool("read", {"path": "a.py"}, numbered([*LINES[:100], *new.split("\n"), *LINES[130:]]))
+    talk.tool("edit", {"path": "a.py", "old": "new_29 = 1", "new": "new_29 = 2"}, "Edited.")
+    for number in range(3):
+        talk.reply(f"answer {number} " + "as it should be " * 20)
+        talk.user(f"question {number}")
+    request = replace(request_of(talk, target=9_000), occasion="threshold")
+    shown = re.search(r"#(\d+) FILE a\.py|#(\d+) file a\.py", ask_of(request, counter=counter).text)
+    assert shown is not None
+    answer = f"<notes>\n{GOOD}\n</notes>\n<keep>\n#{shown[1] or shown[2]} 1-300\n</keep>"
+    result = await compact(Writer([answer]), counter, request)
+    after = "\n".join(
+        item.message.text for item in build_context(in_place(talk.path, result)).messages
+    )
+    for line in (LINES[0], LINES[299], "new_28 = 1"):
+        assert after.count(f"{line}\n") == 1, line
+    assert "a.py is shown above" in after

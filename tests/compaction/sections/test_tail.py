@@ -66,7 +66,7 @@ def test_a_view_of_a_file_that_stands_whole_gives_way_to_a_line(counter: TokenCo
     tail = tail_of(ended(talk), counter, ("src/a.py",))
     (edit,) = tail.edits.values()
     assert edit.target_id == view
-    assert edit.replacement == f"(src/a.py is in files-now) [recall {view}]"
+    assert edit.replacement == f"(src/a.py is shown above) [recall {view}]"
     assert edit.batch == "batch"
 
 
@@ -75,7 +75,7 @@ def test_so_does_the_answer_to_a_change_that_shows_the_file(counter: TokenCounte
     talk.tool("write", {"path": "src/a.py", "content": "x = 1"}, "Updated. It is now:\n" + TEXT)
     answer = result_id(talk)
     tail = tail_of(ended(talk), counter, ("src/a.py",))
-    assert tail.edits[answer].replacement == f"(src/a.py is in files-now) [recall {answer}]"
+    assert tail.edits[answer].replacement == f"(src/a.py is shown above) [recall {answer}]"
 
 
 def test_a_failed_view_of_it_stays(counter: TokenCounter) -> None:
@@ -149,7 +149,7 @@ def test_a_view_of_lines_that_are_shown_of_a_file_gives_way(counter: TokenCounte
     talk.tool("read", {"path": "src/a.py", "limit": 50}, "\n".join(TEXT.split("\n")[:50]))
     view = result_id(talk)
     tail = tail_of(ended(talk), counter, (hidden,))
-    assert tail.edits[view].replacement == f"(src/a.py is in files-now) [recall {view}]"
+    assert tail.edits[view].replacement == f"(src/a.py is shown above) [recall {view}]"
     assert tail.files_to_show(read_live(talk.path, counter).entries) == {"src/a.py"}
 
 
