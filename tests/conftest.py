@@ -19,6 +19,7 @@ from xdist.remote import Producer
 
 from agent_tui.tools import bash
 from agent_tui.tools.processes import shell
+from tests.support.cpu_times import CpuTimes, read_listed
 from tests.support.provider_process import (
     connections,
     connections_file,
@@ -58,6 +59,11 @@ _freeze = gc.freeze
 _PROVIDER_FIXTURES = frozenset({"host", "impatient_host"})
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """See `tests.support.cpu_times`."""
+    parser.addoption("--cpu-times", metavar="FILE", help="write each test's CPU seconds to FILE")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Give the tests, and the programs that they start, surroundings that are always the same.
 
@@ -73,6 +79,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["AGENT_TUI_SANDBOX"] = "off"
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if file := config.option.cpu_times:
+        config.pluginmanager.register(CpuTimes(Path(file)), "cpu-times")
     if not hasattr(config, "workerinput"):  # workers inherit it
         _move_home(config)
 
@@ -147,7 +155,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.
     What shares a provider process runs in one worker: each other one would start its own, which
     takes five seconds of a core.
     """
+    listed = read_listed()
     for item in items:
+        if item.nodeid in listed:
+            item.add_marker(pytest.mark.thorough)
         if isinstance(item, pytest.Function) and _PROVIDER_FIXTURES & set(item.fixturenames):
             item.add_marker(pytest.mark.xdist_group("provider process"))
     chosen = config.option.markexpr
