@@ -226,7 +226,8 @@ class Sandbox:
         self._hinted: set[Path] = set()
         self._looks: set[asyncio.Future[None]] = set()
         self._real: dict[Path, tuple[Path, ...]] = {}
-        self.expect(*around.added, *(folder for _, folder in around.caches))
+        caches_written = (folder for _, folder in around.caches)
+        self.expect(*around.added, *caches_written, around.scratch_parent)
 
     @property
     def home(self) -> Path:
@@ -371,7 +372,8 @@ class Sandbox:
         return self._shown[cwd]
 
     def _view(self, folders: Sequence[Path]) -> HomeView:
-        places = (*self._places(), *TEMPORARY_PLACES)
+        runtime = Path("/run/user", str(os.getuid()))  # where fnm has its links to versions
+        places = (*self._places(), *TEMPORARY_PLACES, runtime)
         return what_runs(self._homes(), places, folders, self._around.environ)
 
     async def follow(self, cwd: Path, jobs: JobTable) -> None:
