@@ -27,10 +27,10 @@ _UNCLEAR: Final = (
     "so commands in the sandbox do not see it. The user can allow it with the rule read({0})"
 )
 _NOT_CHANGED: Final = (
-    "{0} was not switched to git's other version: it has changes of the user, and the sandbox "
-    "covers it. During this command, it had its earlier content, which a commit in the same "
-    "command may have recorded: check git log -p -- {0}. To go back, use git switch - or git "
-    "rebase --abort"
+    "git could not switch {0} to its other version: it has changes of the user, and the sandbox "
+    "covers it. Other files may be switched already, and a commit in the same command has the "
+    "earlier content of {0}: check git status and git log -p -- {0}. To go back, use git switch - "
+    "or git restore. With outside: true, git refuses before it changes anything"
 )
 
 

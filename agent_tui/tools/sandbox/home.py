@@ -460,14 +460,42 @@ def _read(file: Path) -> str:
         return ""
 
 
-def find_hidden(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """What to hide in every wall. Blocking."""
+def find_hidden(environ: Mapping[str, str], homes: Sequence[Path] = ()) -> tuple[Path, ...]:
+    """What to hide in every wall, besides `homes`. Blocking."""
     sockets = (Path(_address(environ.get(name, ""))) for name in _SOCKET_VARIABLES)
-    found = [_SOCKET_FOLDER, *(path for path in sockets if path.is_absolute() and _is_socket(path))]
+    found = [_SOCKET_FOLDER, *_find_private(environ, homes)]
+    found += (path for path in sockets if path.is_absolute() and _is_socket(path))
     if os.geteuid() == 0:
         for folder, depth in _SEARCHED:
             found += _find_closed_to_others(Path(folder), depth)
     return tuple(found[:_MOST_HIDDEN])
+
+
+def _find_private(environ: Mapping[str, str], homes: Sequence[Path]) -> Iterator[Path]:
+    """What variables name that only its owner can read, as files with credentials, without links.
+
+    Not what programs need, nor what is hidden with `homes`.
+    """
+    lists = (environ.get(name, "") for name in ("PATH", "LD_LIBRARY_PATH", *_ROOT_VARIABLES))
+    needed = {Path(entry) for each in lists for entry in each.split(os.pathsep) if entry}
+    needed.update(own_program())
+    for value in environ.values():
+        for path in map(Path, value.split(os.pathsep)):
+            is_needed = any(path.is_relative_to(n) or n.is_relative_to(path) for n in needed)
+            if path.is_absolute() and not is_needed and _is_private(path):
+                real = path.resolve()
+                if not any(real.is_relative_to(home) for home in homes):
+                    yield real
+
+
+def _is_private(path: Path) -> bool:
+    """Whether `path` is a file that does not run, or a folder, that only its owner may reach."""
+    if not (is_folder(path) or (is_file(path) and not os.access(path, os.X_OK))):
+        return False
+    try:
+        return any(not each.stat().st_mode & 0o077 for each in (path, *path.resolve().parents))
+    except OSError:
+        return False
 
 
 def _is_socket(path: Path) -> bool:

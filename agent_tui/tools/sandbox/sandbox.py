@@ -94,12 +94,10 @@ not worth a question about the network."""
 
 _NOT_INSIDE: Final = (
     *("GIT_CONFIG_GLOBAL", "PIP_CONFIG_FILE", "NPM_CONFIG_USERCONFIG", "XDG_CONFIG_HOME"),
-    *("XDG_CACHE_HOME", "XDG_STATE_HOME"),
+    *("XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"),
 )
-"""Where settings, caches and logs are outside; inside, they are in the usual places of a stand-in
-for the home folder, whatever disk they are on."""
-_OTHER_HOMES: Final = ("XDG_DATA_HOME",)
-"""It would lead to the real home folder if another one replaces it only by name."""
+"""Where settings, data, caches and logs are outside; inside, they are in the usual places of a
+stand-in for the home folder, whatever disk they are on."""
 
 _NEEDS: Final = "Install bubblewrap, or set sandbox to off."
 
@@ -295,18 +293,21 @@ class Sandbox:
             if name not in CACHE_VARIABLES or not self._may_write(cwd, inside.get(name, "")):
                 inside.pop(name, None)
         inside |= _INSIDE
-        if self.state(cwd).backend == "landlock":
-            for name in _OTHER_HOMES:
-                inside.pop(name, None)
-            if wall is not None:
-                inside |= _places_by_variable(wall.plan)
+        if self.state(cwd).backend == "landlock" and wall is not None:
+            inside |= _places_by_variable(wall.plan)
         if self.parts.gate is not None and wall is not None and wall.port:
             inside |= self.parts.gate.environ(inside, wall.port)
         return with_git_settings(inside, _GIT_SETTINGS)
 
     def _may_write(self, cwd: Path, folder: str) -> bool:
-        """Whether commands in `cwd` may write `folder`, and what they write is found again."""
-        places = (*self._folders(cwd), *(place for place, _ in self._around.caches))
+        """Whether commands in `cwd` may write `folder`, and what they write is found again.
+
+        Without mounts, our own folder does not replace a cache by its full path.
+        """
+        caches = (
+            place for place, own in self._around.caches if own == place or not self.is_coarse(cwd)
+        )
+        places = (*self._folders(cwd), *caches)
         path = Path(folder)
         return path.is_absolute() and any(map(path.resolve().is_relative_to, places))
 
@@ -757,13 +758,13 @@ class Sandbox:
             account = home_of_account()
             others = () if account is None or account == self.home.resolve() else (account,)
             own = self._around.own_folders
-            self._hidden = (*own, *find_hidden(self._around.environ), *others)
-        places = (
+            self._hidden = (*own, *find_hidden(self._around.environ, self._homes()), *others)
+        hidden = (
             place
-            for place in self._places()
+            for place in (*self._hidden, *self._places())
             if not any(folder in place.parents for folder in folders)
         )
-        return Border(self.home, self._around.caches, (*self._hidden, *places))
+        return Border(self.home, self._around.caches, tuple(hidden))
 
     def _folders(self, cwd: Path) -> tuple[Path, ...]:
         """The working folders, with links resolved as before any command ran."""
@@ -773,7 +774,9 @@ class Sandbox:
 
     def _places(self) -> tuple[Path, ...]:
         """The hidden places besides homes and temporary folders, without links."""
-        return find_places(self._homes(), self._around.hidden_places, self._around.environ)
+        around = self._around
+        caches = (place for place, _ in around.caches)
+        return find_places(self._homes(), around.hidden_places, around.environ, caches)
 
     def _homes(self) -> tuple[Path, ...]:
         account = home_of_account()

@@ -148,7 +148,7 @@ async def test_the_model_is_told_if_git_cannot_switch_a_covered_file(place: Watc
     assert place.watch.hidden.take_notices("") == ()
     await place.run("git read-tree other")
     (notice,) = place.watch.hidden.take_notices("")
-    assert notice.startswith(".env was not switched")
+    assert notice.startswith("git could not switch .env")
     assert place.watch.hidden.versions[place.root / ".env"][0] == b"A=2\n"
     assert len(place.watch.hidden.take_notices("error: unable to unlink old '.env': busy")) == 1
     assert place.watch.hidden.take_notices("error: unable to unlink old 'x.env': busy") == ()
