@@ -135,7 +135,7 @@ class BashTool:
             raise
         is_job = bool(output.for_person.jobs)
         if is_job:
-            command.call_when_over(partial(wall.look_again, watch))
+            command.call_when_over(partial(wall.look_again, watch, arguments.command))
             await wall.follow(context.cwd, context.jobs)
         settled = await watch.hold(is_over=not is_job)
         if not is_job:

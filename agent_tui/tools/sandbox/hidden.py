@@ -73,7 +73,7 @@ class HiddenFiles:
         self._running.append(command)
 
     def forget_command(self, command: str) -> None:
-        """Note that a command has ended."""
+        """Note that a command has ended, and its files were looked at."""
         self._running.remove(command)
 
     def take(

@@ -405,11 +405,12 @@ class Sandbox:
         if (watch := self._watches.get(cwd)) is not None:
             await watch.accept(paths)
 
-    def look_again(self, watch: ObeyedWatch) -> None:
-        """Check what a job has left. On the event loop."""
+    def look_again(self, watch: ObeyedWatch, command: str) -> None:
+        """Check what a job, which ran `command`, has left. On the event loop."""
         look = asyncio.ensure_future(watch.end_job())
         self._looks.add(look)
         look.add_done_callback(self._looks.discard)
+        look.add_done_callback(lambda _look: watch.hidden.forget_command(command))
 
     def strays(self) -> list[str]:
         """What commands newly put into the stand-in for the home folder, and the user may miss."""

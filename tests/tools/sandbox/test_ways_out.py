@@ -86,6 +86,22 @@ async def test_no_environment_names_an_interpreter_that_commands_made(talk: Conv
     assert not is_trusted(str(made))
 
 
+async def test_what_the_person_writes_while_a_command_runs_is_hidden_later(talk: Conversation):
+    if talk.backend == "landlock":
+        pytest.skip("it hides no file in a folder that may be written")
+    waits = "touch began; until test -e go; do sleep 0.05; done"
+    running = asyncio.create_task(talk.bash(f"{waits}; touch named.env"))
+    while not (talk.work / "began").exists():
+        await asyncio.sleep(0.05)
+    for name in (".env", "named.env"):
+        (talk.work / name).write_text(KEY)
+    (talk.work / "go").touch()
+    said = (await running).for_model
+    assert "[.env appeared or changed while the command ran" in said
+    assert "named.env" not in said
+    assert KEY not in await talk.says("cat .env")
+
+
 async def test_no_hint_tells_what_exists_in_the_home_folder(talk: Conversation):
     (talk.home / "src/lib").mkdir(parents=True)
     (talk.home / "src/lib/notes").write_text("x")
