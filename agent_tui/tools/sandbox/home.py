@@ -171,10 +171,11 @@ def what_runs(
         view.add_all(_installation(programs, view))
         for target in _find_linked_programs(programs, view):
             view.add_all(_parts_of_program(target, view))
-    interpreters = [home for root in (*roots, *_environments(folders)) for home in _homes_of(root)]
-    for programs in filter(_is_unwritten, interpreters):
-        if _is_installed(programs.parent, view):
-            view.add_all(_installation(programs, view, is_certain=False))
+    for environment in (*roots, *_environments(folders)):
+        is_users = environment in roots and _is_unwritten(environment)
+        for programs in filter(_is_unwritten, _homes_of(environment)):
+            if is_users or _is_installed(programs.parent, view):
+                view.add_all(_installation(programs, view, is_certain=False))
     libraries = environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
     view.add_all((*map(Path, filter(is_trusted, libraries)), own_program()[0]))
     return view
@@ -300,17 +301,18 @@ def _parts_of_program(program: Path, view: HomeView) -> Iterator[Path]:
     folder, prefix = program.parent, program.parent.parent
     if any(home.is_relative_to(folder) for home in view.homes):
         return
-    is_in_home = not any(home.is_relative_to(prefix) for home in view.homes)
+    holds_no_home = not any(home.is_relative_to(prefix) for home in view.homes)
     has_shape = any(os.path.lexists(prefix / name) for name in _SHAPE)
-    is_program = folder.name in _PROGRAM_FOLDERS and is_in_home and has_shape
+    is_program = folder.name in _PROGRAM_FOLDERS and holds_no_home and has_shape
     if is_program or any(place.name == "node_modules" for place in folder.parents):
         yield from _installation(folder, view)
     else:
         yield from _find_parts(folder, _NEEDED)
 
 
-def _is_unwritten(programs: Path) -> bool:
-    return is_trusted(os.fspath(programs))
+def _is_unwritten(folder: Path) -> bool:
+    """Whether commands cannot have written `folder`."""
+    return is_trusted(os.fspath(folder))
 
 
 def _is_installed(prefix: Path, view: HomeView) -> bool:

@@ -221,6 +221,8 @@ def test_no_environment_names_an_interpreter_in_another_repository(home: Path, t
     (home / "src/.git").mkdir()
     assert readable(home, work=tmp_path / "work") == set()
     assert exists(home, "src/other/lib", readable(home, home / "src/other/bin"))
+    mine = readable(home, work=tmp_path / "work", VIRTUAL_ENV=str(tmp_path / "work/x"))
+    assert exists(home, "src/other/lib", mine)
     (home / "src/.git").rename(home / ".git")
     assert readable(home, work=tmp_path / "work") != set()
 
