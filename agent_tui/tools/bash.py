@@ -126,19 +126,25 @@ class BashTool:
             return output
         watch.hidden.may_show = context.may_show
         await watch.note()
+        watch.hidden.note_command(arguments.command)
         try:
             output, command = await self._run(arguments, context, wall)
         except BaseException:
             await watch.hold(is_told=False)
+            watch.hidden.forget_command(arguments.command)
             raise
         is_job = bool(output.for_person.jobs)
         if is_job:
-            command.call_when_over(partial(wall.look_again, watch))
+            command.call_when_over(partial(wall.look_again, watch, arguments.command))
             await wall.follow(context.cwd, context.jobs)
         settled = await watch.hold(is_over=not is_job)
+        if not is_job:
+            watch.hidden.forget_command(arguments.command)
         lines = [output.for_model, *_after(settled, context)]
         if output.is_error and (hint := watch.hidden.hint(arguments.command, output.for_model)):
             lines.append(f"[{hint}]")
+        notices = watch.hidden.take_notices(output.for_model)
+        lines += () if wall.is_coarse(context.cwd) else (f"[{notice}]" for notice in notices)
         return replace(
             output,
             for_model="\n".join(lines),

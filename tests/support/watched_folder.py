@@ -56,8 +56,11 @@ class WatchedFolder:
     async def run(self, command: str, code: int | None = 0) -> Settled:
         """A command of the model's, in the wall if there is one."""
         await self.watch.note()
+        self.watch.hidden.note_command(command)
         self.inside(command, code)
-        return await self.watch.hold()
+        settled = await self.watch.hold()
+        self.watch.hidden.forget_command(command)
+        return settled
 
     def inside(self, command: str, code: int | None = 0) -> None:
         """Only the command."""

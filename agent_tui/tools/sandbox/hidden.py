@@ -1,23 +1,37 @@
 """Files with keys in the working folders, which sandboxed commands do not see."""
 
+import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_folder, is_link
+from agent_tui.tools.files.protected import is_secret_name
 from agent_tui.tools.git.command import object_id
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.beneath import MOST_BYTES
+from agent_tui.tools.sandbox.beneath import MOST_BYTES, folder_of, read_at, write_at
 from agent_tui.tools.sandbox.plan import existing_files
 from agent_tui.tools.sandbox.project_walk import ProjectWalk
 from agent_tui.tools.sandbox.tracked_files import Tracked, TrackedFiles
 
 _Stamp: TypeAlias = tuple[int, int]
 """Inode and ``ctime``."""
+
+_UNCLEAR: Final = (
+    "{0} appeared or changed while the command ran, which does not name it. It may be the user's, "
+    "so commands in the sandbox do not see it. The user can allow it with the rule read({0})"
+)
+_NOT_CHANGED: Final = (
+    "git could not switch {0} to its other version: it has changes of the user, and the sandbox "
+    "covers it. Other files may be switched already, and a commit in the same command has the "
+    "earlier content of {0}: check git status and git log -p -- {0}. To go back, use git switch - "
+    "or git restore. With outside: true, git refuses before it changes anything"
+)
 
 
 class HiddenFiles:
@@ -26,7 +40,8 @@ class HiddenFiles:
     Files that git has with the same content are not hidden: commands can read them anyway, and
     commits would fail. In place of those that the user has changed, commands see what git has.
     What a command created itself stays visible (``cp .env.example .env``, then ``npm start``). Once
-    the user changes such a file, it is hidden.
+    the user changes such a file, it is hidden. While commands run, nothing tells who writes a file:
+    it is theirs if they name it, if its folder is new too, or if it holds nothing new.
 
     Args:
         may_show: Whether a rule of the user shows a file.
@@ -47,27 +62,97 @@ class HiddenFiles:
         self._walk_beside = ProjectWalk(())
         self._known: dict[Path, _Stamp] = {}
         self._made: set[Path] = set()
+        self._names: dict[Path, int] | None = None
+        self._running: list[str] = []
+        self._notices: list[str] = []
         self._said: set[Path] = set()
         self.paths: tuple[Path, ...] = ()
 
-    def take(self, secrets: Iterable[Path], *, by_commands: bool) -> None:
+    def note_command(self, command: str) -> None:
+        """Note that a command begins, which may name the files that it writes."""
+        self._running.append(command)
+
+    def forget_command(self, command: str) -> None:
+        """Note that a command has ended, and its files were looked at."""
+        self._running.remove(command)
+
+    def take(
+        self,
+        secrets: Iterable[Path],
+        *,
+        by_commands: bool,
+        new_folders: AbstractSet[str] = frozenset(),
+    ) -> None:
         """Update from the result of a walk. Blocking.
 
         Args:
             secrets: `WalkFindings.secrets`.
-            by_commands: Whether commands made the changes since the last call.
+            by_commands: Whether commands ran since the last call.
+            new_folders: The folders that are new since then.
         """
+        secrets = tuple(secrets)
+        self._part_from_other_names(secrets)
         now = {path: stamp for path in secrets if (stamp := _stamp(path)) is not None}
-        inodes = {inode for inode, _ in self._known.values()}
+        inodes = {inode for path, (inode, _) in self._known.items() if path not in self._made}
+        unclear: list[Path] = []
         for path, stamp in now.items():
-            if not by_commands and self._known.get(path) != stamp:
+            was = self._known.get(path)
+            if was == stamp or (was is None and by_commands and stamp[0] in inodes):
+                continue  # the same, or only moved there
+            is_theirs = by_commands and self._is_of_commands(path, new_folders)
+            if by_commands and not is_theirs and (was is None or path in self._made):
+                unclear.append(path)
+            if is_theirs and (was is None or path in self._made):
+                self._made.add(path)
+            else:
                 self._made.discard(path)
-            elif by_commands and path not in self._known and stamp[0] not in inodes:
-                self._made.add(path)  # not only moved there
         self._known = now
+        self._made.intersection_update(now)
         unseen = (path for path in now if path not in self._made and not self.may_show(path))
         hidden = [path for path in unseen if not is_folder(path)]  # what a link leads to
+        shown = dict(self._here.versions)
         self.paths = self._here.find_changed({path: now[path] for path in hidden})
+        self._notices += [_UNCLEAR.format(path.name) for path in unclear if path in self.paths]
+        if by_commands:
+            versions = self._here.versions
+            moved = (path for path in shown if versions.get(path, shown[path]) != shown[path])
+            self._notices += [_NOT_CHANGED.format(path.name) for path in moved]
+
+    def take_notices(self, printed: str) -> tuple[str, ...]:
+        """What the model is told once about files that are hidden from now on, or not changed.
+
+        Args:
+            printed: What its command printed. Git goes on if it cannot change a covered file.
+        """
+        for path in self.versions:
+            if re.search(rf"unable to unlink .*{_whole(path.name)}", printed):
+                self._notices.append(_NOT_CHANGED.format(path.name))
+        notices, self._notices = tuple(dict.fromkeys(self._notices)), []
+        return notices
+
+    def _is_of_commands(self, path: Path, new_folders: AbstractSet[str]) -> bool:
+        """Whether a running command wrote what is at `path`, or nothing in it is a secret."""
+        if os.fspath(path.parent) in new_folders:
+            return True
+        return any(map(re.compile(_whole(path.name)).search, self._running)) or _is_no_news(path)
+
+    def _part_from_other_names(self, secrets: Iterable[Path]) -> None:
+        """Give each visible file that got another name a content of its own.
+
+        What the user writes into it later would be readable under the other name.
+        """
+        before, names = self._names, dict[Path, int]()
+        for path in secrets:
+            with suppress(OSError):
+                status = path.lstat()
+                names[path] = status.st_nlink
+                is_new = before is not None and status.st_nlink > before.get(path, 1)
+                if is_new and stat.S_ISREG(status.st_mode) and path not in self.paths:
+                    with folder_of(path, (path.parent,)) as folder:
+                        content, mode = read_at(folder, path.name)
+                        write_at(folder, path.name, content, mode, like=status)
+                    names[path] = 1
+        self._names = names
 
     def search_beside(self, folders: Iterable[Path], working: Iterable[Path]) -> None:
         """Have `find_beside` search `folders` without the `working` folders in them."""
@@ -92,7 +177,7 @@ class HiddenFiles:
         """A hint for the model if a failed command met a hidden file, once for each file."""
         text = f"{command}\n{printed}"
         for path in self.paths:
-            named = re.search(rf"(?<![\w.-]){re.escape(path.name)}(?![\w.-])", text)
+            named = re.search(_whole(path.name), text)
             if named and path not in self._said:
                 self._said.add(path)
                 sees = f"{path.name} exists, but commands in the sandbox cannot see it"
@@ -146,6 +231,30 @@ def _stamp(path: Path) -> _Stamp | None:
     except OSError:
         return None
     return status.st_ino, status.st_ctime_ns
+
+
+def _whole(name: str) -> str:
+    """A regular expression for `name` where it is not a part of a longer one."""
+    return rf"(?<![\w.-]){re.escape(name)}(?![\w.-])"
+
+
+def _is_no_news(path: Path) -> bool:
+    """Whether `path` is empty or a certificate, or a copy of a file beside it, as an example is."""
+    with suppress(OSError), folder_of(path, (path.parent,)) as folder:
+        content, _ = read_at(folder, path.name)
+        if not content or _is_certificate(path):
+            return True
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                is_like = not is_secret_name(entry.name) and _has_size(entry, len(content))
+                if is_like and read_at(folder, entry.name)[0] == content:
+                    return True
+    return False
+
+
+def _has_size(entry: os.DirEntry[str], size: int) -> bool:
+    status = entry.stat(follow_symlinks=False)
+    return stat.S_ISREG(status.st_mode) and status.st_size == size
 
 
 def _is_certificate(path: Path) -> bool:

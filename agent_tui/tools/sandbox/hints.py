@@ -50,7 +50,7 @@ _CAUSES: Final = (
     (_GIT_CONFIG, "commands in the sandbox cannot change git's settings, nor register submodules"),
     (_SIGNING, "git's signing keys cannot be used in the sandbox"),
     (_NOT_WRITABLE, f"{_WRITES} and /tmp, and not what programs outside obey (git's hooks, say)"),
-    (_BUSY, "the sandbox holds this file in place, as programs outside obey it"),
+    (_BUSY, "the sandbox holds this file in place: programs outside obey it, or it may hold keys"),
     (_FORBIDDEN, "the sandbox does not let commands do this"),
     (_LOOPBACK, "the sandbox has its own loopback: servers outside do not answer there"),
 )

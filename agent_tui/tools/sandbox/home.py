@@ -19,18 +19,23 @@ from typing import Final
 
 from agent_tui.errors import ToolError
 from agent_tui.regular_files import open_regular_file
-from agent_tui.safe_paths import is_file, is_folder, is_trusted, resolve_path
+from agent_tui.safe_paths import git_entry, is_file, is_folder, is_trusted, resolve_path
 from agent_tui.secret_text import has_key, has_password_in_address
 from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import folder_of, make_folders
+from agent_tui.tools.sandbox.plan import TEMPORARY_PLACES
 
 _TOOLCHAINS: Final = (
     *(".local/bin", ".local/lib", ".rustup", ".nvm", ".pyenv", ".volta/tools", ".asdf", ".sdkman"),
-    *(".local/share/uv", ".local/share/pipx", ".local/share/mise", ".local/share/virtualenvs"),
-    *(".virtualenvs", ".cache/ms-playwright", ".terminfo", ".nix-profile"),
+    *(".local/share/uv/python", ".local/share/uv/tools", ".local/share/pipx"),
+    *(".local/share/mise", ".local/share/virtualenvs"),
+    *(".virtualenvs", ".terminfo", ".nix-profile"),
 )
 """Where version managers keep what the programs on PATH start."""
+
+_BROWSERS: Final = ".cache/ms-playwright/*/INSTALLATION_COMPLETE"
+"""What Playwright writes into each browser that it has installed. Profiles are beside them."""
 
 _SHARED: Final = (".local", ".local/share", ".local/state", ".config", ".cache")
 """Where all programs of a user have their data and settings (XDG): never shown as a whole."""
@@ -42,12 +47,15 @@ _ROOT_VARIABLES: Final = (
 _PROGRAM_FOLDERS: Final = frozenset({"bin", "sbin", "shims", "condabin"})
 _INSTALLED: Final = (
     *("bin", "sbin", "lib", "lib64", "libexec", "share", "include", "pyvenv.cfg"),
-    *("env", "jmods", "conf"),
+    *("env", "jmods", "conf", "opt", "Cellar"),
 )
 """Parts of a program in a hidden folder, which may also hold credentials."""
 
 _NEEDED: Final = ("lib", "lib64", "libexec", "pyvenv.cfg")
 """Those that programs do not start without; a disk may have data beside them."""
+
+_SHAPE: Final = (*_NEEDED, "share", "node_modules", "conda-meta")
+"""What an installation has beside its folder of programs, unlike a folder of scripts."""
 
 _SHALLOW: Final = 2
 """Depth below a hidden place up to which a folder ``.x`` may be a program's, with credentials."""
@@ -111,6 +119,11 @@ class HomeView:
         if self.may_show(real) and not _may_others_write(real) and not self._may_replace(real):
             self.readable.add(real)
 
+    def add_all(self, paths: Iterable[Path]) -> None:
+        """Include each of `paths`; see `add`."""
+        for path in paths:
+            self.add(path)
+
     def may_show(self, path: Path) -> bool:
         """Whether `path`, without links, lies in a hidden place and holds one program's files."""
         return self.holds(path) and path not in self.shared
@@ -135,7 +148,8 @@ def what_runs(
     """What programs need from `places`: toolchains, this program, environments of `folders`.
 
     Nothing that commands can write affects this, except that an environment which they made may
-    name any installation of Python.
+    name an installation of Python. It shows the usual parts of it, and nothing that links in it
+    lead to. What commands could write, temporary folders and other repositories are none.
 
     Args:
         homes: Home folders, without links: hidden places that have toolchains of their own.
@@ -146,27 +160,24 @@ def what_runs(
     shared = frozenset((home / name).resolve() for home in homes for name in _SHARED)
     view = HomeView((*homes, *places), tuple(homes), shared)
     for home in homes:
-        for name in _TOOLCHAINS:
-            view.add(home / name)
+        view.add_all(home / name for name in _TOOLCHAINS)
+        view.add_all(mark.parent for mark in home.glob(_BROWSERS))
     view.managed = frozenset(view.readable)
     on_path = [Path(entry) for entry in environ.get("PATH", "").split(os.pathsep) if entry]
     roots = [Path(environ[name]) for name in _ROOT_VARIABLES if environ.get(name)]
     roots += [Path(sys.prefix), Path(sys.base_prefix)]
-    interpreters = [home for root in (*roots, *_environments(folders)) for home in _homes_of(root)]
     named = (*on_path, *(root / "bin" for root in roots))
-    for programs in (*named, *interpreters):
-        if not is_trusted(os.fspath(programs)):
-            continue  # it exists inside anyway
-        for part in _installation(programs, view, is_certain=programs in named):
-            view.add(part)
-        for target in _find_linked_programs(programs, view) if programs in named else ():
-            if not _is_near(target.parent, view) or target.parent.name in _PROGRAM_FOLDERS:
-                for part in _installation(target.parent, view):
-                    view.add(part)
-            view.add(target)
+    for programs in filter(_is_unwritten, named):  # others exist inside anyway
+        view.add_all(_installation(programs, view))
+        for target in _find_linked_programs(programs, view):
+            view.add_all(_parts_of_program(target, view))
+    for environment in (*roots, *_environments(folders)):
+        is_users = environment in roots and _is_unwritten(environment)
+        for programs in filter(_is_unwritten, _homes_of(environment)):
+            if is_users or _is_installed(programs.parent, view):
+                view.add_all(_installation(programs, view, is_certain=False))
     libraries = environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
-    for path in (*map(Path, filter(is_trusted, libraries)), own_program()[0]):
-        view.add(path)
+    view.add_all((*map(Path, filter(is_trusted, libraries)), own_program()[0]))
     return view
 
 
@@ -266,11 +277,56 @@ def _installation(programs: Path, view: HomeView, *, is_certain: bool = True) ->
         return
     is_near = _is_near(prefix, view) and programs.name == "bin"
     if prefix in view.places or os.path.ismount(prefix):
-        yield from (prefix / name for name in _NEEDED)
+        yield from _find_parts(prefix, _NEEDED)
     elif (is_near or not is_certain) and not is_folder(prefix / "conda-meta"):
-        yield from (prefix / name for name in _INSTALLED)
+        yield from _find_parts(prefix, _INSTALLED)
     else:
         yield prefix
+
+
+def _find_parts(prefix: Path, names: Iterable[str]) -> Iterator[Path]:
+    """What has one of `names` in `prefix`, without links that lead out of it."""
+    real = os.path.realpath(prefix)
+    for name in names:
+        if Path(real) in Path(os.path.realpath(prefix / name)).parents:
+            yield prefix / name
+
+
+def _parts_of_program(program: Path, view: HomeView) -> Iterator[Path]:
+    """What is needed of a program in a hidden place that a link on PATH leads to.
+
+    That is an installation, or a file among the user's own.
+    """
+    yield program
+    folder, prefix = program.parent, program.parent.parent
+    if any(home.is_relative_to(folder) for home in view.homes):
+        return
+    holds_no_home = not any(home.is_relative_to(prefix) for home in view.homes)
+    has_shape = any(os.path.lexists(prefix / name) for name in _SHAPE)
+    is_program = folder.name in _PROGRAM_FOLDERS and holds_no_home and has_shape
+    if is_program or any(place.name == "node_modules" for place in folder.parents):
+        yield from _installation(folder, view)
+    else:
+        yield from _find_parts(folder, _NEEDED)
+
+
+def _is_unwritten(folder: Path) -> bool:
+    """Whether commands cannot have written `folder`."""
+    return is_trusted(os.fspath(folder))
+
+
+def _is_installed(prefix: Path, view: HomeView) -> bool:
+    """Whether the user installed what is at `prefix`, without links, and it is not shown yet.
+
+    Commands write in temporary folders, and a repository may have been downloaded.
+    """
+    if any(prefix.is_relative_to(shown) for shown in view.readable):
+        return False
+    is_at_home = any(prefix.is_relative_to(home) for home in view.homes)
+    if not is_at_home and any(prefix.is_relative_to(place) for place in TEMPORARY_PLACES):
+        return False
+    entry = git_entry(prefix)
+    return entry is None or any(home.is_relative_to(entry.parent) for home in view.homes)
 
 
 def _is_near(folder: Path, view: HomeView) -> bool:
@@ -406,14 +462,42 @@ def _read(file: Path) -> str:
         return ""
 
 
-def find_hidden(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """What to hide in every wall. Blocking."""
+def find_hidden(environ: Mapping[str, str], homes: Sequence[Path] = ()) -> tuple[Path, ...]:
+    """What to hide in every wall, besides `homes`. Blocking."""
     sockets = (Path(_address(environ.get(name, ""))) for name in _SOCKET_VARIABLES)
-    found = [_SOCKET_FOLDER, *(path for path in sockets if path.is_absolute() and _is_socket(path))]
+    found = [_SOCKET_FOLDER, *_find_private(environ, homes)]
+    found += (path for path in sockets if path.is_absolute() and _is_socket(path))
     if os.geteuid() == 0:
         for folder, depth in _SEARCHED:
             found += _find_closed_to_others(Path(folder), depth)
     return tuple(found[:_MOST_HIDDEN])
+
+
+def _find_private(environ: Mapping[str, str], homes: Sequence[Path]) -> Iterator[Path]:
+    """What variables name that only its owner can read, as files with credentials, without links.
+
+    Not what programs need, nor what is hidden with `homes`.
+    """
+    lists = (environ.get(name, "") for name in ("PATH", "LD_LIBRARY_PATH", *_ROOT_VARIABLES))
+    needed = {Path(entry) for each in lists for entry in each.split(os.pathsep) if entry}
+    needed.update(own_program())
+    for value in environ.values():
+        for path in map(Path, value.split(os.pathsep)):
+            is_needed = any(path.is_relative_to(n) or n.is_relative_to(path) for n in needed)
+            if path.is_absolute() and not is_needed and _is_private(path):
+                real = path.resolve()
+                if not any(real.is_relative_to(home) for home in homes):
+                    yield real
+
+
+def _is_private(path: Path) -> bool:
+    """Whether `path` is a file that does not run, or a folder, that only its owner may reach."""
+    if not (is_folder(path) or (is_file(path) and not os.access(path, os.X_OK))):
+        return False
+    try:
+        return any(not each.stat().st_mode & 0o077 for each in (path, *path.resolve().parents))
+    except OSError:
+        return False
 
 
 def _is_socket(path: Path) -> bool:

@@ -47,7 +47,10 @@ CACHE_VARIABLES: Final = (
 
 
 def find_places(
-    homes: Sequence[Path], data_places: Iterable[Path], environ: Mapping[str, str]
+    homes: Sequence[Path],
+    data_places: Iterable[Path],
+    environ: Mapping[str, str],
+    caches: Iterable[Path] = (),
 ) -> tuple[Path, ...]:
     """What is hidden besides `homes` and temporary folders, without links. Blocking.
 
@@ -55,9 +58,12 @@ def find_places(
         homes: Home folders, without links.
         data_places: From `find_data_places`.
         environ: Names where tools have their data and caches.
+        caches: Where they have caches by default: a variable may name that place, too.
     """
+    default = {cache.resolve() for cache in caches}
     personal = _named_by(_PERSONAL_VARIABLES, homes, environ)
-    places = [*data_places, *_named_by(CACHE_VARIABLES, homes, environ)]
+    named = _named_by(CACHE_VARIABLES, homes, environ)
+    places = [*data_places, *(each for each in named if each not in default)]
     places += [each for each in personal if not any(map(each.is_relative_to, homes))]
     for place in data_places:
         if place.name == "home":  # each folder there is one

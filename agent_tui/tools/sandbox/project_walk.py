@@ -26,7 +26,7 @@ REBUILT_FOLDERS: Final = frozenset(
     )
 )
 """Folders that builds and package managers fill with thousands of unimportant folders: only a
-repository directly in one counts."""
+repository or a file with keys directly in one counts."""
 
 _SKIPPED: Final = frozenset((".git", ".svn"))
 _IN_GIT: Final = ("", "hooks", "info", "modules", "worktrees", "rebase-merge", "sequencer")
@@ -86,6 +86,7 @@ class ProjectWalk:
     Attributes:
         first: The folders with findings at the last look.
         left_out: The folders that the first look left out with all that is in them.
+        new: The folders that later looks found, until the caller empties it.
     """
 
     def __init__(
@@ -112,6 +113,7 @@ class ProjectWalk:
         self.first: tuple[str, ...] = ()
         self.left_out = set(map(os.fspath, without))
         self._closed: set[tuple[int, int]] = set()
+        self.new: set[str] = set()
 
     def look(self) -> WalkFindings:
         """Everything that exists now. Blocking."""
@@ -132,6 +134,8 @@ class ProjectWalk:
                     found.closed.append(Path(path))
                 continue
             seen[path] = folder
+            if not is_first and path not in known:
+                self.new.add(path)
             pending += self._without(folder.below) if self.left_out else folder.below
             if is_first and len(pending) > MOST_FOLDERS:
                 self.left_out.update(pending[MOST_FOLDERS:])
@@ -190,14 +194,17 @@ class ProjectWalk:
         is_settled = status.st_ctime_ns < began_ns - _SAME_MOMENT_NS
         stamp = status.st_ctime_ns if is_settled else 0, (status.st_dev, status.st_ino)
         gits = _find_gits(Path(path), here)
+        secrets = [
+            Path(path, name) for name in sorted(here) if not here[name] and is_secret_name(name)
+        ]
         if path.rpartition("/")[2] in REBUILT_FOLDERS and path not in self._tops:
-            return _Folder(*stamp, (), ({}, gits, []) if gits else None)
+            return _Folder(*stamp, (), ({}, gits, secrets) if gits or secrets else None)
         obeyed = {name: who for name in sorted(here) if (who := who_obeys_entry(path, name))}
         skipped = _SKIPPED | obeyed.keys()
         found = (
             {Path(path, name): who for name, who in obeyed.items()},
             gits,
-            [Path(path, name) for name in sorted(here) if not here[name] and is_secret_name(name)],
+            secrets,
         )
         below = (name for name in sorted(here) if here[name] and name not in skipped)
         folders = tuple(f"{path}/{name}" for name in below)

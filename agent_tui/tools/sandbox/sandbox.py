@@ -94,12 +94,10 @@ not worth a question about the network."""
 
 _NOT_INSIDE: Final = (
     *("GIT_CONFIG_GLOBAL", "PIP_CONFIG_FILE", "NPM_CONFIG_USERCONFIG", "XDG_CONFIG_HOME"),
-    *("XDG_CACHE_HOME", "XDG_STATE_HOME"),
+    *("XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"),
 )
-"""Where settings, caches and logs are outside; inside, they are in the usual places of a stand-in
-for the home folder, whatever disk they are on."""
-_OTHER_HOMES: Final = ("XDG_DATA_HOME",)
-"""It would lead to the real home folder if another one replaces it only by name."""
+"""Where settings, data, caches and logs are outside; inside, they are in the usual places of a
+stand-in for the home folder, whatever disk they are on."""
 
 _NEEDS: Final = "Install bubblewrap, or set sandbox to off."
 
@@ -226,7 +224,8 @@ class Sandbox:
         self._hinted: set[Path] = set()
         self._looks: set[asyncio.Future[None]] = set()
         self._real: dict[Path, tuple[Path, ...]] = {}
-        self.expect(*around.added, *(folder for _, folder in around.caches))
+        caches_written = (folder for _, folder in around.caches)
+        self.expect(*around.added, *caches_written, around.scratch_parent)
 
     @property
     def home(self) -> Path:
@@ -294,18 +293,21 @@ class Sandbox:
             if name not in CACHE_VARIABLES or not self._may_write(cwd, inside.get(name, "")):
                 inside.pop(name, None)
         inside |= _INSIDE
-        if self.state(cwd).backend == "landlock":
-            for name in _OTHER_HOMES:
-                inside.pop(name, None)
-            if wall is not None:
-                inside |= _places_by_variable(wall.plan)
+        if self.state(cwd).backend == "landlock" and wall is not None:
+            inside |= _places_by_variable(wall.plan)
         if self.parts.gate is not None and wall is not None and wall.port:
             inside |= self.parts.gate.environ(inside, wall.port)
         return with_git_settings(inside, _GIT_SETTINGS)
 
     def _may_write(self, cwd: Path, folder: str) -> bool:
-        """Whether commands in `cwd` may write `folder`, and what they write is found again."""
-        places = (*self._folders(cwd), *(place for place, _ in self._around.caches))
+        """Whether commands in `cwd` may write `folder`, and what they write is found again.
+
+        Without mounts, our own folder does not replace a cache by its full path.
+        """
+        caches = (
+            place for place, own in self._around.caches if own == place or not self.is_coarse(cwd)
+        )
+        places = (*self._folders(cwd), *caches)
         path = Path(folder)
         return path.is_absolute() and any(map(path.resolve().is_relative_to, places))
 
@@ -371,7 +373,8 @@ class Sandbox:
         return self._shown[cwd]
 
     def _view(self, folders: Sequence[Path]) -> HomeView:
-        places = (*self._places(), *TEMPORARY_PLACES)
+        runtime = Path("/run/user", str(os.getuid()))  # where fnm has its links to versions
+        places = (*self._places(), *TEMPORARY_PLACES, runtime)
         return what_runs(self._homes(), places, folders, self._around.environ)
 
     async def follow(self, cwd: Path, jobs: JobTable) -> None:
@@ -402,11 +405,12 @@ class Sandbox:
         if (watch := self._watches.get(cwd)) is not None:
             await watch.accept(paths)
 
-    def look_again(self, watch: ObeyedWatch) -> None:
-        """Check what a job has left. On the event loop."""
+    def look_again(self, watch: ObeyedWatch, command: str) -> None:
+        """Check what a job, which ran `command`, has left. On the event loop."""
         look = asyncio.ensure_future(watch.end_job())
         self._looks.add(look)
         look.add_done_callback(self._looks.discard)
+        look.add_done_callback(lambda _look: watch.hidden.forget_command(command))
 
     def strays(self) -> list[str]:
         """What commands newly put into the stand-in for the home folder, and the user may miss."""
@@ -755,13 +759,13 @@ class Sandbox:
             account = home_of_account()
             others = () if account is None or account == self.home.resolve() else (account,)
             own = self._around.own_folders
-            self._hidden = (*own, *find_hidden(self._around.environ), *others)
-        places = (
+            self._hidden = (*own, *find_hidden(self._around.environ, self._homes()), *others)
+        hidden = (
             place
-            for place in self._places()
+            for place in (*self._hidden, *self._places())
             if not any(folder in place.parents for folder in folders)
         )
-        return Border(self.home, self._around.caches, (*self._hidden, *places))
+        return Border(self.home, self._around.caches, tuple(hidden))
 
     def _folders(self, cwd: Path) -> tuple[Path, ...]:
         """The working folders, with links resolved as before any command ran."""
@@ -771,7 +775,9 @@ class Sandbox:
 
     def _places(self) -> tuple[Path, ...]:
         """The hidden places besides homes and temporary folders, without links."""
-        return find_places(self._homes(), self._around.hidden_places, self._around.environ)
+        around = self._around
+        caches = (place for place, _ in around.caches)
+        return find_places(self._homes(), around.hidden_places, around.environ, caches)
 
     def _homes(self) -> tuple[Path, ...]:
         account = home_of_account()

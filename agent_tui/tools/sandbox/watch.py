@@ -438,7 +438,8 @@ class ObeyedWatch:
         """
         look = look or self._look()
         by_commands = judged is not None and not judged.only_jobs
-        self.hidden.take(self.found.secrets, by_commands=by_commands)
+        new, self._walk.new = self._walk.new, set()
+        self.hidden.take(self.found.secrets, by_commands=by_commands, new_folders=new)
         state = self._approved
         if only is not None:
             _take_part(state, look, only)

@@ -86,14 +86,72 @@ async def test_what_the_person_writes_while_a_job_runs_is_hidden_and_stays_so(
     place.outside("echo A=key > .env; mkdir sub; echo B=key > sub/.env")
     await place.watch.note()
     assert _names(place) == {".env", "sub/.env"}
+    place.watch.hidden.note_command("echo C= > made.env")
     place.inside("echo C= > made.env")
     await place.watch.hold()
+    place.watch.hidden.forget_command("echo C= > made.env")
     assert _names(place) == {".env", "sub/.env"}
     await place.run("true")
     assert _names(place) == {".env", "sub/.env"}
     place.outside("echo A=key > made.env")
     await place.watch.end_job()
     assert _names(place) == {".env", "sub/.env", "made.env"}
+
+
+async def test_what_appears_while_a_command_runs_is_hidden_unless_it_is_the_commands(
+    place: WatchedFolder,
+):
+    place.outside("echo A= > .env.example; mkdir sub; echo B=key > sub/users.env")
+    await place.run("true")
+    await place.watch.note()
+    place.watch.hidden.note_command("./setup.sh named.env")
+    place.outside(
+        "cp .env.example .env; mkdir new; for file in new/x named sub/persons; do"
+        " echo A=key > $file.env; done; touch empty.env; mv sub/users.env moved.env;"
+        "echo -----BEGIN CERTIFICATE----- > ca.pem"
+    )
+    await place.watch.hold()
+    place.watch.hidden.forget_command("./setup.sh named.env")
+    assert _names(place) == {"sub/persons.env", "moved.env"}
+    (notice,) = place.watch.hidden.take_notices("")
+    assert notice.startswith("persons.env appeared or changed")
+    assert place.watch.hidden.take_notices("") == ()
+    await place.run("echo C= >> named.env; echo D= > new/y.env")
+    place.outside("rm new/x.env")
+    await place.watch.note()
+    place.outside("echo A=key > .env; echo A=key > new/x.env")
+    await place.watch.hold()
+    assert _names(place) == {"sub/persons.env", "moved.env", ".env", "new/x.env"}
+
+
+async def test_another_name_of_a_visible_file_does_not_show_what_the_person_writes_later(
+    place: WatchedFolder,
+):
+    place.outside("echo A= > .env.example; echo key > users.env; ln users.env backup")
+    await place.run("cp .env.example .env; chmod 640 .env; ln .env build.tmp")
+    await place.run("cat .env")
+    place.outside("echo A=key > .env; echo B=key >> users.env")
+    await place.run("true")
+    assert _names(place) == {".env", "users.env"}
+    assert place.text("build.tmp") == "A=\n"
+    assert (place.root / ".env").stat().st_mode & 0o777 == 0o640
+    assert place.text("backup") == "key\nB=key\n"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="uses git")
+async def test_the_model_is_told_if_git_cannot_switch_a_covered_file(place: WatchedFolder):
+    place.outside(
+        "git init -q -b main; echo A=1 > .env; git add .; git commit -qm one; git switch -qc other;"
+        "echo A=2 > .env; git commit -qam two; git switch -q main; echo KEY=mine >> .env"
+    )
+    await place.run("true")
+    assert place.watch.hidden.take_notices("") == ()
+    await place.run("git read-tree other")
+    (notice,) = place.watch.hidden.take_notices("")
+    assert notice.startswith("git could not switch .env")
+    assert place.watch.hidden.versions[place.root / ".env"][0] == b"A=2\n"
+    assert len(place.watch.hidden.take_notices("error: unable to unlink old '.env': busy")) == 1
+    assert place.watch.hidden.take_notices("error: unable to unlink old 'x.env': busy") == ()
 
 
 async def test_every_file_with_keys_is_hidden_however_many_there_are(place: WatchedFolder):

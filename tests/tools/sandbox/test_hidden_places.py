@@ -11,7 +11,7 @@ import pytest
 
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.sandbox.home import HomeView
+from agent_tui.tools.sandbox.home import HomeView, find_hidden
 from agent_tui.tools.sandbox.plan import Backend
 from agent_tui.tools.sandbox.sandbox import Sandbox
 from tests.support.sandbox import make_sandbox, needs_bwrap, needs_landlock, run_inside
@@ -110,7 +110,7 @@ async def test_what_a_home_folder_has_is_hidden_on_another_disk_too(
     assert (await run_inside(sandbox, work, command))[1].splitlines()[0] == "tool"
     assert "decoy" not in (await run_inside(sandbox, work, command))[1]
     assert not sandbox.shows(work, place / "config/x/key")
-    assert not any(name in sandbox.environ(work, environ) for name in environ if "CACHE" in name)
+    assert not any(name in sandbox.environ(work, environ) for name in environ if "XDG" in name)
     await sandbox.close_walls()
 
 
@@ -144,7 +144,59 @@ async def test_caches_and_keys_of_tools_are_hidden_wherever_variables_say_that_t
     assert "decoy" not in printed
     assert (work / ".npm/x").exists()
     inside = sandbox.environ(work, environ)
-    assert inside.keys() & environ.keys() == {"PATH", "npm_config_cache", "PIP_CACHE_DIR"}
+    kept = {"PIP_CACHE_DIR"} if backend == "bubblewrap" else set[str]()
+    assert inside.keys() & environ.keys() == {"PATH", "npm_config_cache", *kept}
+    await sandbox.close_walls()
+
+
+async def test_a_variable_that_names_the_usual_place_of_a_cache_changes_nothing(
+    tmp_path: Path, backend: Backend
+):
+    work, cache = tmp_path / "home/work", tmp_path / "home/.npm"
+    for folder in (work, cache):
+        folder.mkdir(parents=True)
+    (cache / "users").touch()
+    programs = os.defpath if backend == "bubblewrap" else str(without_bwrap(tmp_path))
+    environ = {"PATH": programs, "npm_config_cache": str(cache), "HOME": str(tmp_path / "home")}
+    caches = ((cache, tmp_path / "own"),)
+    sandbox = make_sandbox(tmp_path, environ=environ, hidden_places=(), caches=caches)
+    assert sandbox.state(work).backend == backend
+    await run_inside(sandbox, work, "touch ~/.npm/x")
+    named = sandbox.environ(work, environ).get("npm_config_cache", "~/.npm")
+    assert (await run_inside(sandbox, work, f"touch {named}/y; ls {named}"))[1] == "x\ny\n"
+    assert sorted(path.name for path in cache.iterdir()) == ["users"]
+    await sandbox.close_walls()
+
+
+async def test_what_a_variable_names_and_only_its_owner_can_read_is_hidden(
+    place: Path, tmp_path: Path, backend: Backend
+):
+    work = place / "work"
+    work.mkdir()
+    (place / "docker").mkdir(mode=0o700)
+    program(place / "java/bin/java", "echo java")
+    (place / "java").chmod(0o700)
+    for name, mode in (("docker/x", 0o644), ("kube", 0o600), ("ca.pem", 0o644), ("work/z", 0o600)):
+        (place / name).write_text(f"{name}\n")
+        (place / name).chmod(mode)
+    programs = os.defpath if backend == "bubblewrap" else str(without_bwrap(tmp_path))
+    environ = {
+        "PATH": f"{place}/java/bin:{programs}",
+        "DOCKER_CONFIG": f"{place}/docker",
+        "KUBECONFIG": f"{place}/none:{place}/kube",
+        "CURL_CA_BUNDLE": f"{place}/ca.pem",
+        "KEYFILE": f"{work}/z",
+        "JAVA_HOME": f"{place}/java",
+    }
+    found = find_hidden(environ)
+    assert {place / "docker", place / "kube", work / "z"} <= set(found)
+    assert not {place / "java", place / "java/bin"} & set(found)
+    assert (place / "ca.pem" in found) == any(not p.stat().st_mode & 0o77 for p in place.parents)
+    sandbox = make_sandbox(tmp_path, environ=environ, hidden_places=())
+    _, printed = await run_inside(sandbox, work, f"cat z {place}/docker/x {place}/kube")
+    assert printed.startswith("work/z\n")
+    assert "docker/x\n" not in printed
+    assert "kube\n" not in printed
     await sandbox.close_walls()
 
 

@@ -68,6 +68,7 @@ def test_what_the_programs_on_path_need_is_there(home: Path, on_path: str, neede
 
 def test_links_to_programs_are_followed_and_made_again(home: Path):
     tool = program(home / ".local/share/tools/venvs/t/bin/t")
+    program(home / ".local/share/tools/venvs/t/pyvenv.cfg")
     (home / ".dotfiles/bin").mkdir(parents=True)
     (home / ".dotfiles/bin/t").symlink_to(tool)
     (home / "bin").symlink_to(home / ".dotfiles/bin")
@@ -82,13 +83,69 @@ def test_a_link_to_a_program_among_settings_brings_nothing_but_the_program(home:
     program(home / ".ssh/tunnel.sh")
     program(home / ".config/tool/run")
     program(home / "zig/zig")
+    program(home / "zig/lib/std.zig")
+    program(home / "zig/notes")
     (home / "letters").mkdir()
     (home / "letters/one.txt").write_text("")
     (home / "bin").mkdir()
     for name in (".ssh/tunnel.sh", ".config/tool/run", "zig/zig", "letters/one.txt"):
         (home / "bin" / Path(name).name).symlink_to(home / name)
-    found = {Path(name) for name in ("bin", "zig", "zig/zig", ".ssh/tunnel.sh", ".config/tool/run")}
-    assert readable(home, home / "bin") == found
+    found = {"bin", "zig/zig", "zig/lib", ".ssh/tunnel.sh", ".config/tool/run"}
+    assert readable(home, home / "bin") == set(map(Path, found))
+
+
+@pytest.mark.parametrize(
+    ("linked", "shown"),
+    [
+        ("Documents/resize.sh", {"Documents/resize.sh"}),
+        ("Documents/bin/resize.sh", {"Documents/bin/resize.sh"}),
+        ("tools/node/bin/node", {"tools/node"}),
+        ("tools/x/lib/node_modules/x/cli.js", {"tools/x/lib/node_modules"}),
+    ],
+)
+def test_a_linked_program_brings_its_installation_and_no_personal_folder(
+    home: Path, linked: str, shown: set[str]
+):
+    for name in ("Documents/tax.txt", "Documents/x/diary.md", "tools/node/lib/x"):
+        program(home / name)
+    (home / "bin").mkdir()
+    (home / "bin/x").symlink_to(program(home / linked))
+    found = readable(home, home / "bin")
+    assert {place for place in found if not found & set(place.parents)} == {
+        Path("bin"),
+        *map(Path, shown),
+    }
+
+
+def test_of_homebrew_what_its_programs_load_is_there(home: Path):
+    for name in ("Cellar/dep/1/lib/x", "Cellar/tool/1/bin/tool", "opt/dep/lib/x", "auth.json"):
+        program(home / ".linuxbrew" / name)
+    found = readable(home, home / ".linuxbrew/bin")
+    assert {Path(".linuxbrew/opt"), Path(".linuxbrew/Cellar")} <= found
+    assert not exists(home, ".linuxbrew/auth.json", found)
+
+
+def test_what_path_names_in_the_runtime_folder_is_there(home: Path, tmp_path: Path):
+    program(home / "node/v20/bin/node")
+    (home / "node/v20/lib").mkdir()
+    (tmp_path / "run/multishells").mkdir(parents=True)
+    (tmp_path / "run/bus").touch()
+    shell = tmp_path / "run/multishells/1"
+    shell.symlink_to(home / "node/v20")
+    path = os.pathsep.join((f"{shell}/bin", f"{tmp_path}/run/bin"))
+    view = what_runs((home,), (tmp_path / "run",), (), {"PATH": path})
+    assert home / "node/v20" in view.readable
+    assert view.links[shell] == str(home / "node/v20")
+    assert not any(tmp_path / "run" in place.parents for place in view.readable)
+
+
+def test_toolchains_come_without_what_logs_in(home: Path):
+    needed = (".local/share/uv/python/3.12/bin/python", ".cache/ms-playwright/firefox-1/firefox")
+    keys = (".local/share/uv/credentials/x", ".cache/ms-playwright/mcp-profile/Default/Cookies")
+    for name in (*needed, *keys, ".cache/ms-playwright/firefox-1/INSTALLATION_COMPLETE"):
+        program(home / name)
+    found = readable(home)
+    assert [exists(home, name, found) for name in (*needed, *keys)] == [True] * 2 + [False] * 2
 
 
 @pytest.mark.parametrize("folder", [".", ".local"])
@@ -137,6 +194,37 @@ def test_a_virtual_environment_brings_its_interpreter_and_nothing_beside_it(
     assert not exists(home, "letters/tool", found)
     on_path = readable(home, prefix / "bin", work=tmp_path / "work")
     assert exists(home, "pythons/deep/3.12/notes", on_path)
+
+
+@pytest.mark.parametrize("is_on_path", [False, True])
+def test_no_link_in_an_installation_shows_what_it_leads_to(
+    home: Path, tmp_path: Path, is_on_path: bool
+):
+    prefix = home / ".pythons"
+    for name in ("bin/python3", "lib/python3.12/os.py"):
+        program(prefix / name)
+    program(home / ".ssh/id_rsa")
+    (prefix / "lib64").symlink_to("lib")
+    (prefix / "share").symlink_to(home / ".ssh/id_rsa")
+    (prefix / "include").symlink_to(home / ".ssh")
+    (prefix / "conf").symlink_to(".")
+    environment_of(tmp_path / "work", prefix / "bin")
+    found = readable(home, *([prefix / "bin"] if is_on_path else []), work=tmp_path / "work")
+    assert found == {Path(".pythons/bin"), Path(".pythons/lib")}
+
+
+def test_no_environment_names_an_interpreter_in_another_repository(home: Path, tmp_path: Path):
+    program(home / "src/other/bin/python3")
+    program(home / "src/other/lib/python3.12/os.py")
+    environment_of(tmp_path / "work", home / "src/other/bin")
+    assert readable(home, work=tmp_path / "work") != set()
+    (home / "src/.git").mkdir()
+    assert readable(home, work=tmp_path / "work") == set()
+    assert exists(home, "src/other/lib", readable(home, home / "src/other/bin"))
+    mine = readable(home, work=tmp_path / "work", VIRTUAL_ENV=str(tmp_path / "work/x"))
+    assert exists(home, "src/other/lib", mine)
+    (home / "src/.git").rename(home / ".git")
+    assert readable(home, work=tmp_path / "work") != set()
 
 
 def test_a_link_out_of_the_home_folder_brings_nothing_of_it(home: Path):

@@ -64,12 +64,22 @@ def test_what_was_found_before_is_found_by_the_next_walk_beyond_its_limit(
     assert _names(tmp_path, later.look().secrets) == {"z/deep/.env"}
 
 
-def test_of_folders_that_builds_fill_only_a_repository_directly_in_them_counts(tmp_path: Path):
+def test_of_folders_that_builds_fill_only_what_is_directly_in_them_counts(tmp_path: Path):
     _make(tmp_path, ".venv/.git/config", "node_modules/.git/config", "node_modules/a/.git/config")
-    _make(tmp_path, ".terraform/terraform.tfstate")
+    _make(tmp_path, ".terraform/terraform.tfstate", "venv/.env", "node_modules/a/.env")
     found = ProjectWalk([tmp_path]).look()
     assert _names(tmp_path, found.gits) == {".venv/.git", "node_modules/.git"}
-    assert found.secrets == []
+    assert _names(tmp_path, found.secrets) == {".terraform/terraform.tfstate", "venv/.env"}
+
+
+def test_later_looks_tell_which_folders_are_new(tmp_path: Path):
+    _make(tmp_path, "old/.env")
+    walk = ProjectWalk([tmp_path])
+    walk.look()
+    _make(tmp_path, "new/below/.env", "old/x.env")
+    walk.look()
+    walk.look()
+    assert walk.new == {f"{tmp_path}/new", f"{tmp_path}/new/below"}
 
 
 def test_a_root_is_visited_whatever_its_name_is(tmp_path: Path):

@@ -15,6 +15,7 @@ import pytest
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject
+from agent_tui.safe_paths import is_trusted
 from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.sandbox.plan import Backend
@@ -67,6 +68,38 @@ async def test_nothing_in_the_workspace_has_a_key_shown(talk: Conversation, comm
     await talk.restart()
     assert KEY not in await talk.says(f"cat {talk.home}/.ssh/id_rsa")
     assert not talk.sandbox.shows(talk.work, talk.home / ".ssh/id_rsa")
+
+
+async def test_no_environment_names_an_interpreter_that_commands_made(talk: Conversation):
+    """With a link to a key in it, in the folder for ``/tmp`` by its path outside."""
+    mounted = """$(awk '$5=="/tmp"{print $4}' /proc/self/mountinfo | tail -1)"""
+    base = mounted if talk.backend == "bubblewrap" else "$TMPDIR"
+    await talk.says(
+        f"base={base}; cd $TMPDIR && mkdir -p fk/bin fk/lib/python3.11 && cd fk &&"
+        f"touch lib/python3.11/os.py; ln -s {talk.home}/.ssh/id_rsa share;"
+        f'mkdir {talk.work}/v; echo "home = $base/fk/bin" > {talk.work}/v/pyvenv.cfg'
+    )
+    made = Path((talk.work / "v/pyvenv.cfg").read_text().removeprefix("home = ").strip())
+    assert (made.parent / "lib/python3.11/os.py").exists()
+    await talk.fall()
+    assert KEY not in await talk.says(f"cat {talk.home}/.ssh/id_rsa")
+    assert not is_trusted(str(made))
+
+
+async def test_what_the_person_writes_while_a_command_runs_is_hidden_later(talk: Conversation):
+    if talk.backend == "landlock":
+        pytest.skip("it hides no file in a folder that may be written")
+    waits = "touch began; until test -e go; do sleep 0.05; done"
+    running = asyncio.create_task(talk.bash(f"{waits}; touch named.env"))
+    while not (talk.work / "began").exists():
+        await asyncio.sleep(0.05)
+    for name in (".env", "named.env"):
+        (talk.work / name).write_text(KEY)
+    (talk.work / "go").touch()
+    said = (await running).for_model
+    assert "[.env appeared or changed while the command ran" in said
+    assert "named.env" not in said
+    assert KEY not in await talk.says("cat .env")
 
 
 async def test_no_hint_tells_what_exists_in_the_home_folder(talk: Conversation):
@@ -225,8 +258,8 @@ async def test_caches_of_commands_are_kept_where_the_users_are_elsewhere(
     talk: Conversation, link: str
 ):
     disk = talk.base / "disk"
-    (disk / "ms-playwright").mkdir(parents=True)
-    (disk / "ms-playwright/browser").write_text("of the disk")
+    (disk / "ms-playwright/firefox").mkdir(parents=True)
+    (disk / "ms-playwright/firefox/INSTALLATION_COMPLETE").write_text("of the disk")
     (disk / "letters").write_text(KEY)
     (talk.home / link).parent.mkdir(exist_ok=True)
     (talk.home / link).symlink_to(disk)
@@ -236,7 +269,7 @@ async def test_caches_of_commands_are_kept_where_the_users_are_elsewhere(
     if talk.backend == "bubblewrap":
         assert "letters" not in said
     await talk.restart()
-    said = await talk.says("cat ~/.cache/uv/x ~/.cache/ms-playwright/browser; chmod 0 ~/.cache/uv")
+    said = await talk.says("cat ~/.cache/uv/x ~/.cache/ms-playwright/*/*; chmod 0 ~/.cache/uv")
     assert said.startswith("kept\nof the disk" if link == ".cache" else "kept\n")
     assert sorted(path.name for path in disk.iterdir()) == ["letters", "ms-playwright"]
     await talk.restart()
