@@ -490,8 +490,8 @@ class TurnRecorded:
 class TurnFinished:
     """The turn is over. Show `error` if `outcome` is ``error`` or ``limit``.
 
-    ``limit``: the turn reached its limit of requests, the run its limit of cost, or the context was
-    compacted again and again while nothing else happened.
+    ``limit``: the turn reached its limit of requests, the run its limit of cost, or the model made
+    no progress: it repeated calls, or only compactions happened.
     """
 
     outcome: TurnOutcome

@@ -372,9 +372,10 @@ class Conversation:
         if size <= room:
             return ""
         return self.services.ways.fill(
-            f"This message is about {size:,} tokens, but only about {max(room, 0):,} of this "
-            f"model's {window:,}-token context window are free. Shorten it, put long text in a "
-            "file for the model to read in parts, or switch to a larger window with {model}."
+            f"This message is about {size:,} tokens. Even without the conversation so far, this "
+            f"model's {window:,}-token context window has space for only about {max(room, 0):,}. "
+            "Shorten it, put long text in a file for the model to read in parts, or switch to a "
+            "larger window with {model}."
         )
 
     def advice_if_refused(self) -> str:

@@ -75,7 +75,7 @@ class CompactionDraft:
         handover: What a session that continues from here needs beside the ledger.
         replaced_tokens: Size of what is removed, including the previous summary.
         kept: The pieces to keep word for word.
-        left_out: Number of the user's messages that did not fit.
+        left_out: Number of the user's messages that are nowhere in the context.
     """
 
     plan: CompactionPlan
@@ -180,12 +180,11 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
         raise NothingToCompactError(
             "Nothing to compact: less than one exchange since the start or the last compaction."
         )
-    most = max(whole, _target(request) - request.sizes.overhead - live.pinned_tokens)
     path, record = conversation.path, conversation.record
 
     def draft_within(room: int) -> CompactionDraft:
         notes = _notes(request, summary, room, counter)
-        said_room = most - (whole - room)
+        said_room = room if request.occasion == "limit" else max(whole, _target(request))
         planner = _Planner(request, conversation, room, said_room, notes, counter)
         plan, sections, (way, way_lines) = planner.plan()
         after = (sections.after_prose, way, sections.lists)

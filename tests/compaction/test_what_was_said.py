@@ -3,16 +3,18 @@
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.outcome import child_entries
 from agent_tui.compaction.sections.history import is_filler
 from agent_tui.config import CompactionSettings
+from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import (
     TextContent,
     ToolCall,
@@ -20,7 +22,7 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from agent_tui.sessions.entries import Entry
+from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import compacted, in_place, request_for, seen
 from tests.compaction.writer import GOOD, Writer
@@ -166,7 +168,7 @@ def test_orders_are_left_out_only_when_the_target_is_full(
         assert not lost
     else:
         assert 0.97 * 100_000 * chosen.target_share(100_000) <= used
-        told = re.search(r"\[The (\d+) longest of the later messages left out; recall .*: e0", text)
+        told = re.search(r"\[(\d+) later messages left out; recall .*: e0", text)
         assert told is not None
         assert 0 < lost <= int(told[1])
 
@@ -271,3 +273,76 @@ def test_words_typed_between_pastes_stay_whole_in_later_sessions(counter: TokenC
         previous = result.carryover
         talk = Talk(prefix=f"{talk.prefix}n")
         talk.entries.extend(child_entries(result))
+
+
+_WHOLE_TOKENS = 30
+"""A statement below this stays whole if all of them need less than a fifth of the target."""
+
+
+def _rule(number: int) -> str:
+    return f"Rule {number}: name file f{number}.py with {number}0 lines at most"
+
+
+def _rules_kept(
+    counter: TokenCounter, rules: int, pasted: Sequence[int], *, window: int, overhead: int
+) -> int:
+    """How many of `rules` are whole after a compaction with logs of `pasted` lines as newest."""
+    talk = Talk()
+    for number in range(rules):
+        talk.user(_rule(number))
+        talk.reply("Understood.")
+    for at, lines in enumerate(pasted):
+        talk.user(_log(lines, f"log{at}"))
+        talk.reply("I read it.")
+    path = talk.path[:-1]  # the newest log has no reply yet
+    request = request_for(path, settings=CompactionSettings(), window=window)
+    request = replace(request, sizes=replace(request.sizes, overhead=overhead))
+    try:
+        draft = make_draft(request, counter=counter)
+    except NothingToCompactError:
+        return rules
+    kept = (e.message.text for e in draft.plan.kept_entries if isinstance(e, MessageEntry))
+    text = "\n".join((draft.summary, *kept))
+    return sum(_rule(number) in text for number in range(rules))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    share=st.floats(0.5, 1.0) | st.floats(0.02, 2.5),
+    earlier=st.lists(st.integers(100, 500), max_size=3),
+    window=st.sampled_from([16_000, 40_000]),
+    overhead=st.integers(0, 5_000),
+    rules=st.integers(1, 120),
+)
+@example(share=0.76, earlier=[150], window=16_000, overhead=0, rules=40)
+@example(share=0.72, earlier=[450, 450], window=40_000, overhead=2_000, rules=40)
+def test_a_newest_paste_of_any_size_leaves_short_statements_whole(
+    counter: TokenCounter,
+    share: float,
+    earlier: list[int],
+    window: int,
+    overhead: int,
+    rules: int,
+) -> None:
+    needed = [counter.count_text(_rule(number)) for number in range(rules)]
+    assert max(needed) < _WHOLE_TOKENS
+    target = CompactionSettings().target_tokens(window)
+    newest = int(100 * share * target / counter.count_text(_log(100, "newest")))
+    kept = partial(_rules_kept, counter, rules, window=window, overhead=overhead)
+    whole = kept((*earlier, newest))
+    assert whole >= kept((*earlier, 2 * newest))
+    if sum(needed) < target / 5:
+        assert whole == rules
+
+
+def test_only_messages_that_are_nowhere_in_the_context_are_counted(counter: TokenCounter) -> None:
+    talk = Talk()
+    for number in range(300):
+        talk.user(_rule(number))
+        talk.reply("Understood. " * 20)
+    result = compacted(talk.path, counter, settings=CompactionSettings(), window=16_000)
+    assert result is not None
+    text = "\n".join(item.message.text for item in seen(in_place(talk.path, result)))
+    assert "<pinned-constraints>" in text
+    lost = sum(_rule(number) not in text for number in range(300))
+    assert f"{lost} of your messages are no longer in the context" in result.note

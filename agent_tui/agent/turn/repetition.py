@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Final
 
+from agent_tui.compaction.tiers.outputs import action_of, is_test
 from agent_tui.messages import ToolCall
 from agent_tui.omissions import marks_in
 from agent_tui.tools.base import ToolOutput
@@ -26,9 +27,15 @@ between. At half of it, the model is told.
 Twenty values of a parameter, tried in turn, are work; so is waiting for a server.
 """
 
+RENUMBERED_AT: Final = 30
+"""Replies with a call that differs from an earlier one in digits alone and prints nothing else that
+is new, in a row: looks at what is known do not end it. At half of it, the model is told.
+"""
+
 SILENT_AT: Final = 300
 """The same for commands that succeed and print nothing: outside git, what they changed is unknown,
-and a long task of such commands (``mv``, ``mkdir``) is work.
+and a long task of such commands (``mv``, ``mkdir``) is work. Of calls that differ in digits alone,
+also the most that wait (a second or more) or run tests.
 """
 
 MOST_REFUSED: Final = 10
@@ -50,6 +57,11 @@ _ALIKE_REMARK = (
     "\n\n(Calls of {count} replies had this same result. Do something else, or answer the user; "
     "after {most}, the turn is stopped.)"
 )
+_RENUMBERED_REMARK = (
+    "\n\n(Calls of {count} replies differed from earlier ones only in digits and showed nothing "
+    "else that is new. Do something else, or answer the user; after {most}, the turn is stopped.)"
+)
+_RENUMBERED = "calls of {most} replies differed only in digits and showed nothing else that is new"
 _SAME_CALL = f"the same call had the same result {STUCK_AT} times"
 _ALIKE = "calls of {most} replies had the same result"
 _NOT_RUN = f"no call of {MOST_REFUSED} replies in a row could be run"
@@ -73,6 +85,9 @@ class Repetition:
         self._commands: set[str] = set()
         self._renumbered: set[str] = set()
         self._printed: set[int] = set()
+        self._of_digits: set[int] = set()
+        self._quick: set[int] = set()
+        self._replies = 0
         self._results: set[str] = set()
         self._of_reply: set[str] = set()
         self._lines: set[int] = set()
@@ -84,6 +99,7 @@ class Repetition:
     def count_reply(self, *, is_refused: bool) -> None:
         """Count a reply with calls; if `is_refused`, none of them could be run as written."""
         self._of_reply.clear()
+        self._replies += 1
         self._refused = self._refused + 1 if is_refused else 0
         if self._refused >= MOST_REFUSED:
             self.stuck = _NOT_RUN
@@ -100,7 +116,8 @@ class Repetition:
         if has_changed:
             self._forget_commands()
         is_news = self._is_news(call.name, output, asked) or has_changed
-        self.has_progressed = has_changed or (is_news and not self._is_renumbered(call, told))
+        is_renumbered = not has_changed and self._is_renumbered(call, told)
+        self.has_progressed = has_changed or (is_news and not is_renumbered)
         if is_news:
             self._same.clear()
         if has_changed or result not in self._results:
@@ -109,15 +126,42 @@ class Repetition:
         self._same[signature] += 1
         self._alike[result] += result not in self._of_reply
         self._of_reply.add(result)
-        return self._remark(output, self._same[signature], self._alike[result])
+        noted = self._remark(output, self._same[signature], self._alike[result])
+        if is_renumbered:
+            note = self._count_renumbered(call, output)
+            is_noted = noted is not output or not note
+            return noted if is_noted else replace(output, for_model=output.for_model + note)
+        if self.has_progressed or call.name not in _LOOKING | _ABOUT_ITSELF:
+            self._forget_renumbered()
+        return noted
+
+    def _count_renumbered(self, call: ToolCall, output: ToolOutput) -> str:
+        """Count a call that differs in digits alone; the note to the model, if that goes on.
+
+        After a wait, a quick look is part of the wait: ``sleep 60``, then ``curl``.
+        """
+        self._of_digits.add(self._replies)
+        if _is_wait(output):
+            self._quick.clear()
+        elif not _is_silent(output) and not is_test(action_of(call).command):
+            self._quick.add(self._replies)
+        quick = len(self._quick)
+        if quick >= RENUMBERED_AT or len(self._of_digits) >= SILENT_AT:
+            most = RENUMBERED_AT if quick >= RENUMBERED_AT else SILENT_AT
+            self.stuck = self.stuck or _RENUMBERED.format(most=most)
+        if quick < RENUMBERED_AT // 2:
+            return ""
+        return _RENUMBERED_REMARK.format(count=quick, most=RENUMBERED_AT)
+
+    def _forget_renumbered(self) -> None:
+        self._of_digits.clear()
+        self._quick.clear()
 
     def _remark(self, output: ToolOutput, same: int, alike: int) -> ToolOutput:
-        is_wait = output.for_person.elapsed_ms > 0
-        is_silent = not output.is_error and output.for_person.printed_lines == 0
-        most = SILENT_AT if is_silent else ALIKE_AT
+        most = SILENT_AT if _is_silent(output) else ALIKE_AT
         if alike >= most:
             self.stuck = _ALIKE.format(most=most)
-        elif same >= STUCK_AT and not is_wait:
+        elif same >= STUCK_AT and not _is_wait(output):
             self.stuck = _SAME_CALL
         if same >= REMARK_AT:
             remark = _REMARK.format(count=same)
@@ -151,7 +195,7 @@ class Repetition:
 
         A model in a circle counts its steps itself: ``echo step 14``, ``echo step 15``.
         """
-        if call.name in _LOOKING:
+        if call.name in _LOOKING | _ABOUT_ITSELF:
             return False
         asked = _hash([call.name, _without_digits(json.dumps(call.arguments, sort_keys=True))])
         printed = set(map(hash, _shown_lines(_without_digits(told))))
@@ -167,6 +211,7 @@ class Repetition:
     def note_changes(self) -> None:
         """Forget earlier calls because the newest command changed files: any result may differ."""
         self._forget_commands()
+        self._forget_renumbered()
         self._alike.clear()
         self._same = Counter({self._newest: 1})
 
@@ -174,6 +219,15 @@ class Repetition:
 def _hash(told: list[object]) -> str:
     text = json.dumps(told, sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _is_wait(output: ToolOutput) -> bool:
+    """Whether the call took so long (a second) that its time is told."""
+    return output.for_person.elapsed_ms > 0
+
+
+def _is_silent(output: ToolOutput) -> bool:
+    return not output.is_error and output.for_person.printed_lines == 0
 
 
 def _shown_lines(text: str) -> list[str]:

@@ -298,7 +298,7 @@ class Turn:
         await self._tools.pin_instructions()
         if why := self._tools.repetition.stuck:
             stuck = self._conversation.services.ways.fill(_STUCK.format(why=why))
-            raise _TurnEnded(TurnFinished("error", stuck, can_continue=True))
+            raise _TurnEnded(TurnFinished("limit", stuck, can_continue=True))
 
     async def _say(self, new: NewMessage) -> None:
         message, notices = await self._message(new)

@@ -277,7 +277,7 @@ class Sections:
         after_prose: Blocks after it, up to the files.
         lists: The last blocks.
         shown: The files shown.
-        left_out: Number of user messages that did not fit.
+        left_out: Number of user messages that did not fit and do not stand as rules either.
         has_all_said: Whether all user messages are there whole, apart from repetitions and fillers.
     """
 
@@ -413,7 +413,7 @@ def make_sections(
         after_prose=after,
         lists=tag_blocks(("read-files", read), ("modified-files", modified)),
         shown=(),
-        left_out=spoken.left_out,
+        left_out=_missing(spoken.left_out, pins),
         has_all_said=spoken.is_whole,
     )
 
@@ -501,6 +501,12 @@ def _rules_beside(
     missing = len(pins) - len(fitting)
     mark = _RULES_LEFT_OUT.format(count=missing, s="s" if missing > 1 else "")
     return [*([mark] if missing else ()), *(f"- {pin}" for pin in reversed(fitting))]
+
+
+def _missing(left_out: Sequence[str], pins: Sequence[str]) -> int:
+    """How many of the messages `left_out` do not stand word for word as a rule."""
+    rules = "\n".join(pins)
+    return sum(text.strip() not in rules for text in left_out)
 
 
 def _uncommitted_line(record: WorkRecord) -> list[str]:

@@ -24,7 +24,7 @@ _MARK_TOKENS = 20
 
 _STEP = 0.95
 _NEWEST = 2
-_LEFT_OUT = "[The {count} longest of the later messages left out; recall finds them{ids}]"
+_LEFT_OUT = "[{count} later message{s} left out; recall finds {them}{ids}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class Spoken:
 
     Args:
         lines: One text a message, oldest first.
-        left_out: Number of messages that are not shown at all.
+        left_out: The texts of the messages that are not shown at all.
         is_whole: Whether nothing was cut or left out, apart from repetitions and fillers.
     """
 
     lines: list[str]
-    left_out: int = 0
+    left_out: tuple[str, ...] = ()
     is_whole: bool = True
 
 
@@ -184,13 +184,13 @@ def _worth_keeping(messages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]
 
 def _leave_out_longest(
     shown: Sequence[_Message], written: Sequence[_Message], over: int, counter: TokenCounter
-) -> tuple[list[str], int]:
-    """The texts without those that were longest as `written`, to save `over` tokens; and how many.
+) -> tuple[list[str], tuple[str, ...]]:
+    """The texts without those that were longest as `written`, to save `over` tokens; and those.
 
     Of equally long ones, the oldest go first. The first message and the newest ones stay.
     """
     if over <= 0 or len(shown) <= 1 + _NEWEST:
-        return [message.text for message in shown], 0
+        return [message.text for message in shown], ()
     missing = over + counter.count_text(_LEFT_OUT)
     gone: set[int] = set()
     for at in sorted(range(1, len(shown) - _NEWEST), key=lambda at: -written[at].tokens):
@@ -199,8 +199,10 @@ def _leave_out_longest(
             missing -= saved
             gone.add(at)
     if missing >= over:
-        return [message.text for message in shown], 0
+        return [message.text for message in shown], ()
     named = [shown[at].entry_id for at in sorted(gone) if shown[at].entry_id]
     ids = f": {' '.join(named)}" if named else ""
     first, *rest = (message.text for at, message in enumerate(shown) if at not in gone)
-    return [first, _LEFT_OUT.format(count=len(gone), ids=ids), *rest], len(gone)
+    s, them = ("", "it") if len(gone) == 1 else ("s", "them")
+    mark = _LEFT_OUT.format(count=len(gone), s=s, them=them, ids=ids)
+    return [first, mark, *rest], tuple(written[at].text for at in sorted(gone))

@@ -287,7 +287,8 @@ async def test_a_message_larger_than_the_window_is_refused_and_nothing_is_record
     end = only(await collect(runtime.submit("paste " * 9_000)), TurnFinished)
     assert end.outcome == "error"
     assert "This message is about 9,00" in end.error
-    assert "only about 1,1" in end.error
+    assert "Even without the conversation so far" in end.error
+    assert "has space for only about 1,1" in end.error
     assert provider.requests == []
     assert runtime.conversation.log.path_entries() == ()
     assert only(await collect(runtime.submit("hi")), TurnFinished).outcome == "done"

@@ -6,6 +6,7 @@ from agent_tui.agent.turn.repetition import (
     ALIKE_AT,
     MOST_REFUSED,
     REMARK_AT,
+    RENUMBERED_AT,
     SILENT_AT,
     STUCK_AT,
     LoopWatch,
@@ -128,7 +129,7 @@ async def test_a_model_that_repeats_itself_is_told_and_then_stopped(stage):
     remarks = ["same result" in text for text in results]
     assert remarks == [number >= REMARK_AT for number in range(1, STUCK_AT + 1)]
     end = only(events, TurnFinished)
-    assert (end.outcome, end.can_continue) == ("error", True)
+    assert (end.outcome, end.can_continue) == ("limit", True)
     assert "repeating tool calls without making progress" in end.error
 
 
@@ -143,7 +144,7 @@ async def test_a_call_with_small_changes_is_stopped_at_a_limit_that_is_named(sta
     runtime = stage.runtime(provider)
     end = only(await collect(runtime.submit("go")), TurnFinished)
     assert len(provider.requests) == ALIKE_AT
-    assert (end.outcome, end.can_continue) == ("error", True)
+    assert (end.outcome, end.can_continue) == ("limit", True)
     assert f"calls of {ALIKE_AT} replies had the same result" in end.error
     assert "/model" in end.error
 
@@ -156,7 +157,7 @@ async def test_a_model_that_only_writes_calls_nobody_can_run_is_stopped(stage):
     provider = ScriptedProvider(made_up)
     events = await collect(stage.runtime(provider).submit("go"))
     assert len(of_kind(events, ToolFinished)) == MOST_REFUSED
-    assert only(events, TurnFinished).outcome == "error"
+    assert only(events, TurnFinished).outcome == "limit"
 
 
 def test_a_call_that_can_be_run_ends_a_row_of_refused_ones():
@@ -298,7 +299,7 @@ def test_equal_results_with_something_new_in_between_are_no_circle():
         repetition.count_reply(is_refused=False)
         repetition.with_remark(call("c", "bash", command=f"./set {number}"), _SAME)
         if number % ALIKE_AT // 2 == 0:
-            log = ToolOutput(f"{number} done\n[exit code 0]")
+            log = ToolOutput(f"{'=' * number} done\n[exit code 0]")
             repetition.with_remark(call("c", "bash", command="tail -1 log"), log)
     assert not repetition.stuck
 
@@ -418,3 +419,71 @@ def test_other_lines_of_a_file_that_a_command_shows_are_progress():
     steps = [(f"sed -n {n}p a.py", word) for n, word in enumerate(words)]
     assert _progress(*steps) == [True] * 4
     assert _progress(*steps, *steps)[4:] == [False] * 4
+
+
+_DETAILS = ToolDetails(printed_lines=1)
+_CIRCLES = {
+    "echo": lambda n: (f"echo step {n}", f"step {n}"),
+    "clock": lambda n: ("date +%T", f"08:00:{n}"),
+    "both": lambda n: (f"echo {n}; date", f"{n}\nSun Nov 29 08:04:{n} UTC 2026"),
+}
+
+
+def _stops_after(*make, most: int = 1_000) -> tuple[Repetition, list[str]]:
+    """What the model is shown of calls made in turn, one a reply, until it is stopped."""
+    repetition, shown = Repetition(), []
+    while not repetition.stuck and len(shown) < most:
+        repetition.count_reply(is_refused=False)
+        command, printed, *details = make[len(shown) % len(make)](len(shown))
+        output = ToolOutput(printed, *(details or [_DETAILS]))
+        made = repetition.with_remark(call("c", "bash", command=command), output)
+        shown.append(made.for_model.removeprefix(printed))
+    return repetition, shown
+
+
+@pytest.mark.parametrize("name", _CIRCLES)
+def test_calls_that_differ_in_digits_alone_are_told_and_then_stopped(name: str):
+    repetition, remarks = _stops_after(_CIRCLES[name])
+    assert len(remarks) == RENUMBERED_AT + 1  # the first one was new
+    told = [bool(remark) for remark in remarks]
+    assert told == [number >= RENUMBERED_AT // 2 for number in range(RENUMBERED_AT + 1)]
+    assert f"after {RENUMBERED_AT}, the turn is stopped" in remarks[-1]
+    assert f"calls of {RENUMBERED_AT} replies differed only in digits" in repetition.stuck
+
+
+_WAITED = ToolDetails(printed_lines=1, elapsed_ms=2_000)
+_POLLS = {
+    "wait": [lambda n: ("sleep 2; curl -s :80", f"{n} %", _WAITED)],
+    "wait, then look": [
+        lambda n: ("sleep 60", "done", _WAITED),
+        lambda n: ("curl -s :80", f"{n} %"),
+    ],
+    "tests": [lambda n: (f"pytest tests/test_{n}.py", f"1 passed in 0.{n}s")],
+    "silent": [lambda n: (f"mv {n} done", "[exit code 0]", ToolDetails(printed_lines=0))],
+}
+
+
+@pytest.mark.parametrize("name", _POLLS)
+def test_waits_tests_and_silent_commands_may_go_on_ten_times_as_long(name: str):
+    _, shown = _stops_after(*_POLLS[name])
+    assert SILENT_AT <= len(shown) <= SILENT_AT + 2
+
+
+def test_something_new_between_renumbered_calls_is_progress():
+    news = (word + other for word in "abcdefgh" for other in "abcdefgh")
+    steps = [_CIRCLES["echo"]] * (RENUMBERED_AT // 2 - 1)
+    repetition, remarks = _stops_after(*steps, lambda n: ("tail log", next(news)), most=400)
+    assert not repetition.stuck
+    assert not any(remarks)
+
+
+async def test_a_clock_that_is_asked_again_and_again_ends_the_turn_as_a_limit(stage):
+    def made(request):
+        number = len(provider.requests)
+        return Reply(tool_calls=(call(f"c{number}", "bash", command=f"echo step {number}"),))
+
+    provider = ScriptedProvider(made)
+    end = only(await collect(stage.runtime(provider).submit("go")), TurnFinished)
+    assert len(provider.requests) == RENUMBERED_AT + 1
+    assert (end.outcome, end.can_continue) == ("limit", True)
+    assert "differed only in digits" in end.error

@@ -51,7 +51,7 @@ def test_fillers_and_repetitions_go_first(counter: TokenCounter) -> None:
     texts = ["Fix the parser.", *["undo it", FILLER, " Undo  it"] * 40, STATED, "yes", "What next?"]
     spoken = choose_messages(said(*texts), 60, counter)
     assert spoken.lines == ["Fix the parser.", " Undo  it", STATED, "yes", "What next?"]
-    assert (spoken.left_out, spoken.is_whole) == (0, True)
+    assert (spoken.left_out, spoken.is_whole) == ((), True)
 
 
 def test_nothing_goes_while_all_of_it_fits(counter: TokenCounter) -> None:
@@ -72,13 +72,13 @@ def test_a_paste_is_cut_all_the_way_down_before_an_order_goes(counter: TokenCoun
     assert set(orders) <= set(spoken.lines)
     (cut,) = (line for line in spoken.lines if "[recall id21]" in line)
     assert counter.count_text(cut) <= LEAST_TOKENS
-    assert (spoken.left_out, spoken.is_whole) == (0, False)
+    assert (spoken.left_out, spoken.is_whole) == ((), False)
 
 
 def test_long_sentences_keep_their_beginning_before_one_goes(counter: TokenCounter) -> None:
     wishes = [f"Part {n} has words, " + "short and plain, " * 9 for n in range(20)]
     spoken = choose_messages(said("Begin.", *wishes, "Go.", "Now."), 950, counter)
-    assert spoken.left_out == 0
+    assert not spoken.left_out
     assert all(f"Part {n} has words" in line for n, line in enumerate(spoken.lines[1:-2]))
     assert all(line.endswith(f"… [recall id{n}]") for n, line in enumerate(spoken.lines[1:-2], 1))
 
@@ -89,11 +89,9 @@ def test_where_there_is_no_room_the_oldest_are_counted_and_named(counter: TokenC
     first, mark, *rest = spoken.lines
     assert first == "Begin."
     gone = 200 - (len(rest) - 2)
-    assert spoken.left_out == gone
+    assert spoken.left_out == tuple(orders[:gone])
     assert rest == [*orders[gone:], "Go.", "Now."]
-    assert mark.startswith(
-        f"[The {gone} longest of the later messages left out; recall finds them: id"
-    )
+    assert mark.startswith(f"[{gone} later messages left out; recall finds them: id")
     assert mark.endswith(f" id{gone}]")
     assert mark.count(" id") == gone
     assert 550 <= sum(counter.count_text(line) + 4 for line in spoken.lines) <= 610
@@ -103,7 +101,7 @@ def test_the_first_and_the_newest_stay_even_without_any_room(counter: TokenCount
     texts = ["first", "second " * 20, "third", "newest"]
     assert choose_messages(said(*texts), 0, counter).lines == [
         "first",
-        "[The 1 longest of the later messages left out; recall finds them: id1]",
+        "[1 later message left out; recall finds it: id1]",
         "third",
         "newest",
     ]
@@ -126,7 +124,7 @@ def test_a_message_that_is_left_out_has_its_id(
     spoken = choose_messages(said(*texts), room, counter)
     shown = "\n".join(spoken.lines)
     gone = [number for number in range(len(texts)) if f"Part {number}: " not in shown]
-    assert len(gone) == spoken.left_out
+    assert spoken.left_out == tuple(texts[number] for number in gone)
     assert all(re.search(rf"\bid{number}\b", shown) for number in gone)
 
 
@@ -139,7 +137,7 @@ def test_the_least_that_messages_need_keeps_them_all(counter: TokenCounter) -> N
     messages = said("Begin.", *(f"Rename part {n}" for n in range(50)), LONG, LONG * 2, "Go.")
     needed = least_tokens(messages, counter)
     assert needed < 700
-    assert choose_messages(messages, needed, counter).left_out == 0
+    assert choose_messages(messages, needed, counter).left_out == ()
 
 
 @settings(max_examples=60, deadline=None)
@@ -198,7 +196,7 @@ def test_with_the_least_that_they_need_no_message_goes(
 ) -> None:
     messages = [(f"e{at:07x}", f"{at} {word * size}") for at, size in enumerate(sizes)]
     needed = least_tokens(messages, counter)
-    assert choose_messages(messages, needed, counter).left_out == 0
+    assert choose_messages(messages, needed, counter).left_out == ()
 
 
 def test_a_message_shorter_than_its_id_stays(counter: TokenCounter) -> None:
