@@ -19,10 +19,12 @@ from typing import Final, Literal, TypeAlias, assert_never
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_file, is_folder, is_link
 
-ControlKind: TypeAlias = Literal["entry", "hook", "config", "pointer", "attributes", "step"]
+ControlKind: TypeAlias = Literal[
+    "entry", "hook", "config", "pointer", "attributes", "step", "irregular"
+]
 """Kinds: a ``.git`` that is a file or a link; a hook; settings; a pointer to more of the
 repository; attributes, which select drivers for files; the next steps of an unfinished rebase,
-cherry-pick or bisection."""
+cherry-pick or bisection; in a git folder, what is neither a file nor a folder."""
 
 MAX_CONFIG_BYTES: Final = 64_000
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
@@ -180,6 +182,9 @@ def why_obeyed(
         case "step":
             odd = _odd_steps(path, before)
             return f"git would run {odd[0]}" if odd else ""
+        case "irregular":
+            # Git writes its index, logs and messages through a link, and hangs on a pipe.
+            return "git would write elsewhere" if is_link(path) else "git would wait for it"
         case _:
             assert_never(kind)
 

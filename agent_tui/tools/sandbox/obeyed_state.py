@@ -218,6 +218,8 @@ class Contents:
             look.nodes[node] = Node(who, way)
             if way != "mounted" or not is_folder(node):
                 look.files |= {path: self.digest_of(path) for path in files or ()}
+        look.controls = dict.fromkeys(found.irregular, "irregular")
+        look.files |= {path: self.digest_of(path) for path in found.irregular}
         for entry in found.gits:
             for path, kind in controls_of(entry):
                 look.controls[path] = kind

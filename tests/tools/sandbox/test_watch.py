@@ -515,6 +515,54 @@ async def test_a_link_in_a_git_folder_to_what_would_run_is_set_aside(
     assert (await open_place.run("true")).held == ()
 
 
+@pytest.mark.parametrize("name", ["logs/HEAD", "COMMIT_EDITMSG", "FETCH_HEAD", "index", "logs"])
+async def test_git_writes_through_no_link_that_a_command_leaves(
+    open_place: WatchedFolder, name: str
+):
+    open_place.outside("git init -q; git commit -q --allow-empty -m one")
+    mine = open_place.home / "mine"
+    await open_place.run("true")
+    settled = await open_place.run(f"rm -rf .git/{name}; ln -s {mine} .git/{name}")
+    assert open_place.held(settled) == {f".git/{name}": "git would write elsewhere"}
+    open_place.outside("git commit -q --allow-empty -m two; git fetch -q . HEAD; git switch -qc b")
+    assert not mine.exists()
+    assert (await open_place.run("true")).held == ()
+
+
+async def test_git_follows_no_link_and_waits_for_no_pipe_anywhere_in_its_folders(
+    open_place: WatchedFolder,
+):
+    open_place.outside(
+        "git init -q sub; git init -q; git commit -q --allow-empty -m one; git worktree add -q w;"
+        "mv sub/.git .git/modules; mkdir .git/x; mv .git/modules .git/x/m; mv .git/x .git/modules;"
+        "ln -s HEAD .git/mine; git init -q --bare b.git"
+    )
+    links = {
+        *(".git/worktrees/w/COMMIT_EDITMSG", ".git/modules/m/logs", ".git/lfs/a/b", ".git/HEAD.x"),
+        *(".git/objects/info/commit-graph", "b.git/packed-refs"),
+    }
+    makes = "; ".join(f"mkdir -p {Path(each).parent}; ln -s /x {each}" for each in sorted(links))
+    settled = await open_place.run(f"{makes}; mkfifo .git/MERGE_MSG")
+    assert set(open_place.held(settled)) == {*links, ".git/MERGE_MSG"}
+    assert (open_place.root / ".git/mine").is_symlink()
+
+
+async def test_links_of_a_work_tree_in_a_bare_repository_stay(open_place: WatchedFolder):
+    open_place.outside(
+        "git init -q --bare .; git worktree add -q --orphan -b main main 2> /dev/null ||"
+        "git worktree add -q --detach main $(git commit-tree -m x $(git mktree < /dev/null))"
+    )
+    assert (await open_place.run("ln -s x main/y")).held == ()
+
+
+async def test_the_rest_of_a_rebase_behind_a_link_runs_nothing(open_place: WatchedFolder):
+    open_place.outside("git init -q; mkdir .git/rebase-merge; echo pick abc one > " + _TODO)
+    settled = await open_place.run("mv .git/rebase-merge rm; ln -s ../rm .git/rebase-merge")
+    assert set(open_place.held(settled)) == {".git/rebase-merge"}
+    await open_place.run("echo exec ./x > rm/git-rebase-todo")
+    assert open_place.text(_TODO) == ""
+
+
 async def test_what_a_question_cannot_show_is_named(open_place: WatchedFolder):
     await _begin_job(open_place)
     open_place.outside("mkdir .vscode; echo 1 > .vscode/a; ln -s a .vscode/b")
