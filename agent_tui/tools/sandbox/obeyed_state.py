@@ -30,9 +30,6 @@ _MOST_VERSIONS: Final = 20
 LINK: Final = "link:"
 OTHER: Final = "other"
 
-_Stamp: TypeAlias = tuple[int, int, int]
-"""Inode, ``ctime`` in nanoseconds and size."""
-
 Protection: TypeAlias = Literal["compared", "copied", "mounted"]
 """How a followed file is protected: compared after each command; replaced by a copy inside; a
 read-only mount."""
@@ -65,11 +62,12 @@ class References(BaseModel):
 
     Args:
         trusted: Commits of the user.
-        last: Each reference when a command last ended.
+        last: Each reference when it was last known what they are; None if commands may have moved
+            them since.
     """
 
     trusted: list[str] = []
-    last: dict[_FsText, str] = {}
+    last: dict[_FsText, str] | None = None
 
 
 class Question(NamedTuple):
@@ -157,28 +155,24 @@ class Contents:
     def __init__(self, folder: Path, roots: Sequence[Path]) -> None:
         self._folder = folder
         self._roots = roots
-        self._known: dict[Path, tuple[_Stamp, str]] = {}
+        self._kept: set[str] = set()
 
     def digest_of(self, path: Path) -> str:
-        """Digest of what is at `path` now, which is stored; empty if nothing is there."""
+        """Digest of what is at `path` now, which is stored; empty if nothing is there.
+
+        It is read each time: what is written to a mapped file changes its times only once.
+        """
         try:
-            status = path.lstat()
+            mode = path.lstat().st_mode
         except OSError:
             return ""
-        stamp = status.st_ino, status.st_ctime_ns, status.st_size
-        known = self._known.get(path)
-        if known is not None and known[0] == stamp:
-            return known[1]
-        digest = OTHER
         with suppress(OSError):
-            if stat.S_ISLNK(status.st_mode):
-                digest = LINK + os.fsencode(path.readlink()).hex()
-            elif stat.S_ISREG(status.st_mode):
+            if stat.S_ISLNK(mode):
+                return LINK + os.fsencode(path.readlink()).hex()
+            if stat.S_ISREG(mode):
                 with folder_of(path, self._roots) as folder:
-                    content, mode = read_at(folder, path.name)
-                digest = self.keep(content, mode)
-        self._known[path] = stamp, digest
-        return digest
+                    return self.keep(*read_at(folder, path.name))
+        return OTHER
 
     def of(self, digest: str) -> tuple[bytes, int] | None:
         """The content and the mode for a digest; None if it is not stored."""
@@ -197,8 +191,10 @@ class Contents:
     def keep(self, content: bytes, mode: int) -> str:
         """Store a file with this `content`; returns its digest."""
         name = hashlib.sha256(content).hexdigest()
-        if not (self._folder / name).exists():
-            replace_private_file(self._folder / name, content)
+        if name not in self._kept:
+            if not (self._folder / name).exists():
+                replace_private_file(self._folder / name, content)
+            self._kept.add(name)
         return f"{name}-{mode:o}"
 
     def look_at(

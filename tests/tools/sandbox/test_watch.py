@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from mmap import mmap
 from pathlib import Path
 
 import pytest
@@ -180,6 +181,19 @@ async def test_two_programs_that_begin_at_once_hold_nothing_of_the_persons(
     await asyncio.gather(open_place.watch.note(), begin_other())
     assert [*(await other.hold()).held, *(await open_place.watch.hold()).held] == []
     assert (open_place.root / "AGENTS.md").exists()
+
+
+async def test_what_a_job_writes_through_a_mapping_is_held(open_place: WatchedFolder):
+    open_place.outside("git init -q; printf '%99s' '# mine' > AGENTS.md")
+    await open_place.watch.note()
+    await open_place.watch.hold(is_over=False)
+    path = open_place.root / "AGENTS.md"
+    with path.open("r+b") as file, mmap(file.fileno(), 0) as text:
+        text[0] = text[0]
+        await open_place.run("true")
+        text[:] = b"x" * 99  # changes no time of the file
+        assert set(open_place.held(await open_place.run("true"))) == {"AGENTS.md"}
+    await open_place.watch.end_job()
 
 
 async def test_a_job_is_watched_until_its_end(open_place: WatchedFolder):
