@@ -177,7 +177,8 @@ class ObeyedWatch:
         places = [place for place in map(git_place, roots) if place is not None]
         gits = {git for place in places for git in (place.entry, place.folder)}
         outside = [git for git in gits if not any(root in git.parents for root in roots)]
-        self._walk = ProjectWalk(roots, gits=sorted(outside))
+        self._tracked = TrackedFiles(keeper, environ)
+        self._walk = ProjectWalk(roots, gits=sorted(outside), find_more=self._find_gitlinks)
         self._roots = tuple(dict.fromkeys((*roots, *(place.folder for place in places))))
         self._folder = folder
         self._contents = Contents(folder / "versions", (*self._roots, folder / "copies"))
@@ -200,7 +201,6 @@ class ObeyedWatch:
         self._told: set[Path] = set()
         self._notices: list[str] = []
         self._turn = asyncio.Lock()
-        self._tracked = TrackedFiles(keeper, environ)
         self.hidden = HiddenFiles(may_show, environ, keeper)
         self.found = WalkFindings()
         self.covers = Covers()
@@ -421,6 +421,10 @@ class ObeyedWatch:
         self.found = self._walk.look()
         tracked = self._tracked.find(self.found.obeyed) if self._has_mounts else ()
         return self._contents.look_at(self.found, has_mounts=self._has_mounts, tracked=tracked)
+
+    def _find_gitlinks(self, gits: Sequence[Path]) -> Iterator[Path]:
+        links = self._tracked.find_gitlinks(gits)
+        return (link for link in links if any(root in link.parents for root in self._walk.roots))
 
     async def _approve_part(self, path: Path) -> None:
         with _convert_errors():

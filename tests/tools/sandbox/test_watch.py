@@ -837,6 +837,23 @@ async def test_what_would_run_in_a_new_repository_is_held(
     assert open_place.held(await open_place.run("true")) == {}
 
 
+@pytest.mark.parametrize("split", ["false", "true"])
+async def test_a_repository_that_an_index_names_is_found_wherever_it_lies(
+    open_place: WatchedFolder, split: str
+):
+    open_place.outside(f"git init -q; git config core.splitIndex {split}; echo > a; git add a")
+    await open_place.run("true")
+    add = "git update-index --add --cacheinfo 160000,$(git -C s rev-parse HEAD),s"
+    commit = "git commit -q --allow-empty -m x"
+    settled = await open_place.run(
+        "mkdir -p node_modules/a; cd node_modules/a; git init -q b; cd b; git init -q s;"
+        f"(cd s; {commit}; git config core.fsmonitor ./x); {add}; {commit}; cd ../../..;"
+        f"{add.replace('-C s', '-C node_modules/a/b').replace(',s', ',node_modules/a/b')}"
+    )
+    assert set(open_place.held(settled)) == {"node_modules/a/b/s/.git/config"}
+    assert open_place.held(await open_place.run("true")) == {}
+
+
 async def test_a_repository_whose_settings_were_held_still_works(open_place: WatchedFolder):
     settled = await open_place.run(
         "git init -q s; git -C s config core.fsmonitor ./x; git -C s config user.name Eve"
