@@ -88,13 +88,15 @@ _MADE_BY_GIT: Final = frozenset(
     (
         *("remote.promisor", "remote.partialclonefilter", "extensions.partialclone"),
         *("extensions.refstorage", "core.sparsecheckout", "core.sparsecheckoutcone"),
-        *("core.worktree", "extensions.worktreeconfig", "index.sparse", "remote.mirror"),
+        *("extensions.worktreeconfig", "index.sparse", "remote.mirror"),
     )
 )
 """Settings that a clone, a submodule or a worktree creates. They run nothing, but lead elsewhere,
 so a repository judged before it is trusted must not have them."""
 
 _TREE: Final = "core.worktree"
+"""A submodule's git folder names its work tree."""
+
 _MOST_BYTES = 1_000_000
 
 
@@ -201,8 +203,7 @@ def foreign_settings(config: Path, before: bytes | None = None) -> list[str]:
         return [
             doubt
             for name, doubt, line in odd_settings(config)
-            if line not in known
-            and (name not in _MADE_BY_GIT or (name == "core.worktree" and _is_top(config)))
+            if line not in known and not _is_by_git(name, config)
         ]
     except (OSError, UnicodeDecodeError):
         return ["it cannot be read"]
@@ -224,7 +225,7 @@ def plain_content(path: Path, kind: ControlKind, before: bytes | None = None) ->
     return "\n".join(
         line
         for name, section, line in _lines(content.decode("utf-8", "surrogateescape"))
-        if (name is not None and (not name or _is_plain(name) or name in _MADE_BY_GIT))
+        if (name is not None and (not name or _is_plain(name) or _is_by_git(name, path)))
         or (section, line.strip()) in known
     ).encode("utf-8", "surrogateescape")
 
@@ -300,9 +301,16 @@ def _is_plain(name: str) -> bool:
     return key in _PLAIN.get(section, ())
 
 
-def _is_top(config: Path) -> bool:
-    """Whether `config` is not a submodule's, in which git itself writes the work tree."""
-    return "modules" not in config.parts
+def _is_by_git(name: str, config: Path) -> bool:
+    """Whether git itself writes the setting `name` as it is in `config`.
+
+    A submodule's work tree counts if it refers back to the repository, which a command cannot have
+    a folder elsewhere do.
+    """
+    if name == _TREE:
+        tree = _submodule(config)
+        return tree is not None and _leads_to(tree) == config.parent.resolve()
+    return name in _MADE_BY_GIT
 
 
 def _hooks_in(folder: Path) -> list[Path]:
@@ -419,7 +427,9 @@ def git_place(folder: Path) -> GitPlace | None:
             continue
         if git is not None and is_file(git / "HEAD"):
             back = _leads_to(git / "gitdir", follow_links=True)
-            is_own = git == entry or entry in (back, _submodule(git)) or _stands_apart(git)
+            is_own = (
+                git == entry or entry in (back, _submodule(git / "config")) or _stands_apart(git)
+            )
             return _place(folder, entry, git) if is_own else None
     return None
 
@@ -457,20 +467,22 @@ def _stands_apart(git: Path) -> bool:
     """
     if ".git" in git.parts or any(os.path.lexists(git / name) for name in ("commondir", "gitdir")):
         return False
-    settings = _settings_of(git)
+    settings = _settings_of(git / "config")
     return settings.get("core.bare") == "false" and _TREE not in settings
 
 
-def _submodule(git: Path) -> Path | None:
-    """The ``.git`` file of a submodule, as its git folder names it."""
+def _submodule(config: Path) -> Path | None:
+    """The ``.git`` file of a submodule, as the settings in its git folder name it."""
     with suppress(OSError, RuntimeError, ValueError, KeyError):
-        return (git / _settings_of(git)[_TREE]).resolve() / ".git"
+        tree = _settings_of(config)[_TREE]
+        if not set(tree) & set('"\\#;'):
+            return (config.parent / tree).resolve() / ".git"
     return None
 
 
-def _settings_of(git: Path) -> dict[str | None, str]:
+def _settings_of(config: Path) -> dict[str | None, str]:
     try:
-        lines = _lines(_text(git / "config"))
+        lines = _lines(_text(config))
     except OSError:
         return {}
     return {name: line.partition("=")[2].strip() for name, _, line in lines}

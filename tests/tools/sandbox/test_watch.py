@@ -854,6 +854,33 @@ async def test_a_repository_that_an_index_names_is_found_wherever_it_lies(
     assert open_place.held(await open_place.run("true")) == {}
 
 
+@pytest.mark.parametrize(
+    ("command", "config"),
+    [
+        ("mkdir modules; cd modules; git init -q n; cd n", "modules/n/.git/config"),
+        (
+            "git init -q; mkdir -p .git/modules s; cd s;"
+            "git init -q --separate-git-dir ../.git/modules/s",
+            ".git/modules/s/config",
+        ),
+    ],
+)
+async def test_no_repository_of_a_command_writes_to_a_folder_elsewhere(
+    open_place: WatchedFolder, command: str, config: str
+):
+    elsewhere = open_place.home / "elsewhere"
+    elsewhere.mkdir()
+    for value in (elsewhere, f'"{elsewhere}"', f"{elsewhere}#/../{'../' * 9}{open_place.root}/s"):
+        settled = await open_place.run(
+            f"{command}; printf '[core]\n\tworktree = %s\n' '{value}'"
+            " >> $(git rev-parse --git-dir)/config"
+        )
+        assert set(open_place.held(settled)) == {config}
+        assert "worktree" not in open_place.text(config)
+        open_place.outside("rm -rf s modules .git")
+        await open_place.run("true")
+
+
 async def test_a_repository_whose_settings_were_held_still_works(open_place: WatchedFolder):
     settled = await open_place.run(
         "git init -q s; git -C s config core.fsmonitor ./x; git -C s config user.name Eve"
