@@ -131,7 +131,8 @@ class Look:
 
     Args:
         nodes: The uppermost followed files and folders.
-        files: A digest of each file in them, of each link, and of what git follows.
+        files: A digest of each file in them, of each link, and of what git follows. `OTHER` is what
+            cannot be compared, also for a folder.
         controls: The last: what each is for.
     """
 
@@ -212,7 +213,9 @@ class Contents:
             files = files_of(node)
             way = _way_of(node, files, has_mounts=has_mounts, is_tracked=node in tracked)
             look.nodes[node] = Node(who, way)
-            if way != "mounted" or not is_folder(node):
+            if files is None and way == "compared":
+                look.files[node] = OTHER
+            elif way != "mounted" or not is_folder(node):
                 look.files |= {path: self.digest_of(path) for path in files or ()}
         look.controls = dict.fromkeys(found.irregular, "irregular")
         look.files |= {path: self.digest_of(path) for path in found.irregular}

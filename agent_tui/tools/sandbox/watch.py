@@ -314,12 +314,13 @@ class ObeyedWatch:
         if not may_stay and os.path.lexists(path):  # whatever it is by now
             kind = self._look().controls.get(path)
             ours: dict[Path, str] = {}
-            held = self._put_aside(_Change(path, path, who, before, control=kind), ours)
+            known = ((path, state.files.get(path, "")),)
+            held = self._put_aside(_Change(path, path, who, before, known, kind), ours)
             gone = {each for each in state.files if each.is_relative_to(path)}
-            state.files = {each: state.files[each] for each in state.files.keys() - gone}
-            if digest := ours.get(path, before):
-                state.files[path] = digest
-            else:
+            state.files = {each: state.files[each] for each in state.files.keys() - gone} | ours
+            if before:
+                state.files.setdefault(path, before)
+            elif not ours:
                 state.nodes.discard(path)
         self._write_state()
         return held
@@ -699,10 +700,23 @@ class ObeyedWatch:
                 return self._store.set_aside(path, change.who, (plain, mode))
         held = self._store.set_aside(path, change.who, before)
         if change.before.startswith(LINK):
-            target = os.fsdecode(bytes.fromhex(change.before.removeprefix(LINK)))
-            with folder_of(path, self._roots) as folder:
-                os.symlink(target, path.name, dir_fd=folder)
+            self._restore(path, change.before)
+        if change.files == ((path, OTHER),):
+            for file, digest in self._approved.files.items():
+                if path in file.parents:
+                    self._restore(file, digest)
+                    ours[file] = digest
         return held
+
+    def _restore(self, path: Path, digest: str) -> None:
+        """Write the file or link with `digest`, if it is stored."""
+        make_folders(path.parent, self._roots)
+        with folder_of(path, self._roots) as folder:
+            if (content := self._contents.of(digest)) is not None:
+                write_at(folder, path.name, *content)
+            elif digest.startswith(LINK):
+                target = os.fsdecode(bytes.fromhex(digest.removeprefix(LINK)))
+                os.symlink(target, path.name, dir_fd=folder)
 
     def _is_below(self, path: Path) -> bool:
         return any(root in path.parents for root in self._roots)
@@ -754,6 +768,9 @@ def _take_judged(state: Approved, now: Look, judged: _Judged) -> None:
         if digest in allowed:
             files[path] = digest
         elif path in was:
+            files[path] = was[path]
+    for path in was.keys() - files.keys():  # nobody knows what is there now
+        if any(now.files.get(each) == OTHER for each in path.parents):
             files[path] = was[path]
     state.files = files
     state.nodes = {

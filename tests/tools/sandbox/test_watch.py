@@ -127,6 +127,39 @@ async def test_where_no_mount_holds_a_file_its_old_text_is_back(open_place: Watc
     assert "+evil" in agents.diff
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["for i in $(seq 2100); do : > .vscode/f$i; done", "head -c 21000000 /dev/zero > .vscode/big"],
+    ids=["many", "large"],
+)
+@pytest.mark.parametrize("is_job", [False, True])
+async def test_a_folder_that_a_command_fills_is_held_and_the_known_files_are_back(
+    open_place: WatchedFolder, command: str, is_job: bool
+):
+    open_place.outside("mkdir -p .vscode/x; echo 1 > .vscode/x/a; ln -s x/a .vscode/b")
+    await open_place.watch.note()
+    await open_place.watch.hold(is_over=not is_job)
+    if is_job:
+        open_place.inside(f"{command}; echo evil > .vscode/x/a")
+        settled = await open_place.run("true")
+    else:
+        settled = await open_place.run(f"{command}; echo evil > .vscode/x/a")
+    assert set(open_place.held(settled)) == {".vscode"}
+    if is_job:
+        await open_place.watch.decide(settled.held[0], False)
+    for _ in range(2):
+        open_place.outside("test $(find .vscode | wc -l) = 4")
+        assert open_place.text(".vscode/b") == "1\n"
+        assert (await open_place.run("true")).held == ()
+    assert set(open_place.held(await open_place.run("echo 2 > .vscode/x/a"))) == {".vscode/x/a"}
+
+
+async def test_a_folder_that_was_always_too_large_stays(open_place: WatchedFolder):
+    open_place.outside("mkdir .vscode; echo 1 > .vscode/a; head -c 21000000 /dev/zero > .vscode/b")
+    assert (await open_place.run("echo 2 > .vscode/a")).held == ()
+    assert open_place.text(".vscode/a") == "2\n"
+
+
 async def test_what_our_own_tools_write_while_a_job_runs_stays(open_place: WatchedFolder):
     open_place.outside("echo one > AGENTS.md")
     await open_place.watch.note()
