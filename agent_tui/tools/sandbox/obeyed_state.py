@@ -6,7 +6,7 @@ Beside them is a marker of each program that runs commands in a folder.
 import hashlib
 import os
 import stat
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,10 +119,17 @@ class Approved(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An uppermost followed file or folder: which program follows it, and how it is protected."""
+    """An uppermost followed file or folder.
+
+    Args:
+        who: Which program follows it.
+        way: How it is protected.
+        link: The link through which alone it is followed.
+    """
 
     who: str
     way: Protection
+    link: Path | None = None
 
 
 @dataclass(slots=True)
@@ -208,7 +215,7 @@ class Contents:
             has_mounts: Whether the wall can protect a file in a writable folder.
             tracked: The files that git must be able to change.
         """
-        look = Look()
+        look, links = Look(), dict[Path, str]()
         for node, who in found.obeyed.items():
             files = files_of(node)
             way = _way_of(node, files, has_mounts=has_mounts, is_tracked=node in tracked)
@@ -217,13 +224,34 @@ class Contents:
                 look.files[node] = OTHER
             elif way != "mounted" or not is_folder(node):
                 look.files |= {path: self.digest_of(path) for path in files or ()}
+            links |= {path: who for path in files or () if is_link(path)}
         look.controls = dict.fromkeys(found.irregular, "irregular")
         look.files |= {path: self.digest_of(path) for path in found.irregular}
         for entry in found.gits:
             for path, kind in controls_of(entry):
                 look.controls[path] = kind
                 look.files[path] = self.digest_of(path)
+                if kind in ("hook", "config", "attributes") and is_link(path):
+                    links[path] = "git"
+        for link, who in links.items():
+            look.files[link] = self.digest_of(link)
+            target = Path(os.path.realpath(link))
+            if self._is_followed(target, look, found.gits):
+                look.nodes[target] = Node(who, "compared", link)
+                files = files_of(target)
+                digests = {path: self.digest_of(path) for path in files or ()}
+                look.files |= {target: OTHER} if files is None else digests
         return look
+
+    def _is_followed(self, target: Path, look: Look, gits: Iterable[Path]) -> bool:
+        """Whether programs follow `target` through a link alone, and commands may write it."""
+        return (
+            any(root in target.parents for root in self._roots)
+            and not any(root.is_relative_to(target) for root in self._roots)
+            and not any(target.is_relative_to(git) for git in gits)
+            and look.node_of(target) is None
+            and os.path.lexists(target)
+        )
 
 
 def _way_of(

@@ -111,6 +111,7 @@ class _Change:
         files: What must be known for it to stay: paths and digests.
         control: For one of git's own files, which no commit brings: its kind.
         may_be_users: Whether the user had a hand in it.
+        link: The link through which alone it is followed.
     """
 
     path: Path
@@ -120,6 +121,7 @@ class _Change:
     files: tuple[tuple[Path, str], ...] = ()
     control: ControlKind | None = None
     may_be_users: bool = False
+    link: Path | None = None
 
 
 @dataclass(slots=True)
@@ -566,7 +568,9 @@ class ObeyedWatch:
             return brought
         await self._versions.note(moved, are_persons=False)
         for change in changes:
-            if await self._may_stay(change):
+            if change.link is not None and not self._is_users_link(change.link, judged):
+                pass  # nobody follows it without the link
+            elif await self._may_stay(change):
                 if change.source != change.path:
                     brought += await asyncio.to_thread(self._bring, change)
                     judged.ours.update(change.files)
@@ -605,6 +609,7 @@ class ObeyedWatch:
             *self._find_changed_files(look, only_jobs),
             *self._find_changed_copies(look),
         ]
+        changes.sort(key=lambda change: change.link is not None)  # links first
         judged = _Judged(look, only_jobs=only_jobs)
         if not (changes or moved):
             self._approve(None, look, judged)
@@ -618,7 +623,14 @@ class ObeyedWatch:
                 files_to_know = known if files else ((path, OTHER),)
                 may_be_users = only_jobs or self._who_changed(path) is None
                 who = _obeys(node.who)
-                yield _Change(path, path, who, files=files_to_know, may_be_users=may_be_users)
+                yield _Change(
+                    path,
+                    path,
+                    who,
+                    files=files_to_know,
+                    may_be_users=may_be_users,
+                    link=node.link,
+                )
 
     def _find_changed_files(self, look: Look, only_jobs: bool) -> Iterator[_Change]:
         """Changes in files that existed before, or are git's; no program follows a deleted one.
@@ -653,6 +665,9 @@ class ObeyedWatch:
                 old, new = before.get(below, ""), now.get(below, "")
                 if new != old:
                     yield _Change(path / below, copy / below, who, old, ((path / below, new),))
+
+    def _is_users_link(self, link: Path, judged: _Judged) -> bool:
+        return judged.stays(link) and not self._approved.is_asked(link)
 
     async def _may_stay(self, change: _Change) -> bool:
         if change.control is not None:

@@ -129,8 +129,12 @@ async def test_where_no_mount_holds_a_file_its_old_text_is_back(open_place: Watc
 
 @pytest.mark.parametrize(
     "command",
-    ["for i in $(seq 2100); do : > .vscode/f$i; done", "head -c 21000000 /dev/zero > .vscode/big"],
-    ids=["many", "large"],
+    [
+        pytest.param(
+            "for i in $(seq 2100); do : > .vscode/f$i; done", marks=pytest.mark.thorough, id="many"
+        ),
+        pytest.param("head -c 21000000 /dev/zero > .vscode/big", id="large"),
+    ],
 )
 @pytest.mark.parametrize("is_job", [False, True])
 async def test_a_folder_that_a_command_fills_is_held_and_the_known_files_are_back(
@@ -158,6 +162,57 @@ async def test_a_folder_that_was_always_too_large_stays(open_place: WatchedFolde
     open_place.outside("mkdir .vscode; echo 1 > .vscode/a; head -c 21000000 /dev/zero > .vscode/b")
     assert (await open_place.run("echo 2 > .vscode/a")).held == ()
     assert open_place.text(".vscode/a") == "2\n"
+
+
+_LINKS = """
+git init -q; mkdir scripts shared .vscode docs; echo mine > scripts/pc.sh; echo {} > shared/t.json
+echo a > docs/a.md; ln -s ../../scripts/pc.sh .git/hooks/pre-commit
+ln -s ../shared/t.json .vscode/tasks.json; ln -s env/local.envrc .envrc; ln -s conf .zed
+ln -s docs/a.md AGENTS.md; ln -s . .idea; echo x > x
+"""
+
+
+@needs_bwrap
+@pytest.mark.parametrize("has_mounts", [True, False])
+async def test_the_target_of_the_persons_link_is_followed_like_a_file(
+    tmp_path: Path, has_mounts: bool
+):
+    place = _place(tmp_path, has_mounts=has_mounts)
+    place.outside(_LINKS)
+    assert (await place.run("echo y > x")).held == ()
+    settled = await place.run(
+        "for file in scripts/pc.sh shared/t.json docs/a.md; do echo evil > $file; done;"
+        "mkdir env conf; echo evil > env/local.envrc; echo evil > conf/tasks.json; echo z > x",
+        code=None,
+    )
+    held = {"scripts/pc.sh": "git", "shared/t.json": "an editor", "conf": "an editor"}
+    held |= {"env/local.envrc": "the shell"} | ({} if has_mounts else {"docs/a.md": "an agent"})
+    assert place.held(settled) == {path: f"{who} obeys it" for path, who in held.items()}
+    assert place.text(".git/hooks/pre-commit") == "mine\n"
+    assert [place.text(name) for name in (".vscode/tasks.json", "AGENTS.md")] == ["{}\n", "a\n"]
+    assert not (place.root / ".zed").exists()
+    assert (await place.run("true")).held == ()
+
+
+async def test_the_target_of_a_commands_link_stays(open_place: WatchedFolder):
+    open_place.outside("mkdir src .vscode; echo 1 > src/a")
+    settled = await open_place.run("ln -s src .idea; ln -s ../src .vscode/x; echo 2 > src/a")
+    assert set(open_place.held(settled)) == {".idea", ".vscode/x"}
+    assert open_place.text("src/a") == "2\n"
+
+
+@needs_bwrap
+async def test_the_target_of_a_link_that_git_brings_is_judged(place: WatchedFolder):
+    place.outside(
+        "git init -q -b main; git commit -q --allow-empty -m 1; git switch -qc other; mkdir docs;"
+        "echo 1 > docs/a; ln -s docs/a AGENTS.md; git add .; git commit -qm 2; git switch -q main"
+    )
+    settled = await place.run("git switch -q other; echo evil > docs/a")
+    assert set(place.held(settled)) == {"docs/a"}
+    assert (
+        await place.run("git restore docs/a; git switch -q main; git switch -q other")
+    ).held == ()
+    assert place.text("AGENTS.md") == "1\n"
 
 
 async def test_what_our_own_tools_write_while_a_job_runs_stays(open_place: WatchedFolder):
