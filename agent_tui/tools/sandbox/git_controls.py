@@ -100,8 +100,13 @@ _TREE: Final = "core.worktree"
 _MOST_BYTES = 1_000_000
 
 
-def controls_of(entry: Path) -> Iterator[tuple[Path, ControlKind]]:
-    """The existing files that git follows in the repository of the ``.git`` `entry`."""
+def controls_of(entry: Path, hooks_path: str = "") -> Iterator[tuple[Path, ControlKind]]:
+    """The existing files that git follows in the repository of the ``.git`` `entry`.
+
+    Args:
+        entry: The ``.git``, or a git folder without a work tree.
+        hooks_path: The hooks folder that the user's own settings name for all repositories.
+    """
     if is_link(entry) or not is_folder(entry):
         yield entry, "entry"
     for git in repositories_of(entry):
@@ -109,6 +114,16 @@ def controls_of(entry: Path) -> Iterator[tuple[Path, ControlKind]]:
         for path, kind in _find_named(git / "config", entry.parent):
             for each in _hooks_in(path) if kind == "hook" else [path]:
                 yield each, kind
+    for folder in _named_hooks(entry, hooks_path):
+        for hook in [folder] if is_link(folder) else _hooks_in(folder):
+            yield hook, "hook"
+
+
+def _named_hooks(entry: Path, hooks_path: str) -> Iterator[Path]:
+    """Where a relative `hooks_path` leads: hooks run in the work tree, or in the git folder."""
+    if hooks_path and not hooks_path.startswith("/"):
+        for top in (entry.parent, entry):
+            yield Path(os.path.normpath(top / hooks_path))
 
 
 def _controls_in(git: Path) -> Iterator[tuple[Path, ControlKind]]:
@@ -123,11 +138,16 @@ def _controls_in(git: Path) -> Iterator[tuple[Path, ControlKind]]:
             yield git / name, "step"
 
 
-def covers_of(entry: Path) -> Iterator[Path]:
+def covers_of(entry: Path, hooks_path: str = "") -> Iterator[Path]:
     """The existing files that git follows and only the user changes.
 
     Without those of linked worktrees: ``git worktree remove`` deletes them.
+
+    Args:
+        entry: As in `controls_of`.
+        hooks_path: As there.
     """
+    yield from filter(os.path.lexists, _named_hooks(entry, hooks_path))
     if not (is_folder(entry) or is_link(entry)):
         yield entry
     for git in repositories_of(entry):

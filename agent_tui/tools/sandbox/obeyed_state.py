@@ -206,7 +206,12 @@ class Contents:
         return f"{name}-{mode:o}"
 
     def look_at(
-        self, found: WalkFindings, *, has_mounts: bool, tracked: Container[Path] = ()
+        self,
+        found: WalkFindings,
+        *,
+        has_mounts: bool,
+        tracked: Container[Path] = (),
+        hooks_path: str = "",
     ) -> Look:
         """The state of everything that a walk `found`.
 
@@ -214,6 +219,7 @@ class Contents:
             found: From `ProjectWalk`.
             has_mounts: Whether the wall can protect a file in a writable folder.
             tracked: The files that git must be able to change.
+            hooks_path: See `controls_of`.
         """
         look, links = Look(), dict[Path, str]()
         for node, who in found.obeyed.items():
@@ -228,7 +234,7 @@ class Contents:
         look.controls = dict.fromkeys(found.irregular, "irregular")
         look.files |= {path: self.digest_of(path) for path in found.irregular}
         for entry in found.gits:
-            for path, kind in controls_of(entry):
+            for path, kind in controls_of(entry, hooks_path):
                 look.controls[path] = kind
                 look.files[path] = self.digest_of(path)
                 if kind in ("hook", "config", "attributes") and is_link(path):

@@ -1,4 +1,4 @@
-"""Which files git tracks, and with which content, asked of git's index."""
+"""What git's index and the user's settings say: which files and repositories git tracks."""
 
 import hashlib
 import os
@@ -19,6 +19,9 @@ from agent_tui.tools.sandbox.git_controls import index_stamp, repositories_of
 _PATIENCE_S: Final = 5.0
 _CONVERSIONS: Final = ("filter", "working-tree-encoding")
 """Attributes of files that are not stored as they are in the work tree."""
+
+_USERS: Final = ("--global", "--system")
+"""The settings of the user, and those of the machine, which the former override."""
 
 _GITLINK: Final = (0o160000).to_bytes(4, "big")
 _SHARED: Final = b"link"
@@ -46,6 +49,7 @@ class TrackedFiles:
         self._keeper, self._environ = keeper, environ
         self._key: object = None
         self._found: dict[Path, Tracked] = {}
+        self._hooks_path: str | None = None
         self._links: dict[Path, tuple[bytes, list[Path]]] = {}
 
     def find(self, paths: Collection[Path]) -> Mapping[Path, Tracked]:
@@ -80,6 +84,17 @@ class TrackedFiles:
                     seen.add(link)
                     pending.append(link)
                     yield link
+
+    def hooks_path(self, folder: Path) -> str:
+        """The hooks folder that the user's own settings name, for git in `folder`. Blocking.
+
+        Empty if they name none, or git does not answer in time. Git is asked once.
+        """
+        if self._hooks_path is None:
+            words = ("--includes", "--type=path", "--get", "core.hooksPath")
+            scopes = (self._ask(folder, "config", scope, *words) for scope in _USERS)
+            self._hooks_path = os.fsdecode(next(filter(None, scopes), b"")).rstrip("\n")
+        return self._hooks_path
 
     def read(self, path: Path, tracked: Tracked) -> bytes | None:
         """What git has of the file at `path`. Blocking.

@@ -423,7 +423,15 @@ class ObeyedWatch:
     def _look(self) -> Look:
         self.found = self._walk.look()
         tracked = self._tracked.find(self.found.obeyed) if self._has_mounts else ()
-        return self._contents.look_at(self.found, has_mounts=self._has_mounts, tracked=tracked)
+        return self._contents.look_at(
+            self.found,
+            has_mounts=self._has_mounts,
+            tracked=tracked,
+            hooks_path=self._find_hooks_path(),
+        )
+
+    def _find_hooks_path(self) -> str:
+        return self._tracked.hooks_path(self._walk.roots[0]) if self.found.gits else ""
 
     def _find_gitlinks(self, gits: Sequence[Path]) -> Iterator[Path]:
         links = self._tracked.find_gitlinks(gits)
@@ -488,7 +496,7 @@ class ObeyedWatch:
         if self._has_mounts:
             for entry in self.found.gits:
                 if entry not in self._made:
-                    yield from covers_of(entry)
+                    yield from covers_of(entry, self._find_hooks_path())
 
     def _find_covered(self) -> dict[Path, int]:
         """The inodes of what the wall covers, so that no command that begins now can change it.

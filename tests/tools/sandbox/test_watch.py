@@ -969,6 +969,24 @@ async def test_no_repository_of_a_command_writes_to_a_folder_elsewhere(
         await open_place.run("true")
 
 
+@needs_bwrap
+@pytest.mark.parametrize("has_mounts", [True, False])
+async def test_the_hooks_folder_that_the_persons_settings_name_is_theirs(
+    tmp_path: Path, has_mounts: bool
+):
+    place = _place(tmp_path, has_mounts=has_mounts)
+    place.outside(
+        "git config --global core.hooksPath .hk; git init -q; git init -q mine; mkdir mine/.hk;"
+        "echo mine > mine/.hk/pre-push; echo x > file"
+    )
+    makes = "git init -q new; mkdir .hk new/.hk; echo x > .hk/pre-commit; echo x > new/.hk/pre-push"
+    settled = await place.run(f"{makes}; echo evil > mine/.hk/pre-push; rm file", code=None)
+    held = {".hk/pre-commit", "new/.hk/pre-push"} | (set() if has_mounts else {"mine/.hk/pre-push"})
+    assert place.held(settled) == dict.fromkeys(held, "git runs it")
+    assert place.text("mine/.hk/pre-push") == "mine\n"
+    assert (await place.run("true")).held == ()
+
+
 async def test_a_repository_whose_settings_were_held_still_works(open_place: WatchedFolder):
     settled = await open_place.run(
         "git init -q s; git -C s config core.fsmonitor ./x; git -C s config user.name Eve"
