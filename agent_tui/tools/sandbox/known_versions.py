@@ -32,7 +32,8 @@ _MOST_LISTED: Final = 5_000
 _MOST_BYTES: Final = 50_000_000
 _MOST_REF_BYTES: Final = 64_000_000
 _PATIENCE_S: Final = 3.0
-"""The history of one file is searched only when a command changed it."""
+_SEARCH_S: Final = 8.0
+"""The history of one file is searched only when a command changed it. 60,000 commits take up to 5 s."""
 
 RefsStamp: TypeAlias = tuple[tuple[str, int], ...]
 
@@ -92,7 +93,7 @@ class KnownVersions:
             return False
         name, tips = path.relative_to(top), known.trusted
         try:
-            async with asyncio.timeout(_PATIENCE_S):
+            async with asyncio.timeout(_SEARCH_S):
                 return await self._is_in_history(top, name, content, tips)
         except (GitSilentError, TimeoutError):
             return False
@@ -137,7 +138,7 @@ class KnownVersions:
     async def _ask(self, top: Path, *words: str, lines: Iterable[str] = ()) -> bytes:
         return await ask_git(
             self._keeper,
-            git_argv("--no-replace-objects", *words, settings=("core.commitGraph=false",)),
+            git_argv("--no-replace-objects", *words),
             top,
             self._environ,
             stdin=os.fsencode("".join(f"{line}\n" for line in lines)),
