@@ -33,7 +33,8 @@ _MOST_BYTES: Final = 50_000_000
 _MOST_REF_BYTES: Final = 64_000_000
 _PATIENCE_S: Final = 3.0
 _SEARCH_S: Final = 8.0
-"""The history of one file is searched only when a command changed it. 60,000 commits take up to 5 s."""
+"""The history of one file is searched only when a command changed it. 60,000 commits take up to
+5 s."""
 
 RefsStamp: TypeAlias = tuple[tuple[str, int], ...]
 

@@ -24,7 +24,7 @@ _USERS: Final = ("--global", "--system")
 """The settings of the user, and those of the machine, which the former override."""
 
 _GITLINK: Final = (0o160000).to_bytes(4, "big")
-_SHARED: Final = b"link"
+_SHARED: Final = b"link\0"
 """What an index has if it names a repository, or an extension for more of the index."""
 
 _LINKS: Final = re.compile(rb"(?:^|\0)160000 [0-9a-f]+ \d\t([^\0]+)")
