@@ -51,7 +51,7 @@ class WalkFindings:
         gits: Each ``.git``, and folders that are themselves git folders.
         secrets: Files whose names suggest keys.
         closed: The user's folders that nobody can enter or list, but a command could open.
-        irregular: What lies in a git folder and is neither a file nor a folder, above all links.
+        irregular: The links, pipes and devices in git folders.
     """
 
     obeyed: dict[Path, str] = field(default_factory=dict[Path, str])
@@ -74,7 +74,7 @@ class _Folder:
         place: Device and inode.
         below: The folders in it that are visited.
         found: What is in it.
-        irregular: For a git folder: what is neither a file nor a folder.
+        irregular: The links, pipes and devices in it, for a git folder.
     """
 
     changed_ns: int
@@ -268,7 +268,12 @@ def _scan(path: str) -> tuple[tuple[int, tuple[int, int]], list[os.DirEntry[str]
 
 
 def _is_regular(entry: os.DirEntry[str]) -> bool:
-    return entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
+    """Whether it is a file, a folder, or a socket, as git's own monitor has one."""
+    if entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False):
+        return True
+    with suppress(OSError):  # it is gone
+        return stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
+    return False
 
 
 def _find_gits(folder: Path, here: dict[str, bool]) -> list[Path]:
