@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import secrets
 import shutil
 import tempfile
 import weakref
@@ -13,7 +14,7 @@ from typing import Final
 
 from agent_tui.file_locks import lock_descriptor
 from agent_tui.paths import make_private_dir
-from agent_tui.safe_paths import is_file, resolve_path
+from agent_tui.safe_paths import is_file, is_folder, is_link, resolve_path
 from agent_tui.tools.sandbox.beneath import folder_of, write_at
 from agent_tui.tools.sandbox.plan import TEMPORARY_PLACES, WallFolders
 
@@ -43,8 +44,11 @@ def write_versions(
     written: list[tuple[Path, Path]] = []
     for path, (content, mode) in versions.items():
         file = folder / f"{hashlib.sha256(content).hexdigest()}-{mode:o}"
-        if not is_file(file):
+        if is_link(file) or not is_file(file):
             with folder_of(file, [folder]) as opened:
+                if is_folder(file):  # a command made it
+                    names = file.name, secrets.token_hex(8)
+                    os.rename(*names, src_dir_fd=opened, dst_dir_fd=opened)
                 write_at(opened, file.name, content, mode)
         written.append((path, file))
     return tuple(written)

@@ -19,10 +19,12 @@ from typing import Final, Literal, TypeAlias, assert_never
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_file, is_folder, is_link
 
-ControlKind: TypeAlias = Literal["entry", "hook", "config", "pointer", "attributes", "step"]
+ControlKind: TypeAlias = Literal[
+    "entry", "hook", "config", "pointer", "attributes", "step", "irregular"
+]
 """Kinds: a ``.git`` that is a file or a link; a hook; settings; a pointer to more of the
 repository; attributes, which select drivers for files; the next steps of an unfinished rebase,
-cherry-pick or bisection."""
+cherry-pick or bisection; in a git folder, what is neither a file nor a folder."""
 
 MAX_CONFIG_BYTES: Final = 64_000
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
@@ -86,18 +88,25 @@ _MADE_BY_GIT: Final = frozenset(
     (
         *("remote.promisor", "remote.partialclonefilter", "extensions.partialclone"),
         *("extensions.refstorage", "core.sparsecheckout", "core.sparsecheckoutcone"),
-        *("core.worktree", "extensions.worktreeconfig", "index.sparse", "remote.mirror"),
+        *("extensions.worktreeconfig", "index.sparse", "remote.mirror"),
     )
 )
 """Settings that a clone, a submodule or a worktree creates. They run nothing, but lead elsewhere,
 so a repository judged before it is trusted must not have them."""
 
 _TREE: Final = "core.worktree"
+"""A submodule's git folder names its work tree."""
+
 _MOST_BYTES = 1_000_000
 
 
-def controls_of(entry: Path) -> Iterator[tuple[Path, ControlKind]]:
-    """The existing files that git follows in the repository of the ``.git`` `entry`."""
+def controls_of(entry: Path, hooks_path: str = "") -> Iterator[tuple[Path, ControlKind]]:
+    """The existing files that git follows in the repository of the ``.git`` `entry`.
+
+    Args:
+        entry: The ``.git``, or a git folder without a work tree.
+        hooks_path: The hooks folder that the user's own settings name for all repositories.
+    """
     if is_link(entry) or not is_folder(entry):
         yield entry, "entry"
     for git in repositories_of(entry):
@@ -105,6 +114,16 @@ def controls_of(entry: Path) -> Iterator[tuple[Path, ControlKind]]:
         for path, kind in _find_named(git / "config", entry.parent):
             for each in _hooks_in(path) if kind == "hook" else [path]:
                 yield each, kind
+    for folder in _named_hooks(entry, hooks_path):
+        for hook in [folder] if is_link(folder) else _hooks_in(folder):
+            yield hook, "hook"
+
+
+def _named_hooks(entry: Path, hooks_path: str) -> Iterator[Path]:
+    """Where a relative `hooks_path` leads: hooks run in the work tree, or in the git folder."""
+    if hooks_path and not hooks_path.startswith("/"):
+        for top in (entry.parent, entry):
+            yield Path(os.path.normpath(top / hooks_path))
 
 
 def _controls_in(git: Path) -> Iterator[tuple[Path, ControlKind]]:
@@ -119,11 +138,16 @@ def _controls_in(git: Path) -> Iterator[tuple[Path, ControlKind]]:
             yield git / name, "step"
 
 
-def covers_of(entry: Path) -> Iterator[Path]:
+def covers_of(entry: Path, hooks_path: str = "") -> Iterator[Path]:
     """The existing files that git follows and only the user changes.
 
     Without those of linked worktrees: ``git worktree remove`` deletes them.
+
+    Args:
+        entry: As in `controls_of`.
+        hooks_path: As there.
     """
+    yield from filter(os.path.lexists, _named_hooks(entry, hooks_path))
     if not (is_folder(entry) or is_link(entry)):
         yield entry
     for git in repositories_of(entry):
@@ -180,6 +204,9 @@ def why_obeyed(
         case "step":
             odd = _odd_steps(path, before)
             return f"git would run {odd[0]}" if odd else ""
+        case "irregular":
+            # Git writes its index, logs and messages through a link, and hangs on a pipe.
+            return "git would write elsewhere" if is_link(path) else "git would wait for it"
         case _:
             assert_never(kind)
 
@@ -196,8 +223,7 @@ def foreign_settings(config: Path, before: bytes | None = None) -> list[str]:
         return [
             doubt
             for name, doubt, line in odd_settings(config)
-            if line not in known
-            and (name not in _MADE_BY_GIT or (name == "core.worktree" and _is_top(config)))
+            if line not in known and not _is_by_git(name, config)
         ]
     except (OSError, UnicodeDecodeError):
         return ["it cannot be read"]
@@ -219,7 +245,7 @@ def plain_content(path: Path, kind: ControlKind, before: bytes | None = None) ->
     return "\n".join(
         line
         for name, section, line in _lines(content.decode("utf-8", "surrogateescape"))
-        if (name is not None and (not name or _is_plain(name) or name in _MADE_BY_GIT))
+        if (name is not None and (not name or _is_plain(name) or _is_by_git(name, path)))
         or (section, line.strip()) in known
     ).encode("utf-8", "surrogateescape")
 
@@ -295,9 +321,16 @@ def _is_plain(name: str) -> bool:
     return key in _PLAIN.get(section, ())
 
 
-def _is_top(config: Path) -> bool:
-    """Whether `config` is not a submodule's, in which git itself writes the work tree."""
-    return "modules" not in config.parts
+def _is_by_git(name: str, config: Path) -> bool:
+    """Whether git itself writes the setting `name` as it is in `config`.
+
+    A submodule's work tree counts if it refers back to the repository, which a command cannot have
+    a folder elsewhere do.
+    """
+    if name == _TREE:
+        tree = _submodule(config)
+        return tree is not None and _leads_to(tree) == config.parent.resolve()
+    return name in _MADE_BY_GIT
 
 
 def _hooks_in(folder: Path) -> list[Path]:
@@ -414,7 +447,9 @@ def git_place(folder: Path) -> GitPlace | None:
             continue
         if git is not None and is_file(git / "HEAD"):
             back = _leads_to(git / "gitdir", follow_links=True)
-            is_own = git == entry or entry in (back, _submodule(git)) or _stands_apart(git)
+            is_own = (
+                git == entry or entry in (back, _submodule(git / "config")) or _stands_apart(git)
+            )
             return _place(folder, entry, git) if is_own else None
     return None
 
@@ -452,20 +487,22 @@ def _stands_apart(git: Path) -> bool:
     """
     if ".git" in git.parts or any(os.path.lexists(git / name) for name in ("commondir", "gitdir")):
         return False
-    settings = _settings_of(git)
+    settings = _settings_of(git / "config")
     return settings.get("core.bare") == "false" and _TREE not in settings
 
 
-def _submodule(git: Path) -> Path | None:
-    """The ``.git`` file of a submodule, as its git folder names it."""
+def _submodule(config: Path) -> Path | None:
+    """The ``.git`` file of a submodule, as the settings in its git folder name it."""
     with suppress(OSError, RuntimeError, ValueError, KeyError):
-        return (git / _settings_of(git)[_TREE]).resolve() / ".git"
+        tree = _settings_of(config)[_TREE]
+        if not set(tree) & set('"\\#;'):
+            return (config.parent / tree).resolve() / ".git"
     return None
 
 
-def _settings_of(git: Path) -> dict[str | None, str]:
+def _settings_of(config: Path) -> dict[str | None, str]:
     try:
-        lines = _lines(_text(git / "config"))
+        lines = _lines(_text(config))
     except OSError:
         return {}
     return {name: line.partition("=")[2].strip() for name, _, line in lines}

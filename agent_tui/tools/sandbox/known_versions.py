@@ -4,11 +4,17 @@ A checkout, a merge or a rebase writes files that editors and agents read. Their
 user's commits, so nobody needs to be asked. But commands can also create commits, and point any
 branch to them. So only those commits count that existed when the repository was first seen, and
 those that references moved to while no command ran: by the user's own pull, fetch or commit.
+
+Commands can also write to what git keeps. So the history that git shows is only searched for a
+commit with the version: that it is in the history of the user's commits, and has the version, is
+checked by the ids of the objects.
 """
 
 import asyncio
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -17,11 +23,18 @@ from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, objec
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.git_controls import repositories_of
 from agent_tui.tools.sandbox.obeyed_state import References
+from agent_tui.tools.sandbox.verified_objects import VerifiedObjects
 
 _MOST_REFS: Final = 2_000
 _MOST_LISTED: Final = 5_000
+"""References of a repository; if it has more, no later commit of the user's counts."""
+
+_MOST_BYTES: Final = 50_000_000
+_MOST_REF_BYTES: Final = 64_000_000
 _PATIENCE_S: Final = 3.0
-"""The history of one file is searched only when a command changed it."""
+_SEARCH_S: Final = 8.0
+"""The history of one file is searched only when a command changed it. 60,000 commits take up to
+5 s."""
 
 RefsStamp: TypeAlias = tuple[tuple[str, int], ...]
 
@@ -58,19 +71,17 @@ class KnownVersions:
             are_persons: Whether no command ran since the last time, so that the user moved them.
         """
         for top, stamp in moved.items():
-            known = self.references.get(top)
+            known = self.references.setdefault(top, References(last={}))
             self._stamps[top] = stamp  # whatever git answers, it is not called again for this
             try:
                 async with asyncio.timeout(_PATIENCE_S):
                     now = await self._refs(top)
             except (GitSilentError, TimeoutError):
-                continue
-            known = known or References()
-            if are_persons:
-                fresh = {id for name, id in now.items() if known.last.get(name) != id}
+                now = None
+            if are_persons and now is not None and known.last is not None:
+                fresh = (id for name, id in now.items() if known.last.get(name) != id)
                 known.trusted = list(dict.fromkeys((*fresh, *known.trusted)))[:_MOST_REFS]
             known.last = now
-            self.references[top] = known
 
     async def has(self, path: Path, content: bytes) -> bool:
         """Whether the user's commits have `path` with this content.
@@ -81,34 +92,82 @@ class KnownVersions:
         known = None if top is None else self.references.get(top)
         if top is None or known is None or not known.trusted:
             return False
-        argv = git_argv(
-            "log",
-            *("--format=", "--raw", "--no-abbrev", "--no-renames", "--full-history", "-m", "-z"),
-            *("--stdin", "--ignore-missing", "--", str(path.relative_to(top))),
-        )
-        tips = "".join(f"{id}\n" for id in known.trusted).encode()
+        name, tips = path.relative_to(top), known.trusted
         try:
-            async with asyncio.timeout(_PATIENCE_S):
-                answer = await ask_git(self._keeper, argv, top, self._environ, stdin=tips)
+            async with asyncio.timeout(_SEARCH_S):
+                return await self._is_in_history(top, name, content, tips)
         except (GitSilentError, TimeoutError):
             return False
-        return any(object_id(content, like=id) == id for id in _ids_in(answer))
+
+    async def _is_in_history(
+        self, top: Path, name: Path, content: bytes, tips: Sequence[str]
+    ) -> bool:
+        """Whether a commit of the history of `tips` has `name` with this content.
+
+        Raises:
+            GitSilentError: Git does not answer.
+        """
+        history = await self._ask(
+            top,
+            *("--literal-pathspecs", "log", "--format=%H", "--raw", "--no-abbrev", "--no-renames"),
+            *("--no-ext-diff", "--no-textconv", "--full-history", "-m", "-z", "--stdin"),
+            *("--ignore-missing", "--", str(name)),
+            lines=tips,
+        )
+        commits = (id for id, blob in _parse(history) if object_id(content, like=blob) == blob)
+        if (commit := next(commits, None)) is None:
+            return False
+        later = await self._ask(
+            top,
+            "rev-list",
+            "--ancestry-path",
+            "--ignore-missing",
+            "--stdin",
+            lines=(*tips, f"^{commit}"),
+        )
+        folders = (f"{commit}:{each.as_posix()}" for each in list(name.parents)[-2::-1])
+        ids = (commit, f"{commit}^{{tree}}", *folders, *tips, *later.decode().split())
+        printed = await self._ask(top, "cat-file", "--batch", lines=ids)
+        objects = await asyncio.to_thread(VerifiedObjects, printed)
+        found = objects.find(commit, name.parts)
+        return (
+            found is not None
+            and found == object_id(content, like=found)
+            and objects.is_reachable(commit, tips)
+        )
+
+    async def _ask(self, top: Path, *words: str, lines: Iterable[str] = ()) -> bytes:
+        return await ask_git(
+            self._keeper,
+            git_argv("--no-replace-objects", *words),
+            top,
+            self._environ,
+            stdin=os.fsencode("".join(f"{line}\n" for line in lines)),
+            most_bytes=_MOST_BYTES,
+        )
 
     def _around(self, path: Path) -> Path | None:
         return next((top for top in self._tops if path.is_relative_to(top)), None)
 
-    async def _refs(self, top: Path) -> dict[str, str]:
-        listing = git_argv(
+    async def _refs(self, top: Path) -> dict[str, str] | None:
+        """What each reference points to; None if they are too many.
+
+        Raises:
+            GitSilentError: Git does not answer.
+        """
+        answer = await self._ask(
+            top,
             "for-each-ref",
-            f"--count={_MOST_REFS}",
+            f"--count={_MOST_LISTED + 1}",
             "--sort=-creatordate",
             "--format=%(objectname) %(refname)",
         )
-        answer = await ask_git(self._keeper, listing, top, self._environ)
         head = git_argv("rev-parse", "--verify", "-q", "HEAD")
         newest = await ask_git(self._keeper, head, top, self._environ, allowed=(0, 1, 128))
         lines = [line.split(" ", 1) for line in os.fsdecode(answer).splitlines()]
         refs = {line[1]: line[0] for line in lines if len(line) == 2}
+        if len(refs) > _MOST_LISTED:
+            return None
         if id := newest.decode("ascii", "replace").strip():
             refs["HEAD"] = id
         return refs
@@ -119,7 +178,10 @@ def _tops_of(roots: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def _refs_stamp(top: Path) -> RefsStamp:
-    """The ``ctime`` of all files that hold a reference; changes when one does."""
+    """A digest of all files that hold a reference; changes when one does.
+
+    Their times say less: what is written to a mapped file changes them only once.
+    """
     return tuple(sorted(_refs_files(top)))
 
 
@@ -129,20 +191,42 @@ def _refs_files(top: Path) -> Iterator[tuple[str, int]]:
         pending += [f"{git}/{name}" for name in ("HEAD", "packed-refs", "refs", "reftable")]
     for place in pending:
         try:
-            yield place, os.lstat(place).st_ctime_ns
-            if place.rpartition("/")[2] in ("HEAD", "packed-refs") or len(pending) > _MOST_LISTED:
-                continue
-            with os.scandir(place) as entries:
+            yield place, _read(place)
+        except IsADirectoryError:
+            with suppress(OSError), os.scandir(place) as entries:
                 pending += [f"{place}/{entry.name}" for entry in entries]
         except OSError:
             continue
+        if len(pending) > _MOST_LISTED:
+            yield "", time.monotonic_ns()  # git is asked every time
+            return
 
 
-def _ids_in(answer: bytes) -> Iterator[str]:
-    """Parse the ids of ``log --raw -z``: ``:mode mode id id status`` and a name per change."""
-    for part in answer.split(b"\0"):
+def _read(file: str) -> int:
+    """A digest of what is in `file`, with a key that no other program knows.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        return hash(os.read(descriptor, _MOST_REF_BYTES))
+    finally:
+        os.close(descriptor)
+
+
+def _parse(history: bytes) -> Iterator[tuple[str, str]]:
+    """Each commit and blob in ``log --format=%H --raw -z``.
+
+    A change is ``:mode mode id id status``, and a name in the next part.
+    """
+    commit, is_name = "", False
+    for part in history.split(b"\0"):
         words = part.strip().split(b" ")
-        if len(words) == 5 and words[0].startswith(b":"):
-            for id in words[2:4]:
-                if id.strip(b"0"):
-                    yield id.decode("ascii", "replace")
+        if is_name:
+            is_name = False
+        elif len(words) == 5 and words[0].startswith(b":"):
+            is_name = True
+            yield commit, words[3].decode("ascii", "replace")
+        else:
+            commit = part.decode("ascii", "replace")

@@ -6,7 +6,7 @@ Beside them is a marker of each program that runs commands in a folder.
 import hashlib
 import os
 import stat
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,9 +29,6 @@ _MOST_BYTES: Final = 20_000_000
 _MOST_VERSIONS: Final = 20
 LINK: Final = "link:"
 OTHER: Final = "other"
-
-_Stamp: TypeAlias = tuple[int, int, int]
-"""Inode, ``ctime`` in nanoseconds and size."""
 
 Protection: TypeAlias = Literal["compared", "copied", "mounted"]
 """How a followed file is protected: compared after each command; replaced by a copy inside; a
@@ -65,11 +62,12 @@ class References(BaseModel):
 
     Args:
         trusted: Commits of the user.
-        last: Each reference when a command last ended.
+        last: Each reference when it was last known what they are; None if commands may have moved
+            them since.
     """
 
     trusted: list[str] = []
-    last: dict[_FsText, str] = {}
+    last: dict[_FsText, str] | None = None
 
 
 class Question(NamedTuple):
@@ -121,10 +119,17 @@ class Approved(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An uppermost followed file or folder: which program follows it, and how it is protected."""
+    """An uppermost followed file or folder.
+
+    Args:
+        who: Which program follows it.
+        way: How it is protected.
+        link: The link through which alone it is followed.
+    """
 
     who: str
     way: Protection
+    link: Path | None = None
 
 
 @dataclass(slots=True)
@@ -133,7 +138,8 @@ class Look:
 
     Args:
         nodes: The uppermost followed files and folders.
-        files: A digest of each file in them, of each link, and of what git follows.
+        files: A digest of each file in them, of each link, and of what git follows. `OTHER` is what
+            cannot be compared, also for a folder.
         controls: The last: what each is for.
     """
 
@@ -157,28 +163,24 @@ class Contents:
     def __init__(self, folder: Path, roots: Sequence[Path]) -> None:
         self._folder = folder
         self._roots = roots
-        self._known: dict[Path, tuple[_Stamp, str]] = {}
+        self._kept: set[str] = set()
 
     def digest_of(self, path: Path) -> str:
-        """Digest of what is at `path` now, which is stored; empty if nothing is there."""
+        """Digest of what is at `path` now, which is stored; empty if nothing is there.
+
+        It is read each time: what is written to a mapped file changes its times only once.
+        """
         try:
-            status = path.lstat()
+            mode = path.lstat().st_mode
         except OSError:
             return ""
-        stamp = status.st_ino, status.st_ctime_ns, status.st_size
-        known = self._known.get(path)
-        if known is not None and known[0] == stamp:
-            return known[1]
-        digest = OTHER
         with suppress(OSError):
-            if stat.S_ISLNK(status.st_mode):
-                digest = LINK + os.fsencode(path.readlink()).hex()
-            elif stat.S_ISREG(status.st_mode):
+            if stat.S_ISLNK(mode):
+                return LINK + os.fsencode(path.readlink()).hex()
+            if stat.S_ISREG(mode):
                 with folder_of(path, self._roots) as folder:
-                    content, mode = read_at(folder, path.name)
-                digest = self.keep(content, mode)
-        self._known[path] = stamp, digest
-        return digest
+                    return self.keep(*read_at(folder, path.name))
+        return OTHER
 
     def of(self, digest: str) -> tuple[bytes, int] | None:
         """The content and the mode for a digest; None if it is not stored."""
@@ -197,12 +199,19 @@ class Contents:
     def keep(self, content: bytes, mode: int) -> str:
         """Store a file with this `content`; returns its digest."""
         name = hashlib.sha256(content).hexdigest()
-        if not (self._folder / name).exists():
-            replace_private_file(self._folder / name, content)
+        if name not in self._kept:
+            if not (self._folder / name).exists():
+                replace_private_file(self._folder / name, content)
+            self._kept.add(name)
         return f"{name}-{mode:o}"
 
     def look_at(
-        self, found: WalkFindings, *, has_mounts: bool, tracked: Container[Path] = ()
+        self,
+        found: WalkFindings,
+        *,
+        has_mounts: bool,
+        tracked: Container[Path] = (),
+        hooks_path: str = "",
     ) -> Look:
         """The state of everything that a walk `found`.
 
@@ -210,19 +219,45 @@ class Contents:
             found: From `ProjectWalk`.
             has_mounts: Whether the wall can protect a file in a writable folder.
             tracked: The files that git must be able to change.
+            hooks_path: See `controls_of`.
         """
-        look = Look()
+        look, links = Look(), dict[Path, str]()
         for node, who in found.obeyed.items():
             files = files_of(node)
             way = _way_of(node, files, has_mounts=has_mounts, is_tracked=node in tracked)
             look.nodes[node] = Node(who, way)
-            if way != "mounted" or not is_folder(node):
+            if files is None and way == "compared":
+                look.files[node] = OTHER
+            elif way != "mounted" or not is_folder(node):
                 look.files |= {path: self.digest_of(path) for path in files or ()}
+            links |= {path: who for path in files or () if is_link(path)}
+        look.controls = dict.fromkeys(found.irregular, "irregular")
+        look.files |= {path: self.digest_of(path) for path in found.irregular}
         for entry in found.gits:
-            for path, kind in controls_of(entry):
+            for path, kind in controls_of(entry, hooks_path):
                 look.controls[path] = kind
                 look.files[path] = self.digest_of(path)
+                if kind in ("hook", "config", "attributes") and is_link(path):
+                    links[path] = "git"
+        for link, who in links.items():
+            look.files[link] = self.digest_of(link)
+            target = Path(os.path.realpath(link))
+            if self._is_followed(target, look, found.gits):
+                look.nodes[target] = Node(who, "compared", link)
+                files = files_of(target)
+                digests = {path: self.digest_of(path) for path in files or ()}
+                look.files |= {target: OTHER} if files is None else digests
         return look
+
+    def _is_followed(self, target: Path, look: Look, gits: Iterable[Path]) -> bool:
+        """Whether programs follow `target` through a link alone, and commands may write it."""
+        return (
+            any(root in target.parents for root in self._roots)
+            and not any(root.is_relative_to(target) for root in self._roots)
+            and not any(target.is_relative_to(git) for git in gits)
+            and look.node_of(target) is None
+            and os.path.lexists(target)
+        )
 
 
 def _way_of(

@@ -111,6 +111,7 @@ class _Change:
         files: What must be known for it to stay: paths and digests.
         control: For one of git's own files, which no commit brings: its kind.
         may_be_users: Whether the user had a hand in it.
+        link: The link through which alone it is followed.
     """
 
     path: Path
@@ -120,6 +121,7 @@ class _Change:
     files: tuple[tuple[Path, str], ...] = ()
     control: ControlKind | None = None
     may_be_users: bool = False
+    link: Path | None = None
 
 
 @dataclass(slots=True)
@@ -177,7 +179,8 @@ class ObeyedWatch:
         places = [place for place in map(git_place, roots) if place is not None]
         gits = {git for place in places for git in (place.entry, place.folder)}
         outside = [git for git in gits if not any(root in git.parents for root in roots)]
-        self._walk = ProjectWalk(roots, gits=sorted(outside))
+        self._tracked = TrackedFiles(keeper, environ)
+        self._walk = ProjectWalk(roots, gits=sorted(outside), find_more=self._find_gitlinks)
         self._roots = tuple(dict.fromkeys((*roots, *(place.folder for place in places))))
         self._folder = folder
         self._contents = Contents(folder / "versions", (*self._roots, folder / "copies"))
@@ -200,7 +203,6 @@ class ObeyedWatch:
         self._told: set[Path] = set()
         self._notices: list[str] = []
         self._turn = asyncio.Lock()
-        self._tracked = TrackedFiles(keeper, environ)
         self.hidden = HiddenFiles(may_show, environ, keeper)
         self.found = WalkFindings()
         self.covers = Covers()
@@ -314,12 +316,13 @@ class ObeyedWatch:
         if not may_stay and os.path.lexists(path):  # whatever it is by now
             kind = self._look().controls.get(path)
             ours: dict[Path, str] = {}
-            held = self._put_aside(_Change(path, path, who, before, control=kind), ours)
+            known = ((path, state.files.get(path, "")),)
+            held = self._put_aside(_Change(path, path, who, before, known, kind), ours)
             gone = {each for each in state.files if each.is_relative_to(path)}
-            state.files = {each: state.files[each] for each in state.files.keys() - gone}
-            if digest := ours.get(path, before):
-                state.files[path] = digest
-            else:
+            state.files = {each: state.files[each] for each in state.files.keys() - gone} | ours
+            if before:
+                state.files.setdefault(path, before)
+            elif not ours:
                 state.nodes.discard(path)
         self._write_state()
         return held
@@ -420,7 +423,19 @@ class ObeyedWatch:
     def _look(self) -> Look:
         self.found = self._walk.look()
         tracked = self._tracked.find(self.found.obeyed) if self._has_mounts else ()
-        return self._contents.look_at(self.found, has_mounts=self._has_mounts, tracked=tracked)
+        return self._contents.look_at(
+            self.found,
+            has_mounts=self._has_mounts,
+            tracked=tracked,
+            hooks_path=self._find_hooks_path(),
+        )
+
+    def _find_hooks_path(self) -> str:
+        return self._tracked.hooks_path(self._walk.roots[0]) if self.found.gits else ""
+
+    def _find_gitlinks(self, gits: Sequence[Path]) -> Iterator[Path]:
+        links = self._tracked.find_gitlinks(gits)
+        return (link for link in links if any(root in link.parents for root in self._walk.roots))
 
     async def _approve_part(self, path: Path) -> None:
         with _convert_errors():
@@ -482,7 +497,7 @@ class ObeyedWatch:
         if self._has_mounts:
             for entry in self.found.gits:
                 if entry not in self._made:
-                    yield from covers_of(entry)
+                    yield from covers_of(entry, self._find_hooks_path())
 
     def _find_covered(self) -> dict[Path, int]:
         """The inodes of what the wall covers, so that no command that begins now can change it.
@@ -562,7 +577,9 @@ class ObeyedWatch:
             return brought
         await self._versions.note(moved, are_persons=False)
         for change in changes:
-            if await self._may_stay(change):
+            if change.link is not None and not self._is_users_link(change.link, judged):
+                pass  # nobody follows it without the link
+            elif await self._may_stay(change):
                 if change.source != change.path:
                     brought += await asyncio.to_thread(self._bring, change)
                     judged.ours.update(change.files)
@@ -601,6 +618,7 @@ class ObeyedWatch:
             *self._find_changed_files(look, only_jobs),
             *self._find_changed_copies(look),
         ]
+        changes.sort(key=lambda change: change.link is not None)  # links first
         judged = _Judged(look, only_jobs=only_jobs)
         if not (changes or moved):
             self._approve(None, look, judged)
@@ -614,7 +632,14 @@ class ObeyedWatch:
                 files_to_know = known if files else ((path, OTHER),)
                 may_be_users = only_jobs or self._who_changed(path) is None
                 who = _obeys(node.who)
-                yield _Change(path, path, who, files=files_to_know, may_be_users=may_be_users)
+                yield _Change(
+                    path,
+                    path,
+                    who,
+                    files=files_to_know,
+                    may_be_users=may_be_users,
+                    link=node.link,
+                )
 
     def _find_changed_files(self, look: Look, only_jobs: bool) -> Iterator[_Change]:
         """Changes in files that existed before, or are git's; no program follows a deleted one.
@@ -649,6 +674,9 @@ class ObeyedWatch:
                 old, new = before.get(below, ""), now.get(below, "")
                 if new != old:
                     yield _Change(path / below, copy / below, who, old, ((path / below, new),))
+
+    def _is_users_link(self, link: Path, judged: _Judged) -> bool:
+        return judged.stays(link) and not self._approved.is_asked(link)
 
     async def _may_stay(self, change: _Change) -> bool:
         if change.control is not None:
@@ -696,10 +724,23 @@ class ObeyedWatch:
                 return self._store.set_aside(path, change.who, (plain, mode))
         held = self._store.set_aside(path, change.who, before)
         if change.before.startswith(LINK):
-            target = os.fsdecode(bytes.fromhex(change.before.removeprefix(LINK)))
-            with folder_of(path, self._roots) as folder:
-                os.symlink(target, path.name, dir_fd=folder)
+            self._restore(path, change.before)
+        if change.files == ((path, OTHER),):
+            for file, digest in self._approved.files.items():
+                if path in file.parents:
+                    self._restore(file, digest)
+                    ours[file] = digest
         return held
+
+    def _restore(self, path: Path, digest: str) -> None:
+        """Write the file or link with `digest`, if it is stored."""
+        make_folders(path.parent, self._roots)
+        with folder_of(path, self._roots) as folder:
+            if (content := self._contents.of(digest)) is not None:
+                write_at(folder, path.name, *content)
+            elif digest.startswith(LINK):
+                target = os.fsdecode(bytes.fromhex(digest.removeprefix(LINK)))
+                os.symlink(target, path.name, dir_fd=folder)
 
     def _is_below(self, path: Path) -> bool:
         return any(root in path.parents for root in self._roots)
@@ -751,6 +792,9 @@ def _take_judged(state: Approved, now: Look, judged: _Judged) -> None:
         if digest in allowed:
             files[path] = digest
         elif path in was:
+            files[path] = was[path]
+    for path in was.keys() - files.keys():  # nobody knows what is there now
+        if any(now.files.get(each) == OTHER for each in path.parents):
             files[path] = was[path]
     state.files = files
     state.nodes = {

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from agent_tui.tools.sandbox.folders import StandIns
+from agent_tui.tools.sandbox.folders import StandIns, write_versions
 
 
 def test_they_go_at_the_conversations_end_whatever_commands_closed(tmp_path: Path):
@@ -37,3 +37,19 @@ def test_those_of_a_program_that_was_killed_are_removed_by_the_next(tmp_path: Pa
     assert not (tmp_path / "wall-left").exists()
     assert kept.scratch.is_dir()
     other.remove()
+
+
+def test_nothing_that_a_command_puts_in_the_place_of_a_version_stops_the_next_command(
+    tmp_path: Path,
+):
+    versions = {tmp_path / ".env": (b"A=1\n", 0o640)}
+    ((_, file),) = write_versions(versions, tmp_path)
+    key = tmp_path / "key"
+    key.write_text("secret")
+    for put in (lambda: (file / "x").mkdir(parents=True), lambda: file.symlink_to(key)):
+        file.unlink()
+        put()
+        assert write_versions(versions, tmp_path) == ((tmp_path / ".env", file),)
+        assert not file.is_symlink()
+        assert file.read_text() == "A=1\n"
+    assert key.read_text() == "secret"

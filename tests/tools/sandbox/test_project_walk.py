@@ -1,6 +1,7 @@
 """What a walk through a project finds, however many folders it has."""
 
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -120,3 +121,19 @@ def test_what_nobody_may_enter_is_closed_until_the_person_opens_it(tmp_path: Pat
     closed.chmod(0o700)
     found = walk.look()
     assert (found.closed, found.secrets) == ([], [closed / ".env"])
+
+
+def test_links_and_pipes_in_a_git_folder_are_found_but_no_sockets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    git = tmp_path / ".git"
+    (git / "logs").mkdir(parents=True)
+    (git / "HEAD").touch()
+    walk = ProjectWalk([tmp_path])
+    assert walk.look().irregular == []
+    os.mkfifo(git / "index")
+    (git / "logs" / "HEAD").symlink_to("x")
+    monkeypatch.chdir(git)  # the path of a socket is short
+    with socket.socket(socket.AF_UNIX) as daemon:
+        daemon.bind("fsmonitor--daemon.ipc")
+        assert set(walk.look().irregular) == {git / "index", git / "logs" / "HEAD"}

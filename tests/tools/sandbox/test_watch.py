@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from mmap import mmap
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,94 @@ async def test_where_no_mount_holds_a_file_its_old_text_is_back(open_place: Watc
     assert "+evil" in agents.diff
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(
+            "for i in $(seq 2100); do : > .vscode/f$i; done", marks=pytest.mark.thorough, id="many"
+        ),
+        pytest.param("head -c 21000000 /dev/zero > .vscode/big", id="large"),
+    ],
+)
+@pytest.mark.parametrize("is_job", [False, True])
+async def test_a_folder_that_a_command_fills_is_held_and_the_known_files_are_back(
+    open_place: WatchedFolder, command: str, is_job: bool
+):
+    open_place.outside("mkdir -p .vscode/x; echo 1 > .vscode/x/a; ln -s x/a .vscode/b")
+    await open_place.watch.note()
+    await open_place.watch.hold(is_over=not is_job)
+    if is_job:
+        open_place.inside(f"{command}; echo evil > .vscode/x/a")
+        settled = await open_place.run("true")
+    else:
+        settled = await open_place.run(f"{command}; echo evil > .vscode/x/a")
+    assert set(open_place.held(settled)) == {".vscode"}
+    if is_job:
+        await open_place.watch.decide(settled.held[0], False)
+    for _ in range(2):
+        open_place.outside("test $(find .vscode | wc -l) = 4")
+        assert open_place.text(".vscode/b") == "1\n"
+        assert (await open_place.run("true")).held == ()
+    assert set(open_place.held(await open_place.run("echo 2 > .vscode/x/a"))) == {".vscode/x/a"}
+
+
+async def test_a_folder_that_was_always_too_large_stays(open_place: WatchedFolder):
+    open_place.outside("mkdir .vscode; echo 1 > .vscode/a; head -c 21000000 /dev/zero > .vscode/b")
+    assert (await open_place.run("echo 2 > .vscode/a")).held == ()
+    assert open_place.text(".vscode/a") == "2\n"
+
+
+_LINKS = """
+git init -q; mkdir scripts shared .vscode docs; echo mine > scripts/pc.sh; echo {} > shared/t.json
+echo a > docs/a.md; ln -s ../../scripts/pc.sh .git/hooks/pre-commit
+ln -s ../shared/t.json .vscode/tasks.json; ln -s env/local.envrc .envrc; ln -s conf .zed
+ln -s docs/a.md AGENTS.md; ln -s . .idea; echo x > x
+"""
+
+
+@needs_bwrap
+@pytest.mark.parametrize("has_mounts", [True, False])
+async def test_the_target_of_the_persons_link_is_followed_like_a_file(
+    tmp_path: Path, has_mounts: bool
+):
+    place = _place(tmp_path, has_mounts=has_mounts)
+    place.outside(_LINKS)
+    assert (await place.run("echo y > x")).held == ()
+    settled = await place.run(
+        "for file in scripts/pc.sh shared/t.json docs/a.md; do echo evil > $file; done;"
+        "mkdir env conf; echo evil > env/local.envrc; echo evil > conf/tasks.json; echo z > x",
+        code=None,
+    )
+    held = {"scripts/pc.sh": "git", "shared/t.json": "an editor", "conf": "an editor"}
+    held |= {"env/local.envrc": "the shell"} | ({} if has_mounts else {"docs/a.md": "an agent"})
+    assert place.held(settled) == {path: f"{who} obeys it" for path, who in held.items()}
+    assert place.text(".git/hooks/pre-commit") == "mine\n"
+    assert [place.text(name) for name in (".vscode/tasks.json", "AGENTS.md")] == ["{}\n", "a\n"]
+    assert not (place.root / ".zed").exists()
+    assert (await place.run("true")).held == ()
+
+
+async def test_the_target_of_a_commands_link_stays(open_place: WatchedFolder):
+    open_place.outside("mkdir src .vscode; echo 1 > src/a")
+    settled = await open_place.run("ln -s src .idea; ln -s ../src .vscode/x; echo 2 > src/a")
+    assert set(open_place.held(settled)) == {".idea", ".vscode/x"}
+    assert open_place.text("src/a") == "2\n"
+
+
+@needs_bwrap
+async def test_the_target_of_a_link_that_git_brings_is_judged(place: WatchedFolder):
+    place.outside(
+        "git init -q -b main; git commit -q --allow-empty -m 1; git switch -qc other; mkdir docs;"
+        "echo 1 > docs/a; ln -s docs/a AGENTS.md; git add .; git commit -qm 2; git switch -q main"
+    )
+    settled = await place.run("git switch -q other; echo evil > docs/a")
+    assert set(place.held(settled)) == {"docs/a"}
+    assert (
+        await place.run("git restore docs/a; git switch -q main; git switch -q other")
+    ).held == ()
+    assert place.text("AGENTS.md") == "1\n"
+
+
 async def test_what_our_own_tools_write_while_a_job_runs_stays(open_place: WatchedFolder):
     open_place.outside("echo one > AGENTS.md")
     await open_place.watch.note()
@@ -180,6 +269,19 @@ async def test_two_programs_that_begin_at_once_hold_nothing_of_the_persons(
     await asyncio.gather(open_place.watch.note(), begin_other())
     assert [*(await other.hold()).held, *(await open_place.watch.hold()).held] == []
     assert (open_place.root / "AGENTS.md").exists()
+
+
+async def test_what_a_job_writes_through_a_mapping_is_held(open_place: WatchedFolder):
+    open_place.outside("git init -q; printf '%99s' '# mine' > AGENTS.md")
+    await open_place.watch.note()
+    await open_place.watch.hold(is_over=False)
+    path = open_place.root / "AGENTS.md"
+    with path.open("r+b") as file, mmap(file.fileno(), 0) as text:
+        text[0] = text[0]
+        await open_place.run("true")
+        text[:] = b"x" * 99  # changes no time of the file
+        assert set(open_place.held(await open_place.run("true"))) == {"AGENTS.md"}
+    await open_place.watch.end_job()
 
 
 async def test_a_job_is_watched_until_its_end(open_place: WatchedFolder):
@@ -515,6 +617,54 @@ async def test_a_link_in_a_git_folder_to_what_would_run_is_set_aside(
     assert (await open_place.run("true")).held == ()
 
 
+@pytest.mark.parametrize("name", ["logs/HEAD", "COMMIT_EDITMSG", "FETCH_HEAD", "index", "logs"])
+async def test_git_writes_through_no_link_that_a_command_leaves(
+    open_place: WatchedFolder, name: str
+):
+    open_place.outside("git init -q; git commit -q --allow-empty -m one")
+    mine = open_place.home / "mine"
+    await open_place.run("true")
+    settled = await open_place.run(f"rm -rf .git/{name}; ln -s {mine} .git/{name}")
+    assert open_place.held(settled) == {f".git/{name}": "git would write elsewhere"}
+    open_place.outside("git commit -q --allow-empty -m two; git fetch -q . HEAD; git switch -qc b")
+    assert not mine.exists()
+    assert (await open_place.run("true")).held == ()
+
+
+async def test_git_follows_no_link_and_waits_for_no_pipe_anywhere_in_its_folders(
+    open_place: WatchedFolder,
+):
+    open_place.outside(
+        "git init -q sub; git init -q; git commit -q --allow-empty -m one; git worktree add -q w;"
+        "mv sub/.git .git/modules; mkdir .git/x; mv .git/modules .git/x/m; mv .git/x .git/modules;"
+        "ln -s HEAD .git/mine; git init -q --bare b.git"
+    )
+    links = {
+        *(".git/worktrees/w/COMMIT_EDITMSG", ".git/modules/m/logs", ".git/lfs/a/b", ".git/HEAD.x"),
+        *(".git/objects/info/commit-graph", "b.git/packed-refs"),
+    }
+    makes = "; ".join(f"mkdir -p {Path(each).parent}; ln -s /x {each}" for each in sorted(links))
+    settled = await open_place.run(f"{makes}; mkfifo .git/MERGE_MSG")
+    assert set(open_place.held(settled)) == {*links, ".git/MERGE_MSG"}
+    assert (open_place.root / ".git/mine").is_symlink()
+
+
+async def test_links_of_a_work_tree_in_a_bare_repository_stay(open_place: WatchedFolder):
+    open_place.outside(
+        "git init -q --bare .; git worktree add -q --orphan -b main main 2> /dev/null ||"
+        "git worktree add -q --detach main $(git commit-tree -m x $(git mktree < /dev/null))"
+    )
+    assert (await open_place.run("ln -s x main/y")).held == ()
+
+
+async def test_the_rest_of_a_rebase_behind_a_link_runs_nothing(open_place: WatchedFolder):
+    open_place.outside("git init -q; mkdir .git/rebase-merge; echo pick abc one > " + _TODO)
+    settled = await open_place.run("mv .git/rebase-merge rm; ln -s ../rm .git/rebase-merge")
+    assert set(open_place.held(settled)) == {".git/rebase-merge"}
+    await open_place.run("echo exec ./x > rm/git-rebase-todo")
+    assert open_place.text(_TODO) == ""
+
+
 async def test_what_a_question_cannot_show_is_named(open_place: WatchedFolder):
     await _begin_job(open_place)
     open_place.outside("mkdir .vscode; echo 1 > .vscode/a; ln -s a .vscode/b")
@@ -773,6 +923,68 @@ async def test_what_would_run_in_a_new_repository_is_held(
 ):
     assert set(open_place.held(await open_place.run(command))) == held
     assert open_place.held(await open_place.run("true")) == {}
+
+
+@pytest.mark.parametrize("split", ["false", "true"])
+async def test_a_repository_that_an_index_names_is_found_wherever_it_lies(
+    open_place: WatchedFolder, split: str
+):
+    open_place.outside(f"git init -q; git config core.splitIndex {split}; echo > a; git add a")
+    await open_place.run("true")
+    add = "git update-index --add --cacheinfo 160000,$(git -C s rev-parse HEAD),s"
+    commit = "git commit -q --allow-empty -m x"
+    settled = await open_place.run(
+        "mkdir -p node_modules/a; cd node_modules/a; git init -q b; cd b; git init -q s;"
+        f"(cd s; {commit}; git config core.fsmonitor ./x); {add}; {commit}; cd ../../..;"
+        f"{add.replace('-C s', '-C node_modules/a/b').replace(',s', ',node_modules/a/b')}"
+    )
+    assert set(open_place.held(settled)) == {"node_modules/a/b/s/.git/config"}
+    assert open_place.held(await open_place.run("true")) == {}
+
+
+@pytest.mark.parametrize(
+    ("command", "config"),
+    [
+        ("mkdir modules; cd modules; git init -q n; cd n", "modules/n/.git/config"),
+        (
+            "git init -q; mkdir -p .git/modules s; cd s;"
+            "git init -q --separate-git-dir ../.git/modules/s",
+            ".git/modules/s/config",
+        ),
+    ],
+)
+async def test_no_repository_of_a_command_writes_to_a_folder_elsewhere(
+    open_place: WatchedFolder, command: str, config: str
+):
+    elsewhere = open_place.home / "elsewhere"
+    elsewhere.mkdir()
+    for value in (elsewhere, f'"{elsewhere}"', f"{elsewhere}#/../{'../' * 9}{open_place.root}/s"):
+        settled = await open_place.run(
+            f"{command}; printf '[core]\n\tworktree = %s\n' '{value}'"
+            " >> $(git rev-parse --git-dir)/config"
+        )
+        assert set(open_place.held(settled)) == {config}
+        assert "worktree" not in open_place.text(config)
+        open_place.outside("rm -rf s modules .git")
+        await open_place.run("true")
+
+
+@needs_bwrap
+@pytest.mark.parametrize("has_mounts", [True, False])
+async def test_the_hooks_folder_that_the_persons_settings_name_is_theirs(
+    tmp_path: Path, has_mounts: bool
+):
+    place = _place(tmp_path, has_mounts=has_mounts)
+    place.outside(
+        "git config --global core.hooksPath .hk; git init -q; git init -q mine; mkdir mine/.hk;"
+        "echo mine > mine/.hk/pre-push; echo x > file"
+    )
+    makes = "git init -q new; mkdir .hk new/.hk; echo x > .hk/pre-commit; echo x > new/.hk/pre-push"
+    settled = await place.run(f"{makes}; echo evil > mine/.hk/pre-push; rm file", code=None)
+    held = {".hk/pre-commit", "new/.hk/pre-push"} | (set() if has_mounts else {"mine/.hk/pre-push"})
+    assert place.held(settled) == dict.fromkeys(held, "git runs it")
+    assert place.text("mine/.hk/pre-push") == "mine\n"
+    assert (await place.run("true")).held == ()
 
 
 async def test_a_repository_whose_settings_were_held_still_works(open_place: WatchedFolder):
