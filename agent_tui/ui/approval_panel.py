@@ -5,7 +5,7 @@ answers it. Until then, keys go to the prompt (see `EarlyKeys`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -169,11 +169,12 @@ class ApprovalPanel(Vertical, can_focus=True):
 
     @dataclass
     class Answered(Message):
-        """The user answered, with `key` or by a click."""
+        """The user answered, with `key` or by a click; `reason` is what they wrote."""
 
         request_id: str
         answer: ApprovalAnswer
         key: str = ""
+        reason: Draft = field(default_factory=Draft)
 
     @dataclass
     class PlanToEdit(Message):
@@ -368,9 +369,10 @@ class ApprovalPanel(Vertical, can_focus=True):
     def _take_words(self, event: LinesField.Submitted) -> None:
         event.stop()
         if (request := self.request) is not None:
+            reason = self._words.draft.trim()
             self._words.load(Draft())
-            answer = ApprovalAnswer("no", event.text.strip())
-            self.post_message(self.Answered(request.id, answer, "enter"))
+            answer = ApprovalAnswer("no", reason.sent_text)
+            self.post_message(self.Answered(request.id, answer, "enter", reason))
 
     @on(Input.Submitted)
     def _take_rule(self, event: Input.Submitted) -> None:

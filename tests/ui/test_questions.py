@@ -507,6 +507,40 @@ async def test_a_word_that_begins_with_an_answer_to_a_grave_question_is_text(tmp
         assert ui.text == "fnr"
 
 
+PLAN = call("c1", "plan", plan="1. Look")
+
+
+@pytest.mark.parametrize("asked", [TOUCH, PLAN], ids=["change", "plan"])
+async def test_a_reason_that_the_turn_was_stopped_behind_returns_to_the_prompt(
+    tmp_path: Path, asked: ToolCall
+):
+    async with running_app(tmp_path, *asks(asked), approval_quiet_s=QUIET_S) as ui:
+        if asked is PLAN:
+            ui.runtime.conversation.permissions.mode = "plan"
+        await ask(ui, "my draft")
+        ui.approval.arm()
+        await ui.pilot.press("e", *"use it")
+        for key in ("enter", "ctrl+c"):
+            ui.app.post_message(events.Key(key, None))
+        await ui.until(lambda: not ui.is_running)
+        await ui.settle()
+        assert not is_made(ui)
+        told = ui.results[0].text.count("use it")
+        assert (told, ui.text) in [(1, "my draft"), (0, "use it\n\nmy draft")]
+
+
+async def test_a_reason_is_returned_whenever_the_answer_does_not_arrive(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui, "my draft")
+        ui.approval.arm()
+        await ui.pilot.press("e", *"use it")
+        ui.approval.query_one(LinesField).post_message(events.Key("enter", None))
+        ui.app.controller.stop()
+        await ui.settle()
+        assert "use it" not in ui.results[0].text
+        assert ui.text == "use it\n\nmy draft"
+
+
 WHY = "Not this way:\n  use sqlite\n\nand keep the names"
 LONG_WHY = "".join(f"line {number} of the log\n" for number in range(3_000)) + "that is why"
 
