@@ -483,10 +483,10 @@ class ApprovalPanel(Vertical, can_focus=True):
 
     def _show_field(self, shown: LinesField | Input | None) -> None:
         """Show the field for a reason or that for a rule; None hides both, with their text."""
-        for field in (self._words, self._rule):
-            field.display = field is shown
-            if field.parent is not None:
-                field.parent.display = field is shown
+        for each in (self._words, self._rule):
+            each.display = each is shown
+            if each.parent is not None:
+                each.parent.display = each is shown
 
     def _disarm(self) -> None:
         if self._timer is not None:

@@ -64,6 +64,7 @@ class EventView:
         drafts: Keeps what is not sent yet, beside the present session.
 
     Attributes:
+        drafts: The same.
         earlier: What was said before compactions.
         last_outcome: How the last turn of the present activity ended; empty before.
     """
@@ -73,7 +74,7 @@ class EventView:
     ) -> None:
         self.widgets = widgets
         self.status = status
-        self._drafts = drafts
+        self.drafts = drafts
         self._options = options
         self._runtime = options.runtime
         self._clock = options.clock
@@ -95,7 +96,7 @@ class EventView:
                 self._work("Waiting for the model")
             case events.UserMessageAdded():
                 chat.append(self._user_block(event))
-                self._drafts.note_change(at_once=True)
+                self.drafts.note_change(at_once=True)
             case events.ReplyStarted():
                 chat.start_reply()
                 self._work("Waiting for the model")
@@ -149,7 +150,7 @@ class EventView:
                 self._warn(event)
             case events.QueueChanged():
                 self.widgets.queue.show(event.texts)
-                self._drafts.note_change(at_once=True)
+                self.drafts.note_change(at_once=True)
             case events.TodosChanged():
                 self._plan = event.todos
                 self.widgets.plan.show(event.todos)
@@ -293,13 +294,13 @@ class EventView:
         """Keep a reason that was given until it is part of a result in the session."""
         if not reason.is_empty:
             self._reasons[request_id] = reason
-            self._drafts.hold(request_id, (reason,))
+            self.drafts.hold(request_id, (reason,))
 
     def give_back_reasons(self) -> None:
         """Return to the prompt the reasons that did not arrive: the turn was stopped."""
         reasons, self._reasons = self._reasons, {}
         for request_id in reasons:
-            self._drafts.give_back(request_id)
+            self.drafts.give_back(request_id)
 
     def _note_reasons(self, result: ToolResultMessage) -> None:
         """Let go of the reasons that `result`, which the session has, tells the model."""
@@ -307,7 +308,7 @@ class EventView:
         arrived = [key for key, reason in self._reasons.items() if reason.sent_text in told]
         for request_id in arrived:
             del self._reasons[request_id]
-            self._drafts.hold(request_id, ())
+            self.drafts.hold(request_id, ())
 
     def clear_prompt(self) -> None:
         """Empty the prompt; its contents go into the history."""
@@ -474,9 +475,9 @@ class EventView:
         if event.reason != "renamed":
             self._has_warned = False
         if event.reason == "resumed":
-            self.widgets.prompt.run_worker(self._drafts.restore(), group="draft")
+            self.widgets.prompt.run_worker(self.drafts.restore(), group="draft")
         else:
-            self._drafts.note_change()
+            self.drafts.note_change()
         self.status.refresh()
 
     def _go_back(self, event: events.WentBack) -> None:

@@ -212,8 +212,8 @@ class LineInputScreen(Modal[str]):
         present: The initial text.
         empty_means: What an empty text does; empty if nothing special.
         is_selected: Whether the first key replaces the initial text.
-        takes_lines: Whether the text may have several lines, and is kept until it is sent.
-            Otherwise its lines are joined by blanks.
+        keep_unsent: Given what was written when it is closed without an answer. Such a text may
+            have several lines, and is kept until it is sent. None: lines are joined by blanks.
         problem_of: Why a text cannot be used, empty if it can; asked at every key.
         last_look: The same, after a look at all that takes longer; called in a thread.
     """
@@ -229,7 +229,7 @@ class LineInputScreen(Modal[str]):
         *,
         empty_means: str = "",
         is_selected: bool = True,
-        takes_lines: bool = False,
+        keep_unsent: Callable[[Draft], object] | None = None,
         problem_of: Callable[[str], str] | None = None,
         last_look: Callable[[str], str] | None = None,
     ) -> None:
@@ -237,7 +237,7 @@ class LineInputScreen(Modal[str]):
         texts = (title, about, present, empty_means)
         self._texts = tuple(safe_text(text, keep_newlines=False) for text in texts)
         self._is_selected = is_selected
-        self._takes_lines = takes_lines
+        self._keep_unsent = keep_unsent
         self._problem_of = problem_of
         self._last_look = last_look
 
@@ -256,12 +256,12 @@ class LineInputScreen(Modal[str]):
                 placeholder=hint,
                 id="line-text",
                 is_selected=self._is_selected,
-                is_kept=self._takes_lines,
+                is_kept=self._keep_unsent is not None,
             )
             yield FieldRow(field)
             if is_checked:
                 yield Static(id="line-problem", markup=False)
-            lines = f"{new_line_hint()} · " if self._takes_lines else ""
+            lines = f"{new_line_hint()} · " if self._keep_unsent else ""
             yield KeysLine(f"enter save · {lines}{empty}esc close", id="page-keys")
 
     @on(TextArea.Changed)
@@ -280,7 +280,7 @@ class LineInputScreen(Modal[str]):
             self.run_worker(self._keep(text), exclusive=True)
 
     def _value_of(self, written: str) -> str:
-        return written if self._takes_lines else " ".join(written.splitlines())
+        return written if self._keep_unsent else " ".join(written.splitlines())
 
     async def _keep(self, text: str) -> None:
         self._say("Checking…")
@@ -295,6 +295,9 @@ class LineInputScreen(Modal[str]):
 
     def action_leave(self) -> None:
         """Close and leave everything as it is."""
+        unsent = self.query_one(LinesField).unsent
+        if self._keep_unsent is not None and not unsent.is_empty:
+            self._keep_unsent(unsent)
         self._leave_with(None)
 
     def _leave_with(self, text: str | None) -> None:
