@@ -507,6 +507,28 @@ async def test_a_word_that_begins_with_an_answer_to_a_grave_question_is_text(tmp
         assert ui.text == "fnr"
 
 
+@pytest.mark.parametrize("size", [(60, 20), (80, 24)])
+@pytest.mark.parametrize("is_pasted", [False, True])
+async def test_the_line_of_a_reason_that_is_written_is_in_sight(
+    tmp_path: Path, size: tuple[int, int], is_pasted: bool
+):
+    body = "".join(f"line {number}\n" for number in range(31))
+    write = call("c1", "write", path="long.txt", content=body)
+    async with running_app(tmp_path, *asks(write), size=size, approval_quiet_s=QUIET_S) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        await ui.pilot.press("e")
+        written = [f"why {number}" for number in range(9)]
+        if is_pasted:
+            ui.app.post_message(events.Paste("\n".join(written)))
+            await ui.settle()
+        for number, line in enumerate(() if is_pasted else written):
+            await ui.pilot.press(*(["ctrl+j"] if number else []), *line)
+            await ui.settle()
+            assert any(line in row for row in screen_rows(ui)), line
+        assert any(written[-1] in row for row in screen_rows(ui))
+
+
 PLAN = call("c1", "plan", plan="1. Look")
 
 

@@ -47,7 +47,8 @@ async def test_a_killed_session_opens_in_the_mode_that_was_in_force(stage: Stage
     assert path is not None
     for mode in ("plan", "accept-edits", "plan", "ask"):
         first.sessions.use_mode(mode)
-        killed = shutil.copy(path, path.with_name("killed.jsonl"))
+        killed = path.with_name("killed.jsonl")
+        shutil.copy(path, killed)
         again = stage.runtime([], mode="ask")
         assert (await reopened(again, killed))[0] == mode
         await again.aclose()
