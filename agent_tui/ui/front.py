@@ -394,5 +394,11 @@ async def _ask(window: Window, question: Question[ResultT]) -> ResultT | None:
     early = EarlyKeys(window.prompt) if question.is_grave else None
     area = window.prompt.area
     return await window.ask(
-        ChoiceScreen(question, early, answered_by=area.note_answer, take_paste=area.post_message)
+        ChoiceScreen(
+            question,
+            early,
+            answered_by=area.note_answer,
+            take_paste=area.post_message,
+            send=window.prompt.send,
+        )
     )

@@ -19,6 +19,7 @@ from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.ui.approval_panel import answers_to, first_mark
 from agent_tui.ui.lines_field import LinesField
+from agent_tui.ui.parts import KeysLine
 from agent_tui.ui.prompt.area import BURST_S
 from agent_tui.ui.questions import AnswerLine, AnswerList, AnswerRow, EarlyKeys
 from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
@@ -561,6 +562,31 @@ async def test_a_reason_is_returned_whenever_the_answer_does_not_arrive(tmp_path
         await ui.settle()
         assert "use it" not in ui.results[0].text
         assert ui.text == "use it\n\nmy draft"
+
+
+async def test_enter_sends_a_message_written_while_a_grave_question_is_open(tmp_path: Path):
+    async with running_app(tmp_path, *asks()) as ui:
+        await ui.send("go")
+        question = replace(WAYS, is_grave=True)
+        answer = asyncio.create_task(ui.app.controller.front.ask(question))
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        screen = ui.app.screen
+        assert isinstance(screen, ChoiceScreen)
+        now = [time.monotonic()]
+        screen._clock = lambda: now[0]
+        await ui.write("use it")
+        keys = screen.query_one(KeysLine)
+        assert "enter sends your message" in str(keys.render())
+        assert marked(ui) == []
+        now[0] += 5.0
+        await ui.pilot.press("enter", "enter")
+        await ui.settle()
+        assert ui.queued == ("use it",)
+        assert ui.text == ""
+        assert "enter answers" in str(keys.render())
+        assert not answer.done(), "the second Enter comes too soon to answer"
+        await ui.pilot.press("escape")
+        assert await answer is None
 
 
 WHY = "Not this way:\n  use sqlite\n\nand keep the names"
