@@ -218,7 +218,7 @@ class AcpSession:
         """Set the permission mode; false if it does not exist."""
         for mode, _ in MODES:
             if mode == mode_id:
-                self.runtime.conversation.permissions.mode = mode
+                self.runtime.sessions.use_mode(mode)
                 self._told_choices = self._choices
                 return True
         return False

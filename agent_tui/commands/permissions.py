@@ -121,7 +121,7 @@ async def _newest_plan(runtime: AgentRuntime) -> str:
 
 
 def _use_mode(front: Front, mode: PermissionMode) -> None:
-    front.runtime.conversation.permissions.mode = mode
+    front.runtime.sessions.use_mode(mode)
     front.show_events(())
     front.say(f"Permissions: {mode}")
 

@@ -263,8 +263,11 @@ class SessionsOfProject:
 
     def title(self, found: SessionSummary) -> str:
         """A session's title, with its folder if that is another one."""
-        title = listed_title(found)
-        return title if self.is_here(found) else f"{title}  ({found.cwd.name})"
+        return f"{listed_title(found)}{self.tag(found)}"
+
+    def tag(self, found: SessionSummary) -> str:
+        """The folder of a session, to show behind its title; empty if it is the present one."""
+        return "" if self.is_here(found) else f"  ({found.cwd.name})"
 
     def state(self, found: SessionSummary) -> SessionState | None:
         """What a program does with a session; None if none has it open."""

@@ -3,7 +3,7 @@
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from concurrent.futures import Future
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from agent_tui.attachments import without_attachments
 from agent_tui.commands.core.front import (
     CommandServices,
     FrontHelp,
+    HeldAnswers,
     Level,
     PageSection,
     Pickable,
@@ -116,6 +117,10 @@ class PlainFront:
     async def ask_text(self, question: TextQuestion) -> str | None:
         """Ask for a line."""
         return await self.agent.call_in_main(partial(self.asker.text, question))
+
+    def hold_answers(self) -> AbstractContextManager[HeldAnswers]:
+        """The terminal shows what was answered; there is no prompt to return it to."""
+        return nullcontext(HeldAnswers())
 
     async def pick(self, wanted: Pickable[AnswerT]) -> AnswerT | str | None:
         """Ask for a number, or a name."""

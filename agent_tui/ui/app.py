@@ -349,7 +349,10 @@ class AgentApp(App[UiOutcome]):
         """The user answered."""
         self.view.person_acted()
         self.prompt.area.note_answer(event.key)
+        self.view.hold_reason(event.request_id, event.reason)
         self.controller.answer_approval(event.request_id, event.answer)
+        if not self.controller.turns.is_running:
+            self.view.give_back_reasons()
 
     def on_approval_panel_plan_to_edit(self, event: "ApprovalPanel.PlanToEdit") -> None:
         """Let the user edit a plan before they decide on it."""

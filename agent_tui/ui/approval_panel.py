@@ -5,7 +5,7 @@ answers it. Until then, keys go to the prompt (see `EarlyKeys`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -169,11 +169,12 @@ class ApprovalPanel(Vertical, can_focus=True):
 
     @dataclass
     class Answered(Message):
-        """The user answered, with `key` or by a click."""
+        """The user answered, with `key` or by a click; `reason` is what they wrote."""
 
         request_id: str
         answer: ApprovalAnswer
         key: str = ""
+        reason: Draft = field(default_factory=Draft)
 
     @dataclass
     class PlanToEdit(Message):
@@ -368,9 +369,10 @@ class ApprovalPanel(Vertical, can_focus=True):
     def _take_words(self, event: LinesField.Submitted) -> None:
         event.stop()
         if (request := self.request) is not None:
+            reason = self._words.draft.trim()
             self._words.load(Draft())
-            answer = ApprovalAnswer("no", event.text.strip())
-            self.post_message(self.Answered(request.id, answer, "enter"))
+            answer = ApprovalAnswer("no", reason.sent_text)
+            self.post_message(self.Answered(request.id, answer, "enter", reason))
 
     @on(Input.Submitted)
     def _take_rule(self, event: Input.Submitted) -> None:
@@ -481,10 +483,10 @@ class ApprovalPanel(Vertical, can_focus=True):
 
     def _show_field(self, shown: LinesField | Input | None) -> None:
         """Show the field for a reason or that for a rule; None hides both, with their text."""
-        for field in (self._words, self._rule):
-            field.display = field is shown
-            if field.parent is not None:
-                field.parent.display = field is shown
+        for each in (self._words, self._rule):
+            each.display = each is shown
+            if each.parent is not None:
+                each.parent.display = each is shown
 
     def _disarm(self) -> None:
         if self._timer is not None:

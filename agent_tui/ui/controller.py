@@ -294,7 +294,7 @@ class Controller:
         self._use_mode(answer)
 
     def _use_mode(self, mode: PermissionMode) -> None:
-        self.runtime.conversation.permissions.mode = mode
+        self.runtime.sessions.use_mode(mode)
         self._view.refresh_status()
 
     def answer_approval(self, request_id: str, answer: ApprovalAnswer) -> None:

@@ -11,7 +11,7 @@ from agent_tui.commands.context import warning_text
 from agent_tui.commands.core.front import Level
 from agent_tui.commands.event_lines import event_line, limit_wait_reason
 from agent_tui.drafts.draft import Draft
-from agent_tui.messages import Todo, UserMessage
+from agent_tui.messages import Todo, ToolResultMessage, UserMessage
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.lineage.joined import entries_kept_behind
 from agent_tui.sessions.replay.goals import goal_event
@@ -64,6 +64,7 @@ class EventView:
         drafts: Keeps what is not sent yet, beside the present session.
 
     Attributes:
+        drafts: The same.
         earlier: What was said before compactions.
         last_outcome: How the last turn of the present activity ended; empty before.
     """
@@ -73,12 +74,13 @@ class EventView:
     ) -> None:
         self.widgets = widgets
         self.status = status
-        self._drafts = drafts
+        self.drafts = drafts
         self._options = options
         self._runtime = options.runtime
         self._clock = options.clock
         self._running: dict[str, _Running] = {}
         self._asked: dict[str, str] = {}
+        self._reasons: dict[str, Draft] = {}
         self._plan: tuple[Todo, ...] = ()
         self._cut_parts: dict[str, Sequence[BlockId]] = {}
         self._has_warned = False
@@ -94,7 +96,7 @@ class EventView:
                 self._work("Waiting for the model")
             case events.UserMessageAdded():
                 chat.append(self._user_block(event))
-                self._drafts.note_change(at_once=True)
+                self.drafts.note_change(at_once=True)
             case events.ReplyStarted():
                 chat.start_reply()
                 self._work("Waiting for the model")
@@ -148,7 +150,7 @@ class EventView:
                 self._warn(event)
             case events.QueueChanged():
                 self.widgets.queue.show(event.texts)
-                self._drafts.note_change(at_once=True)
+                self.drafts.note_change(at_once=True)
             case events.TodosChanged():
                 self._plan = event.todos
                 self.widgets.plan.show(event.todos)
@@ -226,6 +228,7 @@ class EventView:
 
     def idle(self) -> None:
         """Reset the screen after an activity, however it ended."""
+        self.give_back_reasons()
         self.status.set_working(False)
         self.widgets.activity.show(None)
         self.widgets.plan.make_room("none")
@@ -286,6 +289,26 @@ class EventView:
     def give_back(self, drafts: Sequence[Draft]) -> None:
         """Return undelivered drafts to the prompt."""
         self.widgets.prompt.put_before(drafts)
+
+    def hold_reason(self, request_id: str, reason: Draft) -> None:
+        """Keep a reason that was given until it is part of a result in the session."""
+        if not reason.is_empty:
+            self._reasons[request_id] = reason
+            self.drafts.hold(request_id, (reason,))
+
+    def give_back_reasons(self) -> None:
+        """Return to the prompt the reasons that did not arrive: the turn was stopped."""
+        reasons, self._reasons = self._reasons, {}
+        for request_id in reasons:
+            self.drafts.give_back(request_id)
+
+    def _note_reasons(self, result: ToolResultMessage) -> None:
+        """Let go of the reasons that `result`, which the session has, tells the model."""
+        told = "\n".join((result.text, result.tool_details.user_words))
+        arrived = [key for key, reason in self._reasons.items() if reason.sent_text in told]
+        for request_id in arrived:
+            del self._reasons[request_id]
+            self.drafts.hold(request_id, ())
 
     def clear_prompt(self) -> None:
         """Empty the prompt; its contents go into the history."""
@@ -398,6 +421,7 @@ class EventView:
         self._running[block.call_id] = _Running(place, block)
 
     def _end_tool(self, event: events.ToolFinished) -> None:
+        self._note_reasons(event.message)
         running = self._running.pop(event.call_id, None)
         if running is None or not isinstance(running.block, ToolBlock):
             return
@@ -451,9 +475,9 @@ class EventView:
         if event.reason != "renamed":
             self._has_warned = False
         if event.reason == "resumed":
-            self.widgets.prompt.run_worker(self._drafts.restore(), group="draft")
+            self.widgets.prompt.run_worker(self.drafts.restore(), group="draft")
         else:
-            self._drafts.note_change()
+            self.drafts.note_change()
         self.status.refresh()
 
     def _go_back(self, event: events.WentBack) -> None:

@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TypeVar, cast
@@ -16,6 +17,7 @@ from agent_tui.commands.context import ContextPage
 from agent_tui.commands.core.front import (
     CommandServices,
     FrontHelp,
+    HeldAnswers,
     Level,
     Pickable,
     Question,
@@ -168,9 +170,21 @@ class ScreenFront:
             question.present,
             empty_means=question.empty_means,
             is_selected=not question.is_edited,
-            takes_lines=True,
+            keep_unsent=lambda draft: self._window.prompt.put_before((draft,)),
         )
         return await self._window.ask(screen)
+
+    @contextmanager
+    def hold_answers(self) -> Generator[HeldAnswers]:
+        """Keep answers with the unsent draft; those that are not sent return to the prompt."""
+        drafts, owner = self._view.drafts, object()
+        held = HeldAnswers(
+            lambda texts: drafts.hold(owner, [Draft("\n".join(texts))] if texts else [])
+        )
+        try:
+            yield held
+        finally:
+            drafts.give_back(owner)
 
     async def pick(self, wanted: Pickable[ResultT]) -> ResultT | str | None:
         """Let the user pick an item, in the screen for its kind or else in a list."""
@@ -380,5 +394,11 @@ async def _ask(window: Window, question: Question[ResultT]) -> ResultT | None:
     early = EarlyKeys(window.prompt) if question.is_grave else None
     area = window.prompt.area
     return await window.ask(
-        ChoiceScreen(question, early, answered_by=area.note_answer, take_paste=area.post_message)
+        ChoiceScreen(
+            question,
+            early,
+            answered_by=area.note_answer,
+            take_paste=area.post_message,
+            send=window.prompt.send,
+        )
     )

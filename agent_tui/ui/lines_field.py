@@ -75,6 +75,11 @@ class LinesField(LinesArea):
         """Leave the keys of the app to it."""
         self.use_keys(keys_in_force())
 
+    def on_resize(self) -> None:
+        """Stay in sight with the cursor as it grows."""
+        if self.has_focus:
+            self.call_after_refresh(self.scroll_visible, animate=False)
+
     def on_unmount(self) -> None:
         """Tell the app that what was written here was sent or dropped; nothing passes it on now."""
         if self._is_kept and self.unsent.is_empty:

@@ -11,7 +11,7 @@ from textual.types import CSSPathType
 from textual.widgets import Input
 
 from agent_tui.ui.screens import picker
-from agent_tui.ui.screens.picker import PickerRow, PickerScreen, RowList
+from agent_tui.ui.screens.picker import PickerRow, PickerScreen, RowList, column_widths, picker_line
 from tests.ui.app_support import Ui, listed, running_app
 
 
@@ -80,3 +80,10 @@ async def test_of_many_rows_the_last_is_reached_and_only_those_in_sight_are_draw
         await ui.pilot.press("enter")
         await ui.until(lambda: picked)
         assert picked == [19_999]
+
+
+def test_a_long_title_leaves_its_tag_whole():
+    row = PickerRow("", "long " * 30, ("model", "5m"), tag="  (tally)")
+    shown = picker_line(row, column_widths([row.columns]), 60, 16)
+    assert shown.cell_length == 60
+    assert "…  (tally)" in shown.plain

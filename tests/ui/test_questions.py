@@ -19,6 +19,7 @@ from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.ui.approval_panel import answers_to, first_mark
 from agent_tui.ui.lines_field import LinesField
+from agent_tui.ui.parts import KeysLine
 from agent_tui.ui.prompt.area import BURST_S
 from agent_tui.ui.questions import AnswerLine, AnswerList, AnswerRow, EarlyKeys
 from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
@@ -505,6 +506,87 @@ async def test_a_word_that_begins_with_an_answer_to_a_grave_question_is_text(tmp
         await ui.settle()
         assert answers == ["no"]
         assert ui.text == "fnr"
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24)])
+@pytest.mark.parametrize("is_pasted", [False, True])
+async def test_the_line_of_a_reason_that_is_written_is_in_sight(
+    tmp_path: Path, size: tuple[int, int], is_pasted: bool
+):
+    body = "".join(f"line {number}\n" for number in range(31))
+    write = call("c1", "write", path="long.txt", content=body)
+    async with running_app(tmp_path, *asks(write), size=size, approval_quiet_s=QUIET_S) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        await ui.pilot.press("e")
+        written = [f"why {number}" for number in range(9)]
+        if is_pasted:
+            ui.app.post_message(events.Paste("\n".join(written)))
+            await ui.settle()
+        for number, line in enumerate(() if is_pasted else written):
+            await ui.pilot.press(*(["ctrl+j"] if number else []), *line)
+            await ui.settle()
+            assert any(line in row for row in screen_rows(ui)), line
+        assert any(written[-1] in row for row in screen_rows(ui))
+
+
+PLAN = call("c1", "plan", plan="1. Look")
+
+
+@pytest.mark.parametrize("asked", [TOUCH, PLAN], ids=["change", "plan"])
+async def test_a_reason_that_the_turn_was_stopped_behind_returns_to_the_prompt(
+    tmp_path: Path, asked: ToolCall
+):
+    async with running_app(tmp_path, *asks(asked), approval_quiet_s=QUIET_S) as ui:
+        if asked is PLAN:
+            ui.runtime.conversation.permissions.mode = "plan"
+        await ask(ui, "my draft")
+        ui.approval.arm()
+        await ui.pilot.press("e", *"use it")
+        for key in ("enter", "ctrl+c"):
+            ui.app.post_message(events.Key(key, None))
+        await ui.until(lambda: not ui.is_running)
+        await ui.settle()
+        assert not is_made(ui)
+        told = ui.results[0].text.count("use it")
+        assert (told, ui.text) in [(1, "my draft"), (0, "use it\n\nmy draft")]
+
+
+async def test_a_reason_is_returned_whenever_the_answer_does_not_arrive(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui, "my draft")
+        ui.approval.arm()
+        await ui.pilot.press("e", *"use it")
+        ui.approval.query_one(LinesField).post_message(events.Key("enter", None))
+        ui.app.controller.stop()
+        await ui.settle()
+        assert "use it" not in ui.results[0].text
+        assert ui.text == "use it\n\nmy draft"
+
+
+async def test_enter_sends_a_message_written_while_a_grave_question_is_open(tmp_path: Path):
+    async with running_app(tmp_path, *asks()) as ui:
+        await ui.send("go")
+        question = replace(WAYS, is_grave=True)
+        answer = asyncio.create_task(ui.app.controller.front.ask(question))
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        screen = ui.app.screen
+        assert isinstance(screen, ChoiceScreen)
+        now = [time.monotonic()]
+        screen._clock = lambda: now[0]
+        await ui.write("use it")
+        keys = screen.query_one(KeysLine)
+        assert "enter sends your message" in str(keys.render())
+        assert marked(ui) == []
+        now[0] += 5.0
+        await ui.pilot.press("enter", "enter")
+        await ui.settle()
+        assert ui.queued == ("use it",)
+        assert ui.text == ""
+        assert "enter answers" in str(keys.render())
+        assert not answer.done(), "the second Enter comes too soon to answer"
+        await ui.pilot.press("escape")
+        assert await answer is None
 
 
 WHY = "Not this way:\n  use sqlite\n\nand keep the names"

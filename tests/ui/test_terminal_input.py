@@ -1,3 +1,7 @@
+import os
+import threading
+import time
+import tty
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -8,7 +12,13 @@ from textual import events
 from textual.message import Message
 
 from agent_tui.ui.terminal import input as terminal_input
-from agent_tui.ui.terminal.input import BackgroundTold, PasteSafeParser, is_light
+from agent_tui.ui.terminal.input import (
+    BackgroundTold,
+    InputClock,
+    PasteSafeParser,
+    TerminalDriver,
+    is_light,
+)
 from agent_tui.ui.theme.themes import DARK, LIGHT
 from tests.support.rows import each_row
 from tests.ui.app_support import running_app
@@ -96,3 +106,48 @@ async def test_the_theme_suits_the_terminal_unless_one_was_chosen(
         ui.app.post_message(BackgroundTold(is_light=True))
         await ui.settle()
         assert ui.app.theme == theme
+
+
+def test_keys_of_a_paste_are_one_burst_however_long_they_take_to_handle():
+    now = [10.0]
+    clock = InputClock(lambda: now[0])
+    first = clock.read(has_waited=False)
+    assert first == 10.0
+    now[0] += 3.0
+    clock.note_handled()
+    assert clock.read(has_waited=True) == first, "they had waited"
+    now[0] += 3.0
+    clock.note_handled()
+    now[0] += 0.01
+    assert clock.read(has_waited=False) - first == pytest.approx(0.01), "they came soon after"
+    clock.note_handled()
+    now[0] += 0.5
+    assert clock.read(has_waited=False) == now[0], "and these after a pause"
+
+
+def test_keys_of_bytes_that_waited_have_one_time():
+    far, near = os.openpty()
+    tty.setraw(near)
+    told: list[tuple[str, float]] = []
+
+    class Slow(TerminalDriver):
+        def __init__(self) -> None:
+            self.fileno, self._debug = near, False
+            self.exit_event = threading.Event()
+
+        def process_message(self, message: Message) -> None:
+            if isinstance(message, events.Key):
+                told.append((message.key, message.time))
+                if message.key == "a":  # handling it takes longer than keys of a paste are apart
+                    os.write(far, b"b")
+                    time.sleep(0.1)
+                else:
+                    self.exit_event.set()
+
+    os.write(far, b"a")
+    Slow().run_input_thread()
+    os.close(far)
+    os.close(near)
+    (first, at), (second, then) = told
+    assert (first, second) == ("a", "b")
+    assert then == at

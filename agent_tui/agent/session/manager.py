@@ -438,18 +438,30 @@ class SessionManager:
             changes = missing_changes(conversation.log, conversation.model, conversation.thinking)
             conversation.log.append_many(changes)
             self._is_branch_begun = False
+        self._record_mode()
+
+    def use_mode(self, mode: PermissionMode) -> None:
+        """Change the permission mode; a session that has begun reopens in it, however it ends."""
+        self.conversation.permissions.mode = mode
+        if self.conversation.log.entries:
+            self._record_mode()
+
+    def _record_mode(self) -> None:
+        """Record the present mode, unless the session opens in it anyway."""
+        log, mode = self.conversation.log, self.conversation.permissions.mode
+        default = "ask" if self._services.keeps_mode else self._first_mode
+        is_kept = not (log.is_read_only or self._services.origin)
+        if is_kept and mode != (mode_left_in(log) or default):
+            with suppress(SessionError):  # then it opens in the mode of the settings
+                log.append(CustomEntry(custom_type=PERMISSION_MODE, data=mode))
 
     def leave(self) -> None:
         """Make the session reopen in the state in which the user leaves it.
 
         That is the current mode, and the current message if they went back to it.
         """
-        log, mode = self.conversation.log, self.conversation.permissions.mode
-        is_kept = bool(log.entries) and not (log.is_read_only or self._services.origin)
-        default = "ask" if self._services.keeps_mode else self._first_mode
-        if is_kept and mode != (mode_left_in(log) or default):
-            with suppress(SessionError):  # then it opens in the mode of the settings
-                log.append(CustomEntry(custom_type=PERMISSION_MODE, data=mode))
+        if self.conversation.log.entries:
+            self._record_mode()
         self._keep_place()
         self._note_left()
 

@@ -55,7 +55,7 @@ _BESIDE: Final = "{count:,} pulled {are} on another branch, from {names}: /tree 
 _MOST_NAMES: Final = 3
 
 PERMISSION_MODE: Final = "permission_mode"
-"""Custom type of the entry that records the permission mode in which the user left the session."""
+"""Custom type of the entry that records the permission mode in force from there on."""
 
 
 def new_log(

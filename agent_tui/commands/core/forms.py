@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
-from agent_tui.commands.core.front import Choice, Front, Question, TextQuestion
+from agent_tui.commands.core.front import Choice, Front, HeldAnswers, Question, TextQuestion
 from agent_tui.tools.mcp.elicitation import (
     CANCELLED,
     DECLINED,
@@ -10,6 +10,7 @@ from agent_tui.tools.mcp.elicitation import (
     FormField,
     FormFiller,
     accept_form,
+    show_value,
 )
 
 if TYPE_CHECKING:
@@ -44,19 +45,30 @@ def form_filler(front: Front, fill_whole: FormFiller | None = None) -> FormFille
         title = f"MCP server {asked.server} has a question. Answer it?"
         if not await front.ask(Question(title, facts, _ANSWERS, is_grave=True, unanswered="no")):
             return DECLINED
-        values: dict[str, JsonValue] = {}
-        for field in asked.fields:
-            typed = await _ask_field(front, asked.server, field)
-            if typed is None:
-                return CANCELLED
-            if typed:
-                values[field.name] = field.value(typed)
-        shown = (*(f"{name}: {value}" for name, value in values.items()), _READ)
-        title = f"Send this to MCP server {asked.server}?"
-        is_sent = await front.ask(Question(title, shown, _SEND, is_grave=True, unanswered="no"))
-        return accept_form(values) if is_sent else DECLINED
+        with front.hold_answers() as held:
+            return await _fill_fields(front, asked, held)
 
     return fill
+
+
+async def _fill_fields(front: Front, asked: Elicitation, held: HeldAnswers) -> "JsonObject":
+    """Ask for the fields one by one, show all answers, and send them on a yes."""
+    values: dict[str, JsonValue] = {}
+    shown: list[str] = []
+    for field in asked.fields:
+        typed = await _ask_field(front, asked.server, field)
+        if typed is None:
+            return CANCELLED
+        if typed:
+            values[field.name] = value = field.value(typed)
+            shown.append(f"{field.name}: {show_value(value)}")
+            held.add(f"{field.title}: {typed}")
+    title = f"Send this to MCP server {asked.server}?"
+    question = Question(title, (*shown, _READ), _SEND, is_grave=True, unanswered="no")
+    if not await front.ask(question):
+        return DECLINED
+    held.mark_sent()
+    return accept_form(values)
 
 
 async def _ask_field(front: Front, server: str, field: FormField) -> str | None:

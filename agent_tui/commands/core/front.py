@@ -5,7 +5,8 @@ here assumes a terminal.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
@@ -124,6 +125,28 @@ class TextQuestion:
     present: str
     empty_means: str
     is_edited: bool = False
+
+
+class HeldAnswers:
+    """Answers that the user gave to several questions, and that are sent together.
+
+    Args:
+        keep: Called with all of them after each change.
+    """
+
+    def __init__(self, keep: Callable[[Sequence[str]], object] = len) -> None:
+        self._keep = keep
+        self._texts: list[str] = []
+
+    def add(self, text: str) -> None:
+        """Hold another answer."""
+        self._texts.append(text)
+        self._keep(self._texts)
+
+    def mark_sent(self) -> None:
+        """Hold none: they were sent."""
+        self._texts.clear()
+        self._keep(self._texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +367,10 @@ class Front(Protocol):
         """Ask for a line of text; None if it is left unanswered."""
         ...
 
+    def hold_answers(self) -> AbstractContextManager[HeldAnswers]:
+        """Keep answers in a ``with`` block until they are sent; others return to the user."""
+        ...
+
     async def pick(self, wanted: Pickable[AnswerT]) -> AnswerT | str | None:
         """Let the user pick an item; returns typed text instead, or None for nothing."""
         ...
@@ -411,6 +438,10 @@ class UnansweredFront(ABC):
     async def ask_text(self, question: TextQuestion) -> str | None:
         """Refuse the question."""
         raise self._refusal(question.title)
+
+    def hold_answers(self) -> AbstractContextManager[HeldAnswers]:
+        """Nobody gives answers here."""
+        return nullcontext(HeldAnswers())
 
     async def pick(self, wanted: Pickable[AnswerT]) -> AnswerT | str | None:
         """List the items, then refuse."""

@@ -127,13 +127,24 @@ def accept_form(values: JsonObject) -> JsonObject:
     return {"action": "accept", "content": values}
 
 
+def show_value(value: JsonValue) -> str:
+    """A value of a field as the user reads and types it."""
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return ", ".join(map(show_value, value))
+        case _:
+            return str(value)
+
+
 def tell_answer(asked: Elicitation, answer: JsonObject) -> str:
     """What the user answered, for the model: the question, and each field; empty if declined."""
     values = answer.get("content")
     if answer.get("action") != "accept" or not isinstance(values, dict):
         return ""
     titles = {field.name: field.title for field in asked.fields}
-    told = [f"{titles.get(name, name)}: {value}" for name, value in values.items()]
+    told = [f"{titles.get(name, name)}: {show_value(value)}" for name, value in values.items()]
     return f"{asked.message} -> {'; '.join(told)}"
 
 

@@ -38,6 +38,7 @@ class DraftKeeper:
         self._prompt = prompt
         self._waiting = waiting
         self._fields: dict[LinesField, None] = {}
+        self._held: dict[object, Sequence[Draft]] = {}
         self._session = session
         self._say = say
         self._kept = KeptDraft()
@@ -50,11 +51,23 @@ class DraftKeeper:
         self._fields[field] = None
         self.note_change()
 
+    def hold(self, owner: object, drafts: Sequence[Draft]) -> None:
+        """Keep answers that were given and have not arrived, in place of others of `owner`."""
+        self._held[owner] = drafts
+        self.note_change(at_once=True)
+
+    def give_back(self, owner: object) -> None:
+        """Put what is held for `owner` into the prompt: it did not arrive."""
+        if drafts := self._held.pop(owner, ()):
+            self._prompt.put_before((join_drafts(drafts),))
+        self.note_change(at_once=True)
+
     def _answers(self) -> list[Draft]:
-        """What is written in fields of questions and not sent."""
+        """What was given or written as the answer to a question, and has not arrived."""
         written = {field: draft for field in self._fields if not (draft := field.unsent).is_empty}
         self._fields = dict.fromkeys(written)
-        return list(written.values())
+        given = (draft for drafts in self._held.values() for draft in drafts)
+        return [*given, *written.values()]
 
     def note_change(self, *, at_once: bool = False) -> None:
         """Save the draft within `SAVE_S`, or at once if it was sent or cleared.

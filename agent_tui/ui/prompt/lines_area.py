@@ -16,7 +16,7 @@ from agent_tui.ui.keys import AREA_BINDINGS, bind_keys
 
 _FORWARDING_S = 0.005
 """How long keys that are there already may take to get here from the terminal."""
-_PASTE_GAP_S = 0.02
+PASTE_GAP_S = 0.02
 """Keys closer together than this are not typed: fingers need 30 ms, key repeat 25 and more."""
 
 
@@ -38,7 +38,7 @@ class PasteDetector:
 
     async def is_pasted(self, key: str, at: float) -> bool:
         """Whether `key`, which came at `at` (seconds), is text of a paste and no command."""
-        is_burst = at - self._last_at <= _PASTE_GAP_S
+        is_burst = at - self._last_at <= PASTE_GAP_S
         self._last_at = at
         if not is_burst:
             self._has_lines = False

@@ -37,7 +37,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
 
     Enter gives the marked answer only after a pause: a second Enter after a command must not answer
     the command's question. A question that writing may meet (`early`) leaves
-    the prompt in sight, and Enter after such writing answers nothing.
+    the prompt in sight, and Enter after such writing sends it.
 
     Args:
         question: What is asked.
@@ -46,6 +46,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         clock: Monotonic seconds.
         answered_by: Told the key that answers, as it may be pressed twice.
         take_paste: Given what is pasted: it is no answer, and must not get lost.
+        send: Sends the message in the prompt, if it was written while the question was open.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "choice.tcss"]
@@ -68,6 +69,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         clock: Callable[[], float] = time.monotonic,
         answered_by: Callable[[str], object] = str,
         take_paste: Callable[[Paste], object] | None = None,
+        send: Callable[[], object] = bool,
     ) -> None:
         super().__init__()
         self.question = question
@@ -77,6 +79,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         self._quiet_since_s = clock()
         self._answered_by = answered_by
         self._take_paste = take_paste
+        self._send = send
         burst_s = (lambda: early.burst_s) if early is not None else float
         self._burst = AnswerBurst(self._give, self.set_timer, burst_s)
 
@@ -91,7 +94,10 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
                 facts = safe_text("\n".join(question.facts))
                 yield Static(facts, id="choice-facts", markup=False)
             yield AnswerList(rows, question.marked)
-            yield KeysLine(f"↑↓ move · enter answers · esc {question.unanswered}", id="page-keys")
+            yield KeysLine(self._keys("answers"), id="page-keys")
+
+    def _keys(self, enter_does: str) -> str:
+        return f"↑↓ move · enter {enter_does} · esc {self.question.unanswered}"
 
     def on_mount(self) -> None:
         """Remove from the prompt a letter that was meant as the answer."""
@@ -136,6 +142,12 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
             self._list.mark(number)
             give = self._burst.hold if event.is_printable else self._give
             give(event)
+        elif event.key == "enter" and is_quiet and early is not None and early.is_message_written:
+            event.stop()
+            self._send()
+            self._quiet_since_s = self._clock()  # a second Enter must not answer
+            self._list.mark(self.question.marked)
+            self.query_one(KeysLine).update(self._keys("answers"))
         elif early is not None and (event.is_printable or early.deletes(event.key)):
             await self._write(event, early)
 
@@ -161,6 +173,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
             await early.take(event)
         if early.is_message_written:
             self._list.mark(None)  # Enter after a message answers nothing
+            self.query_one(KeysLine).update(self._keys("sends your message"))
         self._stay_above_prompt()
 
     def on_paste(self, event: Paste) -> None:
@@ -212,8 +225,8 @@ class LineInputScreen(Modal[str]):
         present: The initial text.
         empty_means: What an empty text does; empty if nothing special.
         is_selected: Whether the first key replaces the initial text.
-        takes_lines: Whether the text may have several lines, and is kept until it is sent.
-            Otherwise its lines are joined by blanks.
+        keep_unsent: Given what was written when it is closed without an answer. Such a text may
+            have several lines, and is kept until it is sent. None: lines are joined by blanks.
         problem_of: Why a text cannot be used, empty if it can; asked at every key.
         last_look: The same, after a look at all that takes longer; called in a thread.
     """
@@ -229,7 +242,7 @@ class LineInputScreen(Modal[str]):
         *,
         empty_means: str = "",
         is_selected: bool = True,
-        takes_lines: bool = False,
+        keep_unsent: Callable[[Draft], object] | None = None,
         problem_of: Callable[[str], str] | None = None,
         last_look: Callable[[str], str] | None = None,
     ) -> None:
@@ -237,7 +250,7 @@ class LineInputScreen(Modal[str]):
         texts = (title, about, present, empty_means)
         self._texts = tuple(safe_text(text, keep_newlines=False) for text in texts)
         self._is_selected = is_selected
-        self._takes_lines = takes_lines
+        self._keep_unsent = keep_unsent
         self._problem_of = problem_of
         self._last_look = last_look
 
@@ -256,12 +269,12 @@ class LineInputScreen(Modal[str]):
                 placeholder=hint,
                 id="line-text",
                 is_selected=self._is_selected,
-                is_kept=self._takes_lines,
+                is_kept=self._keep_unsent is not None,
             )
             yield FieldRow(field)
             if is_checked:
                 yield Static(id="line-problem", markup=False)
-            lines = f"{new_line_hint()} · " if self._takes_lines else ""
+            lines = f"{new_line_hint()} · " if self._keep_unsent else ""
             yield KeysLine(f"enter save · {lines}{empty}esc close", id="page-keys")
 
     @on(TextArea.Changed)
@@ -280,7 +293,7 @@ class LineInputScreen(Modal[str]):
             self.run_worker(self._keep(text), exclusive=True)
 
     def _value_of(self, written: str) -> str:
-        return written if self._takes_lines else " ".join(written.splitlines())
+        return written if self._keep_unsent else " ".join(written.splitlines())
 
     async def _keep(self, text: str) -> None:
         self._say("Checking…")
@@ -295,6 +308,9 @@ class LineInputScreen(Modal[str]):
 
     def action_leave(self) -> None:
         """Close and leave everything as it is."""
+        unsent = self.query_one(LinesField).unsent
+        if self._keep_unsent is not None and not unsent.is_empty:
+            self._keep_unsent(unsent)
         self._leave_with(None)
 
     def _leave_with(self, text: str | None) -> None:

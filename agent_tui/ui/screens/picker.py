@@ -133,6 +133,7 @@ class PickerRow(Generic[ValueT]):
     Attributes:
         value: What the screen returns.
         title: First column, gets the room that is left.
+        tag: Follows the title, and is shown whole where the title is too long.
         columns: Further columns, short.
         search: Text that is searched besides the title.
         preview: Shown at the side.
@@ -146,6 +147,7 @@ class PickerRow(Generic[ValueT]):
     title: str
     columns: tuple[str, ...] = ()
     search: str = ""
+    tag: str = ""
     preview: Content | None = None
     is_dim: bool = False
     guide: str = ""
@@ -406,7 +408,7 @@ def search_rows(
 
 
 def _haystack(row: PickerRow[ValueT]) -> str:
-    return f"{row.title}\n{row.search}\n{' '.join(row.columns)}".lower()
+    return f"{row.title}{row.tag}\n{row.search}\n{' '.join(row.columns)}".lower()
 
 
 def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
@@ -429,7 +431,10 @@ def picker_line(
     named = safe_text(row.title, keep_newlines=False)
     style = "$foreground-muted" if row.is_dim else ""
     title = Content.assemble((row.guide, "$text-disabled"), (named, style))
-    cells: list[Content | str] = [title.truncate(room, ellipsis=True, pad=True)]
+    tag = Content.styled(safe_text(row.tag, keep_newlines=False), style)
+    tag = tag.truncate(room // 2, ellipsis=True)
+    title = title.truncate(min(title.cell_length, room - tag.cell_length), ellipsis=True)
+    cells: list[Content | str] = [(title + tag).truncate(room, pad=True)]
     for i in kept:
         text = safe_text(row.columns[i], keep_newlines=False)
         cells.append(_GAP + " " * max(widths[i] - cell_len(text), 0))

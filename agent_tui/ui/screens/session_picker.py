@@ -25,6 +25,7 @@ from agent_tui.commands.sessions import (
     PickedSession,
     SessionsOfProject,
     age,
+    listed_title,
     session_title,
 )
 from agent_tui.errors import SessionError
@@ -122,7 +123,8 @@ def _row(
 ) -> PickerRow[PickedSession]:
     return PickerRow(
         value=PickedSession(summary.path),
-        title=project.title(summary),
+        title=listed_title(summary),
+        tag=project.tag(summary),
         columns=(
             summary.model.rpartition("/")[2],
             f"{summary.message_count:,}",
@@ -136,10 +138,10 @@ def _row(
 
 
 def _foreign_row(file: ForeignFile, now: datetime, *, is_here: bool) -> PickerRow[PickedSession]:
-    title = _foreign_title(file)
     return PickerRow(
         value=PickedSession(file.path, file.agent),
-        title=title if is_here or not file.cwd.name else f"{title}  ({file.cwd.name})",
+        title=_foreign_title(file),
+        tag="" if is_here or not file.cwd.name else f"  ({file.cwd.name})",
         columns=(file.agent_label, _kilobytes(file), age(file.modified, now)),
         search=f"{file.path.stem}\n{file.cwd}",
         is_dim=not is_here,

@@ -405,7 +405,7 @@ async def act_on(front: "ScreenFront", key: SettingKey, loaded: LoadedSettings) 
         case ("keys", *_):
             front.use_keys(now.keys.key_map)
         case ("permission_mode",):
-            runtime.conversation.permissions.mode = now.permission_mode
+            runtime.sessions.use_mode(now.permission_mode)
             front.show_events(())
         case ("thinking",):
             front.show_events(runtime.set_thinking(now.thinking))

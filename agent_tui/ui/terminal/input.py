@@ -10,7 +10,7 @@ import selectors
 import signal
 import time
 from codecs import getincrementaldecoder
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 from textual import events
@@ -18,6 +18,8 @@ from textual._parser import ParseError
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
+
+from agent_tui.ui.prompt.lines_area import PASTE_GAP_S
 
 ASK_BACKGROUND = "\x1b]11;?\x07"
 """xterm's question for the colour of the background (OSC 11); terminals without it say nothing."""
@@ -118,6 +120,32 @@ class PasteSafeParser(XTermParser):
         yield events.Paste(text.replace("\0", ""))
 
 
+class InputClock:
+    """The times of keys, by when their bytes arrived.
+
+    It stands still while read bytes are being handled and others wait: a paste stays one burst,
+    however long a busy machine takes to handle it.
+
+    Args:
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._arrived_s = self._handled_s = float("-inf")
+
+    def read(self, *, has_waited: bool) -> float:
+        """The time of bytes read now; `has_waited`: they were there when others were handled."""
+        now = self._clock()
+        idle_s = 0.0 if has_waited else now - self._handled_s
+        self._arrived_s = self._arrived_s + idle_s if idle_s <= PASTE_GAP_S else now
+        return self._arrived_s
+
+    def note_handled(self) -> None:
+        """Note that what was read is handled."""
+        self._handled_s = self._clock()
+
+
 class TerminalDriver(LinuxDriver):
     """Textual's driver for terminals with that parser; bytes that are no UTF-8 do not stop it."""
 
@@ -128,16 +156,20 @@ class TerminalDriver(LinuxDriver):
         """
         parser = PasteSafeParser(self._debug)
         decode = getincrementaldecoder("utf-8")("replace").decode
+        clock, has_waited = InputClock(), False
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             while not self.exit_event.is_set():
-                if selector.select(_TICK_S):
+                if has_waited or selector.select(_TICK_S):
+                    arrived_s = clock.read(has_waited=has_waited)
                     data = self._read()
                     if not data:
                         os.kill(os.getpid(), signal.SIGHUP)
                         break
                     if text := decode(data):
-                        self._tell(parser.feed(text))
+                        self._tell(parser.feed(text), arrived_s)
+                    clock.note_handled()
+                    has_waited = bool(selector.select(0))
                 self._tell(parser.tick())
         with suppress(EOFError, ParseError):
             for _ in parser.feed(""):
@@ -150,6 +182,8 @@ class TerminalDriver(LinuxDriver):
         except OSError:
             return b""
 
-    def _tell(self, messages: Iterable[Message]) -> None:
+    def _tell(self, messages: Iterable[Message], arrived_s: float | None = None) -> None:
         for message in messages:
+            if arrived_s is not None:
+                message.time = arrived_s
             self.process_message(message)

@@ -38,6 +38,23 @@ async def test_a_session_opens_in_the_mode_it_was_left_in(stage: Stage, mode: Pe
     assert told == f"Permission mode: {mode}, as you left this session. /permissions changes it."
 
 
+async def test_a_killed_session_opens_in_the_mode_that_was_in_force(stage: Stage):
+    first = stage.runtime([Reply("Fine.")], mode="ask")
+    first.sessions.use_mode("plan")
+    assert first.conversation.log.entries == (), "no file is made for it"
+    await collect(first.submit("hi"))
+    path = first.conversation.log.path
+    assert path is not None
+    for mode in ("plan", "accept-edits", "plan", "ask"):
+        first.sessions.use_mode(mode)
+        killed = path.with_name("killed.jsonl")
+        shutil.copy(path, killed)
+        again = stage.runtime([], mode="ask")
+        assert (await reopened(again, killed))[0] == mode
+        await again.aclose()
+    await first.aclose()
+
+
 async def test_full_mode_is_chosen_again(stage: Stage):
     found, told = await reopened(stage.runtime([], mode="ask"), await left(stage, "full"))
     assert found == "ask"

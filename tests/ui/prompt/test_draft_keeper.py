@@ -8,17 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.widgets import Static
 
+from agent_tui.commands.core.forms import form_filler
 from agent_tui.commands.core.front import TextQuestion
 from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.kept_drafts import KeptDraft, draft_file, take_left_draft
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent
+from agent_tui.messages import JsonObject
 from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.tools.mcp.elicitation import CANCELLED, DECLINED, Elicitation, FormField
 from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.prompt import draft_keeper
 from agent_tui.ui.prompt.draft_keeper import RESTORED, DraftKeeper
-from agent_tui.ui.screens.choice import LineInputScreen
+from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
 from tests.support.runtime import Stage
 from tests.support.session_values import user
 from tests.ui.app_support import Ui, asking, held, running_app, said
@@ -259,3 +263,80 @@ async def test_a_name_that_is_not_given_is_no_draft(tmp_path: Path):
         await ui.until(lambda: isinstance(ui.app.focused, LinesField))
         await ui.write("new")
         assert await kept(ui) is None
+
+
+FORM = Elicitation(
+    "notes",
+    "What is wrong?",
+    (
+        FormField("title", "Title", "text", is_required=True),
+        FormField("urgent", "Urgent", "yes or no"),
+        FormField("body", "Body", "text"),
+    ),
+)
+
+
+def _field_title(ui: Ui) -> str:
+    """The question whose field takes the keys; empty if none does."""
+    has_field = isinstance(ui.app.focused, LinesField)
+    return str(ui.app.screen.query_one("#page-title", Static).render()) if has_field else ""
+
+
+async def _fill_until_body(ui: Ui) -> "asyncio.Future[JsonObject]":
+    """Answer the first two fields, and write half of the last one."""
+    filling = asyncio.ensure_future(form_filler(ui.app.controller.front)(FORM))
+    await _answer_with_letter(ui, "a")
+    for title, written in (("Title", "It is slow"), ("Urgent", "yes"), ("Body", "half")):
+        await ui.until(lambda title=title: title in _field_title(ui))
+        await ui.write(written)
+        if written != "half":
+            await ui.pilot.press("enter")
+    return filling
+
+
+async def _answer_with_letter(ui: Ui, letter: str) -> None:
+    await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+    screen = ui.app.screen
+    assert isinstance(screen, ChoiceScreen)
+    screen._quiet_s = 0.0
+    await ui.pilot.press(letter)
+
+
+GIVEN = "Title: It is slow\nUrgent: yes"
+
+
+async def test_answers_to_a_form_are_kept_while_the_next_one_is_written(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        filling = await _fill_until_body(ui)
+        await ui.until(lambda: draft_on_disk(ui) == Draft(f"{GIVEN}\n\nhalf"))
+        await ui.pilot.press("enter")
+        await _answer_with_letter(ui, "s")
+        assert (await filling)["action"] == "accept"
+        await ui.until(lambda: not draft_file(ui.path).exists())
+        assert ui.text == ""
+
+
+@pytest.mark.parametrize("ending", ["escape", "cancel"])
+async def test_answers_to_a_form_that_is_left_return_to_the_prompt(tmp_path: Path, ending: str):
+    async with running_app(tmp_path) as ui:
+        filling = await _fill_until_body(ui)
+        if ending == "escape":
+            await ui.pilot.press("escape")
+            assert await filling == CANCELLED
+        else:
+            filling.cancel()
+        await ui.until(lambda: ui.text == f"{GIVEN}\n\nhalf")
+        assert await kept(ui) == Draft(f"{GIVEN}\n\nhalf")
+
+
+async def test_a_form_is_reviewed_in_the_words_that_were_typed(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        filling = await _fill_until_body(ui)
+        await ui.pilot.press("enter")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        screen = ui.app.screen
+        assert isinstance(screen, ChoiceScreen)
+        assert screen.question.facts[1] == "urgent: yes"
+        await _answer_with_letter(ui, "d")
+        assert await filling == DECLINED
+        await ui.until(lambda: ui.text == f"{GIVEN}\nBody: half")
