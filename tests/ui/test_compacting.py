@@ -416,7 +416,7 @@ async def test_compact_that_frees_next_to_nothing_asks_before_a_new_session_begi
         assert (ui.path != path) == ("y" in answers)
 
 
-async def test_a_message_written_while_compact_asks_is_in_the_prompt_and_no_answer(tmp_path: Path):
+async def test_a_message_written_while_compact_asks_is_sent_and_no_answer(tmp_path: Path):
     async with little_said(tmp_path) as ui:
         path = ui.path
         await ui.submit("/compact")
@@ -426,10 +426,12 @@ async def test_a_message_written_while_compact_asks_is_in_the_prompt_and_no_answ
         let_pause(ui)
         await ui.pilot.press("enter")
         assert isinstance(ui.app.screen, ChoiceScreen)
+        assert ui.queued == ("prefer sqlite, not that",)
         await ui.pilot.press("escape")
         await ui.settle()
-        assert ui.text == "prefer sqlite, not that"
+        assert ui.queued == ()
         assert ui.path == path
+        assert [m.text for m in ui.messages].count("prefer sqlite, not that") == 1
 
 
 def let_pause(ui: Ui) -> None:

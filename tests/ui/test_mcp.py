@@ -191,7 +191,7 @@ async def test_a_form_of_a_server_is_filled_seen_and_sent(stage, tmp_path):
         assert facts(await asked(ui)) == (
             "who: Ada",
             "size: s",
-            "sure: True",
+            "sure: yes",
             "The model reads it, too.",
         )
         await ui.pilot.press("s")

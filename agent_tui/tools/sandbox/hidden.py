@@ -81,6 +81,7 @@ class HiddenFiles:
         secrets: Iterable[Path],
         *,
         by_commands: bool,
+        had_jobs: bool = False,
         new_folders: AbstractSet[str] = frozenset(),
     ) -> None:
         """Update from the result of a walk. Blocking.
@@ -88,10 +89,11 @@ class HiddenFiles:
         Args:
             secrets: `WalkFindings.secrets`.
             by_commands: Whether commands ran since the last call.
+            had_jobs: Whether only jobs did.
             new_folders: The folders that are new since then.
         """
         secrets = tuple(secrets)
-        self._part_from_other_names(secrets)
+        self._part_from_other_names(secrets, are_users=not (by_commands or had_jobs))
         now = {path: stamp for path in secrets if (stamp := _stamp(path)) is not None}
         inodes = {inode for path, (inode, _) in self._known.items() if path not in self._made}
         unclear: list[Path] = []
@@ -136,10 +138,11 @@ class HiddenFiles:
             return True
         return any(map(re.compile(_whole(path.name)).search, self._running)) or _is_no_news(path)
 
-    def _part_from_other_names(self, secrets: Iterable[Path]) -> None:
+    def _part_from_other_names(self, secrets: Iterable[Path], *, are_users: bool) -> None:
         """Give each visible file that got another name a content of its own.
 
-        What the user writes into it later would be readable under the other name.
+        What the user writes into it later would be readable under the other name. Names that only
+        the user can have made stay.
         """
         before, names = self._names, dict[Path, int]()
         for path in secrets:
@@ -147,7 +150,8 @@ class HiddenFiles:
                 status = path.lstat()
                 names[path] = status.st_nlink
                 is_new = before is not None and status.st_nlink > before.get(path, 1)
-                if is_new and stat.S_ISREG(status.st_mode) and path not in self.paths:
+                is_new = is_new and not are_users and path not in self.paths
+                if is_new and stat.S_ISREG(status.st_mode):
                     with folder_of(path, (path.parent,)) as folder:
                         content, mode = read_at(folder, path.name)
                         write_at(folder, path.name, content, mode, like=status)

@@ -110,8 +110,8 @@ class KnownVersions:
         history = await self._ask(
             top,
             *("--literal-pathspecs", "log", "--format=%H", "--raw", "--no-abbrev", "--no-renames"),
-            *("--no-ext-diff", "--no-textconv", "--full-history", "-m", "-z", "--stdin"),
-            *("--ignore-missing", "--", str(name)),
+            *("--no-ext-diff", "--no-textconv", "--full-history", "-m", "-z", "--ignore-missing"),
+            *("--stdin", "--", str(name)),  # ids of commits that git removed since are passed over
             lines=tips,
         )
         commits = (id for id, blob in _parse(history) if object_id(content, like=blob) == blob)

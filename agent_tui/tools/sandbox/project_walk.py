@@ -275,8 +275,15 @@ def _scan(path: str) -> tuple[tuple[int, tuple[int, int]], list[os.DirEntry[str]
 
 
 def _is_regular(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a file, a folder, or a socket, as git's own monitor has one."""
-    if entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False):
+    """Whether it is a file, a folder, or a socket, as git's own monitor has one.
+
+    So is Emacs' lock of a message that is being written: a link whose name git never writes.
+    """
+    if (
+        entry.name.startswith(".#")
+        or entry.is_file(follow_symlinks=False)
+        or entry.is_dir(follow_symlinks=False)
+    ):
         return True
     with suppress(OSError):  # it is gone
         return stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)

@@ -40,7 +40,7 @@ from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import ToolError
 from agent_tui.file_locks import LockHeldError, lock_within
 from agent_tui.paths import make_private_dir
-from agent_tui.safe_paths import is_folder, is_link
+from agent_tui.safe_paths import is_folder
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import folder_of, make_folders, write_at
 from agent_tui.tools.sandbox.git_controls import (
@@ -452,9 +452,12 @@ class ObeyedWatch:
             judged: Commands made it; what they did since then is not accepted.
         """
         look = look or self._look()
-        by_commands = judged is not None and not judged.only_jobs
+        had_jobs = judged is not None and judged.only_jobs
+        by_commands = judged is not None and not had_jobs
         new, self._walk.new = self._walk.new, set()
-        self.hidden.take(self.found.secrets, by_commands=by_commands, new_folders=new)
+        self.hidden.take(
+            self.found.secrets, by_commands=by_commands, had_jobs=had_jobs, new_folders=new
+        )
         state = self._approved
         if only is not None:
             _take_part(state, look, only)
@@ -466,9 +469,7 @@ class ObeyedWatch:
             if not os.path.lexists(path) or (before and look.files.get(path) == before):
                 del state.asked[path]
         self._write_state()
-        mounted = [
-            path for path, node in look.nodes.items() if node.way == "mounted" or is_link(path)
-        ]
+        mounted = [path for path, node in look.nodes.items() if node.way == "mounted"]
         read_only = {*_inside((*mounted, *self._git_covers()), self._roots)}
         copies = tuple(self._copies_of(look))
         hidden = (*self.hidden.paths, *self.found.closed)

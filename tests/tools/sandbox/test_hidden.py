@@ -124,6 +124,15 @@ async def test_what_appears_while_a_command_runs_is_hidden_unless_it_is_the_comm
     assert _names(place) == {"sub/persons.env", "moved.env", ".env", "new/x.env"}
 
 
+async def test_another_name_that_the_person_makes_stays(place: WatchedFolder):
+    place.outside("git init -q; echo A= > test.pem; git add .; git commit -qm 1")
+    await place.run("true")
+    place.outside("ln test.pem backup")
+    await place.run("true")
+    place.outside("echo B= >> test.pem")
+    assert place.text("backup") == "A=\nB=\n"
+
+
 async def test_another_name_of_a_visible_file_does_not_show_what_the_person_writes_later(
     place: WatchedFolder,
 ):

@@ -44,6 +44,16 @@ async def test_each_version_of_the_persons_history_is_known(place: WatchedFolder
     assert place.printed != ""
 
 
+async def test_commits_that_git_removed_make_no_version_unknown(place: WatchedFolder):
+    await place.run("true")
+    place.outside(
+        "git commit -q --amend -m other; git tag -d t; git reflog expire --expire=now --all;"
+        "git gc -q --prune=now"
+    )
+    assert (await place.run("git checkout -q HEAD~1")).held == ()
+    assert place.text("AGENTS.md") == "two\n"
+
+
 @pytest.mark.parametrize(
     "command",
     [

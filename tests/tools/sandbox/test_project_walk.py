@@ -133,6 +133,7 @@ def test_links_and_pipes_in_a_git_folder_are_found_but_no_sockets(
     assert walk.look().irregular == []
     os.mkfifo(git / "index")
     (git / "logs" / "HEAD").symlink_to("x")
+    (git / ".#COMMIT_EDITMSG").symlink_to("ada@machine.1:2")  # Emacs writes a message
     monkeypatch.chdir(git)  # the path of a socket is short
     with socket.socket(socket.AF_UNIX) as daemon:
         daemon.bind("fsmonitor--daemon.ipc")

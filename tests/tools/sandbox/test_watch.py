@@ -21,7 +21,8 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="uses git")
 
 _TWO_BRANCHES = """
 git init -q -b main .
-echo one > AGENTS.md; mkdir .vscode sub; echo 1 > .vscode/settings.json; echo 1 > mise.toml
+echo one > AGENTS.md; ln -s AGENTS.md GEMINI.md; mkdir .vscode sub
+echo 1 > .vscode/settings.json; echo 1 > mise.toml
 echo one > a.py; git add .; git commit -qm first
 git switch -qc other
 echo two > AGENTS.md; echo 2 > .vscode/settings.json; echo 2 > .vscode/tasks.json
@@ -186,7 +187,7 @@ async def test_the_target_of_the_persons_link_is_followed_like_a_file(
         code=None,
     )
     held = {"scripts/pc.sh": "git", "shared/t.json": "an editor", "conf": "an editor"}
-    held |= {"env/local.envrc": "the shell"} | ({} if has_mounts else {"docs/a.md": "an agent"})
+    held |= {"env/local.envrc": "the shell", "docs/a.md": "an agent"}
     assert place.held(settled) == {path: f"{who} obeys it" for path, who in held.items()}
     assert place.text(".git/hooks/pre-commit") == "mine\n"
     assert [place.text(name) for name in (".vscode/tasks.json", "AGENTS.md")] == ["{}\n", "a\n"]
