@@ -6,11 +6,11 @@ import os
 import socket
 import time
 import weakref
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from agent_tui.errors import ConfigError
 from agent_tui.paths import make_private_dir
@@ -19,6 +19,7 @@ from agent_tui.regular_files import open_regular_file
 if TYPE_CHECKING:
     from filelock import SoftFileLock
 
+ReturnT = TypeVar("ReturnT")
 _POLL_S = 0.05
 _HAS_NO_LOCKS = frozenset(
     {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
@@ -175,15 +176,7 @@ def hold_lock(path: Path, *, within_s: float) -> Generator[None]:
         LockHeldError: It was not released in that time.
         OSError: Its file cannot be created.
     """
-    until = time.monotonic() + within_s
-    while True:
-        try:
-            lock = FileLock(path)
-            break
-        except LockHeldError:
-            if time.monotonic() >= until:
-                raise
-            time.sleep(_POLL_S)
+    lock = _retry_within(within_s, _POLL_S, lambda: FileLock(path))
     try:
         yield
     finally:
@@ -245,16 +238,27 @@ def lock_within(descriptor: int, within_s: float) -> None:
         LockHeldError: It was not released in that time.
         OSError: The system reports an error.
     """
-    until = time.monotonic() + within_s
-    while True:
+
+    def take() -> None:
         try:
             if lock_descriptor(descriptor):
                 _name_owner(descriptor)
-            return
         except BlockingIOError as error:
+            raise LockHeldError(LockOwner(_read_pid(descriptor))) from error
+
+    _retry_within(within_s, _LOOK_S, take)
+
+
+def _retry_within(within_s: float, pause_s: float, take: Callable[[], ReturnT]) -> ReturnT:
+    """What `take` returns, once the lock is free; its error if that takes too long. Blocking."""
+    until = time.monotonic() + within_s
+    while True:
+        try:
+            return take()
+        except LockHeldError:
             if time.monotonic() >= until:
-                raise LockHeldError(LockOwner(_read_pid(descriptor))) from error
-        time.sleep(_LOOK_S)
+                raise
+        time.sleep(pause_s)
 
 
 def _soft_lock(path: Path) -> "SoftFileLock":
