@@ -12,20 +12,17 @@ from agent_tui.commands.tour import TOUR_NOTICE
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.accounts.device import Account, DeviceCode
 from agent_tui.providers.accounts.table import ACCOUNTS
-from agent_tui.providers.base import ModelRef
+from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions
 from agent_tui.ui.status.status_script import StatusScript
 
-_KEY_CHOICES = (
-    KeyChoice("Anthropic", "ANTHROPIC_API_KEY", ModelRef("anthropic/claude-sonnet-4-5")),
-    KeyChoice("OpenAI", "OPENAI_API_KEY", ModelRef("openai/gpt-5")),
-    KeyChoice("Google Gemini", "GEMINI_API_KEY", ModelRef("gemini/gemini-2.5-pro")),
-    KeyChoice(
-        "OpenRouter",
-        "OPENROUTER_API_KEY",
-        ModelRef("openrouter/anthropic/claude-sonnet-4.5"),
-    ),
+_KEY_PROVIDERS = (
+    ("Anthropic", "anthropic"),
+    ("OpenAI", "openai"),
+    ("Google Gemini", "gemini"),
+    ("OpenRouter", "openrouter"),
 )
+"""The providers whose keys most people have."""
 
 
 def load_options(
@@ -94,10 +91,15 @@ def _first_run(program: Program) -> FirstRun:
         os.environ[name] = key
         program.models.host.forget_keys()
 
+    catalog = program.models.catalog
     return FirstRun(
-        _KEY_CHOICES,
+        tuple(
+            KeyChoice(label, KEY_VARIABLES[provider][0], model)
+            for label, provider in _KEY_PROVIDERS
+            if (model := catalog.working_model(provider)) is not None
+        ),
         keep_key,
-        program.models.catalog.find_at,
+        catalog.find_at,
         tuple(ACCOUNTS.values()),
         sign_in,
         has_tour=not program.is_demo,

@@ -223,9 +223,14 @@ class ModelCatalog:
         if self._settings.base_url:
             return self._servers.first_at_base_url()
         for provider in self._providers_with_keys():
-            if (name := self._of_family(provider, is_cheap=False)) is not None:
-                return self._ref(name)
+            if (model := self.working_model(provider)) is not None:
+                return model
         return self.local.default()
+
+    def working_model(self, provider: str) -> ModelRef | None:
+        """The newest of a provider's models for everyday work; None if none is known."""
+        name = self._of_family(provider, is_cheap=False)
+        return self._ref(name) if name is not None else None
 
     def cheap_model(self, ref: ModelRef) -> ModelRef | None:
         """The cheap model of `ref`'s provider, for summaries; None if there is no other."""
