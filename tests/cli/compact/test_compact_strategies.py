@@ -73,10 +73,10 @@ def test_a_model_of_the_program_says_old_messages_in_fewer_words(
 ) -> None:
     (tmp_path / "config").mkdir()
     config = tmp_path / "config" / "config.toml"
-    said = [{"id": n, "text": "Step 0: looked closely, nothing new."} for n in range(1, 20)]
+    said = "\n".join(f"#{n} Step 0: looked closely, nothing new." for n in range(1, 20))
     with OpenAiServer() as server:
         config.write_text(f'base_url = "{server.base_url}"\n')
-        server.play(Reply(text=json.dumps({"messages": said})))
+        server.play(Reply(text=said))
         argv = [str(session), "--model", "some-model", "--strategy", "hybrid"]
         given = as_json(capsys, *argv, "--focus", "the greeting")
         assert len(server.chats) == 1
