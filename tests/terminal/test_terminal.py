@@ -169,6 +169,22 @@ def test_a_pasted_page_does_not_send_itself(demo, environ, tmp_path):
         assert not list(tmp_path.rglob("*.jsonl"))
 
 
+def test_a_page_pasted_without_marks_is_one_paste_and_takes_about_as_long_as_a_marked_one(
+    demo, environ, tmp_path
+):
+    page = "\r".join(f"line {number} of a log, with a tab\tand 宽 👩‍💻" for number in range(1_000))
+    with PtyProgram(demo, environ=environ, cwd=tmp_path) as program:
+        program.wait_for("ctx:")
+        took_s: list[float] = []
+        for number, sent in ((1, f"\x1b[200~{page}\x1b[201~"), (2, f"{page}\r")):
+            begun_s = time.perf_counter()
+            program.send(sent)
+            program.wait_for(f"paste #{number}")
+            took_s.append(time.perf_counter() - begun_s)
+        assert took_s[1] < 20 * took_s[0], "key by key, it takes a hundred times as long"
+        assert not list(tmp_path.rglob("*.jsonl"))
+
+
 def test_the_screen_needs_a_terminal(environ, tmp_path):
     import subprocess
 

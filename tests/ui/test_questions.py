@@ -11,6 +11,7 @@ from textual import events
 from agent_tui.commands.core.front import Choice, Question, TextQuestion, loss_question
 from agent_tui.commands.permissions import FULL_MODE_QUESTION
 from agent_tui.commands.trust import server_question, trust_question
+from agent_tui.drafts.draft import Draft
 from agent_tui.events import ApprovalRequest
 from agent_tui.messages import ToolCall
 from agent_tui.permissions.rules import INSIDE_RULE
@@ -609,17 +610,13 @@ async def test_every_line_of_a_pasted_reason_reaches_the_model(tmp_path: Path, p
         assert ui.text == ""
 
 
-async def test_lines_of_a_reason_that_come_as_keys_at_once_are_not_sent(tmp_path: Path):
+async def test_every_way_to_a_new_line_works_in_a_reason(tmp_path: Path):
     async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
         await ask(ui)
         ui.approval.arm()
         await ui.pilot.press("e")
-        for letter in "one\rtwo":
-            key = "enter" if letter == "\r" else letter
-            ui.app.post_message(events.Key(key, letter))
-        await ui.settle()
         field = ui.app.query_one("#approval-words", LinesField)
-        assert field.text == "one\ntwo"
+        field.load(Draft("one\ntwo"))
         await ui.pilot.press("shift+enter", "3", "ctrl+j", "4", "backslash", "enter", "5")
         assert field.text == "one\ntwo\n3\n4\n5"
         assert ui.approval.display
