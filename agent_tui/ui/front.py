@@ -398,7 +398,7 @@ async def _ask(window: Window, question: Question[ResultT]) -> ResultT | None:
             question,
             early,
             answered_by=area.note_answer,
-            take_paste=area.post_message,
+            take_paste=lambda paste: window.start_work(window.place_paste(paste.text)),
             send=window.prompt.send,
         )
     )

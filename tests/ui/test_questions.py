@@ -851,3 +851,66 @@ async def test_rows_come_from_data_and_may_change(tmp_path: Path):
         shown = [str(line.render()) for line in answers.query(AnswerLine) if line.display]
         assert shown == [" y  yes", "›n  no"]
         assert [answers.number_for(key) for key in ("y", "n", "1", "2", "3")] == [0, 1, 0, 1, None]
+
+
+def press_and_paste(ui: Ui, key: str, text: str, *, after_s: float) -> None:
+    """A key and a paste behind it, `after_s` apart, before either is handled."""
+    pressed, pasted = events.Key(key, key), events.Paste(text)
+    pasted.time = pressed.time + after_s
+    for event in (pressed, pasted):
+        ui.app.post_message(event)
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.1])
+async def test_a_paste_behind_an_answer_goes_into_the_prompt_and_the_answer_holds(
+    tmp_path: Path, after_s: float
+):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S, burst_s=BURST_S) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        await ui.settle()
+        press_and_paste(ui, "y", "one\ntwo", after_s=after_s)
+        is_one = after_s == 0.0  # the terminal sent the letter and the rest at once
+        await ui.until(lambda: ui.text == ("yone\ntwo" if is_one else "one\ntwo"))
+        await ui.settle()
+        assert is_made(ui) is not is_one
+        assert ui.approval.display is is_one
+
+
+async def test_what_follows_the_key_for_a_reason_is_the_reason(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S, burst_s=BURST_S) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        await ui.settle()
+        press_and_paste(ui, "e", "one\ntwo", after_s=0.1)
+        ui.app.post_message(events.Key("s", "s"))
+        field = ui.app.query_one("#approval-words", LinesField)
+        await ui.until(lambda: sorted(field.text) == sorted("one\ntwos"))
+        assert ui.text == ""
+
+
+async def test_a_paste_behind_an_answer_goes_into_the_field_that_the_answer_opens(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        front = ui.app.controller.front
+
+        async def fill() -> str | None:
+            await front.ask(WAYS)
+            return await front.ask_text(TextQuestion("notes: Text", "", "", "leaves it out"))
+
+        answer = asyncio.create_task(fill())
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        press_and_paste(ui, "r", WHY, after_s=0.1)
+        await ui.until(lambda: [f for f in ui.app.screen.query(LinesField) if f.text])
+        await ui.pilot.press("enter")
+        assert await answer == WHY
+        assert ui.text == ""
+
+
+async def test_a_page_says_that_it_takes_no_paste(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/help")
+        await ui.until(lambda: len(ui.app.screen_stack) > 1)
+        ui.app.set_focus(None)
+        ui.app.post_message(events.Paste("one\ntwo"))
+        await ui.until(lambda: [n for n in ui.app._notifications if "pasted" in n.message])
+        assert ui.text == ""

@@ -47,6 +47,11 @@ class RepeatedKey:
         self._key, self._held = key, []
         self._until = time.monotonic() + self.within_s
 
+    @property
+    def is_recent(self) -> bool:
+        """Whether that moment has not passed yet."""
+        return time.monotonic() <= self._until
+
     def holds(self, event: Key) -> bool:
         """Whether `event` is used up; if not, what was held stands in the prompt before it."""
         if self._key and event.key == self._key and event.time <= self._until:
@@ -58,7 +63,7 @@ class RepeatedKey:
     def write_held(self) -> None:
         """Write held repetitions as something else follows, unless they are too old."""
         held, self._held, self._key = self._held, [], ""
-        for event in held if time.monotonic() <= self._until else ():
+        for event in held if self.is_recent else ():
             self._write(event)
 
 
@@ -138,6 +143,11 @@ class PromptArea(LinesArea):
     def note_answer(self, key: str) -> None:
         """Note that `key` answered a question: a repetition is neither text nor a command."""
         self.repeated.begin(key)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether a question was answered a moment ago."""
+        return self.repeated.is_recent
 
     def deletes(self, key: str) -> bool:
         """Whether `key` deletes something of the text."""
