@@ -22,6 +22,7 @@ from agent_tui.agent.turn.pending_approvals import (
     HeldDecision,
     PendingApprovals,
     PlanDecision,
+    UseMode,
 )
 from agent_tui.agent.turn.pins import PinKeeper
 from agent_tui.agent.turn.repetition import Repetition
@@ -149,7 +150,7 @@ class ToolServices:
 
     `pending` takes answers to approvals; `history` returns what `recall` searches; `compact`,
     `scope`, `explore` and `delegate` carry out the tools of these names. `network` decides on
-    connections that commands want.
+    connections that commands want. `use_mode` changes the permission mode.
     """
 
     pending: PendingApprovals
@@ -159,6 +160,7 @@ class ToolServices:
     explore: AnswerExplore | None = None
     delegate: Delegation | None = None
     network: NetworkQuestions | None = None
+    use_mode: UseMode = str
 
 
 class ToolRunner:
@@ -185,7 +187,9 @@ class ToolRunner:
         self._waited_s = -services.network.waited_s if services.network is not None else 0.0
         self._finding: asyncio.Task[None] | None = None
         self._files = FileKeeper(conversation, conversation.services.environ)
-        self._plans = PlanDecision(conversation, conversation.permissions, self._ask, emit)
+        self._plans = PlanDecision(
+            conversation, conversation.permissions, services.use_mode, self._ask, emit
+        )
         self._held = HeldDecision(conversation.permissions, self._ask, self._remember, emit)
         self._asking = asyncio.Lock()
         self._ending: TurnEnding = ""
