@@ -110,6 +110,7 @@ class _UnderWay:
     call: ToolCall
     running: asyncio.Task[ToolOutput]
     so_far: OutputSoFar
+    only_reads: bool
 
 
 @dataclass(slots=True)
@@ -250,7 +251,7 @@ class ToolRunner:
                     await self._finish(under_way)
                     await self.settle()
                 running = asyncio.create_task(self._output(ready, remark, so_far))
-                under_way.append(_UnderWay(call, running, so_far))
+                under_way.append(_UnderWay(call, running, so_far, ready.only_reads))
                 begun += 1
                 if not ready.only_reads:
                     await self._finish(under_way)
@@ -283,7 +284,7 @@ class ToolRunner:
         while under_way:
             await asyncio.wait((under_way[0].running,))
             first = under_way.pop(0)
-            self._record(first.call, first.running.result())
+            self._record(first.call, first.running.result(), only_reads=first.only_reads)
 
     async def _end(self, under_way: list[_UnderWay]) -> None:
         """Cancel running calls: they keep their output, and if they have finished, their result."""
@@ -296,7 +297,7 @@ class ToolRunner:
             for each in under_way:
                 is_done = each.running.done() and not each.running.cancelled()
                 if is_done:
-                    self._record(each.call, each.running.result())
+                    self._record(each.call, each.running.result(), only_reads=each.only_reads)
                 else:
                     self._record(each.call, each.so_far.interrupted(self._clock_s()))
             under_way.clear()
@@ -608,8 +609,8 @@ class ToolRunner:
         self._answered.uncounted.clear()
         return output
 
-    def _record(self, call: ToolCall, output: ToolOutput) -> None:
-        output = self.repetition.with_remark(call, output)
+    def _record(self, call: ToolCall, output: ToolOutput, *, only_reads: bool = True) -> None:
+        output = self.repetition.with_remark(call, output, only_reads=only_reads)
         if self.repetition.has_progressed:
             self._note_progress()
         self._ending = self._ending or output.ends_turn
