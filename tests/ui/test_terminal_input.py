@@ -44,7 +44,7 @@ def test_a_paste_is_one_paste_wherever_it_is_cut_and_whatever_it_holds(cuts: lis
     for begin, end in zip([0, *sorted(cuts)], [*sorted(cuts), None], strict=True):
         if piece := data[begin:end]:
             heard += told(parser.feed(piece))
-    heard += told(parser.end_burst())
+    heard += told(parser.flush())
     assert heard == ["a", f"<{NASTY}>", "enter", "<>", "b", "up"]
 
 
@@ -56,7 +56,7 @@ def test_a_paste_whose_end_never_comes_is_over_after_a_while(monkeypatch: pytest
     assert told(parser.tick()) == []
     now[0] += terminal_input.PATIENCE_S + 1
     assert told(parser.tick()) == ["<rm -rf /\r>"]
-    assert told([*parser.feed("a\r"), *parser.end_burst()]) == ["a", "enter"]
+    assert told([*parser.feed("a\r"), *parser.flush()]) == ["a", "enter"]
 
 
 LIGHT_REPLY = "\x1b]11;rgb:ffff/fefe/eeee\x1b\\"
@@ -83,7 +83,7 @@ def test_what_the_terminal_tells_of_its_background_is_no_key_wherever_it_is_cut(
     reply = f"\x1b]11;rgb:0000/0000/0000{end}"
     at = data.draw(st.integers(2, len(reply) - 1))
     parser = PasteSafeParser()
-    heard = [*parser.feed(f"a{reply[:at]}"), *parser.feed(f"{reply[at:]}b"), *parser.end_burst()]
+    heard = [*parser.feed(f"a{reply[:at]}"), *parser.feed(f"{reply[at:]}b"), *parser.flush()]
     assert told(heard) == ["a", "b"]
     assert [m.is_light for m in heard if isinstance(m, BackgroundTold)] == [False]
 
@@ -134,7 +134,7 @@ def test_lines_that_come_at_once_are_a_paste_though_nothing_marks_it(
     bursts: list[str], heard: list[str]
 ):
     parser = PasteSafeParser()
-    messages = [m for burst in bursts for m in (*parser.feed(burst), *parser.end_burst())]
+    messages = [m for burst in bursts for m in (*parser.feed(burst, 0.3), *parser.flush())]
     assert told(messages) == heard
 
 
@@ -145,14 +145,30 @@ def test_a_paste_that_nothing_marks_has_all_its_text_wherever_it_is_cut(text: st
     pasted = f"one\rtwo{text}"
     first = list(parser.feed(pasted[: 5 + at]))
     assert first == [], "it waits for the end"
-    assert told([*parser.feed(pasted[5 + at :]), *parser.end_burst()]) == [f"<{pasted}>"]
+    assert told([*parser.feed(pasted[5 + at :]), *parser.flush()]) == [f"<{pasted}>"]
+
+
+@each_row(
+    ("gap_s", "text", "heard"),
+    [
+        (0.01, "c\r", ["<c\r>"]),
+        (0.1, "c\r", ["<c\r>"]),
+        (0.1, "\r", ["enter"]),
+        (0.1, "c", ["c"]),
+        (0.3, "c\r", ["c", "enter"]),
+    ],
+)
+def test_a_line_soon_after_a_paste_is_the_rest_of_it(gap_s: float, text: str, heard: list[str]):
+    parser = PasteSafeParser()
+    assert told([*parser.feed("a\rb"), *parser.flush()]) == ["<a\rb>"]
+    assert told([*parser.feed(text, gap_s), *parser.flush()]) == heard
 
 
 def test_lines_are_a_paste_though_each_letter_is_read_alone():
     parser = PasteSafeParser()
     heard = told(m for letter in "ab\rcd\r" for m in parser.feed(letter))
     assert heard == ["a", "b"]
-    assert told(parser.end_burst()) == ["<\rcd\r>"]
+    assert told(parser.flush()) == ["<\rcd\r>"]
 
 
 def test_keys_of_a_paste_are_one_burst_however_long_they_take_to_handle():

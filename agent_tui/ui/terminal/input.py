@@ -37,6 +37,9 @@ _LONG_LINE_CHARS = 200
 """So many letters at once are handled as a paste: one by one, they would take a while to show."""
 PASTE_GAP_S = 0.02
 """Keys closer together than this are not typed: fingers need 30 ms, key repeat 25 and more."""
+_REST_S = 0.2
+"""A line with its Enter that comes so soon after a paste is the rest of it: networks deliver a
+paste in pieces, and nobody types a line that fast."""
 _MORE_S = 0.005
 """How soon something must follow the Enter behind a single line; otherwise it sends the line."""
 _CHUNK_BYTES = 65_536
@@ -106,9 +109,11 @@ class Burst:
                 yield part
             self._has_begun = self._has_begun or isinstance(part, str | events.Key)
 
-    def end(self) -> None:
-        """Note a pause: what comes next is another burst."""
-        self._has_begun = self._has_lines = False
+    def note_gap(self, gap_s: float, data: str) -> None:
+        """Note that `data` comes `gap_s` after what came before: it may begin another burst."""
+        is_line = data.endswith(("\r", "\n")) and data.strip(_BREAKS)
+        if gap_s > (_REST_S if is_line and self._has_lines else PASTE_GAP_S):
+            self._has_begun = self._has_lines = False
 
     def _tell(self, text: str) -> Iterator[str | Message]:
         """`text` as keys and pastes."""
@@ -138,12 +143,20 @@ class PasteSafeParser(XTermParser):
 
     @property
     def wait_s(self) -> float:
-        """For how many seconds to wait for more before `end_burst`; 0 if nothing is held back."""
+        """For how many seconds to wait for more before `flush`; 0 if nothing is held back."""
         return self._burst.wait_s
 
-    def feed(self, data: str) -> Iterator[Message]:
-        """The keys, pastes and other messages that `data` ends; an empty one ends the input."""
+    def feed(self, data: str, gap_s: float = 0.0) -> Iterator[Message]:
+        """The keys, pastes and other messages that `data` ends; an empty one ends the input.
+
+        Args:
+            data: What was read.
+            gap_s: Seconds since something was read before.
+        """
         self._fed_at = time.monotonic()
+        if gap_s > PASTE_GAP_S:
+            yield from self.flush()
+        self._burst.note_gap(gap_s, data)
         if not data:
             yield from super().feed(data)
         while data:
@@ -160,12 +173,16 @@ class PasteSafeParser(XTermParser):
             yield from self._turn()
             data = data[rest:]
         if not self._burst.wait_s:
-            yield from self._take_burst()
+            yield from self.flush()
 
-    def end_burst(self) -> Iterator[Message]:
+    def flush(self) -> Iterator[Message]:
         """What was held back, as nothing more came at once."""
-        yield from self._take_burst()
-        self._burst.end()
+        for part in self._burst.take():
+            if isinstance(part, str):
+                for character in part:
+                    yield from self._sequence_to_key_events(character)
+            else:
+                yield part
 
     def tick(self) -> Iterator[Message]:
         """Messages for input that is over because nothing more came."""
@@ -205,19 +222,11 @@ class PasteSafeParser(XTermParser):
                     self._burst.add(message)
                 place += 1
 
-    def _take_burst(self) -> Iterator[Message]:
-        for part in self._burst.take():
-            if isinstance(part, str):
-                for character in part:
-                    yield from self._sequence_to_key_events(character)
-            else:
-                yield part
-
     def _turn(self) -> Iterator[Message]:
         """A marker was read whole: into a paste, or out of it."""
         if self._pasted is None:
             self._pasted = []
-            yield from self._take_burst()
+            yield from self.flush()
             return
         text = "".join(self._pasted).removesuffix(_END)
         self._pasted = None
@@ -271,20 +280,18 @@ class TerminalDriver(LinuxDriver):
                 # A busy machine wakes this thread late: what came meanwhile came in time.
                 if has_waited or selector.select(wait_s or _TICK_S) or selector.select(0):
                     before_s, arrived_s = arrived_s, clock.read(has_waited=has_waited)
-                    if arrived_s - before_s > PASTE_GAP_S:
-                        self._tell(parser.end_burst(), before_s)
                     data = self._read()
                     if not data:
                         os.kill(os.getpid(), signal.SIGHUP)
                         break
                     if text := decode(data):
-                        self._tell(parser.feed(text), arrived_s)
+                        self._tell(parser.feed(text, arrived_s - before_s), arrived_s)
                     clock.note_handled()
                     has_waited = bool(selector.select(0))
                 else:
-                    self._tell(parser.end_burst(), arrived_s)
+                    self._tell(parser.flush(), arrived_s)
                 self._tell(parser.tick())
-        self._tell(parser.end_burst(), arrived_s)
+        self._tell(parser.flush(), arrived_s)
         with suppress(EOFError, ParseError):
             for _ in parser.feed(""):
                 pass
