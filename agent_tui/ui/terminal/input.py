@@ -13,6 +13,7 @@ import time
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import groupby
 
 from textual import events
 from textual._parser import ParseError
@@ -79,9 +80,9 @@ class Burst:
     @property
     def wait_s(self) -> float:
         """For how many seconds to wait for more before `take`; 0 if more would change nothing."""
-        text = self._text
         if self._has_lines:
-            return PASTE_GAP_S if text else 0.0
+            return PASTE_GAP_S if self._parts else 0.0
+        text = self._text
         may_be_lines = text.endswith(tuple(_BREAKS)) and text.strip(_BREAKS)
         return _MORE_S if may_be_lines or len(text) >= _LONG_LINE_CHARS else 0.0
 
@@ -93,21 +94,18 @@ class Burst:
 
     def add(self, part: str | Message) -> None:
         """Add text, or what came between."""
-        if isinstance(part, str) and self._parts and isinstance(before := self._parts[-1], str):
-            self._parts[-1] = before + part
-        else:
-            self._parts.append(part)
+        self._parts.append(part)
         self._has_lines = self._has_lines or re.search(_LINES, self._text) is not None
 
     def take(self) -> Iterator[str | Message]:
         """What has come so far, in order; strings are keys."""
         parts, self._parts = self._parts, []
-        for part in parts:
-            if isinstance(part, str):
-                yield from self._tell(part)
+        for is_text, run in groupby(parts, lambda part: isinstance(part, str)):
+            if is_text:
+                yield from self._tell("".join(map(str, run)))
             else:
-                yield part
-            self._has_begun = self._has_begun or isinstance(part, str | events.Key)
+                yield from run
+            self._has_begun = self._has_begun or is_text
 
     def note_gap(self, gap_s: float, data: str) -> None:
         """Note that `data` comes `gap_s` after what came before: it may begin another burst."""
@@ -123,11 +121,10 @@ class Burst:
             return
         begin = 0 if self._has_begun else len(text) - len(text.lstrip(_BREAKS))
         end = len(text.rstrip(_BREAKS)) if is_single else len(text)
-        if begin:
-            yield text[:begin]
-        yield events.Paste(text[begin:end])
-        if end < len(text):
-            yield text[end:]
+        yield text[:begin]
+        if begin < end:
+            yield events.Paste(text[begin:end])
+        yield text[end:]
 
 
 class PasteSafeParser(XTermParser):
