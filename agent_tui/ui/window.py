@@ -76,7 +76,7 @@ class Window:
         from agent_tui.ui.lines_field import LinesField
 
         area = self.prompt.area
-        for _ in range(_FIELD_OPENS_TICKS if area.is_answered else 0):
+        for _ in range(_FIELD_OPENS_TICKS if area.may_field_open else 0):
             if isinstance(self.app.focused, LinesField):
                 break
             await asyncio.sleep(_TICK_S)

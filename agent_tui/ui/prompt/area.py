@@ -94,6 +94,7 @@ class PromptArea(LinesArea):
         self.early: ApprovalPanel | None = None
         self.burst_s = BURST_S
         self.repeated = RepeatedKey(self.write)
+        self._may_open_field = False
         self._drawn_look: tuple[object, ...] | None = None
 
     @property
@@ -140,14 +141,18 @@ class PromptArea(LinesArea):
         is_bound = key in self._bindings.key_to_bindings
         return not is_bound and self.check_consume_key(key, key_to_character(key))
 
-    def note_answer(self, key: str) -> None:
-        """Note that `key` answered a question: a repetition is neither text nor a command."""
+    def note_answer(self, key: str, *, may_open_field: bool = False) -> None:
+        """Note that `key` answered a question: a repetition is neither text nor a command.
+
+        `may_open_field`: another question may follow at once, one with a field.
+        """
         self.repeated.begin(key)
+        self._may_open_field = may_open_field
 
     @property
-    def is_answered(self) -> bool:
-        """Whether a question was answered a moment ago."""
-        return self.repeated.is_recent
+    def may_field_open(self) -> bool:
+        """Whether a question was answered a moment ago, after which a field may open."""
+        return self._may_open_field and self.repeated.is_recent
 
     def deletes(self, key: str) -> bool:
         """Whether `key` deletes something of the text."""
