@@ -72,7 +72,10 @@ class Window:
                 field.load(Draft())
 
     async def place_paste(self, text: str) -> None:
-        """Paste `text` into the field that an answer is opening, else into the prompt."""
+        """Paste `text` into the field that an answer is opening, else into the prompt.
+
+        Say so if a question is above the prompt.
+        """
         from agent_tui.ui.lines_field import LinesField
 
         area = self.prompt.area
@@ -80,8 +83,10 @@ class Window:
             if isinstance(self.app.focused, LinesField):
                 break
             await asyncio.sleep(_TICK_S)
-        field = self.app.focused
-        (field if isinstance(field, LinesField) else area).post_message(Paste(text))
+        field = self.app.focused if isinstance(self.app.focused, LinesField) else area
+        field.post_message(Paste(text))
+        if field is area and len(self.app.screen_stack) > 1:
+            self.app.notify("What you pasted is in the prompt.")
 
     def start_work(self, work: Coroutine[None, None, None], *, group: str = "work") -> None:
         """Run a coroutine in a task of the app's, which ends with it."""

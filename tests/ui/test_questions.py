@@ -906,6 +906,21 @@ async def test_a_paste_behind_an_answer_goes_into_the_field_that_the_answer_open
         assert ui.text == ""
 
 
+@pytest.mark.parametrize("is_grave", [False, True])
+async def test_a_paste_that_answers_nothing_is_in_the_prompt_and_the_screen_says_so(
+    tmp_path: Path, is_grave: bool
+):
+    async with running_app(tmp_path) as ui:
+        question = replace(WAYS, is_grave=is_grave)
+        answer = asyncio.create_task(ui.app.controller.front.ask(question))
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        ui.app.post_message(events.Paste("read\nit"))
+        await ui.until(lambda: ui.text == "read\nit")
+        assert [n.message for n in ui.app._notifications] == ["What you pasted is in the prompt."]
+        await ui.pilot.press("escape")
+        assert await answer is None
+
+
 async def test_a_page_says_that_it_takes_no_paste(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("/help")

@@ -184,7 +184,8 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         letters = self._burst.follow(event)
         if self._early is not None:
             self._early.write_held()
-            await self._take(letters, self._early)
+            if letters:
+                await self._take(letters, self._early)
         if self._take_paste is not None:
             self._take_paste(Paste(event.text))
         self._stay_above_prompt()
