@@ -475,6 +475,7 @@ class AgentRuntime:
             history=self.history,
             scope=self._scopes().answer_call,
             network=self._network,
+            use_mode=self.sessions.use_mode,
             explore=Explorer(conversation, services, self.past).answer_call,
             delegate=WritingHelpers(conversation, services, self.past),
         )

@@ -182,10 +182,10 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
         )
     path, record = conversation.path, conversation.record
 
-    def draft_within(room: int) -> CompactionDraft:
+    def draft_within(room: int, window: int) -> CompactionDraft:
         notes = _notes(request, summary, room, counter)
         said_room = room if request.occasion == "limit" else max(whole, _target(request))
-        planner = _Planner(request, conversation, room, said_room, notes, counter)
+        planner = _Planner(request, conversation, room, said_room, notes, window, counter)
         plan, sections, (way, way_lines) = planner.plan()
         after = (sections.after_prose, way, sections.lists)
         through = path[-1].id if path else ""
@@ -201,7 +201,10 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
             left_out=sections.left_out,
         )
 
-    draft = _fit(request, draft_within, whole, live.pinned_tokens, counter)
+    is_unanswered = bool(live.cuts) and live.roles[live.cuts[-1]] == "user"
+    has_newest = request.occasion != "limit"
+    ways = [has_newest, False] if request.wants_summary and is_unanswered else [has_newest]
+    draft = _fit(request, draft_within, whole, live.pinned_tokens, counter, ways)
     if request.occasion == "limit":
         return draft
     gained = draft.tokens_before(request) - draft.tokens_after(request, counter)
@@ -215,32 +218,49 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
 
 def _fit(
     request: CompactionRequest,
-    draft_within: Callable[[int], CompactionDraft],
-    room: int,
+    draft_within: Callable[[int, int], CompactionDraft],
+    whole: int,
     pinned: int,
     counter: TokenCounter,
+    ways: Sequence[bool],
 ) -> CompactionDraft:
     """The first draft that is within the target, made in less space each time.
 
     If not even the draft without any space is, the first one, which keeps the most.
 
+    Args:
+        request: What asks for it.
+        draft_within: Makes a draft in so many tokens; how much of the window its newest exchange
+            may take half of.
+        whole: The tokens to begin with.
+        pinned: Tokens of pinned texts.
+        counter: Counts the tokens of drafts.
+        ways: Tried in turn: whether the newest exchange stays though it takes more than the target.
+            If it does not, a pasted message without a reply is cut like all others.
+
     Raises:
         TargetTooSmallError: There is no such draft, and the target is a limit.
     """
-    within = request.sizes.overhead + pinned + room
-    target = request.sizes.target if request.occasion == "limit" else max(within, _target(request))
-    first, step = draft_within(room), 0
-    draft, size = first, first.tokens_after(request, counter)
-    while size > target and room:
-        step = max(size - target, 2 * step)
-        room = room - step if room - step >= _LEAST_STEP_TOKENS else 0
-        draft = draft_within(room)
-        size = draft.tokens_after(request, counter)
-    if size <= target:
-        return draft
-    if request.occasion == "limit":
+    is_limit = request.occasion == "limit"
+    within = request.sizes.overhead + pinned + whole
+    target = request.sizes.target if is_limit else max(within, _target(request))
+    size, drafts = 0, list[CompactionDraft]()
+    for has_newest in ways:
+        room, step = whole, 0
+        while True:
+            window = request.sizes.window
+            window = window if has_newest else min(window, 2 * room)
+            drafts.append(draft_within(room, window))
+            size = drafts[-1].tokens_after(request, counter)
+            if size <= target:
+                return drafts[-1]
+            if not room:
+                break
+            step = max(size - target, 2 * step)
+            room = room - step if room - step >= _LEAST_STEP_TOKENS else 0
+    if is_limit:
         raise TargetTooSmallError(request.sizes.target, min(size, request.sizes.used_estimate))
-    return first
+    return drafts[0]
 
 
 def _choosing(request: CompactionRequest, choice: KeepChoice) -> CompactionRequest:
@@ -287,6 +307,7 @@ class _Planner:
         room: int,
         said_room: int,
         notes: str,
+        window: int,
         counter: TokenCounter,
     ) -> None:
         self._said_room = said_room
@@ -307,11 +328,7 @@ class _Planner:
             complete_file(file, request.on_disk)
         self._editor = TailEditor(conversation.units, batch_id(self._path, "kept"), counter)
         self._sections_room = room
-        self._window = (
-            min(request.sizes.window, 2 * room)
-            if request.occasion == "limit"
-            else request.sizes.window
-        )
+        self._window = window
         choice = request.selection.choice
         self._has_notes = choice is not None and bool(choice.notes and choice.picks)
         self._lasting: tuple[Pick, ...] = ()

@@ -399,10 +399,12 @@ class AgentApp(App[UiOutcome]):
     # Events of the terminal
 
     def on_paste(self, event: textual_events.Paste) -> None:
-        """Paste into the prompt if no text field has the focus."""
+        """Paste into the prompt if no text field has the focus, or say that nothing takes it."""
         if len(self.screen_stack) == 1:
             self.prompt.focus()
-            self.prompt.area.post_message(textual_events.Paste(event.text))
+            self.window.start_work(self.window.place_paste(event.text))
+        else:
+            self.notify("Nothing here takes pasted text.", severity="warning")
 
     def on_key(self, event: textual_events.Key) -> None:
         """Return keys to the prompt if a click took the focus from everything."""

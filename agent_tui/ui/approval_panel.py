@@ -413,11 +413,22 @@ class ApprovalPanel(Vertical, can_focus=True):
             if not self._early.holds(event):
                 self.post_message(self.KeyForPrompt(event))
 
+    async def on_paste(self, event: events.Paste) -> None:
+        """Pass on a paste to the field that an answer opened; else it goes to the prompt."""
+        for letter in self._burst.follow(event):
+            await self._early.take(letter)
+        if self._is_writing:
+            event.stop()
+            self._field.post_message(events.Paste(event.text))
+
     def _leave_field(self, event: events.Key) -> None:
         if event.key == "escape":
             event.stop()
             self._show_field(None)
             self.arm()
+        elif self.has_focus:  # the field will have it in a moment
+            event.stop()
+            self._field.post_message(events.Key(event.key, event.character))
 
     def _give_by_key(self, event: events.Key) -> None:
         if (number := self._list.number_for(event.key)) is not None:
@@ -448,6 +459,10 @@ class ApprovalPanel(Vertical, can_focus=True):
     def _is_writing(self) -> bool:
         """Whether a reason or a rule is being written."""
         return self._words.display or self._rule.display
+
+    @property
+    def _field(self) -> LinesField | Input:
+        return self._words if self._words.display else self._rule
 
     @property
     def _list(self) -> AnswerList:

@@ -397,8 +397,8 @@ async def _ask(window: Window, question: Question[ResultT]) -> ResultT | None:
         ChoiceScreen(
             question,
             early,
-            answered_by=area.note_answer,
-            take_paste=area.post_message,
+            answered_by=partial(area.note_answer, may_open_field=True),
+            take_paste=lambda paste: window.start_work(window.place_paste(paste.text)),
             send=window.prompt.send,
         )
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from textual import events
 from textual.containers import Vertical
 from textual.content import Content
-from textual.events import Key
+from textual.events import Key, Paste
 from textual.geometry import Size
 from textual.message import Message
 from textual.timer import Timer
@@ -16,6 +16,7 @@ from textual.widgets import Static
 from agent_tui.drafts.draft import Draft
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.prompt.prompt import Prompt
+from agent_tui.ui.terminal.input import PASTE_GAP_S
 
 QUIET_S = 1.0
 """Seconds without typing before a question takes a key: one meant for the prompt must not trust a
@@ -151,7 +152,8 @@ class AnswerBurst:
     """Tells an answer from the first letter of a message.
 
     A letter waits for `burst_s`. If another letter comes within that time, by the times of the
-    events, both are text. The same letter again is a key that was pressed twice. Letters that
+    events, both are text; so is a letter that came at once with a paste, but a paste that follows
+    is an action of its own. The same letter again is a key that was pressed twice. Letters that
     scroll take effect at once, and are text if a word follows them.
 
     Args:
@@ -190,24 +192,27 @@ class AnswerBurst:
         """Note a letter that scrolled."""
         self._scrolled.append(event)
 
-    def follow(self, event: Key) -> tuple[Key, ...]:
+    def follow(self, event: Key | Paste) -> tuple[Key, ...]:
         """The letters before `event` that are text with it; else a held answer is given.
 
         Backspace and Escape take a held answer back.
         """
         held, scrolled = self._held, self._scrolled
         letters = (*scrolled, held) if held is not None else tuple(scrolled)
-        is_burst = bool(letters) and event.time - letters[-1].time <= self._burst_s()
-        is_letter = bool(event.character) and event.is_printable
-        if not is_burst or event.key not in SCROLL_KEYS:
+        key, within_s, is_letter = "", PASTE_GAP_S, True
+        if isinstance(event, Key):
+            key, within_s = event.key, self._burst_s()
+            is_letter = bool(event.character) and event.is_printable
+        is_burst = bool(letters) and event.time - letters[-1].time <= within_s
+        if not is_burst or key not in SCROLL_KEYS:
             self._scrolled = []
         if held is None:
-            is_text = is_burst and is_letter and event.key not in SCROLL_KEYS
+            is_text = is_burst and is_letter and key not in SCROLL_KEYS
             return letters if is_text else ()
         self.drop()
-        if is_burst and is_letter and event.key != held.key:
+        if is_burst and is_letter and key != held.key:
             return letters
-        if event.key not in ("backspace", "escape"):
+        if key not in ("backspace", "escape"):
             self._give(held)
         return ()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from textual.app import App, SuspendNotSupported
+from textual.events import Paste
 from textual.screen import Screen
 
 from agent_tui import text_editor
@@ -21,6 +22,7 @@ from agent_tui.ui.terminal.state import TerminalState
 from agent_tui.ui.theme.themes import size_classes
 
 ResultT = TypeVar("ResultT")
+_TICK_S, _FIELD_OPENS_TICKS = 0.01, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,23 @@ class Window:
             if not (draft := field.unsent).is_empty:
                 self.prompt.put_before((draft,))
                 field.load(Draft())
+
+    async def place_paste(self, text: str) -> None:
+        """Paste `text` into the field that an answer is opening, else into the prompt.
+
+        Say so if a question is above the prompt.
+        """
+        from agent_tui.ui.lines_field import LinesField
+
+        area = self.prompt.area
+        for _ in range(_FIELD_OPENS_TICKS if area.may_field_open else 0):
+            if isinstance(self.app.focused, LinesField):
+                break
+            await asyncio.sleep(_TICK_S)
+        field = self.app.focused if isinstance(self.app.focused, LinesField) else area
+        field.post_message(Paste(text))
+        if field is area and len(self.app.screen_stack) > 1:
+            self.app.notify("What you pasted is in the prompt.")
 
     def start_work(self, work: Coroutine[None, None, None], *, group: str = "work") -> None:
         """Run a coroutine in a task of the app's, which ends with it."""

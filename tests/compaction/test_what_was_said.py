@@ -335,6 +335,32 @@ def test_a_newest_paste_of_any_size_leaves_short_statements_whole(
         assert whole == rules
 
 
+@pytest.mark.parametrize("window", [16_000, 200_000])
+def test_a_newest_paste_is_cut_when_a_summary_is_asked_for_and_it_alone_exceeds_the_target(
+    counter: TokenCounter, window: int
+) -> None:
+    target = CompactionSettings().target_tokens(window)
+    a_line = counter.count_text(_log(100, "newest")) / 100
+    is_whole: list[bool] = []
+    for share in (0.3, 0.7, 0.8, 0.9, 1.0, 1.1, 2.0):
+        talk = Talk()
+        for number in range(20):
+            talk.user(_rule(number))
+            talk.reply("Understood. " * (window // 200))
+        pasted = talk.user(_log(int(share * target / a_line), "newest"))
+        request = request_for(talk.path, settings=CompactionSettings(), window=window)
+        draft = make_draft(replace(request, occasion="new session"), counter=counter)
+        assert draft.tokens_after(request, counter) <= target
+        kept = (e.message.text for e in draft.plan.kept_entries if isinstance(e, MessageEntry))
+        text = "\n".join((draft.summary, *kept))
+        assert all(_rule(number) in text for number in range(20))
+        is_whole.append(pasted.message.text in text)
+        assert is_whole[-1] or f"[recall {pasted.id}]" in text
+    assert is_whole == sorted(is_whole, reverse=True)
+    assert is_whole[1]
+    assert not is_whole[4]
+
+
 def test_only_messages_that_are_nowhere_in_the_context_are_counted(counter: TokenCounter) -> None:
     talk = Talk()
     for number in range(300):

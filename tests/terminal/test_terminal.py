@@ -169,6 +169,25 @@ def test_a_pasted_page_does_not_send_itself(demo, environ, tmp_path):
         assert not list(tmp_path.rglob("*.jsonl"))
 
 
+def test_a_page_pasted_without_marks_is_one_paste_and_takes_about_as_long_as_a_marked_one(
+    demo, environ, tmp_path
+):
+    page = "\r".join(f"line {number} of a log, with a tab\tand 宽 👩‍💻" for number in range(1_000))
+    with PtyProgram(demo, environ=environ, cwd=tmp_path) as program:
+        program.wait_for("ctx:")
+        took_s: dict[str, float] = {}
+        marked, unmarked = f"\x1b[200~{page}\x1b[201~", f"{page}\r"
+        for number, sent in enumerate((marked, unmarked) * 2, 1):  # it is still warming up at first
+            begun_s = time.perf_counter()
+            program.send(sent)
+            program.wait_for(f"paste #{number}")
+            took_s[sent] = time.perf_counter() - begun_s
+        assert took_s[unmarked] < 20 * took_s[marked], (
+            "key by key, it takes a hundred times as long"
+        )
+        assert not list(tmp_path.rglob("*.jsonl"))
+
+
 def test_the_screen_needs_a_terminal(environ, tmp_path):
     import subprocess
 

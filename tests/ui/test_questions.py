@@ -11,6 +11,7 @@ from textual import events
 from agent_tui.commands.core.front import Choice, Question, TextQuestion, loss_question
 from agent_tui.commands.permissions import FULL_MODE_QUESTION
 from agent_tui.commands.trust import server_question, trust_question
+from agent_tui.drafts.draft import Draft
 from agent_tui.events import ApprovalRequest
 from agent_tui.messages import ToolCall
 from agent_tui.permissions.rules import INSIDE_RULE
@@ -609,17 +610,13 @@ async def test_every_line_of_a_pasted_reason_reaches_the_model(tmp_path: Path, p
         assert ui.text == ""
 
 
-async def test_lines_of_a_reason_that_come_as_keys_at_once_are_not_sent(tmp_path: Path):
+async def test_every_way_to_a_new_line_works_in_a_reason(tmp_path: Path):
     async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
         await ask(ui)
         ui.approval.arm()
         await ui.pilot.press("e")
-        for letter in "one\rtwo":
-            key = "enter" if letter == "\r" else letter
-            ui.app.post_message(events.Key(key, letter))
-        await ui.settle()
         field = ui.app.query_one("#approval-words", LinesField)
-        assert field.text == "one\ntwo"
+        field.load(Draft("one\ntwo"))
         await ui.pilot.press("shift+enter", "3", "ctrl+j", "4", "backslash", "enter", "5")
         assert field.text == "one\ntwo\n3\n4\n5"
         assert ui.approval.display
@@ -854,3 +851,81 @@ async def test_rows_come_from_data_and_may_change(tmp_path: Path):
         shown = [str(line.render()) for line in answers.query(AnswerLine) if line.display]
         assert shown == [" y  yes", "›n  no"]
         assert [answers.number_for(key) for key in ("y", "n", "1", "2", "3")] == [0, 1, 0, 1, None]
+
+
+def press_and_paste(ui: Ui, key: str, text: str, *, after_s: float) -> None:
+    """A key and a paste behind it, `after_s` apart, before either is handled."""
+    pressed, pasted = events.Key(key, key), events.Paste(text)
+    pasted.time = pressed.time + after_s
+    for event in (pressed, pasted):
+        ui.app.post_message(event)
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.1])
+async def test_a_paste_behind_an_answer_goes_into_the_prompt_and_the_answer_holds(
+    tmp_path: Path, after_s: float
+):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S, burst_s=BURST_S) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        await ui.settle()
+        press_and_paste(ui, "y", "one\ntwo", after_s=after_s)
+        is_one = after_s == 0.0  # the terminal sent the letter and the rest at once
+        await ui.until(lambda: ui.text == ("yone\ntwo" if is_one else "one\ntwo"))
+        await ui.settle()
+        assert is_made(ui) is not is_one
+        assert ui.approval.display is is_one
+
+
+async def test_what_follows_the_key_for_a_reason_is_the_reason(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S, burst_s=BURST_S) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        await ui.settle()
+        press_and_paste(ui, "e", "one\ntwo", after_s=0.1)
+        ui.app.post_message(events.Key("s", "s"))
+        field = ui.app.query_one("#approval-words", LinesField)
+        await ui.until(lambda: sorted(field.text) == sorted("one\ntwos"))
+        assert ui.text == ""
+
+
+async def test_a_paste_behind_an_answer_goes_into_the_field_that_the_answer_opens(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        front = ui.app.controller.front
+
+        async def fill() -> str | None:
+            await front.ask(WAYS)
+            return await front.ask_text(TextQuestion("notes: Text", "", "", "leaves it out"))
+
+        answer = asyncio.create_task(fill())
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        press_and_paste(ui, "r", WHY, after_s=0.1)
+        await ui.until(lambda: [f for f in ui.app.screen.query(LinesField) if f.text])
+        await ui.pilot.press("enter")
+        assert await answer == WHY
+        assert ui.text == ""
+
+
+@pytest.mark.parametrize("is_grave", [False, True])
+async def test_a_paste_that_answers_nothing_is_in_the_prompt_and_the_screen_says_so(
+    tmp_path: Path, is_grave: bool
+):
+    async with running_app(tmp_path) as ui:
+        question = replace(WAYS, is_grave=is_grave)
+        answer = asyncio.create_task(ui.app.controller.front.ask(question))
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        ui.app.post_message(events.Paste("read\nit"))
+        await ui.until(lambda: ui.text == "read\nit")
+        assert [n.message for n in ui.app._notifications] == ["What you pasted is in the prompt."]
+        await ui.pilot.press("escape")
+        assert await answer is None
+
+
+async def test_a_page_says_that_it_takes_no_paste(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/help")
+        await ui.until(lambda: len(ui.app.screen_stack) > 1)
+        ui.app.set_focus(None)
+        ui.app.post_message(events.Paste("one\ntwo"))
+        await ui.until(lambda: [n for n in ui.app._notifications if "pasted" in n.message])
+        assert ui.text == ""

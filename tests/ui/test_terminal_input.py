@@ -44,6 +44,7 @@ def test_a_paste_is_one_paste_wherever_it_is_cut_and_whatever_it_holds(cuts: lis
     for begin, end in zip([0, *sorted(cuts)], [*sorted(cuts), None], strict=True):
         if piece := data[begin:end]:
             heard += told(parser.feed(piece))
+    heard += told(parser.flush())
     assert heard == ["a", f"<{NASTY}>", "enter", "<>", "b", "up"]
 
 
@@ -55,7 +56,7 @@ def test_a_paste_whose_end_never_comes_is_over_after_a_while(monkeypatch: pytest
     assert told(parser.tick()) == []
     now[0] += terminal_input.PATIENCE_S + 1
     assert told(parser.tick()) == ["<rm -rf /\r>"]
-    assert told(parser.feed("a\r")) == ["a", "enter"]
+    assert told([*parser.feed("a\r"), *parser.flush()]) == ["a", "enter"]
 
 
 LIGHT_REPLY = "\x1b]11;rgb:ffff/fefe/eeee\x1b\\"
@@ -82,7 +83,7 @@ def test_what_the_terminal_tells_of_its_background_is_no_key_wherever_it_is_cut(
     reply = f"\x1b]11;rgb:0000/0000/0000{end}"
     at = data.draw(st.integers(2, len(reply) - 1))
     parser = PasteSafeParser()
-    heard = [*parser.feed(f"a{reply[:at]}"), *parser.feed(f"{reply[at:]}b")]
+    heard = [*parser.feed(f"a{reply[:at]}"), *parser.feed(f"{reply[at:]}b"), *parser.flush()]
     assert told(heard) == ["a", "b"]
     assert [m.is_light for m in heard if isinstance(m, BackgroundTold)] == [False]
 
@@ -106,6 +107,68 @@ async def test_the_theme_suits_the_terminal_unless_one_was_chosen(
         ui.app.post_message(BackgroundTold(is_light=True))
         await ui.settle()
         assert ui.app.theme == theme
+
+
+LONG_LINE = "wide 宽 e\u0301 👩‍💻 " * 40
+
+
+@each_row(
+    ("bursts", "heard"),
+    [
+        (["ab", "\r", "c\r"], ["a", "b", "enter", "c", "enter"]),
+        (["ab\r"], ["a", "b", "enter"]),
+        (["\rab"], ["enter", "a", "b"]),
+        (["/he\t", "\r"], ["slash", "h", "e", "tab", "enter"]),
+        (["ab\rc\r", "\r"], ["<ab\rc\r>", "enter"]),
+        (["ab\nc"], ["<ab\nc>"]),
+        (["\rab\rc"], ["enter", "<ab\rc>"]),
+        (["a\tb\r"], ["<a\tb>", "enter"]),
+        (["a\r\x1b[Ab\r"], ["<a\r>", "up", "<b\r>"]),
+        (["a\r\x1b[31mb\x1b[0m\r"], ["<a\rb\r>"]),
+        ([f"{LONG_LINE}\r"], [f"<{LONG_LINE}>", "enter"]),
+        ([f"a\r{BEGIN}b{END}\r"], ["a", "enter", "<b>", "enter"]),
+        (["a\x1b[200"], ["a"]),
+    ],
+)
+def test_lines_that_come_at_once_are_a_paste_though_nothing_marks_it(
+    bursts: list[str], heard: list[str]
+):
+    parser = PasteSafeParser()
+    messages = [m for burst in bursts for m in (*parser.feed(burst, 0.3), *parser.flush())]
+    assert told(messages) == heard
+
+
+@given(st.text(st.sampled_from("ab \t\r宽\u0301👩"), min_size=1), st.data())
+def test_a_paste_that_nothing_marks_has_all_its_text_wherever_it_is_cut(text: str, data):
+    at = data.draw(st.integers(0, len(text)))
+    parser = PasteSafeParser()
+    pasted = f"one\rtwo{text}"
+    first = list(parser.feed(pasted[: 5 + at]))
+    assert first == [], "it waits for the end"
+    assert told([*parser.feed(pasted[5 + at :]), *parser.flush()]) == [f"<{pasted}>"]
+
+
+@each_row(
+    ("gap_s", "text", "heard"),
+    [
+        (0.01, "c\r", ["<c\r>"]),
+        (0.1, "c\r", ["<c\r>"]),
+        (0.1, "\r", ["enter"]),
+        (0.1, "c", ["c"]),
+        (0.3, "c\r", ["c", "enter"]),
+    ],
+)
+def test_a_line_soon_after_a_paste_is_the_rest_of_it(gap_s: float, text: str, heard: list[str]):
+    parser = PasteSafeParser()
+    assert told([*parser.feed("a\rb"), *parser.flush()]) == ["<a\rb>"]
+    assert told([*parser.feed(text, gap_s), *parser.flush()]) == heard
+
+
+def test_lines_are_a_paste_though_each_letter_is_read_alone():
+    parser = PasteSafeParser()
+    heard = told(m for letter in "ab\rcd\r" for m in parser.feed(letter))
+    assert heard == ["a", "b"]
+    assert told(parser.flush()) == ["<\rcd\r>"]
 
 
 def test_keys_of_a_paste_are_one_burst_however_long_they_take_to_handle():

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.attachments import approving_message
+from agent_tui.config import PermissionMode
 from agent_tui.errors import ToolError
 from agent_tui.events import Notice, PlanHandedOver, UserMessageAdded
 from agent_tui.messages import ToolCall, ToolDetails, UserMessage, with_words
@@ -173,17 +174,20 @@ _NOBODY_APPROVES = "The user has the plan and has not decided on it yet."
 _DECLINED = "The user does not approve the plan yet."
 
 AskAboutPlan: TypeAlias = Callable[[ToolCall, Intent], Awaitable[ApprovalAnswer]]
+UseMode: TypeAlias = Callable[[PermissionMode], object]
 
 
 @dataclass(slots=True)
 class PlanDecision:
     """Asks the user about plans; an approved plan becomes a request of the user's.
 
-    `ask` shows a plan and waits for the answer.
+    `ask` shows a plan and waits for the answer; `use_mode` changes the permission mode and records
+    it.
     """
 
     conversation: Conversation
     permissions: PermissionEngine
+    use_mode: UseMode
     ask: AskAboutPlan
     emit: Emit
     _approved: str = field(default="", init=False)
@@ -204,7 +208,7 @@ class PlanDecision:
                 is_error=True,
                 ends_turn="" if answer.words else "aborted",
             )
-        self.permissions.mode = "accept-edits" if answer.choice == "session" else "ask"
+        self.use_mode("accept-edits" if answer.choice == "session" else "ask")
         self._approved = answer.plan or plan
         said = f"Plan approved. Permission mode: {self.permissions.mode}"
         self.emit(Notice("info", said, "plan"))

@@ -35,7 +35,7 @@ is new, in a row: looks at what is known do not end it. At half of it, the model
 SILENT_AT: Final = 300
 """The same for commands that succeed and print nothing: outside git, what they changed is unknown,
 and a long task of such commands (``mv``, ``mkdir``) is work. Of calls that differ in digits alone,
-also the most that wait (a second or more) or run tests.
+also the most that wait (a second or more), run tests, or may change something each time.
 """
 
 MOST_REFUSED: Final = 10
@@ -104,8 +104,16 @@ class Repetition:
         if self._refused >= MOST_REFUSED:
             self.stuck = _NOT_RUN
 
-    def with_remark(self, call: ToolCall, output: ToolOutput) -> ToolOutput:
-        """`output`, with a note to the model if earlier calls had the same result."""
+    def with_remark(
+        self, call: ToolCall, output: ToolOutput, *, only_reads: bool = True
+    ) -> ToolOutput:
+        """`output`, with a note to the model if earlier calls had the same result.
+
+        Args:
+            call: A call that was run.
+            output: What the model would be shown.
+            only_reads: Whether `call` is known to change nothing.
+        """
         told = output.for_model
         if kept_at := output.for_person.full_output_path:
             told = told.replace(kept_at, "")  # each call has a file of its own
@@ -128,22 +136,25 @@ class Repetition:
         self._of_reply.add(result)
         noted = self._remark(output, self._same[signature], self._alike[result])
         if is_renumbered:
-            note = self._count_renumbered(call, output)
+            may_work = is_news and not only_reads
+            note = self._count_renumbered(call, output, may_work=may_work)
             is_noted = noted is not output or not note
             return noted if is_noted else replace(output, for_model=output.for_model + note)
         if self.has_progressed or call.name not in _LOOKING | _ABOUT_ITSELF:
             self._forget_renumbered()
         return noted
 
-    def _count_renumbered(self, call: ToolCall, output: ToolOutput) -> str:
+    def _count_renumbered(self, call: ToolCall, output: ToolOutput, *, may_work: bool) -> str:
         """Count a call that differs in digits alone; the note to the model, if that goes on.
 
-        After a wait, a quick look is part of the wait: ``sleep 60``, then ``curl``.
+        After a wait, a quick look is part of the wait: ``sleep 60``, then ``curl``. A number that
+        was not used yet may be work (``./migrate 31``), unless the command is known to change
+        nothing (``echo 31``).
         """
         self._of_digits.add(self._replies)
         if _is_wait(output):
             self._quick.clear()
-        elif not _is_silent(output) and not is_test(action_of(call).command):
+        elif not (may_work or _is_silent(output) or is_test(action_of(call).command)):
             self._quick.add(self._replies)
         quick = len(self._quick)
         if quick >= RENUMBERED_AT or len(self._of_digits) >= SILENT_AT:

@@ -22,6 +22,7 @@ from agent_tui.agent.turn.pending_approvals import (
     HeldDecision,
     PendingApprovals,
     PlanDecision,
+    UseMode,
 )
 from agent_tui.agent.turn.pins import PinKeeper
 from agent_tui.agent.turn.repetition import Repetition
@@ -109,6 +110,7 @@ class _UnderWay:
     call: ToolCall
     running: asyncio.Task[ToolOutput]
     so_far: OutputSoFar
+    only_reads: bool
 
 
 @dataclass(slots=True)
@@ -149,7 +151,7 @@ class ToolServices:
 
     `pending` takes answers to approvals; `history` returns what `recall` searches; `compact`,
     `scope`, `explore` and `delegate` carry out the tools of these names. `network` decides on
-    connections that commands want.
+    connections that commands want. `use_mode` changes the permission mode.
     """
 
     pending: PendingApprovals
@@ -159,6 +161,7 @@ class ToolServices:
     explore: AnswerExplore | None = None
     delegate: Delegation | None = None
     network: NetworkQuestions | None = None
+    use_mode: UseMode = str
 
 
 class ToolRunner:
@@ -185,7 +188,9 @@ class ToolRunner:
         self._waited_s = -services.network.waited_s if services.network is not None else 0.0
         self._finding: asyncio.Task[None] | None = None
         self._files = FileKeeper(conversation, conversation.services.environ)
-        self._plans = PlanDecision(conversation, conversation.permissions, self._ask, emit)
+        self._plans = PlanDecision(
+            conversation, conversation.permissions, services.use_mode, self._ask, emit
+        )
         self._held = HeldDecision(conversation.permissions, self._ask, self._remember, emit)
         self._asking = asyncio.Lock()
         self._ending: TurnEnding = ""
@@ -246,7 +251,7 @@ class ToolRunner:
                     await self._finish(under_way)
                     await self.settle()
                 running = asyncio.create_task(self._output(ready, remark, so_far))
-                under_way.append(_UnderWay(call, running, so_far))
+                under_way.append(_UnderWay(call, running, so_far, ready.only_reads))
                 begun += 1
                 if not ready.only_reads:
                     await self._finish(under_way)
@@ -279,7 +284,7 @@ class ToolRunner:
         while under_way:
             await asyncio.wait((under_way[0].running,))
             first = under_way.pop(0)
-            self._record(first.call, first.running.result())
+            self._record(first.call, first.running.result(), only_reads=first.only_reads)
 
     async def _end(self, under_way: list[_UnderWay]) -> None:
         """Cancel running calls: they keep their output, and if they have finished, their result."""
@@ -292,7 +297,7 @@ class ToolRunner:
             for each in under_way:
                 is_done = each.running.done() and not each.running.cancelled()
                 if is_done:
-                    self._record(each.call, each.running.result())
+                    self._record(each.call, each.running.result(), only_reads=each.only_reads)
                 else:
                     self._record(each.call, each.so_far.interrupted(self._clock_s()))
             under_way.clear()
@@ -604,8 +609,8 @@ class ToolRunner:
         self._answered.uncounted.clear()
         return output
 
-    def _record(self, call: ToolCall, output: ToolOutput) -> None:
-        output = self.repetition.with_remark(call, output)
+    def _record(self, call: ToolCall, output: ToolOutput, *, only_reads: bool = True) -> None:
+        output = self.repetition.with_remark(call, output, only_reads=only_reads)
         if self.repetition.has_progressed:
             self._note_progress()
         self._ending = self._ending or output.ends_turn

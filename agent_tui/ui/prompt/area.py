@@ -47,6 +47,11 @@ class RepeatedKey:
         self._key, self._held = key, []
         self._until = time.monotonic() + self.within_s
 
+    @property
+    def is_recent(self) -> bool:
+        """Whether that moment has not passed yet."""
+        return time.monotonic() <= self._until
+
     def holds(self, event: Key) -> bool:
         """Whether `event` is used up; if not, what was held stands in the prompt before it."""
         if self._key and event.key == self._key and event.time <= self._until:
@@ -58,7 +63,7 @@ class RepeatedKey:
     def write_held(self) -> None:
         """Write held repetitions as something else follows, unless they are too old."""
         held, self._held, self._key = self._held, [], ""
-        for event in held if time.monotonic() <= self._until else ():
+        for event in held if self.is_recent else ():
             self._write(event)
 
 
@@ -89,6 +94,7 @@ class PromptArea(LinesArea):
         self.early: ApprovalPanel | None = None
         self.burst_s = BURST_S
         self.repeated = RepeatedKey(self.write)
+        self._may_open_field = False
         self._drawn_look: tuple[object, ...] | None = None
 
     @property
@@ -135,9 +141,18 @@ class PromptArea(LinesArea):
         is_bound = key in self._bindings.key_to_bindings
         return not is_bound and self.check_consume_key(key, key_to_character(key))
 
-    def note_answer(self, key: str) -> None:
-        """Note that `key` answered a question: a repetition is neither text nor a command."""
+    def note_answer(self, key: str, *, may_open_field: bool = False) -> None:
+        """Note that `key` answered a question: a repetition is neither text nor a command.
+
+        `may_open_field`: another question may follow at once, one with a field.
+        """
         self.repeated.begin(key)
+        self._may_open_field = may_open_field
+
+    @property
+    def may_field_open(self) -> bool:
+        """Whether a question was answered a moment ago, after which a field may open."""
+        return self._may_open_field and self.repeated.is_recent
 
     def deletes(self, key: str) -> bool:
         """Whether `key` deletes something of the text."""

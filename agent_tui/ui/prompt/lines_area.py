@@ -1,64 +1,24 @@
 """A text field of several lines: pastes stay text, large ones are marks, and Enter is no letter."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import ClassVar
 
 from textual import events, getters
 from textual.app import App
 from textual.binding import BindingsMap, BindingType
-from textual.message import Message
 from textual.widgets import TextArea
 
 from agent_tui.drafts.draft import DraftMark, mark_after, mark_before, marks_in
 from agent_tui.key_actions import KEY_ACTIONS, KeyMap, keys_in_force
 from agent_tui.ui.keys import AREA_BINDINGS, bind_keys
 
-_FORWARDING_S = 0.005
-"""How long keys that are there already may take to get here from the terminal."""
-PASTE_GAP_S = 0.02
-"""Keys closer together than this are not typed: fingers need 30 ms, key repeat 25 and more."""
-
-
-class PasteDetector:
-    """Follows the keys as they come.
-
-    Enter belongs to a paste if the keys around it came at once: some just before it and some
-    waiting behind it, or lines of the same burst before it. The last Enter of one line alone
-    sends, as that is also how scripts write into a terminal.
-
-    Args:
-        has_more: Whether further keys are waiting already; asked only within a burst.
-    """
-
-    def __init__(self, has_more: Callable[[], Awaitable[bool]]) -> None:
-        self._has_more = has_more
-        self._last_at = float("-inf")
-        self._has_lines = False
-
-    async def is_pasted(self, key: str, at: float) -> bool:
-        """Whether `key`, which came at `at` (seconds), is text of a paste and no command."""
-        is_burst = at - self._last_at <= PASTE_GAP_S
-        self._last_at = at
-        if not is_burst:
-            self._has_lines = False
-        if not is_burst or key not in ("enter", "tab"):
-            return False
-        is_pasted = self._has_lines or await self._has_more()
-        self._has_lines = self._has_lines or (is_pasted and key == "enter")
-        return is_pasted
-
 
 def _any_app() -> type[App[object]]:
     return App
 
 
-def _may_be_pasted(event: events.Key) -> bool:
-    return event.is_printable or event.key in ("enter", "tab", "ctrl+j")
-
-
 class LinesArea(TextArea):
-    """A text area that tells keys from pastes; `take_key` says what Enter does.
+    """A text area for keys and pastes; `take_key` says what Enter does.
 
     Args:
         take_paste: Turns pasted text into what is inserted.
@@ -78,8 +38,6 @@ class LinesArea(TextArea):
             tab_behavior="focus",
         )
         self._take_paste = take_paste
-        self._keys_waiting = 0
-        self._burst = PasteDetector(self._has_keys_waiting)
 
     @property
     def text_before_cursor(self) -> str:
@@ -112,28 +70,13 @@ class LinesArea(TextArea):
         # and keys would go nowhere once there is room again.
         event.prevent_default()
 
-    def post_message(self, message: Message) -> bool:
-        """Post a message; keys that may be pasted are counted, so that waiting ones are known."""
-        if isinstance(message, events.Key) and _may_be_pasted(message):
-            self._keys_waiting += 1
-        return super().post_message(message)
-
-    async def _has_keys_waiting(self) -> bool:
-        await asyncio.sleep(_FORWARDING_S)
-        return self._keys_waiting > 0
-
     async def _on_key(self, event: events.Key) -> None:
-        self._keys_waiting -= _may_be_pasted(event)
-        if await self._burst.is_pasted(event.key, event.time):
-            self.begin_paste()
-            self.insert("\t" if event.key == "tab" else "\n")
-        elif not await self.take_key(event):
-            return
-        event.stop()
-        event.prevent_default()
+        if await self.take_key(event):
+            event.stop()
+            event.prevent_default()
 
     async def take_key(self, event: events.Key) -> bool:
-        """Carry out a key that is not pasted; false leaves it to the text field and the app."""
+        """Carry out a key; false leaves it to the text field and the app."""
         if keys_in_force().action(event.key) == "newline":
             self.insert("\n")
             return True

@@ -45,7 +45,8 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         quiet_s: How long that moment is, in seconds.
         clock: Monotonic seconds.
         answered_by: Told the key that answers, as it may be pressed twice.
-        take_paste: Given what is pasted: it is no answer, and must not get lost.
+        take_paste: Given what is pasted: it is no answer, and must not get lost. It may belong
+            to the field that an answer opens.
         send: Sends the message in the prompt, if it was written while the question was open.
     """
 
@@ -176,12 +177,15 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
             self.query_one(KeysLine).update(self._keys("sends your message"))
         self._stay_above_prompt()
 
-    def on_paste(self, event: Paste) -> None:
+    async def on_paste(self, event: Paste) -> None:
         """Pass on pasted text after typed keys; keys wait for a pause again."""
         event.stop()
         self._quiet_since_s = self._clock()
+        letters = self._burst.follow(event)
         if self._early is not None:
             self._early.write_held()
+            if letters:
+                await self._take(letters, self._early)
         if self._take_paste is not None:
             self._take_paste(Paste(event.text))
         self._stay_above_prompt()

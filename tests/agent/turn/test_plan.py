@@ -1,5 +1,6 @@
 """A plan that is handed over, from plan mode to the work and over a compaction."""
 
+import shutil
 from pathlib import Path
 
 from agent_tui.agent.runtime import AgentRuntime
@@ -171,6 +172,24 @@ async def test_a_session_killed_at_the_question_goes_on_without_an_approval(tmp_
     assert kinds == ["user", "assistant", "toolResult", "user", "assistant"]
     assert [m.is_error for m in messages if isinstance(m, ToolResultMessage)] == [True]
     assert (again.conversation.todos, again.conversation.permissions.mode) == ([], "plan")
+
+
+async def test_a_session_killed_behind_an_approval_opens_in_the_mode_that_it_chose(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = stage.runtime([HANDED_OVER, Reply("Done.")], mode="plan")
+    modes: list[str] = []
+    async for event in runtime.submit("make it shout"):
+        if isinstance(event, ApprovalRequested):
+            runtime.pending_approvals.answer(event.request.id, ApprovalAnswer("session"))
+        elif isinstance(event, Notice) and event.text.startswith("Plan approved"):
+            path = runtime.conversation.log.path
+            assert path is not None
+            killed = path.with_name("killed.jsonl")
+            shutil.copy(path, killed)
+            again = stage.runtime([], mode="ask")
+            await again.sessions.open(str(killed))
+            modes.append(again.conversation.permissions.mode)
+    assert modes == ["accept-edits"]
 
 
 async def test_the_tools_follow_the_mode(tmp_path: Path):

@@ -463,6 +463,33 @@ _POLLS = {
 }
 
 
+@pytest.mark.parametrize(("is_new", "most"), [(True, SILENT_AT), (False, RENUMBERED_AT)])
+def test_numbered_commands_that_may_change_something_are_work_while_the_number_is_new(
+    is_new: bool, most: int
+):
+    repetition, replies = Repetition(), 0
+    while not repetition.stuck:
+        replies += 1
+        repetition.count_reply(is_refused=False)
+        command = call("c", "bash", command=f"./migrate {replies if is_new else 7}")
+        output = ToolOutput(f"migrated {replies}: ok", _DETAILS)
+        repetition.with_remark(command, output, only_reads=False)
+    assert replies == most + 1
+
+
+async def test_numbered_commands_of_the_project_go_on_until_they_are_done(stage):
+    script = stage.workspace / "migrate"
+    script.write_text("#!/bin/sh\necho migrated $1\n")
+    script.chmod(0o755)
+    steps = [
+        Reply(tool_calls=(call(f"c{n}", "bash", command=f"./migrate {n}"),))
+        for n in range(RENUMBERED_AT + 5)
+    ]
+    provider = ScriptedProvider([*steps, Reply(text="Done.")])
+    end = only(await collect(stage.runtime(provider).submit("go")), TurnFinished)
+    assert end.outcome == "done"
+
+
 @pytest.mark.parametrize("name", _POLLS)
 def test_waits_tests_and_silent_commands_may_go_on_ten_times_as_long(name: str):
     _, shown = _stops_after(*_POLLS[name])

@@ -291,15 +291,6 @@ async def test_delete_and_ctrl_w_take_a_mark_as_a_whole(pilot: Pilot[None], app:
     assert app.text == ""
 
 
-async def test_lines_that_come_as_keys_all_at_once_are_not_sent(pilot: Pilot[None], app: PromptApp):
-    for key in ("/", "c", "o", "enter", "tab", "r", "m", "enter"):
-        character = {"enter": "\r", "tab": "\t"}.get(key, key)
-        app.prompt.area.post_message(events.Key(key, character))
-    await pilot.pause()
-    await pilot.pause()
-    assert (app.text, app.sent) == ("/co\n\trm\n", [])
-
-
 async def test_images_that_are_dropped_or_mentioned_are_marks(
     pilot: Pilot[None], app: PromptApp, tmp_path: Path
 ):
