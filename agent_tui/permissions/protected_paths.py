@@ -103,7 +103,7 @@ class ProtectedPaths:
         names = [fold_name(part) for part in path.parts]
         if any(name in _SECRET_FOLDERS for name in names) or _has_pair(names, _SECRET_PAIRS):
             return f"{path} is where keys are kept"
-        if names and (is_secret_name(path.name) or self._is_key_of_a_program(path)):
+        if names and (_names_secret(path) or self._is_key_of_a_program(path)):
             return f"{path} may contain keys or passwords"
         if names[1:2] == ["proc"] and (names[-1] in _PROCESS_FILES or "fd" in names):
             return f"{path} exposes a running program"
@@ -188,6 +188,12 @@ class ProtectedPaths:
             if parts[: len(own)] == own:
                 return True
         return False
+
+
+def _names_secret(path: Path) -> bool:
+    """Whether `path` is a file with keys by its name; a sentence is one only if there is a file."""
+    has_space = any(character.isspace() for character in path.name)
+    return is_secret_name(path.name) and (not has_space or path_exists(path))
 
 
 def is_inside_git(path: Path) -> bool:

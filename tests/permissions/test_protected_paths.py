@@ -50,3 +50,11 @@ def test_git_is_free_in_the_workspaces_own_repository_and_asks_in_one_below(tmp_
     assert guard.why_git_asks(tmp_path / "vendor") == ""
     assert guard.why_git_asks(inner)
     assert guard.why_git_asks(tmp_path.parent)
+
+
+def test_a_name_with_spaces_is_that_of_a_file_with_keys_only_if_the_file_exists(tmp_path: Path):
+    guard = _guard(tmp_path)
+    for name in ("how to use .env", "my key.pem"):
+        assert guard.why_reading_asks(tmp_path / name) == ""
+        (tmp_path / name).touch()
+        assert "may contain keys" in guard.why_reading_asks(tmp_path / name)

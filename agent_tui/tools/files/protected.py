@@ -3,6 +3,8 @@
 import fnmatch
 import re
 import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
 
 _SECRET_NAMES = """
     .env .env.* .env[-_~]* *.env .envrc *.pem *.key *.p12 *.pfx *.jks *.kdbx id_rsa* id_dsa*
@@ -21,7 +23,20 @@ PLAIN_SECRET_GLOBS = tuple(_PLAIN_SECRET_NAMES.split())
 
 _HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", "id_*.pub")
 _IS_HARMLESS = re.compile("|".join(map(fnmatch.translate, _HARMLESS)))
-_IS_SECRET = re.compile("|".join(map(fnmatch.translate, (*SECRET_GLOBS, *PLAIN_SECRET_GLOBS))))
+_IS_SECRET = re.compile(
+    rf"{'|'.join(map(fnmatch.translate, SECRET_GLOBS))}"
+    rf"|\.?(?:{'|'.join(map(fnmatch.translate, PLAIN_SECRET_GLOBS))})"
+)
+
+_HAS_WORDS = re.compile(r"[\s(]").search
+_IN_BRACKETS = re.compile(r"\([^()]*\)")
+_ADDED_BEFORE = re.compile(r"^(?:\.?#|\._)")
+_ADDED_AFTER = re.compile(
+    r"(?:~+|#+|\.?~\d+~|___jb_[a-z]+___|[._~-](?:\d+|(?:bak|backup|copy|new|old|orig|original|prev"
+    r"|previous|rej|save|saved|swap|sw[a-z]|kate-swp|temp|tmp|un|dpkg-[a-z]+|rpm[a-z]+)\d*))"
+    r"(\.[a-z0-9]+)?$"
+)
+"""What editors, package managers and backups add to a name, also before its last suffix."""
 
 
 def fold_name(name: str) -> str:
@@ -38,12 +53,27 @@ def fold_name(name: str) -> str:
     return visible.rstrip(". ") or visible
 
 
+@lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
-    """Whether a file of this name is likely to hold a key or password.
-
-    Names with spaces count as sentences about such files.
-    """
+    """Whether a file of this name is likely to hold a key or password, or is a copy of one."""
     plain = fold_name(name)
-    if _IS_HARMLESS.match(plain) or not _IS_SECRET.match(plain):
-        return False
-    return not any(character.isspace() for character in plain)
+    return any(map(_is_secret, _words_of(plain))) if _HAS_WORDS(plain) else _is_secret(plain)
+
+
+def _words_of(plain: str) -> Iterator[str]:
+    """The names that a copy called `plain` may be of: ``a.json`` for ``a copy (2).json``.
+
+    The words that are added, before or after a name, may be of any language.
+    """
+    words = _IN_BRACKETS.sub(" ", plain).split()
+    yield from dict.fromkeys((*words[:1], *words[-1:]))
+    if len(words) > 1 and "." in words[-1]:
+        yield f"{words[0]}.{words[-1].rpartition('.')[2]}"
+
+
+def _is_secret(name: str) -> bool:
+    original = _ADDED_BEFORE.sub("", name) if name.startswith(("#", ".")) else name
+    while (found := _ADDED_AFTER.search(original, 1)) is not None:
+        original = original[: found.start()] + (found[1] or "")
+    is_secret = _IS_SECRET.match(original) or (original != name and _IS_SECRET.match(name))
+    return bool(is_secret) and not _IS_HARMLESS.match(original)

@@ -26,7 +26,7 @@ def test_files_with_keys_are_found_wherever_they_are(tmp_path: Path):
     for name in (
         *(".env", ".env.local", "deep/er/.env", "server.key", "id_rsa", "terraform.tfstate"),
         *(".env.example", ".env.sample", ".env.dist", ".env.template", "key.py", "id_rsa.pub"),
-        "node_modules/x/.env",
+        *("node_modules/x/.env", "#.env#", "my key.pem", "a/.env (1)", "id_rsa~", "notes.md~"),
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
@@ -34,6 +34,7 @@ def test_files_with_keys_are_found_wherever_they_are(tmp_path: Path):
     files.take(ProjectWalk([tmp_path]).look().secrets, by_commands=False)
     assert {str(path.relative_to(tmp_path)) for path in files.paths} == {
         *(".env", ".env.local", "deep/er/.env", "id_rsa", "terraform.tfstate"),
+        *("#.env#", "my key.pem", "a/.env (1)", "id_rsa~"),
     }
 
 
