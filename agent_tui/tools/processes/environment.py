@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from agent_tui.safe_paths import keep_trusted, order_by_trust
-from agent_tui.secret_text import has_key, has_password_in_address, is_secret_name, without_user
+from agent_tui.secret_text import (
+    has_key,
+    has_password_in_address,
+    is_secret_name,
+    may_let_in,
+    without_user,
+)
 
 _STEERING: Final = frozenset(
     (
@@ -196,4 +202,9 @@ def _is_named(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _is_secret(name: str, value: str) -> bool:
-    return is_secret_name(name) or has_key(value) or has_password_in_address(value)
+    return (
+        is_secret_name(name)
+        or has_key(value)
+        or has_password_in_address(value)
+        or may_let_in(value)
+    )

@@ -12,6 +12,8 @@ import re
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from configparser import Error as ConfigParserError
+from configparser import RawConfigParser
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +22,7 @@ from typing import Final
 from agent_tui.errors import ToolError
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import git_entry, is_file, is_folder, is_trusted, resolve_path
-from agent_tui.secret_text import has_key, has_password_in_address
+from agent_tui.secret_text import has_key, has_password_in_address, is_secret_name, may_let_in
 from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import folder_of, make_folders
@@ -78,6 +80,12 @@ _COPIED: Final = (".cargo/config.toml", ".config/uv/uv.toml", ".config/go/env", 
 
 _MOST_BYTES: Final = 1_000_000
 _SECRET_WORDS: Final = ("token", "password", "_auth", "credential")
+_SETTING_NAME: Final = re.compile(r"^\s*[\"']?([\w.-]+)[\"']?\s*[=:]", re.MULTILINE)
+_PASSWORD_OR_CHANNEL: Final = re.compile(
+    r"(?<![\w:/.@-])[^\s:/@\"'=]+:[^\s:/@\"']+@[\w.-]|(?<![\w.-])t/[\w-]+/"
+)
+"""A password before a host without ``https://``, as cargo has its proxy; a channel of conda with a
+token, without its host."""
 
 _SOCKET_FOLDER: Final = Path("/run")
 """Sockets of buses, container engines and agents, which act outside on request from inside."""
@@ -422,15 +430,19 @@ def _escape(value: str) -> str:
 
 
 def _pip_settings(text: str) -> str:
-    """The indexes in a ``pip.conf``; addresses with a user name or password are left out."""
-    kept, is_kept = ["[global]"], False
-    for line in text.splitlines():
-        key, mark, _ = line.partition("=")
-        if not line[:1].isspace():
-            is_kept = bool(mark) and key.strip() in _PIP_KEYS
-        if is_kept and "@" not in line:
-            kept.append(line)
-    return "\n".join([*kept, ""]) if len(kept) > 1 else ""
+    """The indexes in a ``pip.conf``, without addresses that may let in."""
+    parser = RawConfigParser()  # as pip reads it
+    try:
+        parser.read_string(text)
+    except ConfigParserError:
+        return ""
+    lines: list[str] = []
+    for section in parser.sections():
+        for key, value in parser.items(section):
+            words = [word for word in value.split() if not _looks_secret(word)]
+            if key.replace("_", "-") in _PIP_KEYS and words:
+                lines.append("\n    ".join((f"{key} =", *words)))
+    return "\n".join(("[global]", *lines, "")) if lines else ""
 
 
 def _npm_settings(text: str) -> str:
@@ -439,17 +451,21 @@ def _npm_settings(text: str) -> str:
         line
         for line in text.splitlines()
         if ((key := line.partition("=")[0].strip()) in _NPM_KEYS or key.endswith(":registry"))
-        and not (key.startswith("//") or "@" in line.partition("=")[2])
+        and not (key.startswith("//") or _looks_secret(line.partition("=")[2]))
     ]
     return "\n".join([*kept, ""]) if kept else ""
 
 
 def _looks_secret(text: str) -> bool:
+    """Whether something in the settings `text` of a tool may let in."""
     lowered = text.casefold()
     return (
         has_key(text)
         or has_password_in_address(text)
+        or may_let_in(text)
+        or _PASSWORD_OR_CHANNEL.search(text) is not None
         or any(word in lowered for word in _SECRET_WORDS)
+        or any(map(is_secret_name, _SETTING_NAME.findall(text)))
     )
 
 
