@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.home import furnish, tool_settings, what_runs
+from agent_tui.tools.sandbox.home import furnish, what_runs
+from agent_tui.tools.sandbox.tool_settings import tool_settings
 from tests.support.rows import each_row
 
 
