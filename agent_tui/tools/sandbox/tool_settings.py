@@ -1,4 +1,4 @@
-"""Settings of tools: copies without tokens for commands, and files with tokens among toolchains."""
+"""Settings of tools, for commands: without tokens, or hidden where they lie among toolchains."""
 
 import os
 import re
@@ -6,12 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from configparser import Error as ConfigParserError
 from configparser import RawConfigParser
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from agent_tui.errors import ToolError
 from agent_tui.regular_files import open_regular_file
-from agent_tui.secret_text import has_key, has_password_in_address, is_secret_name, may_let_in
+from agent_tui.secret_text import (
+    has_key,
+    has_password_in_address,
+    is_secret_name,
+    may_let_in,
+    without_user,
+)
 from agent_tui.tools.files import protected
 from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -23,6 +30,7 @@ _GIT_SETTINGS: Final = (
     r"|merge\.(conflictstyle|ff)|diff\.(algorithm|colormoved|renames)|rerere\.enabled"
     r"|safe\.directory|filter\..*\.(clean|smudge|process|required))$"
 )
+_GIT_FILES: Final = frozenset(("config", "config.worktree"))
 _GIT_PATIENCE_S: Final = 5.0
 _PIP_KEYS: Final = frozenset(
     {"index-url", "extra-index-url", "trusted-host", "timeout", "no-index", "require-virtualenv"}
@@ -45,7 +53,13 @@ token, without its host."""
 _IN_TOOLCHAINS: Final = (
     *("pip.conf", "etc/npmrc", "lib/node_modules/npm/npmrc", "pipx_metadata.json"),
     *("uv-receipt.toml", ".condarc", "condarc", "etc/conda/.condarc", "conda-meta/state"),
-    *("etc/conda/activate.d/*", "bin/postactivate", "conf/settings.xml", "gradle.properties"),
+    *(
+        "etc/conda/activate.d/*",
+        "bin/postactivate",
+        "postactivate",
+        "conf/settings.xml",
+        "gradle.properties",
+    ),
     *("init.d/*.gradle", "go.env", "etc/gemrc", "etc/Renviron", "etc/Rprofile.site", ".git/config"),
 )
 """Settings that tools read from the folder where they are installed."""
@@ -202,6 +216,35 @@ def _npm_settings(text: str) -> str:
         and not (key.startswith("//") or may_hold_key(line.partition("=")[2]))
     ]
     return "\n".join([*kept, ""]) if kept else ""
+
+
+def plain_git_settings(files: Iterable[Path]) -> dict[Path, tuple[bytes, int]]:
+    """What commands see of git settings with tokens in `files`, and its mode. Blocking."""
+    found: dict[Path, tuple[bytes, int]] = {}
+    for file in files:
+        if file.name in _GIT_FILES and (text := read_settings(file)):
+            plain = _without_tokens(text)
+            if plain != text:
+                found[file] = plain.encode("utf-8", "surrogateescape"), 0o600
+    return found
+
+
+@lru_cache(maxsize=256)
+def _without_tokens(text: str) -> str:
+    """Git settings without users in addresses, and without lines that still may let in."""
+    lines: list[str] = []
+    for line in text.splitlines(keepends=True):
+        plain = without_user(line) if _lets_in(line) else line
+        if _lets_in(plain):
+            plain = "[hidden]\n" if plain.lstrip().startswith("[") else "\n"
+        lines.append(plain)
+    return "".join(lines)
+
+
+def _lets_in(line: str) -> bool:
+    name = line.partition("=")[0].strip().casefold()
+    is_secret = name == "extraheader" or is_secret_name(name)
+    return is_secret or has_key(line) or has_password_in_address(line) or may_let_in(line)
 
 
 def may_hold_key(text: str) -> bool:
