@@ -103,6 +103,7 @@ def test_harmless_variables_are_passed_on():
         "host=db user=ada password=sesame",
         "https://pypi.example/1a2B3c4D5e6F7g8H/simple",
         "https://1a2B3c4D5e6F7g8H@go.example,direct",
+        "-Dhttps.proxyHost=proxy -Dhttps.proxyPassword=sesame",
     ],
 )
 def test_a_value_that_looks_like_a_secret_is_not_passed_on(value: str):

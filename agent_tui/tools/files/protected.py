@@ -3,23 +3,41 @@
 import fnmatch
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 _SECRET_NAMES = """
     .env .env.* .env[-_~]* *.env .envrc *.pem *.key *.p12 *.pfx *.jks *.kdbx id_rsa* id_dsa*
     id_ecdsa* id_ed25519* .netrc _netrc .pgpass .my.cnf .vault-token .bash_history .zsh_history
     .npmrc .pypirc .git-credentials .htpasswd .*_history .databrickscfg .dev.vars* .dockercfg .boto
-    .s3cfg .terraformrc .vault_pass* *.kubeconfig *.ppk ssh_host_*_key
+    *.keystore .s3cfg .terraformrc .vault_pass* *.kubeconfig *.ppk ssh_host_*_key
 """
 SECRET_GLOBS = tuple(_SECRET_NAMES.split())
 _PLAIN_SECRET_NAMES = """
-    .claude.json credentials.json client_secret*.json deploy_key* kubeconfig local.settings.json
+    .claude.json credentials.json credentials.toml client_secret*.json deploy_key* kubeconfig
+    kubeconfig.y*ml local.settings.json
     secrets.json secrets.toml secrets.y*ml service[-_]account*.json terraform.tfvars *.auto.tfvars
     *.tfstate *.tfstate.backup wallet.dat
 """
 PLAIN_SECRET_GLOBS = tuple(_PLAIN_SECRET_NAMES.split())
 """The same, but so common that a pattern such as ``*.json`` matches them by chance."""
+
+SECRET_FOLDERS = frozenset(
+    {
+        *(".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store"),
+        *(".mozilla", ".thunderbird", "keyrings", "github-copilot"),
+    }
+)
+_SECRET_PAIR_NAMES = """
+    .config/gcloud .config/gh .config/hub .config/op .config/rclone .config/doctl .config/chromium
+    .config/google-chrome library/keychains etc/shadow etc/gshadow etc/sudoers etc/sudoers.d
+    run/secrets .m2/settings.xml .fly/config.yml .oci/config .kaggle/kaggle.json nuget/nuget.config
+"""
+SECRET_PAIRS = frozenset(
+    (first, second)
+    for first, _, second in (name.partition("/") for name in _SECRET_PAIR_NAMES.split())
+)
 
 _HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", "id_*.pub")
 _IS_HARMLESS = re.compile("|".join(map(fnmatch.translate, _HARMLESS)))
@@ -58,6 +76,11 @@ def is_secret_name(name: str) -> bool:
     """Whether a file of this name is likely to hold a key or password, or is a copy of one."""
     plain = fold_name(name)
     return any(map(_is_secret, _words_of(plain))) if _HAS_WORDS(plain) else _is_secret(plain)
+
+
+def is_where_keys_are(names: Sequence[str]) -> bool:
+    """Whether the path with these folded `names` is, or is in, a folder of keys."""
+    return not SECRET_FOLDERS.isdisjoint(names) or not SECRET_PAIRS.isdisjoint(pairwise(names))
 
 
 def _words_of(plain: str) -> Iterator[str]:

@@ -37,6 +37,9 @@ _QUIET: Final[Mapping[str, str]] = {
 }
 """Nobody is there to page through output or to answer."""
 
+_NAME_IN_VALUE: Final = re.compile(r"([\w.-]+)=(?![$<{*])[^\s;]")
+"""A name with a value, as in ``MAVEN_OPTS=-Dhttps.proxyPassword=x``."""
+
 _GIT_SETTINGS: Final = (("core.fsmonitor", "false"),)
 """Otherwise ``git status`` runs a program that the repository's configuration names."""
 
@@ -207,4 +210,5 @@ def _is_secret(name: str, value: str) -> bool:
         or has_key(value)
         or has_password_in_address(value)
         or may_let_in(value)
+        or any(map(is_secret_name, _NAME_IN_VALUE.findall(value)))
     )

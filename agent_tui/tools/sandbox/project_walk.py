@@ -10,7 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from agent_tui.tools.files.protected import is_secret_name
+from agent_tui.tools.files.protected import (
+    SECRET_PAIRS,
+    fold_name,
+    is_secret_name,
+    is_where_keys_are,
+)
 from agent_tui.tools.sandbox.beneath import folder_of, open_up
 from agent_tui.tools.sandbox.git_controls import repositories_of
 from agent_tui.tools.sandbox.obeyed import who_obeys_entry
@@ -237,12 +242,22 @@ class ProjectWalk:
             return is_users and (status.st_ino, status.st_ctime_ns) in self._closed
         return False
 
+    def _names_below_root(self, path: str) -> list[str]:
+        """The folders that lead to `path`, and the nearest root: that one may be anywhere."""
+        root = max((top for top in self._tops if f"{path}/".startswith(f"{top}/")), key=len)
+        return path[len(root) + 1 :].split("/")
+
     def _read(self, path: str) -> _Folder:
         stamp, entries = _scan(path)
         here = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
         gits = _find_gits(Path(path), here)
+        below = [fold_name(name) for name in self._names_below_root(path)]
+        has_keys = is_where_keys_are(below)
         secrets = [
-            Path(path, name) for name in sorted(here) if not here[name] and is_secret_name(name)
+            Path(path, name)
+            for name in sorted(here)
+            if not here[name]
+            and (has_keys or is_secret_name(name) or (below[-1], name.lower()) in SECRET_PAIRS)
         ]
         if path.rpartition("/")[2] in REBUILT_FOLDERS and path not in self._tops:
             return _Folder(*stamp, (), ({}, gits, secrets) if gits or secrets else None)

@@ -30,6 +30,14 @@ def test_files_with_keys_are_found_wherever_they_are(tmp_path: Path):
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
+    keys = (".aws/credentials", "a/.SSH/x/config", ".m2/settings.xml", "a/.cargo/credentials.toml")
+    for name in (*keys, ".m2/wrapper", "settings.xml"):
+        (tmp_path / ".docker/proj" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / ".docker/proj" / name).touch()
+    walk = ProjectWalk([tmp_path / ".docker/proj"])
+    found = {str(path.relative_to(walk.roots[0])) for path in walk.look().secrets}
+    assert found == set(keys)
+    shutil.rmtree(tmp_path / ".docker")
     files = HiddenFiles(lambda path: path.name == "server.key", dict(os.environ), ProcessKeeper())
     files.take(ProjectWalk([tmp_path]).look().secrets, by_commands=False)
     assert {str(path.relative_to(tmp_path)) for path in files.paths} == {

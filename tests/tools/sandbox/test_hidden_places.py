@@ -318,6 +318,7 @@ async def test_settings_with_tokens_among_toolchains_are_hidden(
         f"{home}/.sdkman/candidates/maven/4/conf/settings.xml": "<password>decoy</password>",
         f"{place}/venv/pip.conf": f"[global]\nindex-url = {token}",
         f"{place}/venv/bin/postactivate": "export API_TOKEN=decoy",
+        f"{home}/.virtualenvs/postactivate": "export API_TOKEN=decoy",
     }
     plain = {
         f"{home}/{node}/v22/etc/npmrc": "registry=https://registry.npmmirror.com",
