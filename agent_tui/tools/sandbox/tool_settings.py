@@ -30,7 +30,6 @@ _GIT_SETTINGS: Final = (
     r"|merge\.(conflictstyle|ff)|diff\.(algorithm|colormoved|renames)|rerere\.enabled"
     r"|safe\.directory|filter\..*\.(clean|smudge|process|required))$"
 )
-_GIT_FILES: Final = frozenset(("config", "config.worktree"))
 _GIT_PATIENCE_S: Final = 5.0
 _PIP_KEYS: Final = frozenset(
     {"index-url", "extra-index-url", "trusted-host", "timeout", "no-index", "require-virtualenv"}
@@ -218,15 +217,29 @@ def _npm_settings(text: str) -> str:
     return "\n".join([*kept, ""]) if kept else ""
 
 
-def plain_git_settings(files: Iterable[Path]) -> dict[Path, tuple[bytes, int]]:
-    """What commands see of git settings with tokens in `files`, and its mode. Blocking."""
+def plain_git_settings(obeyed: Iterable[Path]) -> dict[Path, tuple[bytes, int]]:
+    """What commands see of git settings with tokens, and its mode. Blocking.
+
+    Args:
+        obeyed: What git follows in git folders. Copies of its settings count, and what a credential
+            helper stores beside them.
+    """
     found: dict[Path, tuple[bytes, int]] = {}
-    for file in files:
-        if file.name in _GIT_FILES and (text := read_settings(file)):
-            plain = _without_tokens(text)
-            if plain != text:
-                found[file] = plain.encode("utf-8", "surrogateescape"), 0o600
+    for file in _git_settings_among(obeyed):
+        text = read_settings(file)
+        if (plain := _without_tokens(text)) != text:
+            found[file] = plain.encode("utf-8", "surrogateescape"), 0o600
     return found
+
+
+def _git_settings_among(obeyed: Iterable[Path]) -> Iterator[Path]:
+    for path in obeyed:
+        if path.name == "config.worktree":
+            yield path
+        elif path.name == "config":
+            yield from (*path.parent.glob("config*"), *path.parent.glob("*credentials*"))
+        elif path.name in ("remotes", "branches"):
+            yield from path.glob("*")
 
 
 @lru_cache(maxsize=256)

@@ -160,7 +160,10 @@ async def test_of_the_repositorys_settings_commands_see_no_tokens(
     git(repository, "config", "branch.main.remote", "origin")
     git(repository, "config", "http.https://git.example/.extraheader", "Authorization: decoy")
     config = (repository / ".git/config").read_text()
-    command = "git -C {} config -l | grep -E '^(remote|branch|http)'; cat {}/.git/config"
+    for name in ("config.bak", "credentials", "remotes/old", "branches/old"):
+        (repository / ".git" / name).parent.mkdir(exist_ok=True)
+        (repository / ".git" / name).write_text("URL: https://ada:decoy@git.example/ada\n")
+    command = "git -C {} config -l | grep -E '^(remote|branch|http)'; cd {}/.git; cat c* */old"
     sandbox = make_sandbox(tmp_path, added=(repository.parent / "tree",))
     shown = ["remote.origin.url=https://git.example/ada/token-service"]
     shown += [
