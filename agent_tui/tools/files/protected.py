@@ -4,8 +4,14 @@ import fnmatch
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
+
+from agent_tui.regular_files import open_regular_file
+
+_MOST_BYTES = 1_000_000
 
 _SECRET_NAMES = """
     .env .env.* .env[-_~]* *.env .envrc *.pem *.key *.p12 *.pfx *.jks *.kdbx id_rsa* id_dsa*
@@ -100,3 +106,12 @@ def _is_secret(name: str) -> bool:
         original = original[: found.start()] + (found[1] or "")
     is_secret = _IS_SECRET.match(original) or (original != name and _IS_SECRET.match(name))
     return bool(is_secret) and not _IS_HARMLESS.match(original)
+
+
+def is_certificate(path: Path) -> bool:
+    """Whether the file is a certificate without a private key, which programs need. Blocking."""
+    with suppress(OSError), open_regular_file(path, follow_links=False) as file:
+        content = file.read(_MOST_BYTES + 1)
+        is_short = len(content) <= _MOST_BYTES
+        return is_short and path.suffix == ".pem" and b"PRIVATE KEY" not in content
+    return False

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_folder, is_link
-from agent_tui.tools.files.protected import is_secret_name
+from agent_tui.tools.files.protected import is_certificate, is_secret_name
 from agent_tui.tools.git.command import object_id
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import MOST_BYTES, folder_of, read_at, write_at
@@ -259,10 +259,3 @@ def _is_no_news(path: Path) -> bool:
 def _has_size(entry: os.DirEntry[str], size: int) -> bool:
     status = entry.stat(follow_symlinks=False)
     return stat.S_ISREG(status.st_mode) and status.st_size == size
-
-
-def is_certificate(path: Path) -> bool:
-    """Whether the file is a certificate without a private key, which programs need."""
-    with suppress(OSError), open_regular_file(path, follow_links=False) as file:
-        return path.suffix == ".pem" and b"PRIVATE KEY" not in file.read(MOST_BYTES)
-    return False

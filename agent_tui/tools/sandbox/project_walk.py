@@ -19,6 +19,7 @@ from agent_tui.tools.files.protected import (
 from agent_tui.tools.sandbox.beneath import folder_of, open_up
 from agent_tui.tools.sandbox.git_controls import repositories_of
 from agent_tui.tools.sandbox.obeyed import who_obeys_entry
+from agent_tui.tools.sandbox.tool_settings import may_hold_key, read_settings
 
 MOST_FOLDERS: Final = 250_000
 """The most folders of the user's that are visited. Per 100,000, the first look takes 3 s of
@@ -259,6 +260,8 @@ class ProjectWalk:
             if not here[name]
             and (has_keys or is_secret_name(name) or (below[-1], name.lower()) in SECRET_PAIRS)
         ]
+        if "pyvenv.cfg" in here and may_hold_key(read_settings(Path(path, "pip.conf"))):
+            secrets.append(Path(path, "pip.conf"))
         if path.rpartition("/")[2] in REBUILT_FOLDERS and path not in self._tops:
             return _Folder(*stamp, (), ({}, gits, secrets) if gits or secrets else None)
         obeyed = {name: who for name in sorted(here) if (who := who_obeys_entry(path, name))}

@@ -22,7 +22,6 @@ from agent_tui.secret_text import (
 from agent_tui.tools.files import protected
 from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.hidden import is_certificate
 
 _GIT_SETTINGS: Final = (
     r"^(user\.(name|email)|init\.defaultbranch|core\.(autocrlf|eol|safecrlf|quotepath|excludesfile)"
@@ -130,7 +129,9 @@ def _find_keys_below(top: Path) -> Iterator[Path]:
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
                 if not entry.is_dir(follow_symlinks=False):
-                    if protected.is_secret_name(entry.name) and not is_certificate(Path(entry)):
+                    if protected.is_secret_name(entry.name) and not protected.is_certificate(
+                        Path(entry)
+                    ):
                         yield Path(entry)
                 elif (
                     entry.name not in _WITHOUT_INSTALLATIONS

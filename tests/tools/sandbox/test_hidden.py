@@ -31,9 +31,13 @@ def test_files_with_keys_are_found_wherever_they_are(tmp_path: Path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     keys = (".aws/credentials", "a/.SSH/x/config", ".m2/settings.xml", "a/.cargo/credentials.toml")
-    for name in (*keys, ".m2/wrapper", "settings.xml"):
+    keys = (*keys, ".venv/pip.conf")
+    for name in (*keys, ".m2/wrapper", "settings.xml", ".venv/pyvenv.cfg", "venv/pyvenv.cfg"):
         (tmp_path / ".docker/proj" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / ".docker/proj" / name).touch()
+    for name, index in ((".venv", "https://ada:decoy@x.example"), ("venv", "https://pypi.org")):
+        settings = f"[global]\nindex-url = {index}/simple\n"
+        (tmp_path / ".docker/proj" / name / "pip.conf").write_text(settings)
     walk = ProjectWalk([tmp_path / ".docker/proj"])
     found = {str(path.relative_to(walk.roots[0])) for path in walk.look().secrets}
     assert found == set(keys)
