@@ -15,6 +15,7 @@ from agent_tui.tools.files.protected import (
     is_where_keys_are,
 )
 from agent_tui.tools.sandbox.obeyed import is_read_at_start
+from agent_tui.tools.sandbox.tool_settings import has_git_tokens
 
 _KEY_OF_A_PROGRAM = re.compile(
     r"(?:.*[._-])?(?:credentials?|creds|tokens?|auth|keys?|secrets?)"
@@ -95,6 +96,8 @@ class ProtectedPaths:
             return f"{path} is where keys are kept"
         if names and (_names_secret(path) or self._is_key_of_a_program(path)):
             return f"{path} may contain keys or passwords"
+        if is_inside_git(path) and has_git_tokens(path):
+            return f"{path} contains a token"
         if names[1:2] == ["proc"] and (names[-1] in _PROCESS_FILES or "fd" in names):
             return f"{path} exposes a running program"
         if names[1:2] == ["dev"] and not _READABLE_DEVICES.fullmatch(str(path)):

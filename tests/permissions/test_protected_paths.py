@@ -58,3 +58,13 @@ def test_a_name_with_spaces_is_that_of_a_file_with_keys_only_if_the_file_exists(
         assert guard.why_reading_asks(tmp_path / name) == ""
         (tmp_path / name).touch()
         assert "may contain keys" in guard.why_reading_asks(tmp_path / name)
+
+
+def test_the_settings_of_a_repository_ask_only_if_they_have_a_token(tmp_path: Path):
+    config = tmp_path / ".git/config"
+    config.parent.mkdir()
+    config.write_text('[remote "origin"]\n\turl = https://git.example/ada/token-service\n')
+    assert _guard(tmp_path).why_reading_asks(config) == ""
+    config.write_text('[remote "origin"]\n\turl = https://decoy@git.example/ada/x\n')
+    assert "contains a token" in _guard(tmp_path).why_reading_asks(config)
+    assert _guard(tmp_path).why_reading_asks(config.with_name("HEAD")) == ""

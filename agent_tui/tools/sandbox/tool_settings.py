@@ -233,6 +233,15 @@ def plain_git_settings(obeyed: Iterable[Path]) -> dict[Path, tuple[bytes, int]]:
     return found
 
 
+def has_git_tokens(file: Path) -> bool:
+    """Whether a file in a git folder is one of git's settings, and has tokens. Blocking."""
+    is_remote = file.parent.name in ("remotes", "branches")
+    if not (is_remote or file.name.startswith("config") or "credentials" in file.name):
+        return False
+    text = read_settings(file)
+    return _without_tokens(text) != text
+
+
 def _git_settings_among(obeyed: Iterable[Path]) -> Iterator[Path]:
     for path in obeyed:
         if path.name == "config.worktree":
