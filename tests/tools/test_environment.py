@@ -125,6 +125,23 @@ def test_a_proxy_stays_without_its_user_and_password(name: str, given: str, kept
     assert model_environ({name: given}, own_keys=(), passed=("*",)) == {name: given}
 
 
+def test_git_settings_that_are_left_out_leave_no_gap():
+    given = {
+        "GIT_CONFIG_COUNT": "3",
+        "GIT_CONFIG_KEY_0": "url.https://tok@git.example/.insteadOf",
+        "GIT_CONFIG_VALUE_0": "https://git.example/",
+        "GIT_CONFIG_KEY_1": "user.name",
+        "GIT_CONFIG_VALUE_1": "Ada",
+        "GIT_CONFIG_KEY_2": "http.extraheader",
+        "GIT_CONFIG_VALUE_2": "Authorization: Basic YWRhOnNlc2FtZTE=",
+    }
+    assert model_environ(given, own_keys=(), passed=()) == {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "user.name",
+        "GIT_CONFIG_VALUE_0": "Ada",
+    }
+
+
 def test_what_the_settings_name_is_passed_on_and_nothing_like_it():
     names = ("GITHUB_TOKEN", "GITHUB_TOKEN_2", "AWS_A_TOKEN", "OWN")
     environ = {name: CANARY for name in names}

@@ -81,7 +81,7 @@ def model_environ(
             plain = without_user(value) if name.lower().endswith("_proxy") else value
             if not _is_secret(name, plain):
                 kept[name] = plain
-    return kept
+    return _with_whole_git_settings(kept)
 
 
 def person_environ(
@@ -131,6 +131,24 @@ def with_git_settings(
         given[f"GIT_CONFIG_KEY_{number}"], given[f"GIT_CONFIG_VALUE_{number}"] = key, value
     given["GIT_CONFIG_COUNT"] = str(count + len(settings))
     return given
+
+
+def _with_whole_git_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` with those git settings that still have a key and a value: git fails at others."""
+    if not _has_count(environ):
+        return dict(environ)
+    keys, values = "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"
+    pairs = [
+        (environ[f"{keys}{number}"], environ[f"{values}{number}"])
+        for number in range(int(environ["GIT_CONFIG_COUNT"]))
+        if f"{keys}{number}" in environ and f"{values}{number}" in environ
+    ]
+    others = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith((keys, values)) and name != "GIT_CONFIG_COUNT"
+    }
+    return with_git_settings(others, pairs) if pairs else others
 
 
 def git_environ(environ: Mapping[str, str]) -> dict[str, str]:

@@ -59,6 +59,7 @@ _SHALLOW: Final = 2
 _SOCKET_FOLDER: Final = Path("/run")
 """Sockets of buses, container engines and agents, which act outside on request from inside."""
 
+_MAIL: Final = (Path("/var/mail"), Path("/var/spool/mail"))
 _SOCKET_VARIABLES: Final = (
     *("SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS"),
     *("DOCKER_HOST", "CONTAINER_HOST", "TMUX", "STY", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"),
@@ -341,7 +342,7 @@ def _has_python(programs: Path) -> bool:
 def find_hidden(environ: Mapping[str, str], homes: Sequence[Path] = ()) -> tuple[Path, ...]:
     """What to hide in every wall, besides `homes`. Blocking."""
     sockets = (Path(_address(environ.get(name, ""))) for name in _SOCKET_VARIABLES)
-    found = [_SOCKET_FOLDER, *_find_private(environ, homes)]
+    found = [_SOCKET_FOLDER, *filter(is_folder, _MAIL), *_find_private(environ, homes)]
     found += (path for path in sockets if path.is_absolute() and _is_socket(path))
     if os.geteuid() == 0:
         for folder, depth in _SEARCHED:

@@ -190,6 +190,7 @@ async def test_what_a_variable_names_and_only_its_owner_can_read_is_hidden(
     }
     found = find_hidden(environ)
     assert {place / "docker", place / "kube", work / "z"} <= set(found)
+    assert (Path("/var/mail") in found) == Path("/var/mail").is_dir()
     assert not {place / "java", place / "java/bin"} & set(found)
     assert (place / "ca.pem" in found) == any(not p.stat().st_mode & 0o77 for p in place.parents)
     sandbox = make_sandbox(tmp_path, environ=environ, hidden_places=())
