@@ -245,7 +245,8 @@ class ProjectWalk:
 
     def _names_below_root(self, path: str) -> list[str]:
         """The folders that lead to `path`, and the nearest root: that one may be anywhere."""
-        root = max((top for top in self._tops if f"{path}/".startswith(f"{top}/")), key=len)
+        around = (top for top in self._tops if f"{path}/".startswith(f"{top}/"))
+        root = max(around, key=len, default="")
         return path[len(root) + 1 :].split("/")
 
     def _read(self, path: str) -> _Folder:

@@ -682,7 +682,8 @@ class Sandbox:
             is_read_only=is_read_only,
         )
         links, beside = tuple(view.links.items()), self._keys_beside(cwd, plan, view)
-        keys = find_keys_among(view.readable, program_folders(self._around.environ))
+        among = find_keys_among(view.readable, program_folders(self._around.environ))
+        keys = (path for path in among if not _is_inside(path, plan))
         hidden = tuple(dict.fromkeys((*plan.hidden, *beside, *existing_files(keys))))
         plan = replace(plan, hidden=hidden, beside=beside, links=links)
         plan = self._with_versions(cwd, plan)

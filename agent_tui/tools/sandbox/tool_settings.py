@@ -266,7 +266,8 @@ def _without_tokens(text: str) -> str:
 
 def _lets_in(line: str) -> bool:
     name = line.partition("=")[0].strip().casefold()
-    is_secret = name == "extraheader" or is_secret_name(name)
+    is_section = name.startswith("[")  # a branch may have any name
+    is_secret = not is_section and (name == "extraheader" or is_secret_name(name))
     return is_secret or has_key(line) or has_password_in_address(line) or may_let_in(line)
 
 

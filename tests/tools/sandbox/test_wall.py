@@ -158,6 +158,7 @@ async def test_of_the_repositorys_settings_commands_see_no_tokens(
     git(repository, "worktree", "add", "-q", "../tree", "-b", "other")
     git(repository, "remote", "add", "origin", "https://ada:decoy@git.example/ada/token-service")
     git(repository, "config", "branch.main.remote", "origin")
+    git(repository, "config", "branch.add-password-reset.remote", "origin")
     git(repository, "config", "http.https://git.example/.extraheader", "Authorization: decoy")
     config = (repository / ".git/config").read_text()
     for name in ("config.bak", "credentials", "remotes/old", "branches/old"):
@@ -169,12 +170,13 @@ async def test_of_the_repositorys_settings_commands_see_no_tokens(
     shown += [
         "remote.origin.fetch=+refs/heads/*:refs/remotes/origin/*",
         "branch.main.remote=origin",
+        "branch.add-password-reset.remote=origin",
     ]
     for key in ("decoy", "decoy-that-the-user-changed"):
         for folder in (".", "../tree"):
             asked = command.format(folder, repository)
             printed = (await run_inside(sandbox, repository, asked, is_read_only=is_read_only))[1]
-            assert printed.splitlines()[:3] == shown
+            assert printed.splitlines()[:4] == shown
             assert "decoy" not in printed
         assert config == (repository / ".git/config").read_text()
         git(repository, "config", "http.https://git.example/.extraheader", f"Authorization: {key}")
