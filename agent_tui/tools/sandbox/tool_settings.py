@@ -143,7 +143,14 @@ def _find_keys_below(top: Path) -> Iterator[Path]:
 
 def _settings_in(installation: Path) -> Iterator[Path]:
     for name in _IN_TOOLCHAINS:
-        yield from installation.glob(name) if "*" in name else (installation / name,)
+        yield from _glob(installation, name) if "*" in name else (installation / name,)
+
+
+def _glob(folder: Path, pattern: str) -> list[Path]:
+    try:
+        return list(folder.glob(pattern))
+    except OSError:  # it cannot be entered
+        return []
 
 
 def _with_keys(files: Iterable[Path]) -> Iterator[Path]:
@@ -247,9 +254,9 @@ def _git_settings_among(obeyed: Iterable[Path]) -> Iterator[Path]:
         if path.name == "config.worktree":
             yield path
         elif path.name == "config":
-            yield from (*path.parent.glob("config*"), *path.parent.glob("*credentials*"))
+            yield from (*_glob(path.parent, "config*"), *_glob(path.parent, "*credentials*"))
         elif path.name in ("remotes", "branches"):
-            yield from path.glob("*")
+            yield from _glob(path, "*")
 
 
 @lru_cache(maxsize=256)
