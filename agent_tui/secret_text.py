@@ -160,7 +160,7 @@ _AFTER_MARK: Final = re.compile(r"/t/.|/priv/.")
 _WORD: Final = re.compile(r"[A-Za-z0-9]+")
 _IS_WORD: Final = re.compile(
     r"\d{1,12}|[a-z0-9]{1,4}"
-    r"|\d{0,4}(?:[a-z]{1,20}|[A-Z]{1,20}|[A-Z]?[a-z]+(?:[A-Z]{1,4}[a-z]{2,}){0,3})\d{0,4}"
+    r"|\d{0,4}(?:[a-z]{1,20}|[A-Z]{1,20}|[A-Z]{0,4}[a-z]+(?:[A-Z]{1,4}[a-z]{2,}){0,3})\d{0,4}"
     r"|[a-z]{1,8}\d{1,2}[a-z]{1,4}\d?"
 )
 """A number, or letters as people write them: ``simple``, ``cu121``, ``MyFeed``, ``neo4j``."""

@@ -213,6 +213,7 @@ def test_an_address_that_may_hold_a_token_is_found(address: str):
         "https://proxy.golang.org,https://goproxy.io,direct",
         *("https://repo.example/neo4j/log4j2/x86_64/el8", "postgres://ada@db/x?sslmode=off"),
         *("no address", "https://", "https://host/${TOKEN}/simple"),
+        "http://www.w3.org/2001/XMLSchema-instance",
     ],
 )
 def test_an_address_of_a_public_index_or_a_mirror_holds_no_token(address: str):
