@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 REMOVED: Final = "[key removed]"
 
@@ -20,13 +21,18 @@ _SECRET_NAME: Final = re.compile(
     r"|(?:^|_)(?:(?:ACCESS|PRIVATE|SIGNING|ENCRYPTION|MASTER|ACCOUNT)_?KEY|SECRETS?"
     r"|TOKENS?|PASS|PASSWD|CREDENTIALS?|CREDS?|BEARER|COOKIE)(?:_|$)"
     r"|PASSWORD|PASSPHRASE|(?:^|_)(?:AUTH|PAT|DSN|KEY)$|_PWD(?:_|$)"
+    r"|(?:_|BIND)PW$|^SSHPASS$|AUTH_CONFIG$|^(?:BW|OP)_SESSION|^BUNDLE_(?!BUILD__|LOCAL__|MIRROR__).*__"
+    r"|^(?:UV_INDEX|POETRY_HTTP_BASIC)_.*_USERNAME$"
     r"|^AWS_(?!(?:DEFAULT_)?(?:REGION|OUTPUT)$|PAGER$|PROFILE$)",
     re.IGNORECASE,
 )
-"""``DSN`` and ``COOKIE`` are how error trackers and X displays name what lets one in.
+"""``DSN`` and ``COOKIE`` are how error trackers and X displays name what lets one in, ``SESSION``
+how password managers do. Bundler's variables name hosts, and some indexes take a token as the user.
 
 ``PWD`` and ``OLDPWD`` are folders.
 """
+
+_NEXT_HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,6 +152,18 @@ _PASSWORD_IN_ADDRESS: Final = re.compile(_IN_ADDRESS.pattern, re.ASCII)
 
 _LEAST_CHARS: Final = len("://:x@")
 """No secret with what announces it is shorter."""
+
+_WEB_ADDRESS: Final = re.compile(r"(?i:https?)://([^/?\s\"'<>,|]*)([^\s\"'<>,|\]}]*)")
+_AFTER_MARK: Final = re.compile(r"/t/.|/priv/.")
+"""How conda (``conda.common.url``) and packagecloud announce a token."""
+
+_WORD: Final = re.compile(r"[A-Za-z0-9]+")
+_IS_WORD: Final = re.compile(
+    r"\d{1,12}|[a-z0-9]{1,4}"
+    r"|\d{0,4}(?:[a-z]{1,20}|[A-Z]{1,20}|[A-Z]{0,4}[a-z]+(?:[A-Z]{1,4}[a-z]{2,}){0,3})\d{0,4}"
+    r"|[a-z]{1,8}\d{1,2}[a-z]{1,4}\d?"
+)
+"""A number, or letters as people write them: ``simple``, ``cu121``, ``MyFeed``, ``neo4j``."""
 
 _USER_IN_ADDRESS: Final = re.compile(r"(?<=://)[^/\s@\"'<>]*@|\A[^/\s:@\"'<>]*:[^/\s@\"'<>]*@")
 
@@ -324,7 +342,7 @@ def mask_values(text: str, known_values: Iterable[str]) -> str:
 
 def is_secret_name(name: str) -> bool:
     """Whether a variable of this name usually holds a secret."""
-    return _SECRET_NAME.search(name) is not None
+    return _SECRET_NAME.search(_NEXT_HUMP.sub("_", name)) is not None
 
 
 def has_key(text: str) -> bool:
@@ -337,6 +355,21 @@ def has_key(text: str) -> bool:
 def has_password_in_address(text: str) -> bool:
     """Whether `text` has an address such as ``https://name:password@host``."""
     return _PASSWORD_IN_ADDRESS.search(text) is not None
+
+
+def may_let_in(text: str) -> bool:
+    """Whether an ``https`` address in `text` may be enough to get in.
+
+    That is one with a user or a query, or whose path has a part that is no word. Package indexes
+    (Gemfury, Cloudsmith, packagecloud, Artifactory) have tokens of any shape there.
+    """
+    for address in _WEB_ADDRESS.finditer(text):
+        authority, path = address.groups()
+        if "@" in authority or "?" in path or _AFTER_MARK.search(path):
+            return True
+        if not all(map(_IS_WORD.fullmatch, _WORD.findall(unquote(path)))):
+            return True
+    return False
 
 
 def without_user(address: str) -> str:

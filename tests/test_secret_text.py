@@ -16,6 +16,7 @@ from agent_tui.secret_text import (
     is_secret_name,
     mask_secrets,
     mask_values,
+    may_let_in,
 )
 from tests.support.rows import each_row
 
@@ -176,6 +177,47 @@ def test_names_of_secrets_are_known(name: str):
 @pytest.mark.parametrize("name", ["PATH", "HOME", "AWS_REGION", "KEYBOARD", "TOKENIZERS"])
 def test_other_names_are_no_secrets(name: str):
     assert not is_secret_name(name)
+
+
+@each_row(
+    "address",
+    [
+        *("https://pypi.fury.io/1a2B3c4D5e6F7g8H9i0J/ada/", "https://tok@pypi.fury.io/ada/"),
+        "https://dl.cloudsmith.io/aBcDeF1234567890/org/repo/python/simple/",
+        "https://packagecloud.io/priv/0123456789abcdef0123456789abcdef/ada/repo/pypi/simple",
+        *("https://conda.anaconda.org/t/secret/org", "https://repo.example/simple?auth=ada"),
+        "sparse+https://cargo.example/k3v9q2x7m1z8/index/",
+        "direct,HTTPS://go.example/3f2b8c1e-9d4a-4b6f-8e7d-1a2b3c4d5e6f|off",
+        "https://npm.example/cmVmdGtuOjAxOjE3%30/",
+        "https://pypi.example/aGVsbG8gd29ybGQ/simple",
+        "[https://pypi.example/simple, https://pypi.example/QWxhZGRpbjpvcGVu]",
+    ],
+)
+def test_an_address_that_may_hold_a_token_is_found(address: str):
+    assert may_let_in(address)
+
+
+@each_row(
+    "address",
+    [
+        *("https://pypi.org/simple", "https://pypi.tuna.tsinghua.edu.cn/simple/"),
+        *("https://registry.npmjs.org/", "https://registry.npmmirror.com", "https://goproxy.cn"),
+        "https://nexus.corp.example:8443/repository/pypi-all/simple",
+        "https://artifactory.corp.example/artifactory/api/npm/npm-virtual/",
+        "https://us-central1-python.pkg.dev/my-project-314159/my_repo/simple/",
+        "https://ada-111122223333.d.codeartifact.us-east-1.amazonaws.com/pypi/repo/simple/",
+        "https://gitlab.com/api/v4/projects/12345678/packages/pypi/simple",
+        "https://pkgs.dev.azure.com/contoso/_packaging/MyFeed/npm/registry/",
+        *("https://download.pytorch.org/whl/cu121", "https://conda.anaconda.org/conda-forge"),
+        *("sparse+https://rsproxy.cn/index/", "https://mirrors.ustc.edu.cn/crates.io-index"),
+        "https://proxy.golang.org,https://goproxy.io,direct",
+        *("https://repo.example/neo4j/log4j2/x86_64/el8", "postgres://ada@db/x?sslmode=off"),
+        *("no address", "https://", "https://host/${TOKEN}/simple"),
+        "http://www.w3.org/2001/XMLSchema-instance",
+    ],
+)
+def test_an_address_of_a_public_index_or_a_mirror_holds_no_token(address: str):
+    assert not may_let_in(address)
 
 
 def test_a_password_in_an_address_is_found():

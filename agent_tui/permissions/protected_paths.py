@@ -1,31 +1,22 @@
 """Which files always ask, and what counts as inside the workspace."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 from agent_tui.permissions.project_files import git_risk
 from agent_tui.safe_paths import is_file, path_exists
-from agent_tui.tools.files.protected import fold_name, is_secret_name
+from agent_tui.tools.files.protected import (
+    SECRET_FOLDERS,
+    SECRET_PAIRS,
+    fold_name,
+    is_secret_name,
+    is_where_keys_are,
+)
 from agent_tui.tools.sandbox.obeyed import is_read_at_start
+from agent_tui.tools.sandbox.tool_settings import has_git_tokens
 
-_SECRET_FOLDERS = frozenset(
-    {
-        *(".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store"),
-        *(".mozilla", ".thunderbird", "keyrings", "github-copilot"),
-    }
-)
-_SECRET_PAIR_NAMES = """
-    .config/gcloud .config/gh .config/hub .config/op .config/rclone .config/doctl .config/chromium
-    .config/google-chrome library/keychains etc/shadow etc/gshadow etc/sudoers etc/sudoers.d
-    run/secrets .m2/settings.xml .fly/config.yml .oci/config .kaggle/kaggle.json nuget/nuget.config
-"""
-_SECRET_PAIRS = frozenset(
-    (first, second)
-    for first, _, second in (name.partition("/") for name in _SECRET_PAIR_NAMES.split())
-)
 _KEY_OF_A_PROGRAM = re.compile(
     r"(?:.*[._-])?(?:credentials?|creds|tokens?|auth|keys?|secrets?)"
     r"(?:\.(?:json|toml|ya?ml|txt|xml|tfrc\.json|db))?"
@@ -69,7 +60,7 @@ class ProtectedPaths:
     @property
     def secret_folder_names(self) -> tuple[str, ...]:
         """Names of folders that hold keys, wherever they are."""
-        return tuple(sorted(_SECRET_FOLDERS))
+        return tuple(sorted(SECRET_FOLDERS))
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -101,10 +92,12 @@ class ProtectedPaths:
     def why_reading_asks(self, path: Path) -> str:
         """Why reading `path` always asks; empty if it does not."""
         names = [fold_name(part) for part in path.parts]
-        if any(name in _SECRET_FOLDERS for name in names) or _has_pair(names, _SECRET_PAIRS):
+        if is_where_keys_are(names):
             return f"{path} is where keys are kept"
-        if names and (is_secret_name(path.name) or self._is_key_of_a_program(path)):
+        if names and (_names_secret(path) or self._is_key_of_a_program(path)):
             return f"{path} may contain keys or passwords"
+        if is_inside_git(path) and has_git_tokens(path):
+            return f"{path} contains a token"
         if names[1:2] == ["proc"] and (names[-1] in _PROCESS_FILES or "fd" in names):
             return f"{path} exposes a running program"
         if names[1:2] == ["dev"] and not _READABLE_DEVICES.fullmatch(str(path)):
@@ -156,7 +149,7 @@ class ProtectedPaths:
         names = [fold_name(part) for part in folder.parts]
         if names[1:2] == ["proc"]:
             return f"{folder} exposes running programs"
-        for first, second in sorted(_SECRET_PAIRS):
+        for first, second in sorted(SECRET_PAIRS):
             if names[-1:] == [first] and path_exists(folder / second):
                 return f"{folder / second} is where keys are kept"
         return self.why_reading_asks(folder)
@@ -190,6 +183,12 @@ class ProtectedPaths:
         return False
 
 
+def _names_secret(path: Path) -> bool:
+    """Whether `path` is a file with keys by its name; a sentence is one only if there is a file."""
+    has_space = any(character.isspace() for character in path.name)
+    return is_secret_name(path.name) and (not has_space or path_exists(path))
+
+
 def is_inside_git(path: Path) -> bool:
     """Whether `path` is a ``.git`` entry or inside one."""
     return any(fold_name(part) == ".git" for part in path.parts)
@@ -197,8 +196,3 @@ def is_inside_git(path: Path) -> bool:
 
 def _is_below(path: Path, folder: Path | None) -> bool:
     return folder is not None and path.is_relative_to(folder)
-
-
-def _has_pair(names: list[str], pairs: Iterable[tuple[str, str]]) -> bool:
-    wanted = set(pairs)
-    return any(pair in wanted for pair in pairwise(names))

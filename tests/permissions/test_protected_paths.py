@@ -50,3 +50,21 @@ def test_git_is_free_in_the_workspaces_own_repository_and_asks_in_one_below(tmp_
     assert guard.why_git_asks(tmp_path / "vendor") == ""
     assert guard.why_git_asks(inner)
     assert guard.why_git_asks(tmp_path.parent)
+
+
+def test_a_name_with_spaces_is_that_of_a_file_with_keys_only_if_the_file_exists(tmp_path: Path):
+    guard = _guard(tmp_path)
+    for name in ("how to use .env", "my key.pem"):
+        assert guard.why_reading_asks(tmp_path / name) == ""
+        (tmp_path / name).touch()
+        assert "may contain keys" in guard.why_reading_asks(tmp_path / name)
+
+
+def test_the_settings_of_a_repository_ask_only_if_they_have_a_token(tmp_path: Path):
+    config = tmp_path / ".git/config"
+    config.parent.mkdir()
+    config.write_text('[remote "origin"]\n\turl = https://git.example/ada/token-service\n')
+    assert _guard(tmp_path).why_reading_asks(config) == ""
+    config.write_text('[remote "origin"]\n\turl = https://decoy@git.example/ada/x\n')
+    assert "contains a token" in _guard(tmp_path).why_reading_asks(config)
+    assert _guard(tmp_path).why_reading_asks(config.with_name("HEAD")) == ""

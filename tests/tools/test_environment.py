@@ -23,6 +23,9 @@ SECRET_NAMES = [
     *("AWS_SESSION_TOKEN", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "NPM_CONFIG__AUTH"),
     *("GOOGLE_APPLICATION_CREDENTIALS", "SESSION_COOKIE", "GITLAB_PAT", "ENCRYPTION_KEY"),
     *("MYSQL_PWD", "DB_PWD", "SVC_CRED", "DEPLOY_CREDS", "API_BEARER", "LDAP_PASS"),
+    *("npm_config_//npm.example/:_authToken", "ORG_GRADLE_PROJECT_mavenToken", "clientSecret"),
+    *("OP_SESSION_work", "BW_SESSION", "SSHPASS", "DOCKER_AUTH_CONFIG", "LDAP_BINDPW"),
+    *("BUNDLE_GEMS__EXAMPLE__COM", "UV_INDEX_WORK_USERNAME", "POETRY_HTTP_BASIC_WORK_USERNAME"),
 ]
 HARMLESS = {
     "PATH": "/usr/bin:/bin",
@@ -54,6 +57,11 @@ HARMLESS = {
     "no_proxy": "localhost,127.0.0.1",
     "http_proxy": "http://proxy.example:3128",
     "AUTHOR": "Ada",
+    "DESKTOP_SESSION": "gnome",
+    "XDG_SESSION_TYPE": "tty",
+    "BUNDLE_BUILD__NOKOGIRI": "--use-system-libraries",
+    "PIP_INDEX_URL": "https://pypi.tuna.tsinghua.edu.cn/simple",
+    "GOPROXY": "https://goproxy.cn,direct",
     "DATABASE_URL": "postgres://localhost/test",
     "GIT_AUTHOR_NAME": "Ada",
     "NODE_OPTIONS": "--max-old-space-size=4096",
@@ -93,6 +101,9 @@ def test_harmless_variables_are_passed_on():
         "Data Source=db;uid=ada;pwd=sesame",
         "Password=sesame;Server=db",
         "host=db user=ada password=sesame",
+        "https://pypi.example/1a2B3c4D5e6F7g8H/simple",
+        "https://1a2B3c4D5e6F7g8H@go.example,direct",
+        "-Dhttps.proxyHost=proxy -Dhttps.proxyPassword=sesame",
     ],
 )
 def test_a_value_that_looks_like_a_secret_is_not_passed_on(value: str):
@@ -112,6 +123,23 @@ def test_a_value_that_looks_like_a_secret_is_not_passed_on(value: str):
 def test_a_proxy_stays_without_its_user_and_password(name: str, given: str, kept: str):
     assert model_environ({name: given}, own_keys=(), passed=()) == {name: kept}
     assert model_environ({name: given}, own_keys=(), passed=("*",)) == {name: given}
+
+
+def test_git_settings_that_are_left_out_leave_no_gap():
+    given = {
+        "GIT_CONFIG_COUNT": "3",
+        "GIT_CONFIG_KEY_0": "url.https://tok@git.example/.insteadOf",
+        "GIT_CONFIG_VALUE_0": "https://git.example/",
+        "GIT_CONFIG_KEY_1": "user.name",
+        "GIT_CONFIG_VALUE_1": "Ada",
+        "GIT_CONFIG_KEY_2": "http.extraheader",
+        "GIT_CONFIG_VALUE_2": "Authorization: Basic YWRhOnNlc2FtZTE=",
+    }
+    assert model_environ(given, own_keys=(), passed=()) == {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "user.name",
+        "GIT_CONFIG_VALUE_0": "Ada",
+    }
 
 
 def test_what_the_settings_name_is_passed_on_and_nothing_like_it():

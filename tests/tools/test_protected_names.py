@@ -31,9 +31,47 @@ def test_names_of_secrets_are_known_however_they_are_written(name: str):
 
 @each_row(
     "name",
-    [".env.example", ".env.dist", "id_rsa.pub", "env", "pem", "a.py", "how to use .env", "."],
+    [
+        *("server.key~", ".npmrc.bak", "#.env#", ".env.swp", ".#.env", ".#server.key"),
+        *("terraform.tfstate.1700000000.backup", "terraform.tfstate.backup", "my key.pem"),
+        *(".env copy", ".env (1)", ".env copy 2", "id_ed25519 copy", "Copy of credentials.json"),
+        *(
+            "credentials (1).json",
+            "credentials copy.json",
+            "secrets - Kopie.yaml",
+            "secrets_old.yml",
+        ),
+        *("credentials-2.json", ".server.key.swp", ".credentials.json.swo", ".server.key.un~"),
+        *("server.key.~1~", ".netrc.orig", "kubeconfig-2024-01-31", ".pgpass.dpkg-old"),
+        *("wallet.dat.save", "deploy.key.rpmsave", ".Server.KEY.kate-swp", "._server.key"),
+        *(".npmrc___jb_old___", "local.settings.json.tmp", "Server.Key.Old "),
+    ],
 )
-def test_examples_public_keys_and_sentences_are_none(name: str):
+def test_what_editors_and_backups_add_to_a_name_hides_nothing(name: str):
+    assert is_secret_name(name)
+
+
+@each_row(
+    "name",
+    [
+        *(".env.example", ".env.dist", "id_rsa.pub", "env", "pem", "a.py", "."),
+        *(".env.example~", ".env.sample copy", "id_rsa.pub.bak", "#.env.dist#", ".env.example (1)"),
+        *(
+            "main.py~",
+            "#notes#",
+            "chapter-2.json",
+            "old.py",
+            "key (1).py",
+            "",
+            "a copy.md",
+            "~",
+            "#",
+            " ",
+        ),
+        *("notes on server.key handling.md", "test_secrets-2.py", "v1.2.3", "1", "copy", ".bak"),
+    ],
+)
+def test_examples_public_keys_and_other_files_are_none(name: str):
     assert not is_secret_name(name)
 
 

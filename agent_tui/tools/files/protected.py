@@ -3,25 +3,64 @@
 import fnmatch
 import re
 import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+
+from agent_tui.regular_files import open_regular_file
+
+_MOST_BYTES = 1_000_000
 
 _SECRET_NAMES = """
     .env .env.* .env[-_~]* *.env .envrc *.pem *.key *.p12 *.pfx *.jks *.kdbx id_rsa* id_dsa*
     id_ecdsa* id_ed25519* .netrc _netrc .pgpass .my.cnf .vault-token .bash_history .zsh_history
     .npmrc .pypirc .git-credentials .htpasswd .*_history .databrickscfg .dev.vars* .dockercfg .boto
-    .s3cfg .terraformrc .vault_pass* *.kubeconfig *.ppk ssh_host_*_key
+    *.keystore .s3cfg .terraformrc .vault_pass* *.kubeconfig *.ppk ssh_host_*_key
 """
 SECRET_GLOBS = tuple(_SECRET_NAMES.split())
 _PLAIN_SECRET_NAMES = """
-    .claude.json credentials.json client_secret*.json deploy_key* kubeconfig local.settings.json
+    .claude.json credentials.json credentials.toml client_secret*.json deploy_key* kubeconfig
+    kubeconfig.y*ml local.settings.json
     secrets.json secrets.toml secrets.y*ml service[-_]account*.json terraform.tfvars *.auto.tfvars
     *.tfstate *.tfstate.backup wallet.dat
 """
 PLAIN_SECRET_GLOBS = tuple(_PLAIN_SECRET_NAMES.split())
 """The same, but so common that a pattern such as ``*.json`` matches them by chance."""
 
+SECRET_FOLDERS = frozenset(
+    {
+        *(".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store"),
+        *(".mozilla", ".thunderbird", "keyrings", "github-copilot"),
+    }
+)
+_SECRET_PAIR_NAMES = """
+    .config/gcloud .config/gh .config/hub .config/op .config/rclone .config/doctl .config/chromium
+    .config/google-chrome library/keychains etc/shadow etc/gshadow etc/sudoers etc/sudoers.d
+    run/secrets .m2/settings.xml .fly/config.yml .oci/config .kaggle/kaggle.json nuget/nuget.config
+"""
+SECRET_PAIRS = frozenset(
+    (first, second)
+    for first, _, second in (name.partition("/") for name in _SECRET_PAIR_NAMES.split())
+)
+
 _HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", "id_*.pub")
 _IS_HARMLESS = re.compile("|".join(map(fnmatch.translate, _HARMLESS)))
-_IS_SECRET = re.compile("|".join(map(fnmatch.translate, (*SECRET_GLOBS, *PLAIN_SECRET_GLOBS))))
+_IS_SECRET = re.compile(
+    rf"{'|'.join(map(fnmatch.translate, SECRET_GLOBS))}"
+    rf"|\.?(?:{'|'.join(map(fnmatch.translate, PLAIN_SECRET_GLOBS))})"
+)
+
+_HAS_WORDS = re.compile(r"[\s(]").search
+_IN_BRACKETS = re.compile(r"\([^()]*\)")
+_ADDED_BEFORE = re.compile(r"^(?:\.?#|\._)")
+_ADDED_AFTER = re.compile(
+    r"(?:~+|#+|\.?~\d+~|___jb_[a-z]+___|[._~-](?:\d+|(?:bak|backup|copy|new|old|orig|original|prev"
+    r"|previous|rej|save|saved|swap|sw[a-z]|kate-swp|temp|tmp|un|dpkg-[a-z]+|rpm[a-z]+)\d*))"
+    r"(\.[a-z0-9]+)?$"
+)
+"""What editors, package managers and backups add to a name, also before its last suffix."""
 
 
 def fold_name(name: str) -> str:
@@ -38,12 +77,41 @@ def fold_name(name: str) -> str:
     return visible.rstrip(". ") or visible
 
 
+@lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
-    """Whether a file of this name is likely to hold a key or password.
-
-    Names with spaces count as sentences about such files.
-    """
+    """Whether a file of this name is likely to hold a key or password, or is a copy of one."""
     plain = fold_name(name)
-    if _IS_HARMLESS.match(plain) or not _IS_SECRET.match(plain):
-        return False
-    return not any(character.isspace() for character in plain)
+    return any(map(_is_secret, _words_of(plain))) if _HAS_WORDS(plain) else _is_secret(plain)
+
+
+def is_where_keys_are(names: Sequence[str]) -> bool:
+    """Whether the path with these folded `names` is, or is in, a folder of keys."""
+    return not SECRET_FOLDERS.isdisjoint(names) or not SECRET_PAIRS.isdisjoint(pairwise(names))
+
+
+def _words_of(plain: str) -> Iterator[str]:
+    """The names that a copy called `plain` may be of: ``a.json`` for ``a copy (2).json``.
+
+    The words that are added, before or after a name, may be of any language.
+    """
+    words = _IN_BRACKETS.sub(" ", plain).split()
+    yield from dict.fromkeys((*words[:1], *words[-1:]))
+    if len(words) > 1 and "." in words[-1]:
+        yield f"{words[0]}.{words[-1].rpartition('.')[2]}"
+
+
+def _is_secret(name: str) -> bool:
+    original = _ADDED_BEFORE.sub("", name) if name.startswith(("#", ".")) else name
+    while (found := _ADDED_AFTER.search(original, 1)) is not None:
+        original = original[: found.start()] + (found[1] or "")
+    is_secret = _IS_SECRET.match(original) or (original != name and _IS_SECRET.match(name))
+    return bool(is_secret) and not _IS_HARMLESS.match(original)
+
+
+def is_certificate(path: Path) -> bool:
+    """Whether the file is a certificate without a private key, which programs need. Blocking."""
+    with suppress(OSError), open_regular_file(path, follow_links=False) as file:
+        content = file.read(_MOST_BYTES + 1)
+        is_short = len(content) <= _MOST_BYTES
+        return is_short and path.suffix == ".pem" and b"PRIVATE KEY" not in content
+    return False

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from agent_tui.safe_paths import keep_trusted, order_by_trust
-from agent_tui.secret_text import has_key, has_password_in_address, is_secret_name, without_user
+from agent_tui.secret_text import (
+    has_key,
+    has_password_in_address,
+    is_secret_name,
+    may_let_in,
+    without_user,
+)
 
 _STEERING: Final = frozenset(
     (
@@ -30,6 +36,9 @@ _QUIET: Final[Mapping[str, str]] = {
     "GIT_TERMINAL_PROMPT": "0",
 }
 """Nobody is there to page through output or to answer."""
+
+_NAME_IN_VALUE: Final = re.compile(r"([\w.-]+)=(?![$<{*])[^\s;]")
+"""A name with a value, as in ``MAVEN_OPTS=-Dhttps.proxyPassword=x``."""
 
 _GIT_SETTINGS: Final = (("core.fsmonitor", "false"),)
 """Otherwise ``git status`` runs a program that the repository's configuration names."""
@@ -72,7 +81,7 @@ def model_environ(
             plain = without_user(value) if name.lower().endswith("_proxy") else value
             if not _is_secret(name, plain):
                 kept[name] = plain
-    return kept
+    return _with_whole_git_settings(kept)
 
 
 def person_environ(
@@ -122,6 +131,24 @@ def with_git_settings(
         given[f"GIT_CONFIG_KEY_{number}"], given[f"GIT_CONFIG_VALUE_{number}"] = key, value
     given["GIT_CONFIG_COUNT"] = str(count + len(settings))
     return given
+
+
+def _with_whole_git_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` with those git settings that still have a key and a value: git fails at others."""
+    if not _has_count(environ):
+        return dict(environ)
+    keys, values = "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"
+    pairs = [
+        (environ[f"{keys}{number}"], environ[f"{values}{number}"])
+        for number in range(int(environ["GIT_CONFIG_COUNT"]))
+        if f"{keys}{number}" in environ and f"{values}{number}" in environ
+    ]
+    others = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith((keys, values)) and name != "GIT_CONFIG_COUNT"
+    }
+    return with_git_settings(others, pairs) if pairs else others
 
 
 def git_environ(environ: Mapping[str, str]) -> dict[str, str]:
@@ -196,4 +223,10 @@ def _is_named(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _is_secret(name: str, value: str) -> bool:
-    return is_secret_name(name) or has_key(value) or has_password_in_address(value)
+    return (
+        is_secret_name(name)
+        or has_key(value)
+        or has_password_in_address(value)
+        or may_let_in(value)
+        or any(map(is_secret_name, _NAME_IN_VALUE.findall(value)))
+    )

@@ -11,6 +11,7 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,8 +55,15 @@ _FILES: Final[tuple[tuple[str, ControlKind], ...]] = (
     ("commondir", "pointer"),
     ("info/attributes", "attributes"),
 )
-_OBEYED: Final = ("hooks", "gitdir", *(name for name, _ in _FILES))
+_REMOTES: Final = ("remotes", "branches")
+"""Folders with a file for each remote, as before git had settings for them."""
+
+_OBEYED: Final = ("hooks", "gitdir", *_REMOTES, *(name for name, _ in _FILES))
 """What in a git folder determines what runs, or where git looks."""
+
+_ADDRESSES: Final = frozenset(("remote.url", "remote.pushurl"))
+_NAMES_REMOTE: Final = "branch.remote"
+"""Settings that say where a push goes. A branch may name an address as its remote."""
 
 _STRATEGIES: Final = rb"(?:ort|recursive|resolve|octopus|ours|subtree)"
 _STEP_LINES: Final = {
@@ -133,6 +141,10 @@ def _controls_in(git: Path) -> Iterator[tuple[Path, ControlKind]]:
     for name, kind in _FILES:
         if os.path.lexists(git / name):
             yield git / name, kind
+    for name in _REMOTES:
+        remotes = git / name
+        for path in [remotes] if is_link(remotes) else map(Path, _entries(remotes)):
+            yield path, "pointer"
     for name in _STEP_LINES:
         if os.path.lexists(git / name):
             yield git / name, "step"
@@ -220,11 +232,13 @@ def foreign_settings(config: Path, before: bytes | None = None) -> list[str]:
         if is_link(config):
             return ["git would look elsewhere"]
         known = _lines_before(before)
-        return [
+        odd = [
             doubt
             for name, doubt, line in odd_settings(config)
             if line not in known and not _is_by_git(name, config)
         ]
+        is_led = before is not None and _leads_elsewhere(_text(config), known)
+        return [*odd, "git would push elsewhere"] if is_led else odd
     except (OSError, UnicodeDecodeError):
         return ["it cannot be read"]
 
@@ -242,9 +256,12 @@ def plain_content(path: Path, kind: ControlKind, before: bytes | None = None) ->
         odd = set(_odd_steps(path, before))
         return b"".join(line for line in content.splitlines(True) if _shown(line) not in odd)
     known = _lines_before(before)
+    text = content.decode("utf-8", "surrogateescape")
+    if before is not None and _leads_elsewhere(text, known):
+        return before  # a remote must not be left without its address
     return "\n".join(
         line
-        for name, section, line in _lines(content.decode("utf-8", "surrogateescape"))
+        for name, section, line in _lines(text)
         if (name is not None and (not name or _is_plain(name) or _is_by_git(name, path)))
         or (section, line.strip()) in known
     ).encode("utf-8", "surrogateescape")
@@ -259,6 +276,15 @@ def _odd_steps(path: Path, before: bytes | None) -> list[str]:
     except OSError:
         return ["what cannot be read"]
     return [_shown(line) for line in lines if line not in known and not plain.fullmatch(line)]
+
+
+def _leads_elsewhere(text: str, known: AbstractSet[tuple[str, str]]) -> bool:
+    """Whether git settings have an address of a remote that is not among the `known` lines."""
+    return any(
+        (section, line.strip()) not in known
+        and (name in _ADDRESSES or (name == _NAMES_REMOTE and re.search("[:/]", line)))
+        for name, section, line in _lines(text)
+    )
 
 
 def _shown(line: bytes) -> str:

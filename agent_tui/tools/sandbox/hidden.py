@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_folder, is_link
-from agent_tui.tools.files.protected import is_secret_name
+from agent_tui.tools.files.protected import is_certificate, is_secret_name
 from agent_tui.tools.git.command import object_id
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import MOST_BYTES, folder_of, read_at, write_at
@@ -168,7 +168,7 @@ class HiddenFiles:
         Without certificates, which programs need.
         """
         found = self._walk_beside.look().secrets
-        keys = [path for path in found if not (self.may_show(path) or _is_certificate(path))]
+        keys = [path for path in found if not (self.may_show(path) or is_certificate(path))]
         stamps = {path: stamp for path in keys if (stamp := _stamp(path)) is not None}
         return existing_files(self._beside.find_changed(stamps))
 
@@ -246,7 +246,7 @@ def _is_no_news(path: Path) -> bool:
     """Whether `path` is empty or a certificate, or a copy of a file beside it, as an example is."""
     with suppress(OSError), folder_of(path, (path.parent,)) as folder:
         content, _ = read_at(folder, path.name)
-        if not content or _is_certificate(path):
+        if not content or is_certificate(path):
             return True
         with os.scandir(folder) as entries:
             for entry in entries:
@@ -259,9 +259,3 @@ def _is_no_news(path: Path) -> bool:
 def _has_size(entry: os.DirEntry[str], size: int) -> bool:
     status = entry.stat(follow_symlinks=False)
     return stat.S_ISREG(status.st_mode) and status.st_size == size
-
-
-def _is_certificate(path: Path) -> bool:
-    with suppress(OSError), open_regular_file(path, follow_links=False) as file:
-        return path.suffix == ".pem" and b"PRIVATE KEY" not in file.read(MOST_BYTES)
-    return False

@@ -23,6 +23,9 @@ _GIT_CONFIG: Final = re.compile(
     r"could not (?:write|lock) config file|update of config-file failed"
 )
 _SIGNING: Final = re.compile(r"gpg failed to sign")
+_LOGIN: Final = re.compile(
+    r"could not read (?:Username|Password) for|\bE401\b|\b401 Error, Credentials not correct"
+)
 _NOT_WRITABLE: Final = re.compile(r"read-only file ?system|EROFS|os error 30\b", re.IGNORECASE)
 _OFFLINE: Final = re.compile(r"--offline\b|network (?:\w+ ){0,2}disabled|ENOTCACHED", re.IGNORECASE)
 _BUSY: Final = re.compile(r"device or resource busy|EBUSY", re.IGNORECASE)
@@ -49,6 +52,7 @@ _CAUSES: Final = (
     (_OFFLINE, "package caches of the sandbox are separate, with what commands downloaded before"),
     (_GIT_CONFIG, "commands in the sandbox cannot change git's settings, nor register submodules"),
     (_SIGNING, "git's signing keys cannot be used in the sandbox"),
+    (_LOGIN, "commands in the sandbox have none of the user's passwords and tokens"),
     (_NOT_WRITABLE, f"{_WRITES} and /tmp, and not what programs outside obey (git's hooks, say)"),
     (_BUSY, "the sandbox holds this file in place: programs outside obey it, or it may hold keys"),
     (_FORBIDDEN, "the sandbox does not let commands do this"),

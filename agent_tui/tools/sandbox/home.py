@@ -17,14 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from agent_tui.errors import ToolError
-from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import git_entry, is_file, is_folder, is_trusted, resolve_path
-from agent_tui.secret_text import has_key, has_password_in_address
-from agent_tui.tools.processes.environment import git_environ
-from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import folder_of, make_folders
 from agent_tui.tools.sandbox.plan import TEMPORARY_PLACES
+from agent_tui.tools.sandbox.tool_settings import read_settings
 
 _TOOLCHAINS: Final = (
     *(".local/bin", ".local/lib", ".rustup", ".nvm", ".pyenv", ".volta/tools", ".asdf", ".sdkman"),
@@ -60,28 +56,10 @@ _SHAPE: Final = (*_NEEDED, "share", "node_modules", "conda-meta")
 _SHALLOW: Final = 2
 """Depth below a hidden place up to which a folder ``.x`` may be a program's, with credentials."""
 
-_GIT_SETTINGS: Final = (
-    r"^(user\.(name|email)|init\.defaultbranch|core\.(autocrlf|eol|safecrlf|quotepath|excludesfile)"
-    r"|pull\.(rebase|ff)|push\.(default|autosetupremote)|rebase\.(autostash|autosquash|updaterefs)"
-    r"|merge\.(conflictstyle|ff)|diff\.(algorithm|colormoved|renames)|rerere\.enabled"
-    r"|safe\.directory|filter\..*\.(clean|smudge|process|required))$"
-)
-_GIT_PATIENCE_S: Final = 5.0
-_PIP_KEYS: Final = frozenset(
-    {"index-url", "extra-index-url", "trusted-host", "timeout", "no-index", "require-virtualenv"}
-)
-_NPM_KEYS: Final = frozenset(
-    {"registry", "fund", "audit", "save-exact", "save-prefix", "engine-strict", "legacy-peer-deps"}
-)
-_COPIED: Final = (".cargo/config.toml", ".config/uv/uv.toml", ".config/go/env", ".condarc")
-"""Settings files that are copied whole, unless something in them looks like a secret."""
-
-_MOST_BYTES: Final = 1_000_000
-_SECRET_WORDS: Final = ("token", "password", "_auth", "credential")
-
 _SOCKET_FOLDER: Final = Path("/run")
 """Sockets of buses, container engines and agents, which act outside on request from inside."""
 
+_MAIL: Final = (Path("/var/mail"), Path("/var/spool/mail"))
 _SOCKET_VARIABLES: Final = (
     *("SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS"),
     *("DOCKER_HOST", "CONTAINER_HOST", "TMUX", "STY", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"),
@@ -163,11 +141,8 @@ def what_runs(
         view.add_all(home / name for name in _TOOLCHAINS)
         view.add_all(mark.parent for mark in home.glob(_BROWSERS))
     view.managed = frozenset(view.readable)
-    on_path = [Path(entry) for entry in environ.get("PATH", "").split(os.pathsep) if entry]
-    roots = [Path(environ[name]) for name in _ROOT_VARIABLES if environ.get(name)]
-    roots += [Path(sys.prefix), Path(sys.base_prefix)]
-    named = (*on_path, *(root / "bin" for root in roots))
-    for programs in filter(_is_unwritten, named):  # others exist inside anyway
+    roots = _roots(environ)
+    for programs in filter(_is_unwritten, program_folders(environ)):  # others exist inside anyway
         view.add_all(_installation(programs, view))
         for target in _find_linked_programs(programs, view):
             view.add_all(_parts_of_program(target, view))
@@ -179,6 +154,17 @@ def what_runs(
     libraries = environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
     view.add_all((*map(Path, filter(is_trusted, libraries)), own_program()[0]))
     return view
+
+
+def program_folders(environ: Mapping[str, str]) -> list[Path]:
+    """The folders of programs that ``PATH`` and other variables name, and this program's."""
+    on_path = [Path(entry) for entry in environ.get("PATH", "").split(os.pathsep) if entry]
+    return [*on_path, *(root / "bin" for root in _roots(environ))]
+
+
+def _roots(environ: Mapping[str, str]) -> list[Path]:
+    named = [Path(environ[name]) for name in _ROOT_VARIABLES if environ.get(name)]
+    return [*named, Path(sys.prefix), Path(sys.base_prefix)]
 
 
 def own_program() -> tuple[Path, ...]:
@@ -205,34 +191,6 @@ def make_links(stand_in: Path, place: Path, view: HomeView) -> None:
                 make_folders(copy.parent, [stand_in])
                 with folder_of(copy, [stand_in]) as folder:
                     os.symlink(target, copy.name, dir_fd=folder)
-
-
-def tool_settings(
-    home: Path, workspace: Path, environ: Mapping[str, str], keeper: ProcessKeeper
-) -> dict[str, str]:
-    """Settings for a stand-in of `home`, by name below it, without tokens and helpers. Blocking.
-
-    Args:
-        home: The user's home folder.
-        workspace: Whose git settings apply, if they depend on the folder.
-        environ: Where git is searched for.
-        keeper: Starts git.
-    """
-    found = _git_settings(home, workspace, environ, keeper)
-    pip = environ.get("PIP_CONFIG_FILE") or ""
-    for file in (Path(pip), home / ".pip/pip.conf", home / ".config/pip/pip.conf"):
-        if text := _pip_settings(_read(file)):
-            found[".config/pip/pip.conf"] = text
-    if text := _npm_settings(_read(Path(environ.get("NPM_CONFIG_USERCONFIG") or home / ".npmrc"))):
-        found[".npmrc"] = text
-    for name in _COPIED:
-        file = home / name
-        if name.startswith(".cargo/") and (cargo := environ.get("CARGO_HOME")):
-            file = Path(cargo, file.name)
-        text = _read(file)
-        if text and not _looks_secret(text):
-            found[name] = text
-    return found
 
 
 def _follow(path: Path) -> tuple[Path | None, dict[Path, str]]:
@@ -358,7 +316,7 @@ def _homes_of(environment: Path) -> Iterator[Path]:
 
     A command may have written the environment, so only folders of installed interpreters count.
     """
-    for line in _read(environment / "pyvenv.cfg").splitlines():
+    for line in read_settings(environment / "pyvenv.cfg").splitlines():
         key, _, value = line.partition("=")
         if key.strip() == "home" and value.strip():
             with suppress(OSError):  # no folder can have this name
@@ -381,91 +339,10 @@ def _has_python(programs: Path) -> bool:
     return programs.name == "bin" and any(programs.parent.glob("lib*/py*/os.py"))
 
 
-def _git_settings(
-    home: Path, workspace: Path, environ: Mapping[str, str], keeper: ProcessKeeper
-) -> dict[str, str]:
-    """The user's git name, mail and preferences, and their ignore rules.
-
-    Read by git itself, so that settings that depend on the folder (``includeIf``) are right.
-    """
-    command = ["git", "-C", os.fspath(workspace), "config", "--global", "--includes", "-z"]
-    try:
-        _, printed = keeper.run(
-            [*command, "--get-regexp", _GIT_SETTINGS],
-            cwd=Path(os.sep),
-            environ={**git_environ(environ), "HOME": os.fspath(home)},
-            timeout_s=_GIT_PATIENCE_S,
-            keeps_stderr=False,
-        )
-    except (OSError, ToolError):
-        return {}
-    ignored = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "git/ignore"
-    lines: list[str] = []
-    for setting in printed.decode("utf-8", "surrogateescape").split("\0"):
-        key, _, value = setting.partition("\n")
-        if key == "core.excludesfile":
-            ignored = Path(value.replace("~", os.fspath(home), 1))
-        elif key and not _looks_secret(value):
-            section, _, rest = key.partition(".")
-            middle, _, name = rest.rpartition(".")
-            named = f' "{_escape(middle)}"' if middle else ""
-            lines.append(f'[{section}{named}]\n\t{name} = "{_escape(value)}"\n')
-    found = {".gitconfig": "".join(lines)} if lines else {}
-    if text := _read(ignored):
-        found[".config/git/ignore"] = text
-    return found
-
-
-def _escape(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return escaped.replace("\n", "\\n").replace("\t", "\\t")
-
-
-def _pip_settings(text: str) -> str:
-    """The indexes in a ``pip.conf``; addresses with a user name or password are left out."""
-    kept, is_kept = ["[global]"], False
-    for line in text.splitlines():
-        key, mark, _ = line.partition("=")
-        if not line[:1].isspace():
-            is_kept = bool(mark) and key.strip() in _PIP_KEYS
-        if is_kept and "@" not in line:
-            kept.append(line)
-    return "\n".join([*kept, ""]) if len(kept) > 1 else ""
-
-
-def _npm_settings(text: str) -> str:
-    """The registries in an ``.npmrc``."""
-    kept = [
-        line
-        for line in text.splitlines()
-        if ((key := line.partition("=")[0].strip()) in _NPM_KEYS or key.endswith(":registry"))
-        and not (key.startswith("//") or "@" in line.partition("=")[2])
-    ]
-    return "\n".join([*kept, ""]) if kept else ""
-
-
-def _looks_secret(text: str) -> bool:
-    lowered = text.casefold()
-    return (
-        has_key(text)
-        or has_password_in_address(text)
-        or any(word in lowered for word in _SECRET_WORDS)
-    )
-
-
-def _read(file: Path) -> str:
-    """The text of a settings file; empty if there is none."""
-    try:
-        with open_regular_file(file) as opened:
-            return opened.read(_MOST_BYTES).decode("utf-8", "surrogateescape")
-    except OSError:
-        return ""
-
-
 def find_hidden(environ: Mapping[str, str], homes: Sequence[Path] = ()) -> tuple[Path, ...]:
     """What to hide in every wall, besides `homes`. Blocking."""
     sockets = (Path(_address(environ.get(name, ""))) for name in _SOCKET_VARIABLES)
-    found = [_SOCKET_FOLDER, *_find_private(environ, homes)]
+    found = [_SOCKET_FOLDER, *filter(is_folder, _MAIL), *_find_private(environ, homes)]
     found += (path for path in sockets if path.is_absolute() and _is_socket(path))
     if os.geteuid() == 0:
         for folder, depth in _SEARCHED:

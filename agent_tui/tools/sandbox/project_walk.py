@@ -10,10 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from agent_tui.tools.files.protected import is_secret_name
+from agent_tui.tools.files.protected import (
+    SECRET_PAIRS,
+    fold_name,
+    is_secret_name,
+    is_where_keys_are,
+)
 from agent_tui.tools.sandbox.beneath import folder_of, open_up
 from agent_tui.tools.sandbox.git_controls import repositories_of
 from agent_tui.tools.sandbox.obeyed import who_obeys_entry
+from agent_tui.tools.sandbox.tool_settings import may_hold_key, read_settings
 
 MOST_FOLDERS: Final = 250_000
 """The most folders of the user's that are visited. Per 100,000, the first look takes 3 s of
@@ -237,13 +243,26 @@ class ProjectWalk:
             return is_users and (status.st_ino, status.st_ctime_ns) in self._closed
         return False
 
+    def _names_below_root(self, path: str) -> list[str]:
+        """The folders that lead to `path`, and the nearest root: that one may be anywhere."""
+        around = (top for top in self._tops if f"{path}/".startswith(f"{top}/"))
+        root = max(around, key=len, default="")
+        return path[len(root) + 1 :].split("/")
+
     def _read(self, path: str) -> _Folder:
         stamp, entries = _scan(path)
         here = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
         gits = _find_gits(Path(path), here)
+        below = [fold_name(name) for name in self._names_below_root(path)]
+        has_keys = is_where_keys_are(below)
         secrets = [
-            Path(path, name) for name in sorted(here) if not here[name] and is_secret_name(name)
+            Path(path, name)
+            for name in sorted(here)
+            if not here[name]
+            and (has_keys or is_secret_name(name) or (below[-1], name.lower()) in SECRET_PAIRS)
         ]
+        if "pyvenv.cfg" in here and may_hold_key(read_settings(Path(path, "pip.conf"))):
+            secrets.append(Path(path, "pip.conf"))
         if path.rpartition("/")[2] in REBUILT_FOLDERS and path not in self._tops:
             return _Folder(*stamp, (), ({}, gits, secrets) if gits or secrets else None)
         obeyed = {name: who for name in sorted(here) if (who := who_obeys_entry(path, name))}

@@ -44,8 +44,8 @@ from agent_tui.tools.sandbox.home import (
     home_of_account,
     make_links,
     own_program,
+    program_folders,
     sockets_of_others,
-    tool_settings,
     what_runs,
     without_sockets,
 )
@@ -64,6 +64,7 @@ from agent_tui.tools.sandbox.plan import (
     Covers,
     SandboxPlan,
     WallFolders,
+    existing_files,
     identify,
     plan_for,
 )
@@ -71,6 +72,11 @@ from agent_tui.tools.sandbox.ports import WallPorts
 from agent_tui.tools.sandbox.project_walk import REBUILT_FOLDERS
 from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.seccomp import filter_program
+from agent_tui.tools.sandbox.tool_settings import (
+    find_keys_among,
+    plain_git_settings,
+    tool_settings,
+)
 from agent_tui.tools.sandbox.watch import ObeyedWatch
 
 _PROBE_S: Final = 5.0
@@ -676,7 +682,9 @@ class Sandbox:
             is_read_only=is_read_only,
         )
         links, beside = tuple(view.links.items()), self._keys_beside(cwd, plan, view)
-        hidden = tuple(dict.fromkeys((*plan.hidden, *beside)))
+        among = find_keys_among(view.readable, program_folders(self._around.environ))
+        keys = (path for path in among if not _is_inside(path, plan))
+        hidden = tuple(dict.fromkeys((*plan.hidden, *beside, *existing_files(keys))))
         plan = replace(plan, hidden=hidden, beside=beside, links=links)
         plan = self._with_versions(cwd, plan)
         if self.state(cwd).backend == "landlock":
@@ -733,10 +741,12 @@ class Sandbox:
         return self._with_versions(cwd, plan)
 
     def _with_versions(self, cwd: Path, plan: SandboxPlan) -> SandboxPlan:
-        """`plan`, in which git's versions of hidden files are shown."""
-        if (watch := self.watch(cwd)) is None:
-            return plan
-        return replace(plan, versions=write_versions(watch.hidden.versions, plan.gate))
+        """`plan`, in which git's versions of hidden files and its settings without tokens show."""
+        watch = self.watch(cwd)
+        settings = plain_git_settings(plan.read_only)
+        versions = {**settings, **({} if watch is None else watch.hidden.versions)}
+        hidden = tuple(dict.fromkeys((*plan.hidden, *settings)))
+        return replace(plan, hidden=hidden, versions=write_versions(versions, plan.gate))
 
     def _covers(self, cwd: Path) -> Covers:
         """What is covered in working folders, given this program's own environment."""

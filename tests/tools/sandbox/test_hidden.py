@@ -26,14 +26,27 @@ def test_files_with_keys_are_found_wherever_they_are(tmp_path: Path):
     for name in (
         *(".env", ".env.local", "deep/er/.env", "server.key", "id_rsa", "terraform.tfstate"),
         *(".env.example", ".env.sample", ".env.dist", ".env.template", "key.py", "id_rsa.pub"),
-        "node_modules/x/.env",
+        *("node_modules/x/.env", "#.env#", "my key.pem", "a/.env (1)", "id_rsa~", "notes.md~"),
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
+    keys = (".aws/credentials", "a/.SSH/x/config", ".m2/settings.xml", "a/.cargo/credentials.toml")
+    keys = (*keys, ".venv/pip.conf")
+    for name in (*keys, ".m2/wrapper", "settings.xml", ".venv/pyvenv.cfg", "venv/pyvenv.cfg"):
+        (tmp_path / ".docker/proj" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / ".docker/proj" / name).touch()
+    for name, index in ((".venv", "https://ada:decoy@x.example"), ("venv", "https://pypi.org")):
+        settings = f"[global]\nindex-url = {index}/simple\n"
+        (tmp_path / ".docker/proj" / name / "pip.conf").write_text(settings)
+    walk = ProjectWalk([tmp_path / ".docker/proj"])
+    found = {str(path.relative_to(walk.roots[0])) for path in walk.look().secrets}
+    assert found == set(keys)
+    shutil.rmtree(tmp_path / ".docker")
     files = HiddenFiles(lambda path: path.name == "server.key", dict(os.environ), ProcessKeeper())
     files.take(ProjectWalk([tmp_path]).look().secrets, by_commands=False)
     assert {str(path.relative_to(tmp_path)) for path in files.paths} == {
         *(".env", ".env.local", "deep/er/.env", "id_rsa", "terraform.tfstate"),
+        *("#.env#", "my key.pem", "a/.env (1)", "id_rsa~"),
     }
 
 

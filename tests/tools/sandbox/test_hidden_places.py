@@ -190,6 +190,7 @@ async def test_what_a_variable_names_and_only_its_owner_can_read_is_hidden(
     }
     found = find_hidden(environ)
     assert {place / "docker", place / "kube", work / "z"} <= set(found)
+    assert (Path("/var/mail") in found) == Path("/var/mail").is_dir()
     assert not {place / "java", place / "java/bin"} & set(found)
     assert (place / "ca.pem" in found) == any(not p.stat().st_mode & 0o77 for p in place.parents)
     sandbox = make_sandbox(tmp_path, environ=environ, hidden_places=())
@@ -297,4 +298,52 @@ async def test_an_environment_in_tmp_is_the_same_for_commands_and_file_tools(
         assert scratch is not None
         assert scratch.real(environment / "bin/python") == environment / "bin/python"
         assert printed.splitlines() == [*["of the environment"] * 2, "current", "env", "work"]
+        await sandbox.close_walls()
+
+
+async def test_settings_with_tokens_among_toolchains_are_hidden(
+    place: Path, tmp_path: Path, backend: Backend
+):
+    home, work = tmp_path / "home", tmp_path / "work"
+    work.mkdir()
+    token = "https://ada:decoy@pypi.example/simple"
+    node, tools = ".nvm/versions/node", ".local/share"
+    secret = {
+        f"{home}/{node}/v20/etc/npmrc": "//npm.example/:_authToken=decoy",
+        f"{home}/{tools}/pipx/venvs/x/pipx_metadata.json": f'{{"pip_args": ["-i", "{token}"]}}',
+        f"{home}/{tools}/virtualenvs/x/pip.conf": f"[global]\nindex-url = {token}",
+        f"{home}/.asdf/installs/nodejs/22/.netrc": "machine x login ada password decoy",
+        f"{place}/conda/.condarc": "channels: [https://conda.example/t/decoy/team]",
+        f"{place}/conda/conda-meta/state": '{"env_vars": {"API_KEY": "decoy"}}',
+        f"{place}/conda/etc/conda/activate.d/env_vars.sh": "export API_KEY=decoy",
+        f"{home}/.sdkman/candidates/maven/4/conf/settings.xml": "<password>decoy</password>",
+        f"{place}/venv/pip.conf": f"[global]\nindex-url = {token}",
+        f"{place}/venv/bin/postactivate": "export API_TOKEN=decoy",
+        f"{home}/.virtualenvs/postactivate": "export API_TOKEN=decoy",
+    }
+    plain = {
+        f"{home}/{node}/v22/etc/npmrc": "registry=https://registry.npmmirror.com",
+        f"{home}/.sdkman/candidates/maven/3/conf/settings.xml": "<!-- <password>x</password> -->",
+        f"{place}/conda/ssl/cacert.pem": "-----BEGIN CERTIFICATE-----",
+        f"{place}/conda/conda-meta/history": "==> 2024-01-31 <==",
+    }
+    for name, text in (secret | plain).items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(f"{text}\n")
+    programs = os.defpath if backend == "bubblewrap" else str(without_bwrap(tmp_path))
+    environ = {
+        "PATH": f"{place}/conda/bin:{place}/venv/bin:{programs}",
+        "CONDA_PREFIX": f"{place}/conda",
+        "VIRTUAL_ENV": f"{place}/venv",
+    }
+    for name in ("conda", "venv"):
+        program(place / name / "bin/python", "echo")
+    sandbox = make_sandbox(tmp_path, environ=environ, hidden_places=(place,))
+    assert sandbox.state(work).backend == backend
+    try:
+        for _ in range(2):  # the second command gets a plan that was updated
+            readable = f"cat {' '.join(plain)}; cat {' '.join(secret)} 2>/dev/null; true"
+            printed = (await run_inside(sandbox, work, readable))[1]
+            assert printed.splitlines() == list(plain.values())
+    finally:
         await sandbox.close_walls()

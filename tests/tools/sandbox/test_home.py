@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.home import furnish, tool_settings, what_runs
+from agent_tui.tools.sandbox.home import furnish, what_runs
+from agent_tui.tools.sandbox.tool_settings import tool_settings
+from tests.support.rows import each_row
 
 
 @pytest.fixture
@@ -275,12 +277,14 @@ def test_git_knows_who_the_person_is_and_nothing_that_runs_or_lets_in(home: Path
 def test_indexes_come_without_passwords(home: Path, tmp_path: Path):
     (home / ".config/pip").mkdir(parents=True)
     (home / ".config/pip/pip.conf").write_text(
-        "[global]\nindex-url = https://pypi.example/simple\nextra-index-url =\n"
+        "[global]\nindex-url = https://pypi.example/simple\n"
+        "extra-index-url = https://pypi.example/1a2B3c4D5e6F7g8H/simple\n"
         "    https://ada:hunter2@private.example/simple\n    https://open.example/simple\n"
         "[install]\nuser = true\n"
     )
     (home / ".npmrc").write_text(
         "registry=https://npm.example/\n@me:registry=https://me.example/\n"
+        "@you:registry=https://you.example/1a2B3c4D5e6F7g8H/\n"
         "//npm.example/:_authToken=npm_canary\n_auth=canary\nfund=false\n"
     )
     (home / ".cargo").mkdir()
@@ -288,8 +292,53 @@ def test_indexes_come_without_passwords(home: Path, tmp_path: Path):
     (home / ".condarc").write_text("channels: [conda-forge]\n")
     made = settings(home, tmp_path)
     assert made == {
-        ".config/pip/pip.conf": "[global]\nindex-url = https://pypi.example/simple\n"
+        ".config/pip/pip.conf": "[global]\nindex-url =\n    https://pypi.example/simple\n"
         "extra-index-url =\n    https://open.example/simple\n",
         ".npmrc": "registry=https://npm.example/\n@me:registry=https://me.example/\nfund=false\n",
         ".condarc": "channels: [conda-forge]\n",
     }
+
+
+@each_row(
+    ("name", "text"),
+    [
+        (".cargo/config.toml", '[http]\nproxy = "ada:hunter2@proxy.example:3128"\n'),
+        (
+            ".cargo/config.toml",
+            '[registries.x]\nindex = "sparse+https://x.example/1a2B3c4D5e6F/"\n',
+        ),
+        (".cargo/config.toml", '[env]\nAPI_KEY = "hunter2"\n'),
+        (".config/uv/uv.toml", '[[index]]\nurl = "https://x.example/1a2B3c4D5e6F7g8H/simple"\n'),
+        (".config/uv/uv.toml", '[[index]]\nurl = "https://x.example/simple?auth=hunter2"\n'),
+        (".condarc", "channels:\n  - https://conda.example/t/hunter2/team\n"),
+        (".condarc", "channels: [t/hunter2/team, defaults]\n"),
+        (".config/go/env", "GOPROXY=https://1a2B3c4D5e6F7g8H@go.example,direct\n"),
+        (".config/go/env", "GOPROXY=https://go.example/1a2B3c4D5e6F7g8H,direct\n"),
+    ],
+)
+def test_settings_with_a_token_in_an_address_are_left_out(
+    home: Path, tmp_path: Path, name: str, text: str
+):
+    (home / name).parent.mkdir(parents=True, exist_ok=True)
+    (home / name).write_text(text)
+    assert name not in settings(home, tmp_path)
+
+
+def test_settings_that_name_public_registries_and_mirrors_are_copied_whole(
+    home: Path, tmp_path: Path
+):
+    texts = {
+        ".cargo/config.toml": '[source.crates-io]\nreplace-with = "mirror"\n[source.mirror]\n'
+        'registry = "sparse+https://mirrors.ustc.edu.cn/crates.io-index/"\n'
+        '[http]\nproxy = "proxy.example:3128"\n[target.x86_64-unknown-linux-gnu]\n'
+        'rustflags = ["-C", "link-arg=-fuse-ld=lld"]\n',
+        ".config/uv/uv.toml": '[[index]]\nurl = "https://pypi.tuna.tsinghua.edu.cn/simple"\n'
+        'default = true\n[pip]\nextra-index-url = ["https://download.pytorch.org/whl/cu121"]\n',
+        ".config/go/env": "GOPROXY=https://goproxy.cn,direct\nGOFLAGS=-mod=mod\n",
+        ".condarc": "channels:\n  - conda-forge\n"
+        "channel_alias: https://mirrors.tuna.tsinghua.edu.cn/anaconda/cloud\n",
+    }
+    for name, text in texts.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(text)
+    assert settings(home, tmp_path) == texts

@@ -151,6 +151,42 @@ async def test_git_works_but_what_it_obeys_stays(tmp_path: Path, repository: Pat
     assert not (repository / "aside").exists()
 
 
+@pytest.mark.parametrize("is_read_only", [False, True])
+async def test_of_the_repositorys_settings_commands_see_no_tokens(
+    tmp_path: Path, repository: Path, *, is_read_only: bool
+):
+    git(repository, "worktree", "add", "-q", "../tree", "-b", "other")
+    git(repository, "remote", "add", "origin", "https://ada:decoy@git.example/ada/token-service")
+    git(repository, "config", "branch.main.remote", "origin")
+    git(repository, "config", "branch.add-password-reset.remote", "origin")
+    git(repository, "config", "http.https://git.example/.extraheader", "Authorization: decoy")
+    config = (repository / ".git/config").read_text()
+    for name in ("config.bak", "credentials", "remotes/old", "branches/old"):
+        (repository / ".git" / name).parent.mkdir(exist_ok=True)
+        (repository / ".git" / name).write_text("URL: https://ada:decoy@git.example/ada\n")
+    command = "git -C {} config -l | grep -E '^(remote|branch|http)'; cd {}/.git; cat c* */old"
+    sandbox = make_sandbox(tmp_path, added=(repository.parent / "tree",))
+    shown = ["remote.origin.url=https://git.example/ada/token-service"]
+    shown += [
+        "remote.origin.fetch=+refs/heads/*:refs/remotes/origin/*",
+        "branch.main.remote=origin",
+        "branch.add-password-reset.remote=origin",
+    ]
+    for key in ("decoy", "decoy-that-the-user-changed"):
+        for folder in (".", "../tree"):
+            asked = command.format(folder, repository)
+            printed = (await run_inside(sandbox, repository, asked, is_read_only=is_read_only))[1]
+            assert printed.splitlines()[:4] == shown
+            assert "decoy" not in printed
+        assert config == (repository / ".git/config").read_text()
+        git(repository, "config", "http.https://git.example/.extraheader", f"Authorization: {key}")
+        config = (repository / ".git/config").read_text()
+    said = await run_inside(sandbox, repository, "git config x.y z; git status --porcelain")
+    assert "x" not in git(repository, "config", "--name-only", "-l").split()
+    assert "fatal" not in said[1]
+    await sandbox.close_walls()
+
+
 async def test_a_linked_worktree_commits_to_its_repository(tmp_path: Path, repository: Path):
     git(repository, "worktree", "add", "-q", str(tmp_path / "home/tree"))
     git(repository, "worktree", "add", "-q", str(tmp_path / "home/other"))

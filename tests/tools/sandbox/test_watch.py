@@ -129,6 +129,42 @@ async def test_where_no_mount_holds_a_file_its_old_text_is_back(open_place: Watc
 
 
 @pytest.mark.parametrize(
+    ("command", "held"),
+    [
+        ("git remote set-url origin https://evil.example/x", ".git/config"),
+        ("git remote set-url --push origin https://evil.example/x", ".git/config"),
+        ("git remote add more https://evil.example/x", ".git/config"),
+        ("git config branch.main.remote https://evil.example/x", ".git/config"),
+        (
+            "mkdir -p .git/remotes; echo URL: https://evil.example/x > .git/remotes/o",
+            ".git/remotes/o",
+        ),
+        (
+            "mkdir -p .git/branches; echo https://evil.example/x > .git/branches/o",
+            ".git/branches/o",
+        ),
+        (
+            "git checkout -q -b work; git config branch.work.remote origin; git remote remove old",
+            "",
+        ),
+        ("git init -q new; git -C new remote add origin https://new.example/x", ""),
+    ],
+)
+async def test_without_mounts_where_a_push_goes_is_held_back(
+    open_place: WatchedFolder, command: str, held: str
+):
+    open_place.outside(
+        "git init -q -b main; git commit -qm one --allow-empty; git remote add old https://x.example;"
+        "git remote add origin https://mine.example/x; git config branch.main.remote origin"
+    )
+    settled = await open_place.run(command)
+    assert set(open_place.held(settled)) == ({held} if held else set())
+    assert "evil" not in (open_place.root / ".git/config").read_text()
+    open_place.outside("test $(git remote get-url --push origin) = https://mine.example/x")
+    assert not (open_place.root / held).is_file() or held in ("", ".git/config")
+
+
+@pytest.mark.parametrize(
     "command",
     [
         pytest.param(
