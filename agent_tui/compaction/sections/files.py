@@ -476,25 +476,32 @@ def choose_files(
         for file in files
         if (file.is_changed or file.reads >= _OFTEN_READ) and not file.path.startswith(_SCRATCH)
     ]
-    at_work.sort(key=lambda file: file.is_changed and file.is_committed)
-    shown: list[ShownFile] = []
+    settled = [file for file in at_work if file.is_changed and file.is_committed]
+    current = [file for file in at_work if file not in settled]
+    turns = [(file, False) for file in current]
+    turns += [(file, True) for file in current if file.is_changed and not file.edits]
+    turns += [(file, False) for file in settled]
+    shown: dict[str, ShownFile] = {}
     whole = max(WHOLE_TOKENS, int(room_tokens * WHOLE_SHARE))
-    for file in at_work:
+    for file, is_beginning in turns:
         if room_tokens < _LEAST_TOKENS:
             break
+        if file.path in shown:
+            continue
         complete_file(file, on_disk)
         if file.written_at in verbatim and not file.is_changed_outside:
-            shown.append(ShownFile(file.path, f"### {file.path} ({_WRITTEN_BELOW})", is_whole=True))
+            head = f"### {file.path} ({_WRITTEN_BELOW})"
+            shown[file.path] = ShownFile(file.path, head, is_whole=True)
             continue
-        limit = _limit(file, room_tokens, whole)
-        for text, is_whole in _forms(file, min(room_tokens, limit), counter):
+        limit = min(room_tokens, _limit(file, room_tokens, whole))
+        for text, is_whole in _forms(file, limit, counter, is_beginning=is_beginning):
             tokens = counter.count_text(text) + 4
             if tokens <= room_tokens:
                 hidden = set(file.text.split("\n")) - {"", *text.split("\n")}
-                shown.append(ShownFile(file.path, text, is_whole, frozenset(hidden)))
+                shown[file.path] = ShownFile(file.path, text, is_whole, frozenset(hidden))
                 room_tokens -= tokens
                 break
-    return shown
+    return list(shown.values())
 
 
 def _limit(file: FileState, room_tokens: int, whole: int) -> int:
@@ -542,7 +549,9 @@ def complete_file(file: FileState, on_disk: ReadFile | None) -> None:
     file.is_from_disk = True
 
 
-def _forms(file: FileState, room: int, counter: TokenCounter) -> Iterable[tuple[str, bool]]:
+def _forms(
+    file: FileState, room: int, counter: TokenCounter, *, is_beginning: bool
+) -> Iterable[tuple[str, bool]]:
     """Ways to show `file`, the most complete first."""
     note = "".join(f"\n(changed since by: {command})" for command in file.unseen)
     note += _CHANGED_OUTSIDE if file.is_changed_outside and not file.is_changed else ""
@@ -553,17 +562,23 @@ def _forms(file: FileState, room: int, counter: TokenCounter) -> Iterable[tuple[
     if text and len(text) <= 8 * room and counter.count_text(text) <= room:
         part = "whole" if file.is_whole else "as far as read"
         yield f"### {file.path} ({what}; {part}){note}\n{text}", file.is_whole and not file.unseen
-    if file.edits:
-        head = f"### {file.path} ({what}; edited places){note}"
+    if file.edits or is_beginning:
+        part = "edited places" if file.edits else "the beginning"
+        head = f"### {file.path} ({what}; {part}){note}"
         room = min(room, PLACES_TOKENS) - counter.count_text(head)
-        if places := _cut_edit_places(file, room, counter):
+        if places := _cut_places(file, room, counter):
             yield f"{head}\n{places}", False
 
 
-def _cut_edit_places(file: FileState, room: int, counter: TokenCounter) -> str:
-    """The lines of edits, newest first, then the lines around them, as many as fit."""
+def _cut_places(file: FileState, room: int, counter: TokenCounter) -> str:
+    """The lines of edits, newest first, then the lines around them, as many as fit.
+
+    Without edits, the lines from the beginning.
+    """
     wanted: list[set[int]] = [set() for _ in file.runs]
     found = list(_places_of_edits(file))
+    if not file.edits:
+        found = [(run, 0, len(lines)) for run, (_, lines) in enumerate(file.runs)]
     for around in _AROUND_LINES:
         for run, first, last in found:
             lines = file.runs[run][1]
