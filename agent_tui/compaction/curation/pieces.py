@@ -10,14 +10,12 @@ from agent_tui.compaction.curation.outline import outline
 from agent_tui.compaction.curation.present_lines import Run, present_runs
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.ledger.shell_files import files_in_patch
-from agent_tui.compaction.sections.commands import without_folder
+from agent_tui.compaction.sections.commands import is_commit, message_of_commit, without_folder
 from agent_tui.compaction.sections.files import (
     FileState,
     ReadFile,
     file_in_command,
     file_view,
-    is_commit,
-    message_of_commit,
     text_of_change,
 )
 from agent_tui.compaction.tiers.model import UNEDITED, Action, Output, Unit

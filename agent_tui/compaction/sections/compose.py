@@ -6,6 +6,7 @@ findings, open errors, commands, the current files, and the way so far.
 """
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -190,7 +191,7 @@ def read_work(
         failures=FailureReader(
             folders, earlier.failures or map(failure_of_line, earlier.errors)
         ).read(new),
-        commands=_unite(earlier.commands, commands_run(new)),
+        commands=commands_run(new, earlier.commands),
         files=files,
         ledger=ledger,
         earlier_way=earlier.way,
@@ -257,11 +258,6 @@ def _running(path: Sequence[Entry], earlier: WorkState) -> dict[str, Job]:
     """The background commands still running at the end of `path`."""
     known = jobs_on(path, earlier.jobs)
     return {id: job for id, job in known.items() if not job.ending}
-
-
-def _unite(earlier: Sequence[str], later: Sequence[str]) -> tuple[str, ...]:
-    """Both lists without duplicates; a text in both has its place in the later one."""
-    return (*(text for text in earlier if text not in set(later)), *later)
 
 
 _RULES_LEFT_OUT = "[{count} more rule{s} left out; recall finds them by their words]"
@@ -383,13 +379,7 @@ def make_sections(
         counter=counter,
     )
     tested = record.state.tests if state else {}
-    unsaid = [
-        command
-        for command in record.commands
-        if command not in tested
-        and f"$ {command} -> " not in known
-        and f"$ {command} [" not in known
-    ]
+    unsaid = [c for c in record.commands if c not in tested and not _is_told(c, known)]
     commands_room = 0 if notes.are_new else int(room_tokens * COMMANDS_SHARE)
     commands = _newest_that_fit(unsaid, commands_room, counter)
     chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))
@@ -501,6 +491,12 @@ def _rules_beside(
     missing = len(pins) - len(fitting)
     mark = _RULES_LEFT_OUT.format(count=missing, s="s" if missing > 1 else "")
     return [*([mark] if missing else ()), *(f"- {pin}" for pin in reversed(fitting))]
+
+
+def _is_told(command: str, text: str) -> bool:
+    """Whether `text`, on one line, has `command` as an action, or the beginning of it as a call."""
+    call = json.dumps(command.partition("\n")[0], ensure_ascii=False)[1:-1]
+    return any(f"$ {command}{after}" in text for after in (" -> ", " [")) or f'="{call}\\n' in text
 
 
 def _missing(left_out: Sequence[str], pins: Sequence[str]) -> int:

@@ -177,7 +177,8 @@ async def test_notes_what_was_chosen_and_what_code_knows_stand_together(
 ) -> None:
     result = await compact(Writer([ANSWER]), counter, request_of(talk))
     summary = result.summary
-    assert without_fact_blocks(summary).startswith("## Goal\nBuild the parser.")
+    _, notes = without_fact_blocks(summary).split("older than these notes, which say", 1)
+    assert "\n\n## Goal\nBuild the parser." in notes
     assert "\n".join(LINES[199:203]) in summary
     assert LINES[198] not in summary.split("\n")
     assert "0 failed\n1 failed\n</excerpt>" in summary

@@ -45,12 +45,20 @@ def now(talk: Talk, through: str) -> str:
     return notes_now(choice, talk.path, STRUCTURED, FOLDERS)
 
 
-def test_notes_to_which_nothing_was_added_stay_as_they_are(talk: Talk) -> None:
+def test_notes_to_which_nothing_was_added_only_say_that_the_messages_are_older(talk: Talk) -> None:
     through = talk.path[-1].id
-    assert now(talk, through) == NOTES
+    older = "(The messages below are older than these notes, which say what became of that work.)"
+    assert now(talk, through) == f"{older}\n\n{NOTES}"
     talk.reply("Now I go on.")
-    assert now(talk, through) == NOTES
-    assert now(talk, "unknown") == NOTES
+    assert now(talk, through) == f"{older}\n\n{NOTES}"
+    assert now(talk, talk.path[0].id) != now(talk, through)
+
+
+def test_the_step_after_which_the_notes_were_written_is_named(talk: Talk) -> None:
+    through = talk.path[-1].id
+    talk.tool("edit", EDIT, "Edited.")
+    assert "The messages below, up to `$ ls`, are older than these notes" in now(talk, through)
+    assert "older" not in now(talk, talk.path[0].id)  # no step is
 
 
 def test_notes_say_before_which_steps_they_end(talk: Talk) -> None:
@@ -60,7 +68,7 @@ def test_notes_say_before_which_steps_they_end(talk: Talk) -> None:
     talk.tool("bash", {"command": "pytest <files-now>"}, "1 failed", is_error=True)
     end, *rest = now(talk, through).split("\n")
     assert end.startswith("(These notes end before the newest 3 steps, ")
-    assert end.endswith("Since then: changed a.py; ran `pytest &lt;files-now>` (failed).)")
+    assert "Since then: changed a.py; ran `pytest &lt;files-now>` (failed). The" in end
     text = "\n".join(rest)
     assert "### Next Steps\n(before the newest 3 steps)\n1. Commit it." in text
     assert "### In Progress\n(before the newest 3 steps)\n- [ ] the lexer" in text
