@@ -6,7 +6,7 @@ from functools import partial
 
 from agent_tui.compaction.curation.answer import KeepChoice, Pick, Proof, prove
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
-from agent_tui.compaction.curation.since import notes_now
+from agent_tui.compaction.curation.since import notes_now, older_than_notes
 from agent_tui.compaction.ledger.build import build_ledger, earlier_ledger, entries_to_record
 from agent_tui.compaction.plan import (
     CompactionPlan,
@@ -187,7 +187,7 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
         said_room = room if request.occasion == "limit" else max(whole, _target(request))
         planner = _Planner(request, conversation, room, said_room, notes, counter)
         plan, sections, (way, way_lines) = planner.plan()
-        after = (sections.after_prose, way, sections.lists)
+        after = (sections.after_prose, way, sections.lists, planner.older)
         through = path[-1].id if path else ""
         return CompactionDraft(
             plan=plan,
@@ -314,6 +314,7 @@ class _Planner:
         )
         choice = request.selection.choice
         self._has_notes = choice is not None and bool(choice.notes and choice.picks)
+        self.older = older_than_notes(choice, self._path) if choice is not None else ""
         self._lasting: tuple[Pick, ...] = ()
         self._unused = 0
         self.kept = Kept()
@@ -508,7 +509,7 @@ class _Planner:
     def _size(self, sections: Sections, way: str) -> int:
         """The size of the summary in tokens."""
         parts = (sections.before_prose, self.kept.text, sections.after_prose, way, sections.lists)
-        size = summary_tokens("\n\n".join(parts), self._counter)
+        size = summary_tokens("\n\n".join((*parts, self.older)), self._counter)
         return size + self._counter.count_text(self._notes)
 
 

@@ -6,20 +6,11 @@ from contextlib import suppress
 from dataclasses import replace
 
 from agent_tui.compaction.branch import BranchRequest, BranchSummary, summarise_branch
+from agent_tui.compaction.candidates import ModelLookup, candidates
 from agent_tui.compaction.curation.answer import KeepChoice, NoChoice
 from agent_tui.compaction.curation.curator import Curator
 from agent_tui.compaction.curation.question import make_ask
 from agent_tui.compaction.draft import ledger_of, make_draft
-from agent_tui.compaction.model_client import (
-    ModelClient,
-    ModelLookup,
-    OnProgress,
-    OnUsage,
-    RequestTracker,
-    candidates,
-    ignore_usage,
-    unseen,
-)
 from agent_tui.compaction.outcome import SUMMARY_TIER, TIERED, CompactionPreview, Outcome
 from agent_tui.compaction.proposal import Proposal
 from agent_tui.compaction.request import CompactionRequest
@@ -42,6 +33,14 @@ from agent_tui.compaction.summary.writer import Writer
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.providers.base import ModelInfo, ModelRef
+from agent_tui.providers.client import (
+    ModelClient,
+    OnProgress,
+    OnUsage,
+    RequestTracker,
+    ignore_usage,
+    unseen,
+)
 from agent_tui.tokens import TokenCounter
 
 

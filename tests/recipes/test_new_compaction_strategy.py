@@ -10,7 +10,7 @@ MODULE = '''\
 """Strategy `abridge`: long messages keep their first words, all but the newest."""
 
 from agent_tui.compaction.request import CompactionRequest
-from agent_tui.compaction.model_client import OnProgress, OnUsage
+from agent_tui.providers.client import OnProgress, OnUsage
 from agent_tui.compaction.strategies.base import Strategy, StrategyPlan, StrategyServices
 from agent_tui.errors import NothingToCompactError
 from agent_tui.sessions.entries import ContextEditEntry, Entry, MessageEntry

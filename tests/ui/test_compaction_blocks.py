@@ -83,13 +83,12 @@ def test_state_of_other_features_is_not_shown():
 
 def test_the_facts_in_a_summary_are_readable():
     summary = (
-        "## Goal\nx\n\n<current-request>\ndo it\nnow\n</current-request>\n\n"
+        "## Goal\nx\n\n"
         "<pinned-constraints>\n- never a\n- only b\n</pinned-constraints>\n\n"
-        "<modified-files>\nsrc/__init__.py\n+3 more\n</modified-files>\n\n"
-        "<names-by-file>\na.py: x y\n</names-by-file>"
+        "<modified-files>\nsrc/__init__.py\n+3 more\n</modified-files>"
     )
     assert readable_summary(summary) == (
-        "## Goal\nx\n\n## Your newest message\n> do it\n> now\n\n"
+        "## Goal\nx\n\n"
         "## Your rules\n- never a\n- only b\n\n"
         "## Changed files\n- `src/__init__.py`\n- +3 more"
     )

@@ -29,7 +29,6 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.spending import with_spending
-from agent_tui.compaction.model_client import OnProgress
 from agent_tui.compaction.outcome import CompactionPreview, Outcome
 from agent_tui.compaction.policy import RefillWatch, largest_sources, should_compact
 from agent_tui.compaction.proposal import Decision, Proposal
@@ -50,6 +49,7 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ToolDetails, Usage
 from agent_tui.permissions.protected_paths import ProtectedPaths
+from agent_tui.providers.client import OnProgress
 from agent_tui.providers.prompt_cache import cache_lifetime
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import resolve_path

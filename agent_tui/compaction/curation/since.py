@@ -8,17 +8,18 @@ from agent_tui.compaction.sections.commands import is_commit
 from agent_tui.compaction.sections.history import Done, read_history
 from agent_tui.compaction.summary.templates import Template
 from agent_tui.compaction.tiers.describe import action_label
-from agent_tui.compaction.tiers.outputs import is_test
-from agent_tui.compaction.transcript import escape_tags
+from agent_tui.compaction.transcript import escape_tags, tag_blocks
 from agent_tui.omissions import one_line
 from agent_tui.sessions.entries import Entry
+from agent_tui.sessions.outputs import is_test
 
 _END = (
     "(These notes end before the newest {steps}, which the messages at the end show; where the two "
-    "differ, those hold.{done}{older})"
+    "differ, those hold.{done})"
 )
 _OLDER = (
-    "The messages below{through} are older than these notes, which say what became of that work."
+    "{which} older than the notes, which say what became of that work. The files above are as they "
+    "are after all messages."
 )
 _BEFORE = "(before the newest {steps})"
 _MOST_NAMED = 6
@@ -30,8 +31,7 @@ def notes_now(
 ) -> str:
     """The notes of `choice`, with a mark where they end, and without what is superseded.
 
-    The newest messages below them begin before they end, and read like new work. What was in
-    progress goes with a later commit; a line on the state goes if the tests that it
+    What was in progress goes with a later commit; a line on the state goes if the tests that it
     names ran again, as the state of the work has the newest result.
 
     Args:
@@ -42,14 +42,10 @@ def notes_now(
     """
     ids = [entry.id for entry in path]
     at = ids.index(choice.through) + 1 if choice.through in ids else len(ids)
-    known = [event for event in read_history(path[:at]) if isinstance(event, Done)]
     steps = [event for event in read_history(path[at:]) if isinstance(event, Done)]
     bodies = {h: body for h, body in template.parse(choice.notes).items() if h}
-    if not bodies:
+    if not steps or not bodies:
         return choice.notes
-    if not steps:
-        older = f"({_OLDER.format(through='')})\n\n" if known else ""
-        return f"{older}{choice.notes}"
     count = f"{len(steps)} steps" if len(steps) > 1 else "step"
     commands = [event.output.action.command for event in steps]
     tested = [command for command in commands if is_test(command)]
@@ -63,10 +59,28 @@ def notes_now(
             bodies[heading] = f"{_BEFORE.format(steps=count)}\n{bodies[heading]}"
     done = list(dict.fromkeys(_changes(steps, folders)))[:_MOST_NAMED]
     since = escape_tags(f" Since then: {'; '.join(done)}.") if done else ""
-    last = f", up to `{action_label(known[-1].output.action)}`," if known else ""
-    older = f" {escape_tags(_OLDER.format(through=last))}" if known else ""
-    end = _END.format(steps=count, done=since, older=older)
+    end = _END.format(steps=count, done=since)
     return f"{end}\n\n{template.render(bodies)}"
+
+
+def older_than_notes(choice: KeepChoice, path: Sequence[Entry]) -> str:
+    """The block that says which of the messages behind a summary are older than its notes.
+
+    They begin before the notes end, and would read like new work.
+
+    Args:
+        choice: The model's answer.
+        path: Entries from the root to the leaf.
+    """
+    ids = [entry.id for entry in path]
+    at = ids.index(choice.through) + 1 if choice.through in ids else len(ids)
+    before = [event for event in read_history(path[:at]) if isinstance(event, Done)]
+    if not choice.notes or not before:
+        return ""
+    last = action_label(before[-1].output.action)
+    is_all = not any(isinstance(event, Done) for event in read_history(path[at:]))
+    which = "All of them are" if is_all else f"Those up to `{last}` are"
+    return tag_blocks(("messages-below", [_OLDER.format(which=which)]))
 
 
 def _changes(steps: Sequence[Done], folders: Sequence[str]) -> Iterator[str]:

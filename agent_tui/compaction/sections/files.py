@@ -13,11 +13,11 @@ from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.ledger.shell_files import shell_changes
 from agent_tui.compaction.sections.commands import is_commit, is_looking_around, without_folder
 from agent_tui.compaction.sections.history import Done, HistoryEvent
-from agent_tui.compaction.tiers.model import Action, Output
-from agent_tui.compaction.tiers.outputs import is_test
 from agent_tui.messages import JsonObject
 from agent_tui.omissions import one_line
+from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.entries import KnownFile, KnownLines
+from agent_tui.sessions.outputs import is_test
 from agent_tui.tokens import TokenCounter
 
 ReadFile: TypeAlias = Callable[[str], str | None]

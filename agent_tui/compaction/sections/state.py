@@ -13,11 +13,11 @@ from agent_tui.compaction.sections.commands import without_folder
 from agent_tui.compaction.sections.files import COMMIT_LINE, folder_of
 from agent_tui.compaction.sections.history import Done, HistoryEvent
 from agent_tui.compaction.sections.task import tracker_orders
-from agent_tui.compaction.tiers.model import Action, Output
-from agent_tui.compaction.tiers.outputs import is_test, test_counts
 from agent_tui.messages import Job
 from agent_tui.omissions import one_line
+from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.entries import RepositoryState, WorkState
+from agent_tui.sessions.outputs import is_test, test_counts
 
 _ON_BRANCH = re.compile(r"^On branch (\S+)$|^Switched to (?:a new )?branch '([^']+)'", re.MULTILINE)
 _TITLE_MARKS = re.compile(r"^[\s\W_]*(?:\[[ x~]\])?[\s\W_]*")

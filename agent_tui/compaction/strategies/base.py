@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from agent_tui.compaction.model_client import ModelClient, ModelLookup, OnProgress, OnUsage
+from agent_tui.compaction.candidates import ModelLookup
 from agent_tui.compaction.outcome import CompactionResult
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.config import CompactionSettings
+from agent_tui.providers.client import ModelClient, OnProgress, OnUsage
 from agent_tui.sessions.entries import ContextEditEntry
 from agent_tui.tokens import TokenCounter
 

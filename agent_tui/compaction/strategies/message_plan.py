@@ -23,15 +23,16 @@ from agent_tui.compaction.tiers.forms import (
     without_long_texts,
     without_repetition,
 )
-from agent_tui.compaction.tiers.model import Content, EditTier, Output, Unit
-from agent_tui.compaction.tiers.outputs import action_of
+from agent_tui.compaction.tiers.model import Content, EditTier, Unit
 from agent_tui.compaction.tiers.units import batch_id, read_units
 from agent_tui.compaction.transcript import escape_tags
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.messages import AssistantMessage, TextContent, ToolResultMessage, UserMessage
 from agent_tui.omissions import omission_mark, recall_mark
+from agent_tui.sessions.actions import Output
 from agent_tui.sessions.context import apply_edit, build_context
 from agent_tui.sessions.entries import ContextEditEntry, Entry, timestamp_now
+from agent_tui.sessions.outputs import action_of
 from agent_tui.sessions.replay.normalise import OPENING_TEXT, ContextMessage
 from agent_tui.tokens import TokenCounter
 

@@ -11,7 +11,6 @@ from agent_tui.compaction.draft import (
     draft_choice,
     make_draft,
 )
-from agent_tui.compaction.model_client import OnProgress, OnUsage, RequestTracker
 from agent_tui.compaction.outcome import CompactionResult, result_of
 from agent_tui.compaction.request import Answered, CompactionRequest
 from agent_tui.compaction.strategies.base import Strategy, StrategyPlan, StrategyServices
@@ -24,6 +23,7 @@ from agent_tui.compaction.strategies.message_plan import (
 )
 from agent_tui.compaction.summary.writer import note_on_writing
 from agent_tui.errors import CompactionError, NothingToCompactError, TargetTooSmallError
+from agent_tui.providers.client import OnProgress, OnUsage, RequestTracker
 from agent_tui.tokens import TokenCounter
 
 _SMALL_SHARE = 0.25

@@ -1,9 +1,11 @@
 """Notes that were written ahead say where they end, and keep nothing that is superseded."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent_tui.compaction.curation.answer import KeepChoice
-from agent_tui.compaction.curation.since import notes_now
+from agent_tui.compaction.curation.since import notes_now, older_than_notes
 from agent_tui.compaction.summary.templates import SEVEN_SECTION, STRUCTURED, earlier_notes
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
@@ -45,20 +47,21 @@ def now(talk: Talk, through: str) -> str:
     return notes_now(choice, talk.path, STRUCTURED, FOLDERS)
 
 
-def test_notes_to_which_nothing_was_added_only_say_that_the_messages_are_older(talk: Talk) -> None:
+def test_notes_to_which_nothing_was_added_stay_as_they_are(talk: Talk) -> None:
     through = talk.path[-1].id
-    older = "(The messages below are older than these notes, which say what became of that work.)"
-    assert now(talk, through) == f"{older}\n\n{NOTES}"
+    assert now(talk, through) == NOTES
     talk.reply("Now I go on.")
-    assert now(talk, through) == f"{older}\n\n{NOTES}"
-    assert now(talk, talk.path[0].id) != now(talk, through)
+    assert now(talk, through) == NOTES
+    assert now(talk, "unknown") == NOTES
 
 
-def test_the_step_after_which_the_notes_were_written_is_named(talk: Talk) -> None:
-    through = talk.path[-1].id
-    talk.tool("edit", EDIT, "Edited.")
-    assert "The messages below, up to `$ ls`, are older than these notes" in now(talk, through)
-    assert "older" not in now(talk, talk.path[0].id)  # no step is
+def test_messages_that_are_older_than_the_notes_are_told(talk: Talk) -> None:
+    choice = KeepChoice(NOTES, (), ModelRef("scripted/one"), talk.path[-1].id)
+    assert "\nAll of them are older than the notes" in older_than_notes(choice, talk.path)
+    talk.tool("bash", {"command": "make"}, "")
+    assert "\nThose up to `$ ls` are older" in older_than_notes(choice, talk.path)
+    begun = replace(choice, through=talk.path[0].id)
+    assert not older_than_notes(begun, talk.path)
 
 
 def test_notes_say_before_which_steps_they_end(talk: Talk) -> None:
@@ -68,7 +71,7 @@ def test_notes_say_before_which_steps_they_end(talk: Talk) -> None:
     talk.tool("bash", {"command": "pytest <files-now>"}, "1 failed", is_error=True)
     end, *rest = now(talk, through).split("\n")
     assert end.startswith("(These notes end before the newest 3 steps, ")
-    assert "Since then: changed a.py; ran `pytest &lt;files-now>` (failed). The" in end
+    assert end.endswith("Since then: changed a.py; ran `pytest &lt;files-now>` (failed).)")
     text = "\n".join(rest)
     assert "### Next Steps\n(before the newest 3 steps)\n1. Commit it." in text
     assert "### In Progress\n(before the newest 3 steps)\n- [ ] the lexer" in text

@@ -174,7 +174,7 @@ def test_the_same_program_on_another_target_is_another_command() -> None:
 def test_the_newest_commit_shows_how_messages_are_written() -> None:
     lines = [f"- change {number}" for number in range(9)]
     text = "\n".join(["A subject", "", *lines, "", "Signed-off-by: A <a@b.test>", "EOF", ')"'])
-    first = f'git commit -m "$(cat <<\'EOF\'\n{text}'
+    first = f"git commit -m \"$(cat <<'EOF'\n{text}"
     newest = first.replace("A subject", "Another subject")
     events = ran((first, "", 0), (newest, "", 0), ("git commit -m 'one line'", "", 0))
     (shown,) = commands_run(events)

@@ -3,17 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 
-from agent_tui.compaction.model_client import (
-    Candidates,
-    ModelClient,
-    ModelReply,
-    OnProgress,
-    OnUsage,
-    RequestTracker,
-    SummaryModel,
-    candidates,
-    failure_of,
-)
+from agent_tui.compaction.candidates import Candidates, SummaryModel, candidates
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.strategies.agent.actions import (
     REMINDER,
@@ -30,6 +20,14 @@ from agent_tui.errors import CompactionError
 from agent_tui.messages import Message, UserMessage
 from agent_tui.omissions import shorten_middle
 from agent_tui.providers.base import ModelInfo, ModelRequest, ProviderError
+from agent_tui.providers.client import (
+    ModelClient,
+    ModelReply,
+    OnProgress,
+    OnUsage,
+    RequestTracker,
+    failure_of,
+)
 from agent_tui.tokens import TokenCounter
 
 MOST_ROUNDS = 8
