@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import cast
 
 from agent_tui import paths
-from agent_tui.agent.compaction.repositories import RepositoryReader
 from agent_tui.agent.session.opening import last_model_name
 from agent_tui.cli.command_parser import subcommand_parser, whole_number
 from agent_tui.cli.file_compaction import CompactionReport, FileCompaction
@@ -58,6 +57,7 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import describe_statistics
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
+from agent_tui.tools.git.repositories import RepositoryReader
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 _DESCRIPTION = """\

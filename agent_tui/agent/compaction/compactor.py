@@ -24,7 +24,6 @@ from agent_tui.agent.compaction.reports import (
     outcome_event,
     progress_to,
 )
-from agent_tui.agent.compaction.repositories import RepositoryReader
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.services import RuntimeServices
@@ -56,6 +55,7 @@ from agent_tui.safe_paths import resolve_path
 from agent_tui.sessions.log import SessionLog
 from agent_tui.tokens import ContextUsage
 from agent_tui.tools.base import ToolOutput
+from agent_tui.tools.git.repositories import RepositoryReader
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 _LEAST_USED_TOKENS = 10_000

@@ -8,7 +8,6 @@ from typing import Literal, TypeAlias
 
 from agent_tui.compaction.curation.present_lines import Run, present_runs
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.ledger.shell_files import files_in_patch
 from agent_tui.compaction.sections.commands import is_commit, message_of_commit, without_folder
 from agent_tui.compaction.sections.files import (
     FileState,
@@ -22,6 +21,7 @@ from agent_tui.file_outline import outline
 from agent_tui.messages import AssistantMessage, ToolCall, ToolResultMessage, UserMessage
 from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.outputs import action_of, is_test, last_line
+from agent_tui.sessions.shell_files import files_in_patch
 from agent_tui.tokens import TokenCounter
 
 _LEAST_TOKENS = 8

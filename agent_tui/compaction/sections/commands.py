@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from agent_tui.compaction.ledger.shell_files import programs_run, shell_changes
 from agent_tui.compaction.sections.history import Done, HistoryEvent
 from agent_tui.omissions import one_line
 from agent_tui.sessions.actions import Output
+from agent_tui.sessions.shell_files import programs_run, shell_changes
 
 _COMMAND_CHARS = 200
 _IN_FOLDER = re.compile(r"^\s*(?:cd\s+[^&;\n]+(?:&&|;|\n)\s*)+")

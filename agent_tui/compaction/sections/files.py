@@ -10,7 +10,6 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.ledger.shell_files import shell_changes
 from agent_tui.compaction.sections.commands import is_commit, is_looking_around, without_folder
 from agent_tui.compaction.sections.history import Done, HistoryEvent
 from agent_tui.messages import JsonObject
@@ -18,6 +17,7 @@ from agent_tui.omissions import one_line
 from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.entries import KnownFile, KnownLines
 from agent_tui.sessions.outputs import is_test
+from agent_tui.sessions.shell_files import shell_changes
 from agent_tui.tokens import TokenCounter
 
 ReadFile: TypeAlias = Callable[[str], str | None]

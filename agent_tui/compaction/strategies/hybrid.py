@@ -6,13 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent_tui.compaction.candidates import SummaryModel, candidates
+from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.request import CompactionRequest
-from agent_tui.compaction.strategies.base import (
-    SHORTEN_ALL,
-    Strategy,
-    StrategyPlan,
-    StrategyServices,
-)
+from agent_tui.compaction.strategies.base import SHORTEN_ALL, Strategy, StrategyServices
 from agent_tui.compaction.strategies.message_plan import (
     ConversationUnits,
     Lines,
@@ -105,7 +101,7 @@ class HybridStrategy:
 
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
-    ) -> StrategyPlan:
+    ) -> Outcome:
         """See `Strategy.plan`. If a model fails, messages are cut instead.
 
         Raises:

@@ -16,13 +16,9 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias, cast
 
 from agent_tui.compaction.candidates import candidates
+from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.request import CompactionRequest
-from agent_tui.compaction.strategies.base import (
-    Strategy,
-    StrategyModule,
-    StrategyPlan,
-    StrategyServices,
-)
+from agent_tui.compaction.strategies.base import Strategy, StrategyModule, StrategyServices
 from agent_tui.compaction.strategies.message_plan import (
     ConversationUnits,
     Fate,
@@ -145,7 +141,7 @@ class _BroughtStrategy:
 
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
-    ) -> StrategyPlan:
+    ) -> Outcome:
         """See `Strategy.plan`. What the plugin does wrong is a `CompactionError`.
 
         Raises:
