@@ -27,7 +27,6 @@ from agent_tui.compaction.sections.compose import (
     TAIL_SHARE,
     TASK_SHARE,
     WAY_SHARE,
-    Notes,
     SectionRooms,
     Sections,
     WorkRecord,
@@ -434,7 +433,7 @@ class _Planner:
             room,
             self._counter,
             kept=kept,
-            notes=Notes(self._notes, self._has_notes),
+            notes=self._notes,
             elsewhere="\n".join((way, *messages)),
         )
         rooms = self._rooms
@@ -495,7 +494,7 @@ class _Planner:
         """
         room = max(self._sections_room, self._said_room)
         rules, said = (int(room * share) for share in (RULES_SHARE, SAID_MOST_SHARE))
-        return SectionRooms(rules=rules, said=said, unused=self._unused)
+        return SectionRooms(rules=rules, said=said, unused=self._unused, are_noted=self._has_notes)
 
     def _before(self, cut: int) -> frozenset[str]:
         """The entries that the way so far covers: the path up to the cut, without pinned ones."""

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.sections.commands import is_commit, is_looking_around, without_folder
+from agent_tui.compaction.sections.commands import is_commit, is_looking_around, runs_of
 from agent_tui.compaction.sections.history import Done, HistoryEvent
 from agent_tui.messages import JsonObject
 from agent_tui.omissions import one_line
@@ -43,6 +43,7 @@ _AROUND_LINES = (0, 4, 12)
 """Lines shown before and after an edit, depending on the space."""
 
 _LEAST_TOKENS = 60
+_LEAST_BEGINNING_TOKENS = 250
 _PLACE_TOKENS = 8
 """Tokens of the line above an edited place."""
 
@@ -381,7 +382,7 @@ class FileReader:
             for file in self._files.values():
                 file.is_committed = True
         elif output.files is None and not is_looking_around(command) and not is_test(command):
-            before = f"{_RAN}{without_folder(command)}"
+            before = "".join(_RAN + " ".join(run.words[:2]) for run in runs_of(command)[:1])
         for file in self._files.values():
             if file.last < self._clock:
                 file.seen_before = file.seen_before or before
@@ -502,7 +503,7 @@ def choose_files(
     for file, is_beginning in turns:
         if room_tokens < _LEAST_TOKENS:
             break
-        if file.path in shown:
+        if file.path in shown or (is_beginning and room_tokens < _LEAST_BEGINNING_TOKENS):
             continue
         complete_file(file, on_disk)
         if file.written_at in verbatim and not file.is_changed_outside:

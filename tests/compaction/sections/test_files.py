@@ -598,7 +598,7 @@ def test_a_file_as_the_log_has_it_was_last_seen_before_a_commit(counter: TokenCo
 @each_row(
     ("command", "is_foreign", "note"),
     [
-        ("npm install left-pad", True, "\n(last seen before $ npm install left-pad)\n"),
+        ("npm install left-pad", True, "\n(last seen before $ npm install)\n"),
         ("ls -la", True, ""),
         ("npm test", True, ""),
         ("npm install left-pad", False, ""),  # the log has what it changed: nothing
