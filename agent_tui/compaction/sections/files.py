@@ -54,6 +54,7 @@ _LONG_LINES = 2_000
 """In a longer file, frequent lines are not compared: that would take seconds."""
 
 _COMMAND_CHARS = 90
+_LONG_LINE_CHARS = 500
 _RAN = "$ "
 _OFTEN_READ = 2
 _MOST_COMPARED = 20
@@ -561,12 +562,21 @@ def complete_file(file: FileState, on_disk: ReadFile | None) -> None:
     if (text := on_disk(file.path)) is None:
         return
     lines = text.removesuffix("\n").split("\n")
-    known = {line for _, run in file.runs for line in run if line.strip()}
-    is_known_whole = file.written_at or (file.is_whole and not file.is_changed)
-    is_same = file.runs == [(1, lines)] if is_known_whole else known <= set(lines)
+    known = [line for _, run in file.runs for line in run if _is_compared(line)]
+    if file.written_at:
+        is_same = file.runs == [(1, lines)]
+    elif file.is_whole and not file.is_changed:
+        is_same = known == list(filter(_is_compared, lines))
+    else:
+        is_same = set(known) <= set(lines)
     file.is_changed_outside |= not file.unseen and not is_same
     file.runs, file.is_whole, file.unseen = [(1, lines)], True, []
     file.is_from_disk = True
+
+
+def _is_compared(line: str) -> bool:
+    """Whether a view surely shows `line` as it is: tools cut long ones."""
+    return bool(line.strip()) and len(line) < _LONG_LINE_CHARS
 
 
 def _forms(

@@ -627,6 +627,8 @@ def test_a_file_that_reads_differently_on_the_disk_is_shown(counter: TokenCounte
     (shown,) = choose_files([file], 1_000, counter, lambda _: '{\n"left-pad": 1\n}\n')
     assert "left-pad" in shown.text
     assert choose_files([file_after(view)], 1_000, counter, lambda _: "{\n}\n") == []
+    cut: Call = ("read", {"path": "a.json"}, numbered(["x" * 600 + "…", "}"]))
+    assert choose_files([file_after(cut)], 1_000, counter, lambda _: "x" * 900 + "\n}\n") == []
 
 
 def commit_of(commit: str) -> Call:
