@@ -20,8 +20,6 @@ from agent_tui.compaction.policy import (
     ContextLimits,
     RefillWatch,
     context_limits,
-    measure_context,
-    newest_figure,
     note_due,
     output_reserve_tokens,
     reply_cap_tokens,
@@ -56,6 +54,7 @@ from agent_tui.sessions.context import (
     newest_note,
     wrap_summary,
 )
+from agent_tui.sessions.context_size import measure_context, newest_figure
 from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles
 from agent_tui.sessions.listing import SessionSummary

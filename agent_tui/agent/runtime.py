@@ -34,7 +34,6 @@ from agent_tui.agent.turn.turn import Turn
 from agent_tui.agent.turn.user_command import run_user_command
 from agent_tui.agent.turn.user_message import NewMessage
 from agent_tui.agent.writing_helpers import WritingHelpers
-from agent_tui.compaction.model_client import OnProgress, RequestTracker, ignore_usage
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.config import PermissionMode, Settings
@@ -50,6 +49,7 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ImageContent, Job, ThinkingLevel, UserMessage
 from agent_tui.providers.base import ModelRef
+from agent_tui.providers.client import OnProgress, RequestTracker, ignore_usage
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.file.writer import SessionState
 from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain

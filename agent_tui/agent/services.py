@@ -9,7 +9,6 @@ from pathlib import Path
 from agent_tui.agent.consent import ConsentFile
 from agent_tui.agent.hooks.dispatcher import Hooks
 from agent_tui.agent.prompt.mentions import ResourceReader, no_resources
-from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import PermissionMode, Settings
 from agent_tui.errors import IN_CHAT, Ways
@@ -18,6 +17,7 @@ from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.access import ModelAccess
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
 from agent_tui.providers.catalog import ModelCatalog
+from agent_tui.providers.client import ModelClient
 from agent_tui.providers.keys import key_values
 from agent_tui.providers.limits import Sleep
 from agent_tui.sessions.store import SessionStore

@@ -17,7 +17,6 @@ from typing import Any, Literal, TypeAlias, cast
 from pydantic import JsonValue
 
 from agent_tui.api.session import library_settings, named_model
-from agent_tui.compaction.model_client import ModelClient, ModelReply, RequestTracker, unseen
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
 from agent_tui.config import Settings
@@ -46,6 +45,7 @@ from agent_tui.omissions import IMAGE_MARK
 from agent_tui.providers.access import NO_MODEL, open_models
 from agent_tui.providers.base import FaultKind, ModelInfo, ModelRef, ModelRequest, ProviderError
 from agent_tui.providers.catalog import ModelCatalog
+from agent_tui.providers.client import ModelClient, ModelReply, RequestTracker, unseen
 from agent_tui.providers.wires.anthropic import anthropic_payload
 from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.context import build_context

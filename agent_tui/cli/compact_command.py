@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import cast
 
 from agent_tui import paths
-from agent_tui.agent.compaction.repositories import RepositoryReader
 from agent_tui.agent.session.opening import last_model_name
 from agent_tui.cli.command_parser import subcommand_parser, whole_number
 from agent_tui.cli.file_compaction import CompactionReport, FileCompaction
@@ -30,7 +29,6 @@ from agent_tui.cli.settings import (
 )
 from agent_tui.commands.core.plugin_kinds import IMPORTERS, PROVIDERS, STRATEGIES
 from agent_tui.commands.core.plugins import Plugins
-from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.policy import context_limits, output_reserve_tokens
 from agent_tui.compaction.strategies.registry import unknown_strategy
@@ -44,6 +42,7 @@ from agent_tui.errors import SessionError
 from agent_tui.providers.access import NO_MODEL, first_model, open_models
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.catalog import UNKNOWN_WINDOW, ModelCatalog
+from agent_tui.providers.client import ModelClient
 from agent_tui.safe_paths import path_exists
 from agent_tui.safe_text import strip_control_characters
 from agent_tui.sessions.format.parse import ParsedSession
@@ -58,6 +57,7 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import describe_statistics
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
+from agent_tui.tools.git.repositories import RepositoryReader
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 _DESCRIPTION = """\

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from agent_tui.agent.session.spending import with_spending
 from agent_tui.compaction.draft import ledger_of
-from agent_tui.compaction.model_client import OnProgress
 from agent_tui.compaction.outcome import SUMMARY_TIER, TIERED
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
+from agent_tui.providers.client import OnProgress
 from agent_tui.sessions.context import build_context, wrap_summary
 from agent_tui.sessions.entries import Carryover, Entry, RepositoryState
 from agent_tui.sessions.log import SessionLog

@@ -8,12 +8,12 @@ from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Choice, Front, Page, PageSection, Question, Row
 from agent_tui.commands.core.plugin_kinds import STRATEGIES
 from agent_tui.commands.core.short_words import count_text
-from agent_tui.compaction.model_client import OnProgress
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.compaction.strategies.registry import strategy_descriptions, unknown_strategy
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import SessionChanged
+from agent_tui.providers.client import OnProgress
 from agent_tui.sessions.entries import Ledger
 from agent_tui.tokens import ContextUsage
 

@@ -2,7 +2,7 @@
 
 The data flow, in reading order; nothing here writes to a session file:
 
-1. `policy` decides when to compact, from the context that `usage` measured.
+1. `policy` decides when to compact, from the size that `sessions.context_size` measured.
 2. `planner` is what the rest of the program calls: it takes a `CompactionRequest` and returns an
 `outcome`, a preview of one, a `proposal` for the user, or the summary of a `branch`.
 3. `strategies/tiered` shortens messages in place (no model): `message_plan` decides the
@@ -14,5 +14,5 @@ them. The draft is made again with its choice; without a choice, the draft is th
 6. `result` is the finished compaction with its entries.
 
 Also here: the other `strategies/`; `scopes/`, which summarizes a scope that ended; `transcript/`,
-messages as text for a model; `model_client`, which sends one request.
+messages as text for a model; `candidates`, the models to ask.
 """

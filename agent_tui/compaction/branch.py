@@ -5,15 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent_tui.compaction.candidates import Candidates, SummaryModel
 from agent_tui.compaction.ledger.build import build_ledger, earlier_ledger, entries_to_record
-from agent_tui.compaction.model_client import (
-    Candidates,
-    OnProgress,
-    OnUsage,
-    RequestTracker,
-    SummaryModel,
-    failure_of,
-)
 from agent_tui.compaction.sections.history import is_filler
 from agent_tui.compaction.summary.degeneration import NOTHING
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
@@ -26,6 +19,7 @@ from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import AssistantMessage, Usage
 from agent_tui.omissions import one_line, shorten_middle
 from agent_tui.providers.base import ModelRef, ProviderError
+from agent_tui.providers.client import OnProgress, OnUsage, RequestTracker, failure_of
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry, Ledger
 from agent_tui.tokens import TokenCounter

@@ -6,7 +6,7 @@ from functools import partial
 
 from agent_tui.compaction.curation.answer import KeepChoice, Pick, Proof, prove
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
-from agent_tui.compaction.curation.since import notes_now
+from agent_tui.compaction.curation.since import notes_now, older_than_notes
 from agent_tui.compaction.ledger.build import build_ledger, earlier_ledger, entries_to_record
 from agent_tui.compaction.plan import (
     CompactionPlan,
@@ -27,7 +27,6 @@ from agent_tui.compaction.sections.compose import (
     TAIL_SHARE,
     TASK_SHARE,
     WAY_SHARE,
-    Notes,
     SectionRooms,
     Sections,
     WorkRecord,
@@ -187,7 +186,7 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
         said_room = room if request.occasion == "limit" else max(whole, _target(request))
         planner = _Planner(request, conversation, room, said_room, notes, window, counter)
         plan, sections, (way, way_lines) = planner.plan()
-        after = (sections.after_prose, way, sections.lists)
+        after = (sections.after_prose, way, sections.lists, planner.older)
         through = path[-1].id if path else ""
         return CompactionDraft(
             plan=plan,
@@ -331,6 +330,7 @@ class _Planner:
         self._window = window
         choice = request.selection.choice
         self._has_notes = choice is not None and bool(choice.notes and choice.picks)
+        self.older = older_than_notes(choice, self._path) if choice is not None else ""
         self._lasting: tuple[Pick, ...] = ()
         self._unused = 0
         self.kept = Kept()
@@ -450,7 +450,7 @@ class _Planner:
             room,
             self._counter,
             kept=kept,
-            notes=Notes(self._notes, self._has_notes),
+            notes=self._notes,
             elsewhere="\n".join((way, *messages)),
         )
         rooms = self._rooms
@@ -511,7 +511,7 @@ class _Planner:
         """
         room = max(self._sections_room, self._said_room)
         rules, said = (int(room * share) for share in (RULES_SHARE, SAID_MOST_SHARE))
-        return SectionRooms(rules=rules, said=said, unused=self._unused)
+        return SectionRooms(rules=rules, said=said, unused=self._unused, are_noted=self._has_notes)
 
     def _before(self, cut: int) -> frozenset[str]:
         """The entries that the way so far covers: the path up to the cut, without pinned ones."""
@@ -525,7 +525,7 @@ class _Planner:
     def _size(self, sections: Sections, way: str) -> int:
         """The size of the summary in tokens."""
         parts = (sections.before_prose, self.kept.text, sections.after_prose, way, sections.lists)
-        size = summary_tokens("\n\n".join(parts), self._counter)
+        size = summary_tokens("\n\n".join((*parts, self.older)), self._counter)
         return size + self._counter.count_text(self._notes)
 
 

@@ -161,26 +161,34 @@ class Outcome:
     """A finished compaction that is not written yet. Sizes are in estimated tokens.
 
     Args:
-        strategy: The strategy that made it.
+        edits: Edits of messages that stay, at most one each, in their order; all of one batch.
         tokens_before: Size of the next request without it.
         tokens_after: Size of the next request with it.
-        edits: Edits of messages that stay.
-        summary: The summary of the messages before those; None without one.
-        summarised: Number of messages that the summary replaces.
-        freed: Tokens freed by tier, if tiers made the edits.
-        statistics: What another strategy did, as counts with readable names.
+        statistics: What another strategy than the tiers did, as counts with readable names.
         note: An additional note for the user; may be empty.
+        summary: The summary of the messages before those; None without one.
+        freed: Tokens freed by tier, if tiers made the edits.
+        strategy: The strategy that made it.
     """
 
-    strategy: str
+    edits: tuple[ContextEditEntry, ...]
     tokens_before: int
     tokens_after: int
-    edits: tuple[ContextEditEntry, ...] = ()
-    summary: CompactionResult | None = None
-    summarised: int = 0
-    freed: Mapping[int, int] = field(default_factory=dict[int, int])
     statistics: Mapping[str, int] = field(default_factory=dict[str, int])
     note: str = ""
+    summary: CompactionResult | None = None
+    freed: Mapping[int, int] = field(default_factory=dict[int, int])
+    strategy: str = TIERED
+
+    @property
+    def freed_tokens(self) -> int:
+        """Tokens freed in total."""
+        return self.tokens_before - self.tokens_after
+
+    @property
+    def summarised(self) -> int:
+        """Number of messages that the summary replaces."""
+        return self.summary.summarised if self.summary is not None else 0
 
     @property
     def messages(self) -> Mapping[int, int]:

@@ -12,13 +12,12 @@ from agent_tui.sessions.context import ContextMessage, build_context, without_dr
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     Carryover,
-    CompactionEntry,
     ContextEditEntry,
     CustomMessageEntry,
     Entry,
     MessageEntry,
 )
-from agent_tui.sessions.replay.changes import in_force
+from agent_tui.sessions.replay.changes import in_force, newest_compaction
 from agent_tui.sessions.replay.marks import read_marks
 from agent_tui.sessions.replay.pins import pins_on, removed_pins
 from agent_tui.tokens import TokenCounter
@@ -195,11 +194,6 @@ def _as_written(
     if isinstance(entry, MessageEntry):
         return (entry.message,)
     return [item.message for item in seen[entry.id]]
-
-
-def newest_compaction(path: Sequence[Entry]) -> CompactionEntry | None:
-    """The compaction in force, if there is one on `path`."""
-    return next((e for e in reversed(in_force(path)) if isinstance(e, CompactionEntry)), None)
 
 
 def previous_summary(path: Sequence[Entry], previous: Carryover | None) -> str:

@@ -6,27 +6,17 @@ from contextlib import suppress
 from dataclasses import replace
 
 from agent_tui.compaction.branch import BranchRequest, BranchSummary, summarise_branch
+from agent_tui.compaction.candidates import ModelLookup, candidates
 from agent_tui.compaction.curation.answer import KeepChoice, NoChoice
 from agent_tui.compaction.curation.curator import Curator
 from agent_tui.compaction.curation.question import make_ask
 from agent_tui.compaction.draft import ledger_of, make_draft
-from agent_tui.compaction.model_client import (
-    ModelClient,
-    ModelLookup,
-    OnProgress,
-    OnUsage,
-    RequestTracker,
-    candidates,
-    ignore_usage,
-    unseen,
-)
 from agent_tui.compaction.outcome import SUMMARY_TIER, TIERED, CompactionPreview, Outcome
 from agent_tui.compaction.proposal import Proposal
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.strategies.base import (
     OnDecisions,
     Strategy,
-    StrategyPlan,
     StrategyServices,
     target_when_asked,
 )
@@ -42,6 +32,14 @@ from agent_tui.compaction.summary.writer import Writer
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.providers.base import ModelInfo, ModelRef
+from agent_tui.providers.client import (
+    ModelClient,
+    OnProgress,
+    OnUsage,
+    RequestTracker,
+    ignore_usage,
+    unseen,
+)
 from agent_tui.tokens import TokenCounter
 
 
@@ -218,7 +216,7 @@ async def _decide(
     on_usage: OnUsage,
 ) -> Outcome:
     """Try the ways to compact in their fixed order."""
-    found: StrategyPlan | None = None
+    found: Outcome | None = None
     problem = ""
     if name != TIERED:
         sizes = replace(request.sizes, target=_target_when_asked(request, name))
@@ -235,7 +233,7 @@ async def _decide(
         if found is not None and found.freed_tokens < request.sizes.least_gain:
             found, problem = None, "It would free too little."
         elif found is not None and found.tokens_after <= request.sizes.target:
-            return _outcome(name, found)
+            return replace(found, strategy=name)
         elif found is not None:
             problem = found.note or "It did not reach the target."
     try:
@@ -243,23 +241,9 @@ async def _decide(
     except CompactionError:
         if found is None:
             raise
-        return _outcome(name, found)
+        return replace(found, strategy=name)
     took_over = f"{name}: {problem} The tiers took over." if problem else ""
-    return _outcome(TIERED, plan, took_over)
-
-
-def _outcome(name: str, plan: StrategyPlan, before_note: str = "") -> Outcome:
-    return Outcome(
-        strategy=name,
-        tokens_before=plan.tokens_before,
-        tokens_after=plan.tokens_after,
-        edits=plan.edits,
-        summary=plan.summary,
-        summarised=plan.summarised,
-        freed=plan.freed,
-        statistics=plan.statistics,
-        note=" ".join(filter(None, (before_note, plan.note))),
-    )
+    return replace(plan, note=" ".join(filter(None, (took_over, plan.note))))
 
 
 def _target_when_asked(request: CompactionRequest, name: str) -> int:

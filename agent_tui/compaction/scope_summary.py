@@ -4,15 +4,8 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from agent_tui.compaction.candidates import SummaryModel
 from agent_tui.compaction.ledger.build import build_ledger
-from agent_tui.compaction.model_client import (
-    ModelClient,
-    ModelReply,
-    OnProgress,
-    OnUsage,
-    RequestTracker,
-    SummaryModel,
-)
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
 from agent_tui.compaction.summary.validate import (
     NotesJudgement,
@@ -33,6 +26,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.providers.base import ModelInfo, ModelRef
+from agent_tui.providers.client import ModelClient, ModelReply, OnProgress, OnUsage, RequestTracker
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     CustomMessageEntry,

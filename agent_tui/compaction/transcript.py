@@ -25,7 +25,6 @@ FACT_TAGS = (
     "said-by-the-person",
     "pinned-constraints",
     "task-text",
-    "rules-of-finished-items",
     "work-state",
     "findings",
     "open-errors",
@@ -36,10 +35,9 @@ FACT_TAGS = (
     "way-so-far",
     "read-files",
     "modified-files",
-    "current-request",
-    "names-by-file",
+    "messages-below",
 )
-"""The blocks that code writes around a summary's prose; the last one only in earlier versions."""
+"""The blocks that code writes around a summary's prose."""
 
 OWN_TAGS = ("conversation", "previous-summary", "focus", "summary", "excerpt", *FACT_TAGS)
 """Tags with a meaning in our prompts and summaries, which quoted text must not contain."""

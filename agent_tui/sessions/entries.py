@@ -117,8 +117,6 @@ class WorkState(Stored):
     commits: dict[str, str] = Field(default_factory=dict)
     tests: dict[str, str] = Field(default_factory=dict)
     branches: dict[str, str] = Field(default_factory=dict)
-    branch: str = ""
-    """The only branch of states that earlier versions wrote."""
     jobs: dict[str, Job] = Field(default_factory=dict[str, Job])
 
 
@@ -198,16 +196,12 @@ class Handover(Stored):
     through: str = ""
     said: dict[str, str] = Field(default_factory=dict)
     """Entry ids of the user's messages in the ledger, by a digest of their text."""
-    asked: dict[str, str] = Field(default_factory=dict)
-    """The questions that some of them answer, by the same digest; now part of the texts."""
     typed: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """The typed parts of those that hold pastes, by the same digest."""
     tasks: tuple[TaskText, ...] = ()
     state: WorkState = Field(default_factory=WorkState)
     findings: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
-    errors: tuple[str, ...] = ()
-    """The open failures, one line each, as earlier versions wrote them."""
     commands: tuple[str, ...] = ()
     files: tuple[KnownFile, ...] = ()
     way: tuple[str, ...] = ()

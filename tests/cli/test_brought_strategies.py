@@ -8,13 +8,13 @@ import pytest
 
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.commands.core.plugin_kinds import STRATEGIES
-from agent_tui.compaction.model_client import ignore_usage, unseen
 from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.request import CompactionRequest, ContextSizes
 from agent_tui.compaction.strategies.registry import CompactionStrategy, StrategyRequest
 from agent_tui.config import CompactionSettings
 from agent_tui.providers.base import ModelRef, Provider
+from agent_tui.providers.client import ignore_usage, unseen
 from agent_tui.sessions.entries import Entry, Header
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter

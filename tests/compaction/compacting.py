@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent_tui.compaction.outcome import CompactionResult
+from agent_tui.compaction.outcome import CompactionResult, Outcome
 from agent_tui.compaction.request import CompactionRequest, ContextSizes
-from agent_tui.compaction.strategies.base import StrategyPlan
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.providers.base import ModelRef, Provider
@@ -84,7 +83,7 @@ def in_place(
     return (*path, *edits, placed(result, entry_id))
 
 
-def edited(path: Sequence[Entry], plan: StrategyPlan) -> tuple[Entry, ...]:
+def edited(path: Sequence[Entry], plan: Outcome) -> tuple[Entry, ...]:
     """`path` after the edits of `plan` were appended, as the log would do it."""
     first = len(path)
     edits = [edit.model_copy(update={"id": f"edit{n}"}) for n, edit in enumerate(plan.edits, first)]

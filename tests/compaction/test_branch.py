@@ -10,7 +10,7 @@ from agent_tui.compaction.branch import (
     summarise_branch,
     summary_by_code,
 )
-from agent_tui.compaction.model_client import candidates
+from agent_tui.compaction.candidates import candidates
 from agent_tui.compaction.summary.writer import Writer as ModelsWriter
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import pytest
 from hypothesis import strategies as st
 
-from agent_tui.compaction.strategies.base import StrategyPlan
+from agent_tui.compaction.outcome import Outcome
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import Entry, MessageEntry
@@ -34,7 +34,7 @@ SLACK_TOKENS = 2
 OVERHEAD = 70
 
 
-Planner: TypeAlias = Callable[["Case", TokenCounter], StrategyPlan]
+Planner: TypeAlias = Callable[["Case", TokenCounter], Outcome]
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ class Case:
     up_to: Tier
 
 
-def by_tiers(case: Case, counter: TokenCounter) -> StrategyPlan:
+def by_tiers(case: Case, counter: TokenCounter) -> Outcome:
     return tiers.planned(
         case.path, counter, target=case.target, up_to=case.up_to, overhead=OVERHEAD
     )
 
 
-def by_hybrid(case: Case, counter: TokenCounter) -> StrategyPlan:
+def by_hybrid(case: Case, counter: TokenCounter) -> Outcome:
     """The plan, which has no edits where the strategy says that there is nothing to do."""
     writer = Writer([shortened]) if case.up_to > 0 else None
     try:
@@ -61,7 +61,7 @@ def by_hybrid(case: Case, counter: TokenCounter) -> StrategyPlan:
         )
     except NothingToCompactError:
         before = size(case.path, counter) + OVERHEAD
-        return StrategyPlan((), before, before, {})
+        return Outcome((), before, before, {})
 
 
 PATHS = st.one_of(changed_histories(), histories())

@@ -7,7 +7,6 @@ import pytest
 
 from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.ledger.pinned import find_rules
-from agent_tui.compaction.ledger.shell_files import shell_changes
 from agent_tui.compaction.outcome import CompactionResult, child_entries
 from agent_tui.compaction.plan import live_entries
 from agent_tui.compaction.sections.history import Done, read_history
@@ -23,6 +22,7 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import newest_change, undo_mark
+from agent_tui.sessions.shell_files import shell_changes
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import (
     assert_newest_stay,

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 
 from agent_tui.compaction.curation.curator import Curator
-from agent_tui.compaction.model_client import ignore_usage
 from agent_tui.compaction.outcome import child_entries
 from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
 from agent_tui.compaction.strategies.tiered import TieredStrategy
@@ -19,6 +18,7 @@ from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import FileTouches, ToolCall, UserMessage
 from agent_tui.providers.base import ModelRef, ProviderError
+from agent_tui.providers.client import ignore_usage
 from agent_tui.sessions.context import build_context, wrap_summary
 from agent_tui.sessions.entries import Carryover, CompactionEntry, Entry, Header, MessageEntry
 from agent_tui.sessions.log import SessionLog

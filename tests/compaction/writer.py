@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from agent_tui.compaction.curation.curator import Curator
-from agent_tui.compaction.model_client import ModelClient, ignore_usage
 from agent_tui.compaction.outcome import CompactionResult
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.strategies.tiered import TieredStrategy
@@ -25,6 +24,7 @@ from agent_tui.providers.base import (
     ToolCallChunk,
     UsageChunk,
 )
+from agent_tui.providers.client import ModelClient, ignore_usage
 from agent_tui.providers.limits import Sleep
 from agent_tui.tokens import TokenCounter
 

@@ -10,8 +10,9 @@ MODULE = '''\
 """Strategy `abridge`: long messages keep their first words, all but the newest."""
 
 from agent_tui.compaction.request import CompactionRequest
-from agent_tui.compaction.model_client import OnProgress, OnUsage
-from agent_tui.compaction.strategies.base import Strategy, StrategyPlan, StrategyServices
+from agent_tui.providers.client import OnProgress, OnUsage
+from agent_tui.compaction.strategies.base import Strategy, StrategyServices
+from agent_tui.compaction.outcome import Outcome
 from agent_tui.errors import NothingToCompactError
 from agent_tui.sessions.entries import ContextEditEntry, Entry, MessageEntry
 from agent_tui.tokens import TokenCounter
@@ -37,7 +38,7 @@ class AbridgeStrategy:
 
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
-    ) -> StrategyPlan:
+    ) -> Outcome:
         """Cut every long message but the newest two.
 
         Raises:
@@ -49,7 +50,7 @@ class AbridgeStrategy:
         if not long:
             raise NothingToCompactError("Nothing to compact: no older message is long.")
         freed = sum(self._counter.count_text(entry.message.text[_KEPT_CHARS:]) for entry in long)
-        return StrategyPlan(
+        return Outcome(
             edits=tuple(_edit(entry, entry.message.text) for entry in long),
             tokens_before=request.sizes.used,
             tokens_after=request.sizes.used - freed,

@@ -13,7 +13,6 @@ from agent_tui.agent.hooks.dispatcher import Hooks
 from agent_tui.agent.hooks.files import HookFiles
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import (
     CompactionSettings,
@@ -28,6 +27,7 @@ from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust, TrustFile
 from agent_tui.providers.access import AdaptingProvider
 from agent_tui.providers.base import ModelInfo, ModelRef
+from agent_tui.providers.client import ModelClient
 from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.limits import Sleep
 from agent_tui.providers.scripted.provider import Reply, Script, ScriptedProvider

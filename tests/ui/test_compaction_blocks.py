@@ -42,7 +42,7 @@ def test_edits_are_one_line_and_the_same_live_and_from_the_log():
 def test_what_a_strategy_did_stands_in_the_line_live_and_from_the_log():
     counts = {"tool_results": 1_200, "user_messages": 0, "protected": 5, "before": 9, "after": 3}
     edit = ContextEditEntry(target_id="1", replacement="short", tier=3, batch="b")
-    outcome = Outcome("hybrid", 90, 30, (edit,), statistics=counts, note="One was cut.")
+    outcome = Outcome((edit,), 90, 30, counts, "One was cut.", strategy="hybrid")
     block = compaction_block(outcome_event("e1", "manual", outcome, 9_000))
     entries = outcome.entries("manual", 9_000)
     assert blocks_of(entries) == [block]
@@ -83,13 +83,12 @@ def test_state_of_other_features_is_not_shown():
 
 def test_the_facts_in_a_summary_are_readable():
     summary = (
-        "## Goal\nx\n\n<current-request>\ndo it\nnow\n</current-request>\n\n"
+        "## Goal\nx\n\n"
         "<pinned-constraints>\n- never a\n- only b\n</pinned-constraints>\n\n"
-        "<modified-files>\nsrc/__init__.py\n+3 more\n</modified-files>\n\n"
-        "<names-by-file>\na.py: x y\n</names-by-file>"
+        "<modified-files>\nsrc/__init__.py\n+3 more\n</modified-files>"
     )
     assert readable_summary(summary) == (
-        "## Goal\nx\n\n## Your newest message\n> do it\n> now\n\n"
+        "## Goal\nx\n\n"
         "## Your rules\n- never a\n- only b\n\n"
         "## Changed files\n- `src/__init__.py`\n- +3 more"
     )

@@ -5,10 +5,10 @@ import contextlib
 from collections.abc import Awaitable, Callable
 
 from agent_tui.compaction.curation.answer import KeepChoice
-from agent_tui.compaction.model_client import OnUsage
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.errors import AgentTuiError
+from agent_tui.providers.client import OnUsage
 from agent_tui.providers.limits import Sleep
 
 

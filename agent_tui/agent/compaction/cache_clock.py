@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from agent_tui.agent.conversation import Conversation
-from agent_tui.compaction.policy import newest_figure
 from agent_tui.providers.base import ModelInfo
 from agent_tui.providers.prompt_cache import cache_lifetime
+from agent_tui.sessions.context_size import newest_figure
 
 Warmth: TypeAlias = Literal["warm", "unsure", "cold"]
 

@@ -24,12 +24,10 @@ from agent_tui.agent.compaction.reports import (
     outcome_event,
     progress_to,
 )
-from agent_tui.agent.compaction.repositories import RepositoryReader
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.spending import with_spending
-from agent_tui.compaction.model_client import OnProgress
 from agent_tui.compaction.outcome import CompactionPreview, Outcome
 from agent_tui.compaction.policy import RefillWatch, largest_sources, should_compact
 from agent_tui.compaction.proposal import Decision, Proposal
@@ -50,12 +48,14 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ToolDetails, Usage
 from agent_tui.permissions.protected_paths import ProtectedPaths
+from agent_tui.providers.client import OnProgress
 from agent_tui.providers.prompt_cache import cache_lifetime
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import resolve_path
 from agent_tui.sessions.log import SessionLog
 from agent_tui.tokens import ContextUsage
 from agent_tui.tools.base import ToolOutput
+from agent_tui.tools.git.repositories import RepositoryReader
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 _LEAST_USED_TOKENS = 10_000

@@ -3,7 +3,6 @@
 import re
 
 from agent_tui.agent.activity import Emit
-from agent_tui.compaction.model_client import OnProgress
 from agent_tui.compaction.outcome import TIERED, Outcome
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.events import (
@@ -13,6 +12,7 @@ from agent_tui.events import (
     CompactionStarted,
 )
 from agent_tui.omissions import shorten_middle
+from agent_tui.providers.client import OnProgress
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.replay.changes import describe_statistics
 

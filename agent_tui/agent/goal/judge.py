@@ -15,9 +15,9 @@ from typing import Final
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.prompt.fitted_prompt import even_shares
 from agent_tui.agent.session.restoring import display_path
-from agent_tui.compaction.model_client import RequestTracker, ignore_usage, unseen
 from agent_tui.messages import BashExecutionMessage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, thinking_effort
+from agent_tui.providers.client import RequestTracker, ignore_usage, unseen
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_text import printable_line
 from agent_tui.secret_text import mask_values

@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import replace
 from typing import Final
 
-from agent_tui.compaction.tiers.outputs import action_of, is_test
 from agent_tui.messages import ToolCall
 from agent_tui.omissions import marks_in
+from agent_tui.sessions.outputs import action_of, is_test
 from agent_tui.tools.base import ToolOutput
 
 REMARK_AT: Final = 3

@@ -5,18 +5,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from agent_tui.compaction.candidates import ModelLookup, candidates
 from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, read_answer
 from agent_tui.compaction.curation.ask import LEAST_NOTES_TOKENS, Ask, ask_again
 from agent_tui.compaction.curation.pieces import Kind, Piece
-from agent_tui.compaction.model_client import (
-    ModelClient,
-    ModelLookup,
-    ModelReply,
-    RequestTracker,
-    candidates,
-    failure_of,
-    text_request,
-)
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.summary.validate import SummaryJudge, summary_source
 from agent_tui.compaction.tiers.model import Unit
@@ -24,6 +16,13 @@ from agent_tui.compaction.transcript import call_text, escape_tags
 from agent_tui.messages import AssistantMessage, BashExecutionMessage, UserMessage
 from agent_tui.omissions import shorten_middle
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
+from agent_tui.providers.client import (
+    ModelClient,
+    ModelReply,
+    RequestTracker,
+    failure_of,
+    text_request,
+)
 from agent_tui.sessions.context import build_context
 from agent_tui.tokens import TokenCounter
 

@@ -73,8 +73,8 @@ class Excerpt:
     """Lines of a piece or a file, from number `first` on (0 if unknown).
 
     Lines of a file are identified by its `path` alone. `state` says how a view differs from the
-    file now; empty if the file is unchanged. `is_lasting`: the user keeps it through all
-    compactions.
+    file now; empty if the file is unchanged. `before`: what may have changed it since.
+    `is_lasting`: the user keeps it through all compactions.
     """
 
     label: str
@@ -82,6 +82,7 @@ class Excerpt:
     first: int
     lines: tuple[str, ...]
     state: str = ""
+    before: str = ""
     is_lasting: bool = False
 
     @property
@@ -95,7 +96,8 @@ class Excerpt:
         source = ("file", self.path) if self.path else ("of", self.label)
         marks = f' {source[0]}="{_attribute(source[1])}"'
         marks += f' lines="{self.first}-{self.last}"' if self.first else ""
-        marks += f' state="{self.state}"' if self.state else ""
+        state = ", ".join(filter(None, (self.state, _attribute(self.before))))
+        marks += f' state="{state}"' if state else ""
         marks += _LASTING if self.is_lasting else ""
         body = escape_tags("\n".join(self.lines))
         return f"<excerpt{marks}>\n{body}\n</excerpt>"
@@ -272,7 +274,8 @@ class _Filler:
             is_now = file is not None and file.is_from_disk
             state = _UNSEEN if is_unseen else _NOW if is_now else _LAST_KNOWN
             for first, run in places:
-                yield Excerpt(f"file {path}", path, first, tuple(run), state)
+                before = file.before if file is not None else ""
+                yield Excerpt(f"file {path}", path, first, tuple(run), state, before)
             if not places and piece.kind == "kept":
                 yield Excerpt(piece.source, path, a, lines, _OLD if file is not None else "")
             elif not piece.is_placed and _is_among(lines, self._runs_of(path)):

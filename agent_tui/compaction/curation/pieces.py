@@ -6,23 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from agent_tui.compaction.curation.outline import outline
 from agent_tui.compaction.curation.present_lines import Run, present_runs
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.ledger.shell_files import files_in_patch
-from agent_tui.compaction.sections.commands import without_folder
+from agent_tui.compaction.sections.commands import is_commit, message_of_commit, without_folder
 from agent_tui.compaction.sections.files import (
     FileState,
     ReadFile,
     file_in_command,
     file_view,
-    is_commit,
-    message_of_commit,
     text_of_change,
 )
-from agent_tui.compaction.tiers.model import UNEDITED, Action, Output, Unit
-from agent_tui.compaction.tiers.outputs import action_of, is_test, last_line
+from agent_tui.compaction.tiers.model import UNEDITED, Unit
+from agent_tui.file_outline import outline
 from agent_tui.messages import AssistantMessage, ToolCall, ToolResultMessage, UserMessage
+from agent_tui.sessions.actions import Action, Output
+from agent_tui.sessions.outputs import action_of, is_test, last_line
+from agent_tui.sessions.shell_files import files_in_patch
 from agent_tui.tokens import TokenCounter
 
 _LEAST_TOKENS = 8

@@ -4,17 +4,22 @@ from collections.abc import Iterator, Sequence
 
 from agent_tui.compaction.curation.answer import KeepChoice
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.sections.files import is_commit
+from agent_tui.compaction.sections.commands import is_commit
 from agent_tui.compaction.sections.history import Done, read_history
 from agent_tui.compaction.summary.templates import Template
-from agent_tui.compaction.tiers.outputs import is_test
-from agent_tui.compaction.transcript import escape_tags
+from agent_tui.compaction.tiers.describe import action_label
+from agent_tui.compaction.transcript import escape_tags, tag_blocks
 from agent_tui.omissions import one_line
 from agent_tui.sessions.entries import Entry
+from agent_tui.sessions.outputs import is_test
 
 _END = (
     "(These notes end before the newest {steps}, which the messages at the end show; where the two "
     "differ, those hold.{done})"
+)
+_OLDER = (
+    "{which} older than the notes, which say what became of that work. The files above are as they "
+    "are after all messages."
 )
 _BEFORE = "(before the newest {steps})"
 _MOST_NAMED = 6
@@ -56,6 +61,26 @@ def notes_now(
     since = escape_tags(f" Since then: {'; '.join(done)}.") if done else ""
     end = _END.format(steps=count, done=since)
     return f"{end}\n\n{template.render(bodies)}"
+
+
+def older_than_notes(choice: KeepChoice, path: Sequence[Entry]) -> str:
+    """The block that says which of the messages behind a summary are older than its notes.
+
+    They begin before the notes end, and would read like new work.
+
+    Args:
+        choice: The model's answer.
+        path: Entries from the root to the leaf.
+    """
+    ids = [entry.id for entry in path]
+    at = ids.index(choice.through) + 1 if choice.through in ids else len(ids)
+    before = [event for event in read_history(path[:at]) if isinstance(event, Done)]
+    if not choice.notes or not before:
+        return ""
+    last = action_label(before[-1].output.action)
+    is_all = not any(isinstance(event, Done) for event in read_history(path[at:]))
+    which = "All of them are" if is_all else f"Those up to `{last}` are"
+    return tag_blocks(("messages-below", [_OLDER.format(which=which)]))
 
 
 def _changes(steps: Sequence[Done], folders: Sequence[str]) -> Iterator[str]:

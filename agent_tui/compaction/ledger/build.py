@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 
 from agent_tui.compaction.ledger.files import Touched, files_of, follow_files
 from agent_tui.compaction.ledger.pinned import find_rules, fit_pins
-from agent_tui.compaction.plan import newest_compaction
 from agent_tui.compaction.sections.failures import open_errors
 from agent_tui.compaction.sections.history import Done, Said, read_history
 from agent_tui.messages import Todo, ToolResultMessage
 from agent_tui.omissions import one_line
 from agent_tui.sessions.entries import Carryover, CompactionEntry, Entry, Ledger, MessageEntry
+from agent_tui.sessions.replay.changes import newest_compaction
 
 MAX_USER_MESSAGES_CHARS = 200_000
 LONG_CHARS = 2_000

@@ -6,11 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from agent_tui.compaction.ledger.shell_files import programs_run, shell_changes
 from agent_tui.compaction.sections.history import Done, HistoryEvent
 from agent_tui.omissions import one_line
+from agent_tui.sessions.actions import Output
+from agent_tui.sessions.shell_files import programs_run, shell_changes
 
 _COMMAND_CHARS = 200
+_IN_FOLDER = re.compile(r"^\s*(?:cd\s+[^&;\n]+(?:&&|;|\n)\s*)+")
+_COMMIT = "commit"
+_FIRST_LINES, _LAST_LINES = 2, 4
+"""Of a commit's command: its subject, and what ends its message."""
+
 _PREPARING = frozenset({"cd", "set", "export", "source", ".", "true", "unset", "pushd", "popd"})
 _LOOKING = frozenset(
     {
@@ -27,6 +33,8 @@ _SHOWING = frozenset({"show", "list", "view", "ready"})
 _ASKING = frozenset({"--version", "--help", "-V"})
 _ACTING = re.compile(r"-(?:delete|ok|exec(?:dir)?)")
 _TARGET = re.compile(r"[./:]|^-$|\s")
+_COMMITS = re.compile(r"\bgit\s+(?:-[cC]\s+\S+\s+)*commit\b(?!.*--dry-run)")
+_HERE = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n")
 _INLINE = "-"
 """The target of a program that runs a text given on the command line."""
 
@@ -144,21 +152,58 @@ def _looks(name: str, arguments: Sequence[str]) -> bool:
 
 def without_folder(command: str) -> str:
     """`command` on one line, without the ``cd`` commands at its beginning."""
-    return one_line(re.sub(r"^\s*(?:cd\s+[^&;\n]+(?:&&|;|\n)\s*)+", "", command), _COMMAND_CHARS)
+    return one_line(_IN_FOLDER.sub("", command), _COMMAND_CHARS)
 
 
-def commands_run(events: Iterable[HistoryEvent]) -> tuple[str, ...]:
+def commits(command: str) -> bool:
+    """Whether `command` commits something."""
+    return bool(_COMMITS.search(command))
+
+
+def is_commit(output: Output) -> bool:
+    """Whether `output` is that of a command that committed something."""
+    has_failed = output.has_failed or output.exit_code not in (None, 0)
+    return not has_failed and commits(output.action.command)
+
+
+def message_of_commit(command: str) -> str:
+    """The message that `command` commits with, if a here-document has it; else empty."""
+    commit = _COMMITS.search(command)
+    mark = _HERE.search(command, commit.end()) if commit else None
+    return command[mark.end() :].partition(f"\n{mark[1]}")[0].strip() if mark else ""
+
+
+def commands_run(events: Iterable[HistoryEvent], earlier: Sequence[str] = ()) -> tuple[str, ...]:
     """The commands that did something more than once, the most recent last.
 
-    Those with a text of their own, such as that of a commit, are left out.
+    Those with a text of their own are left out, except for the newest commit with a message of
+    several lines: its first and last lines show how messages are written here.
+
+    Args:
+        events: The conversation.
+        earlier: The commands that a parent session passed on.
     """
-    commands = (event.output.action.command for event in events if isinstance(event, Done))
-    found: dict[object, str] = {}
-    times: Counter[object] = Counter()
-    for command in filter(None, commands):
-        key = _acting(command)
-        if key and not any(_INLINE in run.targets for run in runs_of(command)):
+    found: dict[object, str] = {
+        _COMMIT if commits(text) else _acting(text): text for text in earlier
+    }
+    times: Counter[object] = Counter(dict.fromkeys(found, 2))
+    for event in events:
+        command = event.output.action.command if isinstance(event, Done) else ""
+        key: object = _acting(command) if command else ()
+        if isinstance(event, Done) and is_commit(event.output) and "\n" in command:
+            key = _COMMIT
+            times[key] = 2
+        elif any(_INLINE in run.targets for run in runs_of(command)):
+            continue
+        if key:
             times[key] += 1
             found.pop(key, None)
-            found[key] = without_folder(command)
+            found[key] = _form_of_commit(command) if key == _COMMIT else without_folder(command)
     return tuple(shown for key, shown in found.items() if times[key] > 1)
+
+
+def _form_of_commit(command: str) -> str:
+    lines = _IN_FOLDER.sub("", command).strip().split("\n")
+    if len(lines) > _FIRST_LINES + _LAST_LINES + 1:
+        lines = [*lines[:_FIRST_LINES], "[...]", *lines[-_LAST_LINES:]]
+    return "\n".join(one_line(line, _COMMAND_CHARS) for line in lines)

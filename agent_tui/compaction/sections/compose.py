@@ -6,6 +6,7 @@ findings, open errors, commands, the current files, and the way so far.
 """
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,6 @@ from agent_tui.compaction.ledger.pinned import fit_pins
 from agent_tui.compaction.sections.commands import commands_run
 from agent_tui.compaction.sections.failures import (
     FailureReader,
-    failure_of_line,
     failures_that_fit,
 )
 from agent_tui.compaction.sections.files import (
@@ -32,7 +32,6 @@ from agent_tui.compaction.sections.history import (
     Said,
     as_recorded,
     read_history,
-    with_question,
 )
 from agent_tui.compaction.sections.person import choose_messages, least_tokens
 from agent_tui.compaction.sections.state import (
@@ -173,7 +172,7 @@ def read_work(
     events = read_history(path)
     new = read_history(path[known:]) if known else events
     said = tuple(_all_said(events, ledger, earlier))
-    state = StateReader.after(earlier.state, folders).read(new)
+    state = StateReader(earlier.state, folders).read(new)
     files = tuple(FileReader(folders, earlier.files).read(new))
     for repository in repositories:
         _mark_committed(files, repository, folders)
@@ -187,10 +186,8 @@ def read_work(
         tasks=tuple(_as_it_is_now(task, files, folders, on_disk) for task in tasks),
         state=state.model_copy(update={"jobs": _running(path, earlier.state)}),
         findings=all_findings(new, earlier.findings),
-        failures=FailureReader(
-            folders, earlier.failures or map(failure_of_line, earlier.errors)
-        ).read(new),
-        commands=_unite(earlier.commands, commands_run(new)),
+        failures=FailureReader(folders, earlier.failures).read(new),
+        commands=commands_run(new, earlier.commands),
         files=files,
         ledger=ledger,
         earlier_way=earlier.way,
@@ -226,8 +223,7 @@ def _all_said(
     known = {form for event in spoken.values() for form in (event.text, event.recorded)}
     for text in reversed(ledger.user_messages):
         if text not in known:
-            key = _digest(text)
-            yield earlier.said.get(key, ""), with_question(text, earlier.asked.get(key, ""))
+            yield earlier.said.get(_digest(text), ""), text
     for told, event in spoken.items():
         yield event.entry_id, told
 
@@ -257,11 +253,6 @@ def _running(path: Sequence[Entry], earlier: WorkState) -> dict[str, Job]:
     """The background commands still running at the end of `path`."""
     known = jobs_on(path, earlier.jobs)
     return {id: job for id, job in known.items() if not job.ending}
-
-
-def _unite(earlier: Sequence[str], later: Sequence[str]) -> tuple[str, ...]:
-    """Both lists without duplicates; a text in both has its place in the later one."""
-    return (*(text for text in earlier if text not in set(later)), *later)
 
 
 _RULES_LEFT_OUT = "[{count} more rule{s} left out; recall finds them by their words]"
@@ -305,31 +296,17 @@ class SectionRooms:
         rules: For rules that are not in the messages above them.
         said: For the user's messages, as far as that is needed to leave none of them out.
         unused: For the user's messages beyond everything else.
+        are_noted: Findings and commands get nothing, as a model's new notes cover them.
     """
 
     tasks: int | None = None
     rules: int | None = None
     said: int | None = None
     unused: int = 0
+    are_noted: bool = False
 
 
 BY_SHARE = SectionRooms()
-
-
-@dataclass(frozen=True, slots=True)
-class Notes:
-    """A model's notes in the context.
-
-    Args:
-        text: The notes, which may be those of an earlier compaction.
-        are_new: Whether they cover findings, decisions and commands as of now.
-    """
-
-    text: str = ""
-    are_new: bool = False
-
-
-NO_NOTES = Notes()
 
 
 def make_sections(
@@ -340,7 +317,7 @@ def make_sections(
     rooms: SectionRooms = BY_SHARE,
     kept: frozenset[str] = frozenset(),
     chosen: frozenset[str] = frozenset(),
-    notes: Notes = NO_NOTES,
+    notes: str = "",
     elsewhere: str = "",
 ) -> Sections:
     """The sections of `record`, without the files.
@@ -352,7 +329,7 @@ def make_sections(
         rooms: Tokens for single sections.
         kept: Entries that stay in the context and are not repeated.
         chosen: Entries kept in part by choice; they do not count as task texts.
-        notes: A model's notes.
+        notes: A model's notes, which may be those of an earlier compaction.
         elsewhere: Text that is in the context anyway: the way so far and the newest messages. Lines
             in it, or in an earlier section, are not repeated.
     """
@@ -372,25 +349,19 @@ def make_sections(
     known = " ".join("\n".join((elsewhere, *spoken.lines, *task, *state)).split())
     findings = _newest_that_fit(
         [one for one in record.findings if one not in known],
-        0 if notes.are_new else _at_least(FINDINGS_LEAST_TOKENS, FINDINGS_SHARE, room_tokens),
+        0 if rooms.are_noted else _at_least(FINDINGS_LEAST_TOKENS, FINDINGS_SHARE, room_tokens),
         counter,
     )
     failures = failures_that_fit(
         [one for one in record.failures if one.entry_id not in kept],
-        notes=notes.text,
+        notes=notes,
         elsewhere=known,
         room_tokens=int(room_tokens * FAILURES_SHARE),
         counter=counter,
     )
     tested = record.state.tests if state else {}
-    unsaid = [
-        command
-        for command in record.commands
-        if command not in tested
-        and f"$ {command} -> " not in known
-        and f"$ {command} [" not in known
-    ]
-    commands_room = 0 if notes.are_new else int(room_tokens * COMMANDS_SHARE)
+    unsaid = [c for c in record.commands if c not in tested and not _is_told(c, known)]
+    commands_room = 0 if rooms.are_noted else int(room_tokens * COMMANDS_SHARE)
     commands = _newest_that_fit(unsaid, commands_room, counter)
     chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))
     lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
@@ -501,6 +472,12 @@ def _rules_beside(
     missing = len(pins) - len(fitting)
     mark = _RULES_LEFT_OUT.format(count=missing, s="s" if missing > 1 else "")
     return [*([mark] if missing else ()), *(f"- {pin}" for pin in reversed(fitting))]
+
+
+def _is_told(command: str, text: str) -> bool:
+    """Whether `text`, on one line, has `command` as an action, or the beginning of it as a call."""
+    call = json.dumps(command.partition("\n")[0], ensure_ascii=False)[1:-1]
+    return any(f"$ {command}{after}" in text for after in (" -> ", " [")) or f'="{call}\\n' in text
 
 
 def _missing(left_out: Sequence[str], pins: Sequence[str]) -> int:

@@ -17,8 +17,10 @@ from agent_tui.compaction.sections.commands import (
 )
 from agent_tui.compaction.sections.files import edits_in
 from agent_tui.compaction.sections.history import Done, HistoryEvent, Replied
-from agent_tui.compaction.tiers.model import Output
-from agent_tui.compaction.tiers.outputs import (
+from agent_tui.omissions import one_line, recall_mark
+from agent_tui.sessions.actions import Output
+from agent_tui.sessions.entries import Failure
+from agent_tui.sessions.outputs import (
     error_lines,
     error_text,
     fails_tests,
@@ -27,8 +29,6 @@ from agent_tui.compaction.tiers.outputs import (
     looks_like_error,
     test_counts,
 )
-from agent_tui.omissions import one_line, recall_mark
-from agent_tui.sessions.entries import Failure
 from agent_tui.tokens import TokenCounter
 
 MOST_OPEN = 12

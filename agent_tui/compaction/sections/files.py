@@ -10,11 +10,14 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.ledger.shell_files import shell_changes
+from agent_tui.compaction.sections.commands import is_commit, is_looking_around, runs_of
 from agent_tui.compaction.sections.history import Done, HistoryEvent
-from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.messages import JsonObject
+from agent_tui.omissions import one_line
+from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.entries import KnownFile, KnownLines
+from agent_tui.sessions.outputs import is_test
+from agent_tui.sessions.shell_files import shell_changes
 from agent_tui.tokens import TokenCounter
 
 ReadFile: TypeAlias = Callable[[str], str | None]
@@ -40,6 +43,7 @@ _AROUND_LINES = (0, 4, 12)
 """Lines shown before and after an edit, depending on the space."""
 
 _LEAST_TOKENS = 60
+_LEAST_BEGINNING_TOKENS = 250
 _PLACE_TOKENS = 8
 """Tokens of the line above an edited place."""
 
@@ -49,7 +53,13 @@ _MOVED_LINES = 5
 _LONG_LINES = 2_000
 """In a longer file, frequent lines are not compared: that would take seconds."""
 
+_COMMAND_CHARS = 90
+_LONG_LINE_CHARS = 500
+_RAN = "$ "
 _OFTEN_READ = 2
+_MOST_COMPARED = 20
+"""So many of the files touched last are compared with the disk."""
+
 _MOST_EDITS = 40
 _NUMBERED = re.compile(r"[ \t]*(\d+)(?:\t|→|: |\| )")
 _CUT_NOTE = re.compile(
@@ -89,8 +99,6 @@ COMMIT_LINE = re.compile(
 )
 """What git prints for a commit: branch, hash and subject."""
 
-_COMMITS = re.compile(r"\bgit\s+(?:-[cC]\s+\S+\s+)*commit\b(?!.*--dry-run)")
-_HERE = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n")
 OLD_NAMES = ("old", "old_string", "oldText", "old_str", "old_text", "search", "oldString")
 _NEW_NAMES = ("new", "new_string", "newText", "new_str", "new_text", "replace", "newString")
 _EVERYWHERE_NAMES = ("all", "replace_all", "replaceAll")
@@ -110,7 +118,8 @@ class FileState:
     result entry of the call that wrote all of it as it is now, if any; `is_committed`: git has it
     as it is; `old_paths`: its paths before it was moved; `is_changed_outside`: the disk lacks lines
     of the log, and no command explains that; `is_from_disk`: the lines are those of the disk;
-    `seen_before`: the first commit since the file was last seen or changed.
+    `seen_before`: the first commit since the file was last seen or changed, or the first command
+    (after `_RAN`) that may have changed it, as the log does not record what commands change.
     """
 
     path: str
@@ -192,6 +201,16 @@ class FileState:
         self.unseen = [*self.unseen[-2:], command]
 
     @property
+    def before(self) -> str:
+        """What may have changed the file since it was seen: ``before commit 1a2b3c4``."""
+        if self.is_from_disk or not self.seen_before:
+            return ""
+        is_command = self.seen_before.startswith(_RAN)
+        return (
+            f"before {'' if is_command else 'commit '}{one_line(self.seen_before, _COMMAND_CHARS)}"
+        )
+
+    @property
     def text(self) -> str:
         """All known lines, with gaps marked."""
         return "\n[...]\n".join("\n".join(lines) for _, lines in self.runs)
@@ -231,19 +250,6 @@ class FileView:
     first: int
     lines: tuple[str, ...]
     is_whole: bool
-
-
-def is_commit(output: Output) -> bool:
-    """Whether `output` is that of a command that committed something."""
-    has_failed = output.has_failed or output.exit_code not in (None, 0)
-    return not has_failed and bool(_COMMITS.search(output.action.command))
-
-
-def message_of_commit(command: str) -> str:
-    """The message that `command` commits with, if a here-document has it; else empty."""
-    commit = _COMMITS.search(command)
-    mark = _HERE.search(command, commit.end()) if commit else None
-    return command[mark.end() :].partition(f"\n{mark[1]}")[0].strip() if mark else ""
 
 
 def changes_files(event: Done) -> bool:
@@ -367,11 +373,20 @@ class FileReader:
         view = file_view(output) if not known and not paths else None
         if view is not None and (file := self._file(view.path)) is not None:
             file.read(view.first, list(view.lines), is_whole=view.is_whole)
+        self._note_time(output)
+
+    def _note_time(self, output: Output) -> None:
+        """Note for files that a command did not touch that they were seen before it."""
+        command, before = output.action.command, ""
         if is_commit(output):
-            commit = next(iter(COMMIT_LINE.findall(output.text)), ("", "", ""))[1]
+            before = next(iter(COMMIT_LINE.findall(output.text)), ("", "", ""))[1]
             for file in self._files.values():
                 file.is_committed = True
-                file.seen_before = file.seen_before or commit
+        elif output.files is None and not is_looking_around(command) and not is_test(command):
+            before = "".join(_RAN + " ".join(run.words[:2]) for run in runs_of(command)[:1])
+        for file in self._files.values():
+            if file.last < self._clock:
+                file.seen_before = file.seen_before or before
 
     def _note_changes(self, paths: Iterable[str], command: str) -> None:
         for path in paths:
@@ -454,7 +469,7 @@ def choose_files(
     *,
     verbatim: frozenset[str] = frozenset(),
 ) -> list[ShownFile]:
-    """The files to show: changed and often read ones.
+    """The files to show: changed and often read ones, and those that read differently on the disk.
 
     The most recently touched come first; those whose changes are committed come last.
 
@@ -471,30 +486,40 @@ def choose_files(
             are unavailable.
         verbatim: Entries that stay unchanged; a file that one of them wrote is visible there.
     """
+    for file in files[:_MOST_COMPARED]:
+        complete_file(file, on_disk)
     at_work = [
         file
         for file in files
-        if (file.is_changed or file.reads >= _OFTEN_READ) and not file.path.startswith(_SCRATCH)
+        if (file.is_changed or file.reads >= _OFTEN_READ or file.is_changed_outside)
+        and not file.path.startswith(_SCRATCH)
     ]
-    at_work.sort(key=lambda file: file.is_changed and file.is_committed)
-    shown: list[ShownFile] = []
+    settled = [file for file in at_work if file.is_changed and file.is_committed]
+    current = [file for file in at_work if file not in settled]
+    turns = [(file, False) for file in current]
+    turns += [(file, True) for file in current if file.is_changed and not file.edits]
+    turns += [(file, False) for file in settled]
+    shown: dict[str, ShownFile] = {}
     whole = max(WHOLE_TOKENS, int(room_tokens * WHOLE_SHARE))
-    for file in at_work:
+    for file, is_beginning in turns:
         if room_tokens < _LEAST_TOKENS:
             break
+        if file.path in shown or (is_beginning and room_tokens < _LEAST_BEGINNING_TOKENS):
+            continue
         complete_file(file, on_disk)
         if file.written_at in verbatim and not file.is_changed_outside:
-            shown.append(ShownFile(file.path, f"### {file.path} ({_WRITTEN_BELOW})", is_whole=True))
+            head = f"### {file.path} ({_WRITTEN_BELOW})"
+            shown[file.path] = ShownFile(file.path, head, is_whole=True)
             continue
-        limit = _limit(file, room_tokens, whole)
-        for text, is_whole in _forms(file, min(room_tokens, limit), counter):
+        limit = min(room_tokens, _limit(file, room_tokens, whole))
+        for text, is_whole in _forms(file, limit, counter, is_beginning=is_beginning):
             tokens = counter.count_text(text) + 4
             if tokens <= room_tokens:
                 hidden = set(file.text.split("\n")) - {"", *text.split("\n")}
-                shown.append(ShownFile(file.path, text, is_whole, frozenset(hidden)))
+                shown[file.path] = ShownFile(file.path, text, is_whole, frozenset(hidden))
                 room_tokens -= tokens
                 break
-    return shown
+    return list(shown.values())
 
 
 def _limit(file: FileState, room_tokens: int, whole: int) -> int:
@@ -532,38 +557,60 @@ def files_for_later(files: Sequence[FileState], paths: Set[str]) -> tuple[KnownF
 
 def complete_file(file: FileState, on_disk: ReadFile | None) -> None:
     """Set a file of which lines are known to its present text, if the disk has it."""
-    if on_disk is None or not file.runs or (text := on_disk(file.path)) is None:
+    if on_disk is None or file.is_from_disk or not file.runs:
+        return
+    if (text := on_disk(file.path)) is None:
         return
     lines = text.removesuffix("\n").split("\n")
-    known = {line for _, run in file.runs for line in run if line.strip()}
-    is_same = file.runs == [(1, lines)] if file.written_at else known <= set(lines)
+    known = [line for _, run in file.runs for line in run if _is_compared(line)]
+    if file.written_at:
+        is_same = file.runs == [(1, lines)]
+    elif file.is_whole and not file.is_changed:
+        is_same = known == list(filter(_is_compared, lines))
+    else:
+        is_same = set(known) <= set(lines)
     file.is_changed_outside |= not file.unseen and not is_same
     file.runs, file.is_whole, file.unseen = [(1, lines)], True, []
     file.is_from_disk = True
 
 
-def _forms(file: FileState, room: int, counter: TokenCounter) -> Iterable[tuple[str, bool]]:
+def _is_compared(line: str) -> bool:
+    """Whether a view surely shows `line` as it is: tools cut long ones."""
+    return bool(line.strip()) and len(line) < _LONG_LINE_CHARS
+
+
+def _forms(
+    file: FileState, room: int, counter: TokenCounter, *, is_beginning: bool
+) -> Iterable[tuple[str, bool]]:
     """Ways to show `file`, the most complete first."""
-    note = "".join(f"\n(changed since by: {command})" for command in file.unseen)
+    note = (
+        f"\n(changed since by: {one_line(file.unseen[-1], _COMMAND_CHARS)})" if file.unseen else ""
+    )
     note += _CHANGED_OUTSIDE if file.is_changed_outside and not file.is_changed else ""
-    if file.seen_before and not file.is_from_disk:
-        note += f"\n(last seen before commit {file.seen_before})"
+    if before := file.before:
+        note += f"\n(last seen {before})"
     what = "changed" if file.is_changed else f"read {file.reads} times"
     text = file.text
     if text and len(text) <= 8 * room and counter.count_text(text) <= room:
         part = "whole" if file.is_whole else "as far as read"
         yield f"### {file.path} ({what}; {part}){note}\n{text}", file.is_whole and not file.unseen
-    if file.edits:
-        head = f"### {file.path} ({what}; edited places){note}"
+    if file.edits or is_beginning:
+        part = "edited places" if file.edits else "the beginning"
+        head = f"### {file.path} ({what}; {part}){note}"
         room = min(room, PLACES_TOKENS) - counter.count_text(head)
-        if places := _cut_edit_places(file, room, counter):
+        if places := _cut_places(file, room, counter):
             yield f"{head}\n{places}", False
 
 
-def _cut_edit_places(file: FileState, room: int, counter: TokenCounter) -> str:
-    """The lines of edits, newest first, then the lines around them, as many as fit."""
+def _cut_places(file: FileState, room: int, counter: TokenCounter) -> str:
+    """The lines of edits, newest first, then the lines around them, as many as fit.
+
+    Without edits, the lines from the beginning.
+    """
     wanted: list[set[int]] = [set() for _ in file.runs]
     found = list(_places_of_edits(file))
+    if not file.edits:
+        found = [(run, 0, len(lines)) for run, (_, lines) in enumerate(file.runs)]
     for around in _AROUND_LINES:
         for run, first, last in found:
             lines = file.runs[run][1]

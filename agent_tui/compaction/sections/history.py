@@ -11,8 +11,6 @@ from agent_tui.attachments import (
     split_pastes,
     without_attachments,
 )
-from agent_tui.compaction.tiers.model import Action, Output
-from agent_tui.compaction.tiers.outputs import read_outputs
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -21,7 +19,9 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.omissions import IMAGE_MARK, one_line, shorten_middle
+from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.entries import Entry, MessageEntry
+from agent_tui.sessions.outputs import read_outputs
 
 
 @dataclass(frozen=True, slots=True)

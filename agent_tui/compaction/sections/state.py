@@ -2,22 +2,21 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.ledger.shell_files import programs_run
 from agent_tui.compaction.sections.commands import without_folder
 from agent_tui.compaction.sections.files import COMMIT_LINE, folder_of
 from agent_tui.compaction.sections.history import Done, HistoryEvent
 from agent_tui.compaction.sections.task import tracker_orders
-from agent_tui.compaction.tiers.model import Action, Output
-from agent_tui.compaction.tiers.outputs import is_test, test_counts
 from agent_tui.messages import Job
 from agent_tui.omissions import one_line
+from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.entries import RepositoryState, WorkState
+from agent_tui.sessions.outputs import is_test, test_counts
+from agent_tui.sessions.shell_files import programs_run
 
 _ON_BRANCH = re.compile(r"^On branch (\S+)$|^Switched to (?:a new )?branch '([^']+)'", re.MULTILINE)
 _TITLE_MARKS = re.compile(r"^[\s\W_]*(?:\[[ x~]\])?[\s\W_]*")
@@ -38,57 +37,35 @@ _RESULT_CHARS = 160
 _LOOKED_AT_CHARS = 20_000
 
 
-@dataclass(slots=True)
 class StateReader:
-    """Reads a conversation in order; `state` is the state at its end."""
+    """Reads a conversation in order.
 
-    _plan: dict[str, str] = field(default_factory=dict[str, str])
-    _items: dict[str, str] = field(default_factory=dict[str, str])
-    _titles: dict[str, str] = field(default_factory=dict[str, str])
-    _commits: dict[str, str] = field(default_factory=dict[str, str])
-    _tests: dict[str, str] = field(default_factory=dict[str, str])
-    _branches: dict[str, str] = field(default_factory=dict[str, str])
-    _folders: Sequence[str] = ("/",)
+    Args:
+        earlier: The state that a parent session passed on.
+        folders: Paths of the working folder.
+    """
 
-    @classmethod
-    def after(cls, earlier: WorkState | None, folders: Sequence[str] = ("/",)) -> "StateReader":
-        """A reader that continues from what a parent session passed on.
-
-        Args:
-            earlier: The state at its end.
-            folders: Paths of the working folder.
-        """
-        if earlier is None:
-            return cls(_folders=folders)
-        return cls(
-            _plan=dict(earlier.plan),
-            _items=dict(earlier.items),
-            _titles=dict(earlier.titles),
-            _commits=dict(earlier.commits),
-            _tests=dict(earlier.tests),
-            _branches=dict(earlier.branches) or ({"": earlier.branch} if earlier.branch else {}),
-            _folders=folders,
-        )
+    def __init__(self, earlier: WorkState | None = None, folders: Sequence[str] = ("/",)) -> None:
+        self._state = (earlier or WorkState()).model_copy(update={"jobs": {}}, deep=True)
+        self._folders = folders
 
     def read(self, events: Iterable[HistoryEvent]) -> WorkState:
         """The state after `events`, without background commands."""
         for event in events:
             if isinstance(event, Done):
                 self._read(event.output)
-        return WorkState(
-            plan=self._plan,
-            items=dict(list(self._items.items())[-_MOST_ITEMS:]),
-            titles={item: self._titles[item] for item in self._items if item in self._titles},
-            commits=dict(list(self._commits.items())[-_MOST_COMMITS:]),
-            tests=dict(list(self._tests.items())[-_MOST_TESTS:]),
-            branches=self._branches,
-        )
+        state = self._state
+        newest = {"items": _MOST_ITEMS, "commits": _MOST_COMMITS, "tests": _MOST_TESTS}
+        kept = {name: dict(list(getattr(state, name).items())[-n:]) for name, n in newest.items()}
+        titles = {item: state.titles[item] for item in state.items if item in state.titles}
+        return state.model_copy(update={**kept, "titles": titles})
 
     def _read(self, output: Output) -> None:
         action, text = output.action, output.text[-_LOOKED_AT_CHARS:]
         todos = action.arguments.get("todos") or action.arguments.get("plan")
         if isinstance(todos, list) and not output.has_failed:
-            self._plan = dict(step for todo in todos if (step := _step(todo)))
+            plan = dict(step for todo in todos if (step := _step(todo)))
+            self._state = self._state.model_copy(update={"plan": plan})
         if not output.has_failed:
             self._follow_tracker(action, output.text)
         if not action.command:
@@ -99,34 +76,34 @@ class StateReader:
         folder = folder if folder.startswith("/") else ""
         for branch, commit, message in COMMIT_LINE.findall(text):
             if branch != "detached HEAD":
-                self._branches[folder] = branch
-            self._commits[commit] = one_line(message, _TITLE_CHARS)
+                self._state.branches[folder] = branch
+            self._state.commits[commit] = one_line(message, _TITLE_CHARS)
         if found := list(_ON_BRANCH.finditer(text)):
-            self._branches[folder] = found[-1][1] or found[-1][2]
+            self._state.branches[folder] = found[-1][1] or found[-1][2]
         if is_test(action.command):
             self._note_test(output, text)
 
     def _mark_replaced(self, command: str) -> None:
         """Mark the known commits that `command` gave other hashes."""
         for program, arguments in programs_run(command):
-            if program != "git" or not self._commits:
+            if program != "git" or not self._state.commits:
                 continue
             amends = "commit" in arguments and "--amend" in arguments
             rebases = "rebase" in arguments or {"pull", "--rebase"} <= set(arguments)
             steps = _steps_back(arguments) if "reset" in arguments else int(amends)
-            known = [name for name, text in self._commits.items() if _REPLACED not in text]
+            known = [name for name, text in self._state.commits.items() if _REPLACED not in text]
             by = "rebase" if rebases else "amend" if amends else "reset"
             for commit in known if rebases else known[len(known) - min(steps, len(known)) :]:
-                self._commits[commit] += f"{_REPLACED} {by})"
+                self._state.commits[commit] += f"{_REPLACED} {by})"
 
     def _follow_tracker(self, action: Action, text: str) -> None:
         for order in tracker_orders(action):
             for item in order.items:
                 if order.state:
-                    self._items.pop(item, None)
-                    self._items[item] = order.state
-                if item not in self._titles and (title := _title(item, text)):
-                    self._titles[item] = title
+                    self._state.items.pop(item, None)
+                    self._state.items[item] = order.state
+                if item not in self._state.titles and (title := _title(item, text)):
+                    self._state.titles[item] = title
 
     def _note_test(self, output: Output, text: str) -> None:
         result = test_counts(text)
@@ -136,8 +113,8 @@ class StateReader:
             result = f"failed {result}".strip()
         if result:
             command = without_folder(output.action.command)
-            self._tests.pop(command, None)
-            self._tests[command] = one_line(result, _RESULT_CHARS)
+            self._state.tests.pop(command, None)
+            self._state.tests[command] = one_line(result, _RESULT_CHARS)
 
 
 def lines_of_done(state: WorkState) -> list[str]:

@@ -28,8 +28,7 @@ from agent_tui.compaction.tiers.forms import (
     without_long_texts,
     without_thinking,
 )
-from agent_tui.compaction.tiers.model import UNEDITED, Content, Output, Unit
-from agent_tui.compaction.tiers.outputs import action_of
+from agent_tui.compaction.tiers.model import UNEDITED, Content, Unit
 from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
@@ -39,8 +38,10 @@ from agent_tui.messages import (
     ToolResultMessage,
 )
 from agent_tui.omissions import recall_mark, shorten_middle
+from agent_tui.sessions.actions import Output
 from agent_tui.sessions.context import apply_edit
 from agent_tui.sessions.entries import ContextEditEntry, timestamp_now
+from agent_tui.sessions.outputs import action_of
 from agent_tui.tokens import TokenCounter
 
 _SHOWING = ("read", "write", "edit")

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from agent_tui.attachments import plan_approved_by
-from agent_tui.compaction.ledger.shell_files import programs_run
 from agent_tui.compaction.sections.files import file_view
 from agent_tui.compaction.sections.history import Done, HistoryEvent, Said
-from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.omissions import recall_mark
+from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.entries import TaskText
+from agent_tui.sessions.shell_files import programs_run
 from agent_tui.text import markdown_sections
 from agent_tui.tokens import TokenCounter
 

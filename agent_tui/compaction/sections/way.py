@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.ledger.pinned import sentences_of
-from agent_tui.compaction.sections.commands import is_looking_around, without_folder
-from agent_tui.compaction.sections.files import changes_files, is_commit
+from agent_tui.compaction.sections.commands import is_commit, is_looking_around, without_folder
+from agent_tui.compaction.sections.files import changes_files
 from agent_tui.compaction.sections.history import Done, HistoryEvent, Replied, Said
 from agent_tui.compaction.sections.task import plan_in
 from agent_tui.compaction.tiers.describe import outcome_line
@@ -73,7 +73,9 @@ _RESULT_CHARS = (120, 80, 0)
 _LEAST_WORDS = 3
 """In the oldest steps, less, such as "Good point.", says nothing."""
 
-_SAID_CHARS = (160, 120, 80)
+_SAID_CHARS = (80, 60, 40)
+"""The messages themselves stand in a section of their own."""
+
 _SENTENCE_START = re.compile(r"[.!?:]\s+|\n\s*")
 _FILLED_BY_LEVEL = (0.6, 0.9, 1.0)
 _SHOWN_PARTS = 4

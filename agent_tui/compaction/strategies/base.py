@@ -1,48 +1,18 @@
 """The interface of strategies: edits of earlier messages, and their effect."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from agent_tui.compaction.model_client import ModelClient, ModelLookup, OnProgress, OnUsage
-from agent_tui.compaction.outcome import CompactionResult
+from agent_tui.compaction.candidates import ModelLookup
+from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.config import CompactionSettings
-from agent_tui.sessions.entries import ContextEditEntry
+from agent_tui.providers.client import ModelClient, OnProgress, OnUsage
 from agent_tui.tokens import TokenCounter
 
 OnDecisions: TypeAlias = Callable[[Sequence[str]], None]
 """Called with one line per message: its new form, and why."""
-
-
-@dataclass(frozen=True)
-class StrategyPlan:
-    """A plan that frees part of a context. Sizes are estimated tokens of the next request.
-
-    Args:
-        edits: At most one per message, in the order of the messages; all with the same batch.
-        tokens_before: Size without the plan.
-        tokens_after: Size with the plan.
-        statistics: Counts of changed messages, with readable names.
-        note: An additional note for the user; may be empty.
-        summary: The summary of the messages before those that stay; None without one.
-        summarised: Number of messages it replaces.
-        freed: Tokens that each tier freed, if tiers made the edits.
-    """
-
-    edits: tuple[ContextEditEntry, ...]
-    tokens_before: int
-    tokens_after: int
-    statistics: Mapping[str, int]
-    note: str = ""
-    summary: CompactionResult | None = None
-    summarised: int = 0
-    freed: Mapping[int, int] = field(default_factory=dict[int, int])
-
-    @property
-    def freed_tokens(self) -> int:
-        """Tokens freed in total."""
-        return self.tokens_before - self.tokens_after
 
 
 SHORTEN_ALL = 1
@@ -54,7 +24,7 @@ class Strategy(Protocol):
 
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
-    ) -> StrategyPlan:
+    ) -> Outcome:
         """Make the edits that reduce `request` to its target, or as near as possible.
 
         Cancel the task to stop; there is no side effect.

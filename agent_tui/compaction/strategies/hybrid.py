@@ -5,23 +5,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agent_tui.compaction.model_client import (
-    ModelClient,
-    OnProgress,
-    OnUsage,
-    RequestTracker,
-    SummaryModel,
-    candidates,
-    failure_of,
-    text_request,
-)
+from agent_tui.compaction.candidates import SummaryModel, candidates
+from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.request import CompactionRequest
-from agent_tui.compaction.strategies.base import (
-    SHORTEN_ALL,
-    Strategy,
-    StrategyPlan,
-    StrategyServices,
-)
+from agent_tui.compaction.strategies.base import SHORTEN_ALL, Strategy, StrategyServices
 from agent_tui.compaction.strategies.message_plan import (
     ConversationUnits,
     Lines,
@@ -36,6 +23,14 @@ from agent_tui.compaction.transcript import escape_tags
 from agent_tui.messages import AssistantMessage, UserMessage
 from agent_tui.omissions import recall_mark, shorten_middle
 from agent_tui.providers.base import ProviderError
+from agent_tui.providers.client import (
+    ModelClient,
+    OnProgress,
+    OnUsage,
+    RequestTracker,
+    failure_of,
+    text_request,
+)
 from agent_tui.sessions.entries import CustomMessageEntry
 from agent_tui.tokens import MESSAGE_OVERHEAD_TOKENS, TokenCounter
 
@@ -106,7 +101,7 @@ class HybridStrategy:
 
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
-    ) -> StrategyPlan:
+    ) -> Outcome:
         """See `Strategy.plan`. If a model fails, messages are cut instead.
 
         Raises:

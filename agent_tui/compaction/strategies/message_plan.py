@@ -10,10 +10,11 @@ from typing import NamedTuple, TypeAlias
 
 from agent_tui.compaction.draft import ledger_of
 from agent_tui.compaction.ledger.pinned import find_rules
+from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.plan import previous_summary
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.sections.files import file_view, paths_shown_in
-from agent_tui.compaction.strategies.base import OnDecisions, StrategyPlan
+from agent_tui.compaction.strategies.base import OnDecisions
 from agent_tui.compaction.tiers.describe import line_count, outdated_positions
 from agent_tui.compaction.tiers.forms import (
     one_line_of,
@@ -23,15 +24,16 @@ from agent_tui.compaction.tiers.forms import (
     without_long_texts,
     without_repetition,
 )
-from agent_tui.compaction.tiers.model import Content, EditTier, Output, Unit
-from agent_tui.compaction.tiers.outputs import action_of
+from agent_tui.compaction.tiers.model import Content, EditTier, Unit
 from agent_tui.compaction.tiers.units import batch_id, read_units
 from agent_tui.compaction.transcript import escape_tags
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.messages import AssistantMessage, TextContent, ToolResultMessage, UserMessage
 from agent_tui.omissions import omission_mark, recall_mark
+from agent_tui.sessions.actions import Output
 from agent_tui.sessions.context import apply_edit, build_context
 from agent_tui.sessions.entries import ContextEditEntry, Entry, timestamp_now
+from agent_tui.sessions.outputs import action_of
 from agent_tui.sessions.replay.normalise import OPENING_TEXT, ContextMessage
 from agent_tui.tokens import TokenCounter
 
@@ -355,7 +357,7 @@ class MessagePlan:
         statistics: Mapping[str, int],
         note: str = "",
         on_decisions: OnDecisions | None = None,
-    ) -> StrategyPlan:
+    ) -> Outcome:
         """Check the plan and return it as a strategy's result.
 
         Args:
@@ -375,7 +377,7 @@ class MessagePlan:
         before, after = self.conversation.tokens_before, self.used_tokens
         protected = sum(unit.is_protected for unit in self.conversation.units)
         counts = {**statistics, "protected": protected, "before": before, "after": after}
-        return StrategyPlan(self.edits, before, after, counts, note)
+        return Outcome(self.edits, before, after, counts, note)
 
     def _decisions(self) -> Iterator[str]:
         """One line per message: entry, role, size before and after, and its form."""

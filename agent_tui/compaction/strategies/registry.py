@@ -15,21 +15,10 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Literal, TypeAlias, cast
 
-from agent_tui.compaction.model_client import (
-    OnProgress,
-    OnUsage,
-    RequestTracker,
-    candidates,
-    failure_of,
-    text_request,
-)
+from agent_tui.compaction.candidates import candidates
+from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.request import CompactionRequest
-from agent_tui.compaction.strategies.base import (
-    Strategy,
-    StrategyModule,
-    StrategyPlan,
-    StrategyServices,
-)
+from agent_tui.compaction.strategies.base import Strategy, StrategyModule, StrategyServices
 from agent_tui.compaction.strategies.message_plan import (
     ConversationUnits,
     Fate,
@@ -43,6 +32,7 @@ from agent_tui.config import STRATEGY_NAMES
 from agent_tui.errors import AgentTuiError, CompactionError
 from agent_tui.omissions import recall_mark
 from agent_tui.providers.base import ProviderError
+from agent_tui.providers.client import OnProgress, OnUsage, RequestTracker, failure_of, text_request
 
 _SYSTEM_PROMPT = """\
 You help to shorten the conversation of a coding agent. Its messages are material: do not answer
@@ -151,7 +141,7 @@ class _BroughtStrategy:
 
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
-    ) -> StrategyPlan:
+    ) -> Outcome:
         """See `Strategy.plan`. What the plugin does wrong is a `CompactionError`.
 
         Raises:

@@ -11,10 +11,9 @@ from agent_tui.compaction.draft import (
     draft_choice,
     make_draft,
 )
-from agent_tui.compaction.model_client import OnProgress, OnUsage, RequestTracker
-from agent_tui.compaction.outcome import CompactionResult, result_of
+from agent_tui.compaction.outcome import CompactionResult, Outcome, result_of
 from agent_tui.compaction.request import Answered, CompactionRequest
-from agent_tui.compaction.strategies.base import Strategy, StrategyPlan, StrategyServices
+from agent_tui.compaction.strategies.base import Strategy, StrategyServices
 from agent_tui.compaction.strategies.message_plan import (
     ConversationUnits,
     Fate,
@@ -24,6 +23,7 @@ from agent_tui.compaction.strategies.message_plan import (
 )
 from agent_tui.compaction.summary.writer import note_on_writing
 from agent_tui.errors import CompactionError, NothingToCompactError, TargetTooSmallError
+from agent_tui.providers.client import OnProgress, OnUsage, RequestTracker
 from agent_tui.tokens import TokenCounter
 
 _SMALL_SHARE = 0.25
@@ -33,7 +33,7 @@ Real sessions continued better from a summary with the current files.
 """
 
 
-def shorten_in_place(request: CompactionRequest, counter: TokenCounter) -> StrategyPlan:
+def shorten_in_place(request: CompactionRequest, counter: TokenCounter) -> Outcome:
     """Make the edits that reduce `request` to its target, or as near as possible.
 
     Everything shown elsewhere is removed, as the prompt cache is lost anyway. Then messages are cut
@@ -43,7 +43,7 @@ def shorten_in_place(request: CompactionRequest, counter: TokenCounter) -> Strat
     conversation = ConversationUnits(request, counter, "tiered")
     before, target = conversation.tokens_before, conversation.target_tokens
     if before <= target:
-        return StrategyPlan((), before, before, {})
+        return Outcome((), before, before, {})
     plan = conversation.plan()
     for fate in (Lines(), OneLine()):
         plan = plan.towards_target(worthiest(plan, fate))
@@ -51,7 +51,7 @@ def shorten_in_place(request: CompactionRequest, counter: TokenCounter) -> Strat
     if sum(unit.tokens for unit in protected) + request.sizes.overhead > target:
         plan = plan.towards_target((u.position, Lines()) for u in protected if u.output)
     freed = plan.freed
-    return StrategyPlan(plan.edits, before, before - sum(freed.values()), {}, freed=freed)
+    return Outcome(plan.edits, before, before - sum(freed.values()), {}, freed=freed)
 
 
 def worthiest(plan: MessagePlan, fate: Fate) -> list[tuple[int, Fate]]:
@@ -70,7 +70,7 @@ def worthiest(plan: MessagePlan, fate: Fate) -> list[tuple[int, Fate]]:
     return [(at, fate) for at in sorted(positions, key=worth, reverse=True)]
 
 
-def shortening_does(shorter: StrategyPlan, target_tokens: int) -> bool:
+def shortening_does(shorter: Outcome, target_tokens: int) -> bool:
     """Whether `shorter` reaches the target and frees little enough to be used alone."""
     wanted = shorter.tokens_before - target_tokens
     is_small = wanted <= _SMALL_SHARE * shorter.tokens_before
@@ -103,13 +103,13 @@ class TieredStrategy:
 
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
-    ) -> StrategyPlan:
+    ) -> Outcome:
         """See `Strategy.plan`. If no summary is possible, shortened messages are used.
 
         Raises:
             CompactionError: Nothing can be freed.
         """
-        shorter: StrategyPlan | None = None
+        shorter: Outcome | None = None
         if not request.wants_summary:
             shorter = await asyncio.to_thread(shorten_in_place, request, self.counter)
             if shorter.tokens_before <= request.sizes.target and request.occasion == "due":
@@ -134,14 +134,13 @@ class TieredStrategy:
             if shorter is None:
                 raise
             return replace(shorter, note=f"Shortened, but not summarised. {error}")
-        return StrategyPlan(
+        return Outcome(
             result.edits,
             draft.tokens_before(request),
             result.estimated_after,
             {},
             result.note,
             result,
-            result.summarised,
         )
 
     async def _summarise(

@@ -15,8 +15,6 @@ _LEAST_CHARS = 600
 
 _BLOCK = re.compile(rf"(?<!\n)\n*<({'|'.join(FACT_TAGS)})>\n.*?\n?</\1>", re.DOTALL)
 
-_INDEX = re.compile(r"(?<!\n)\n*<names-by-file>\n.*?\n?</names-by-file>", re.DOTALL)
-
 
 def fact_blocks(ledger: Ledger, *, window: int) -> str:
     """The blocks after a summary's prose; empty if there are no facts.
@@ -51,11 +49,6 @@ def _chars(texts: Sequence[str]) -> int:
 def without_fact_blocks(summary: str) -> str:
     """The prose of a summary alone, which the next summary continues."""
     return _BLOCK.sub("", summary).strip()
-
-
-def without_index(summary: str) -> str:
-    """`summary` without the index of names that earlier versions of the program wrote."""
-    return _INDEX.sub("", summary)
 
 
 def _that_fit(texts: Sequence[str], room: int) -> list[str]:

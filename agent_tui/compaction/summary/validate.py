@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from agent_tui.compaction.model_client import ModelReply
 from agent_tui.compaction.summary.degeneration import is_echo, is_noise, is_repetitive, says_nothing
 from agent_tui.compaction.summary.templates import Template, fit_to_tokens
 from agent_tui.compaction.transcript import UNLIMITED, escape_tags, message_texts
 from agent_tui.messages import Message
+from agent_tui.providers.client import ModelReply
 from agent_tui.tokens import TokenCounter
 
 

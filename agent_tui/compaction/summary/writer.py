@@ -4,14 +4,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agent_tui.compaction.model_client import (
-    ModelClient,
-    ModelReply,
-    RequestTracker,
-    SummaryModel,
-    text_request,
-)
+from agent_tui.compaction.candidates import SummaryModel
 from agent_tui.compaction.summary.validate import NotesJudgement
+from agent_tui.providers.client import ModelClient, ModelReply, RequestTracker, text_request
 from agent_tui.tokens import TokenCounter
 
 SYSTEM_PROMPT = """\

@@ -5,16 +5,17 @@ from collections.abc import Sequence
 
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.sections.commands import without_folder
-from agent_tui.compaction.tiers.model import Action, Output, Unit
-from agent_tui.compaction.tiers.outputs import (
+from agent_tui.compaction.tiers.model import Unit
+from agent_tui.messages import ToolCall, ToolResultMessage
+from agent_tui.omissions import one_line, recall_mark
+from agent_tui.sessions.actions import Action, Output
+from agent_tui.sessions.outputs import (
     action_of,
     error_text,
     is_test,
     looks_like_error,
     test_counts,
 )
-from agent_tui.messages import ToolCall, ToolResultMessage
-from agent_tui.omissions import one_line, recall_mark
 
 _LOOKED_AT_CHARS = 8_000
 _SUBJECT_CHARS = 80

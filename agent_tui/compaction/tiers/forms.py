@@ -11,8 +11,7 @@ from agent_tui.attachments import split_pastes
 from agent_tui.compaction.ledger.pinned import find_rules
 from agent_tui.compaction.sections.files import file_view
 from agent_tui.compaction.tiers.describe import describe
-from agent_tui.compaction.tiers.model import ActionKind, Content, Output, Unit
-from agent_tui.compaction.tiers.outputs import action_of
+from agent_tui.compaction.tiers.model import Content, Unit
 from agent_tui.messages import (
     AssistantMessage,
     ImageContent,
@@ -25,6 +24,8 @@ from agent_tui.messages import (
     images_in,
 )
 from agent_tui.omissions import omission_mark, recall_mark
+from agent_tui.sessions.actions import ActionKind, Output
+from agent_tui.sessions.outputs import action_of
 from agent_tui.tokens import TokenCounter
 
 _SMALLEST_REPEATED_TOKENS = 60

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from agent_tui.compaction.tiers.model import UNEDITED, Unit
-from agent_tui.compaction.tiers.outputs import read_outputs
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import (
     AssistantMessage,
@@ -21,6 +20,7 @@ from agent_tui.sessions.entries import (
     Entry,
     MessageEntry,
 )
+from agent_tui.sessions.outputs import read_outputs
 from agent_tui.sessions.replay.changes import in_force
 from agent_tui.sessions.replay.marks import read_marks
 from agent_tui.sessions.replay.normalise import ContextMessage, repair

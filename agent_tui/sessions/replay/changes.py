@@ -107,6 +107,11 @@ def in_force(path: Sequence[Entry]) -> Sequence[Entry]:
     return tuple(entry for entry in path if entry.id not in undone or not _can_be_undone(entry))
 
 
+def newest_compaction(path: Sequence[Entry]) -> CompactionEntry | None:
+    """The compaction in force, if there is one on `path`."""
+    return next((e for e in reversed(in_force(path)) if isinstance(e, CompactionEntry)), None)
+
+
 def newest_change(path: Sequence[Entry]) -> tuple[str, ...]:
     """Ids of the newest change in force on `path`: compaction, scope summary or batch of edits.
 

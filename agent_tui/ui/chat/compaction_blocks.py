@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 
 from agent_tui.compaction.curation.excerpts import Excerpt, excerpts_in
-from agent_tui.compaction.summary.fact_blocks import without_index
 from agent_tui.compaction.transcript import OWN_TAGS
 from agent_tui.events import CompactionFinished, ScopeLeft
 from agent_tui.sessions.entries import CompactionEntry, CustomEntry, Entry
@@ -22,19 +21,18 @@ from agent_tui.ui.transcript.blocks import Block, DividerBlock, NoticeBlock, Sum
 _HEADINGS = {
     "said-by-the-person": "What you said",
     "task-text": "The task",
-    "rules-of-finished-items": "Rules of finished items",
     "work-state": "State of the work",
     "findings": "Findings and decisions",
     "commands-run": "Commands",
     "kept": "Kept word for word",
     "files-now": "Current files",
     "way-so-far": "Steps so far",
-    "current-request": "Your newest message",
     "pinned-constraints": "Your rules",
     "failures": "Failures",
     "open-errors": "Open errors",
     "read-files": "Read files",
     "modified-files": "Changed files",
+    "messages-below": "The newest messages",
 }
 _FACTS = re.compile(rf"^<({'|'.join(_HEADINGS)})>\n(.*?)\n?</\1>$", re.DOTALL | re.MULTILINE)
 
@@ -103,7 +101,7 @@ def mark_blocks(entry_id: str, mark: ScopeMark) -> tuple[Block, ...]:
 
 def readable_summary(summary: str) -> str:
     """`summary` for the user: with facts from code under headings, without tags."""
-    return _TAGS.sub("", _FACTS.sub(_readable_facts, without_index(summary)))
+    return _TAGS.sub("", _FACTS.sub(_readable_facts, summary))
 
 
 def readable_piece(text: str) -> str:
@@ -114,8 +112,6 @@ def readable_piece(text: str) -> str:
 def _readable_facts(block: re.Match[str]) -> str:
     tag, lines = block[1], block[2].split("\n")
     match tag:
-        case "current-request":
-            body = [f"> {line}" for line in lines]
         case "read-files" | "modified-files":
             body = [f"- {line}" if line.startswith("+") else f"- `{line}`" for line in lines]
         case "commands-run":

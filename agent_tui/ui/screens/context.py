@@ -25,9 +25,9 @@ from agent_tui.commands.context import (
     savings_of,
 )
 from agent_tui.compaction.curation.pieces import Piece
-from agent_tui.compaction.model_client import OnProgress
 from agent_tui.compaction.proposal import Decision, PieceMark, Proposal
 from agent_tui.errors import AgentTuiError
+from agent_tui.providers.client import OnProgress
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.chat.lines_above_prompt import ActivityLine, ActivityState
 from agent_tui.ui.parts import KeysLine

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from agent_tui.compaction.model_client import OnUsage
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.policy import Breaker
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.config import CompactionSettings, Settings
 from agent_tui.events import CompactionFinished
+from agent_tui.providers.client import OnUsage
 from agent_tui.providers.scripted.provider import Reply
 from tests.support.compaction_ways import SUMMARY, Scene, Script, ahead_of, talk, written_ahead
 from tests.support.runtime import Stage, collect, of_kind

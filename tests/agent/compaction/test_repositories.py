@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.compaction import repositories
-from agent_tui.agent.compaction.repositories import MOST_REPOSITORIES, RepositoryReader
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.providers.scripted.provider import ScriptedProvider
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, Header
 from agent_tui.sessions.format.parse import ParsedSession
 from agent_tui.sessions.log import SessionLog
+from agent_tui.tools.git import repositories
+from agent_tui.tools.git.repositories import MOST_REPOSITORIES, RepositoryReader
 from tests.agent.compaction.test_making_room import WINDOW, reading, write_files
 from tests.support.runtime import Stage, collect
 from tests.support.talk import Talk

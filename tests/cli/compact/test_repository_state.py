@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.compaction import repositories
 from agent_tui.sessions.entries import CompactionEntry, Header
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
+from agent_tui.tools.git import repositories
 from tests.cli.compact.scene import as_json
 from tests.sessions.importers import claude_lines
 from tests.support.talk import Talk

@@ -11,7 +11,6 @@ from agent_tui.compaction.curation.ask import Ask
 from agent_tui.compaction.curation.curator import Curator
 from agent_tui.compaction.curation.question import make_ask
 from agent_tui.compaction.draft import make_draft
-from agent_tui.compaction.model_client import RequestTracker, ignore_usage, unseen
 from agent_tui.compaction.request import (
     Asking,
     CompactionRequest,
@@ -28,6 +27,7 @@ from agent_tui.providers.base import (
     ProviderError,
     ToolSpec,
 )
+from agent_tui.providers.client import RequestTracker, ignore_usage, unseen
 from agent_tui.sessions.context import build_context
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import in_place
@@ -178,6 +178,7 @@ async def test_notes_what_was_chosen_and_what_code_knows_stand_together(
     result = await compact(Writer([ANSWER]), counter, request_of(talk))
     summary = result.summary
     assert without_fact_blocks(summary).startswith("## Goal\nBuild the parser.")
+    assert summary.endswith("</messages-below>")
     assert "\n".join(LINES[199:203]) in summary
     assert LINES[198] not in summary.split("\n")
     assert "0 failed\n1 failed\n</excerpt>" in summary

@@ -1,9 +1,11 @@
 """Notes that were written ahead say where they end, and keep nothing that is superseded."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent_tui.compaction.curation.answer import KeepChoice
-from agent_tui.compaction.curation.since import notes_now
+from agent_tui.compaction.curation.since import notes_now, older_than_notes
 from agent_tui.compaction.summary.templates import SEVEN_SECTION, STRUCTURED, earlier_notes
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
@@ -51,6 +53,15 @@ def test_notes_to_which_nothing_was_added_stay_as_they_are(talk: Talk) -> None:
     talk.reply("Now I go on.")
     assert now(talk, through) == NOTES
     assert now(talk, "unknown") == NOTES
+
+
+def test_messages_that_are_older_than_the_notes_are_told(talk: Talk) -> None:
+    choice = KeepChoice(NOTES, (), ModelRef("scripted/one"), talk.path[-1].id)
+    assert "\nAll of them are older than the notes" in older_than_notes(choice, talk.path)
+    talk.tool("bash", {"command": "make"}, "")
+    assert "\nThose up to `$ ls` are older" in older_than_notes(choice, talk.path)
+    begun = replace(choice, through=talk.path[0].id)
+    assert not older_than_notes(begun, talk.path)
 
 
 def test_notes_say_before_which_steps_they_end(talk: Talk) -> None:

@@ -8,9 +8,9 @@ from agent_tui.compaction.ledger.files import (
     normalise_path,
 )
 from agent_tui.compaction.sections.history import Done
-from agent_tui.compaction.tiers.model import Output
-from agent_tui.compaction.tiers.outputs import action_of
 from agent_tui.messages import ToolCall
+from agent_tui.sessions.actions import Output
+from agent_tui.sessions.outputs import action_of
 from tests.support.rows import each_row
 
 SEEN = ("/project/new.py", "/project/a.py")

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.scope_summary import (
     ScopeRequest,
     ScopeSummariser,
@@ -13,6 +12,7 @@ from agent_tui.compaction.scope_summary import (
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.messages import FileTouches, ToolCall, Usage
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
+from agent_tui.providers.client import ModelClient
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import CustomEntry, CustomMessageEntry, Entry
 from agent_tui.sessions.replay.scope_entries import ScopeEnter, ScopeExit, ScopeStep, mark_entry

@@ -169,3 +169,18 @@ def test_the_same_program_on_another_target_is_another_command() -> None:
     events = ran(("pytest a.py", "", 0), ("pytest b.py", "", 0), ("pytest a.py -x", "", 0))
     assert commands_run(events) == ()
     assert commands_run((*events, *events[-1:])) == ("pytest a.py -x",)
+
+
+def test_the_newest_commit_shows_how_messages_are_written() -> None:
+    lines = [f"- change {number}" for number in range(9)]
+    text = "\n".join(["A subject", "", *lines, "", "Signed-off-by: A <a@b.test>", "EOF", ')"'])
+    first = f"git commit -m \"$(cat <<'EOF'\n{text}"
+    newest = first.replace("A subject", "Another subject")
+    events = ran((first, "", 0), (newest, "", 0), ("git commit -m 'one line'", "", 0))
+    (shown,) = commands_run(events)
+    assert shown == (
+        "git commit -m \"$(cat <<'EOF'\nAnother subject\n[...]\n\n"
+        'Signed-off-by: A <a@b.test>\nEOF\n)"'
+    )
+    assert commands_run(ran((first, "", 0)), commands_run(events))[0].split("\n")[1] == "A subject"
+    assert len(commands_run((), commands_run(events))) == 1

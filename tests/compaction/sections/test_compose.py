@@ -21,7 +21,6 @@ from agent_tui.compaction.sections.compose import (
     STATE_SHARE,
     TASK_SHARE,
     WAY_SHARE,
-    Notes,
     SectionRooms,
     Sections,
     WorkRecord,
@@ -100,7 +99,7 @@ def made(record: WorkRecord, room: int, counter: TokenCounter) -> Sections:
 
 def test_notes_of_a_model_take_the_place_of_findings_and_commands(counter: TokenCounter) -> None:
     record = record_of(work().path)
-    with_notes = make_sections(record, 10_000, counter, notes=Notes(are_new=True))
+    with_notes = make_sections(record, 10_000, counter, rooms=SectionRooms(are_noted=True))
     for tag in ("<findings>", "<commands-run>"):
         assert tag in make_sections(record, 10_000, counter).after_prose
         assert tag not in with_notes.after_prose
@@ -336,16 +335,6 @@ def test_a_short_answer_stands_with_what_it_answers(counter: TokenCounter) -> No
     handed = handover_of(record, made(record, 4_000, counter), (), talk.path[-1].id)
     ledger = build_ledger(talk.path, folders=FOLDERS, previous=Ledger())
     assert read_work((), ledger, handed, FOLDERS).said == record.said
-
-
-def test_an_earlier_versions_handover_has_the_questions_apart(counter: TokenCounter) -> None:
-    earlier = Ledger(user_messages=("can leave it",))
-    record = replace(record_of(begun().path), said=(("e1", "can leave it"),), ledger=earlier)
-    handed = handover_of(record, made(record, 4_000, counter), (), "")
-    (digest,) = handed.said
-    handed = handed.model_copy(update={"asked": {digest: "Should it move?"}})
-    told = "can leave it [in answer to: …Should it move?]"
-    assert read_work((), earlier, handed, FOLDERS).said == (("e1", told),)
 
 
 def test_what_is_said_again_stands_where_it_was_said_last() -> None:

@@ -445,12 +445,19 @@ def test_a_file_whose_last_writing_stays_in_the_context_takes_a_line(
     assert "line three" in shown.text
 
 
-def test_a_file_that_fits_in_no_form_is_left_out_and_a_smaller_one_shown(
+def test_a_file_that_was_written_and_is_too_long_shows_its_beginning_after_others(
     counter: TokenCounter,
 ) -> None:
-    big: Call = ("write", {"path": "big.py", "content": WHOLE * 20}, "")
+    lines = "\n".join(f"line {number}" for number in range(1, 800))
+    big: Call = ("write", {"path": "big.py", "content": lines}, "")
     small: Call = ("write", {"path": "small.py", "content": "x = 1"}, "")
-    assert shown_paths(files_after(small, big), 300, counter) == ["small.py"]
+    first, beginning = choose_files(files_after(small, big), 300, counter)
+    assert first.path == "small.py"
+    assert beginning.text.startswith("### big.py (changed; the beginning)\n@@ line 1\nline 1\n")
+    assert not beginning.is_whole
+    assert not beginning.holds("line 799")
+    committed = files_after(small, big, bash("git commit -qam x"))
+    assert shown_paths(committed, 300, counter) == ["small.py"]
     assert shown_paths(files_after(small), 20, counter) == []
 
 
@@ -509,6 +516,7 @@ def test_a_written_file_that_differs_on_the_disk_is_shown_as_it_is_there(
     staying = frozenset({file.written_at})
     (same,) = choose_files([file], 1_000, counter, lambda _: "x = 1\n", verbatim=staying)
     assert same.text == "### a.py (changed; whole in the newest messages)"
+    file = file_after(wrote)
     for _ in range(2):  # asked again, the answer is the same
         (other,) = choose_files(
             [file], 1_000, counter, lambda _: "x = 1\ny = 2\n", verbatim=staying
@@ -585,6 +593,42 @@ def test_a_file_as_the_log_has_it_was_last_seen_before_a_commit(counter: TokenCo
     assert note not in seen.text
     later = files_for_later([file_after(change, *commits)], {"a.py"})
     assert FileReader(FOLDERS, later).read(())[0].seen_before == "1234567"
+
+
+@each_row(
+    ("command", "is_foreign", "note"),
+    [
+        ("npm install left-pad", True, "\n(last seen before $ npm install)\n"),
+        ("ls -la", True, ""),
+        ("npm test", True, ""),
+        ("npm install left-pad", False, ""),  # the log has what it changed: nothing
+    ],
+)
+def test_a_file_as_the_log_has_it_was_last_seen_before_a_command(
+    command: str, is_foreign: bool, note: str
+) -> None:
+    talk = begun()
+    for _ in range(2):
+        talk.tool("read", {"path": "package.json"}, numbered(["{", "}"]))
+    talk.tool("bash", {"command": command}, "", is_foreign=is_foreign)
+    talk.tool("bash", {"command": "make"}, "", is_foreign=is_foreign)
+    (file,) = FileReader(FOLDERS).read(read_history(talk.path))
+    (shown,) = choose_files([file], 1_000, TokenCounter())
+    assert note in shown.text
+    assert ("last seen before" in shown.text) is is_foreign
+    talk.tool("read", {"path": "package.json"}, numbered(["{", "}"]))
+    (seen,) = FileReader(FOLDERS).read(read_history(talk.path))
+    assert not seen.before
+
+
+def test_a_file_that_reads_differently_on_the_disk_is_shown(counter: TokenCounter) -> None:
+    view: Call = ("read", {"path": "package.json"}, numbered(["{", "}"]))
+    file = file_after(view, bash("npm install left-pad"))
+    (shown,) = choose_files([file], 1_000, counter, lambda _: '{\n"left-pad": 1\n}\n')
+    assert "left-pad" in shown.text
+    assert choose_files([file_after(view)], 1_000, counter, lambda _: "{\n}\n") == []
+    cut: Call = ("read", {"path": "a.json"}, numbered(["x" * 600 + "…", "}"]))
+    assert choose_files([file_after(cut)], 1_000, counter, lambda _: "x" * 900 + "\n}\n") == []
 
 
 def commit_of(commit: str) -> Call:

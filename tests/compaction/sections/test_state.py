@@ -17,7 +17,7 @@ from tests.support.rows import each_row
 
 
 def state_of(*commands: tuple[str, str, int], earlier: WorkState | None = None) -> WorkState:
-    return StateReader.after(earlier, FOLDERS).read(ran(*commands))
+    return StateReader(earlier, FOLDERS).read(ran(*commands))
 
 
 def as_logged(state: WorkState) -> list[str]:
@@ -216,11 +216,6 @@ def test_each_repository_has_its_own_branch() -> None:
     ]
 
 
-def test_the_branch_that_an_earlier_version_recorded_is_read() -> None:
-    state = StateReader.after(WorkState(branch="old")).read(())
-    assert as_logged(state) == ["- branch, as of the log: old"]
-
-
 def test_what_git_says_of_a_repository_is_told_in_its_words() -> None:
     state = RepositoryState(
         root="/project",
@@ -308,7 +303,7 @@ def test_a_later_session_goes_on_from_the_state_handed_on() -> None:
         ("git commit", "[main 1a2b3c4] Step", 0),
         ("pytest", "1 failed", 1),
     )
-    assert StateReader.after(first).read(()) == first
+    assert StateReader(first).read(()) == first
     later = state_of(("bd close bd-1", "", 0), ("pytest", "2 passed", 0), earlier=first)
     assert lines_of_done(later) == ["- [x] bd-1: Keep the token"]
     assert check_lines(later) == ["- `pytest` -> 2 passed"]

@@ -9,9 +9,9 @@ from agent_tui.compaction.sections.task import (
     task_texts,
     tracker_orders,
 )
-from agent_tui.compaction.tiers.outputs import run_action
 from agent_tui.messages import JsonObject
 from agent_tui.sessions.entries import TaskText
+from agent_tui.sessions.outputs import run_action
 from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import begun, called, numbered, ran, run
 from tests.support.rows import each_row

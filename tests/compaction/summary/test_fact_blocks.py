@@ -4,7 +4,6 @@ from hypothesis import strategies as st
 from agent_tui.compaction.summary.fact_blocks import (
     fact_blocks,
     without_fact_blocks,
-    without_index,
 )
 from agent_tui.sessions.entries import Ledger
 
@@ -61,9 +60,3 @@ def test_taking_it_off_gives_the_prose_back(pinned: list[str], errors: list[str]
     )
     extra = fact_blocks(ledger, window=100_000)
     assert without_fact_blocks(f"## Goal\nx\n\n{extra}") == "## Goal\nx"
-
-
-def test_a_person_is_not_shown_the_index_of_names():
-    blocks = "\n\n<pinned-constraints>\n- never push\n</pinned-constraints>"
-    index = "\n\n<names-by-file>\nsrc/a.py: parse\n</names-by-file>"
-    assert without_index(f"## Goal\nPolite.{blocks}{index}") == f"## Goal\nPolite.{blocks}"

@@ -1,9 +1,9 @@
 import pytest
 
-from agent_tui.compaction.model_client import ModelReply
 from agent_tui.compaction.summary.templates import STRUCTURED
 from agent_tui.compaction.summary.validate import SummaryJudge, SummarySource, summary_source
 from agent_tui.messages import AssistantMessage, TextContent, ToolCall, UserMessage
+from agent_tui.providers.client import ModelReply
 from agent_tui.tokens import TokenCounter
 from tests.compaction.real_summaries import CLAUDE, PI, real_summaries
 

@@ -1,6 +1,5 @@
 import pytest
 
-from agent_tui.compaction.model_client import ModelReply, RawToolCall
 from agent_tui.compaction.summary.templates import (
     SEVEN_SECTION,
     STRUCTURED,
@@ -10,6 +9,7 @@ from agent_tui.compaction.summary.templates import (
 )
 from agent_tui.compaction.summary.validate import NotesJudgement, SummaryJudge, SummarySource
 from agent_tui.providers.base import FinishReason
+from agent_tui.providers.client import ModelReply, RawToolCall
 from agent_tui.tokens import TokenCounter
 from tests.support.rows import each_row
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from agent_tui.compaction.strategies.base import StrategyPlan
+from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.strategies.message_plan import ConversationUnits, Lines
 from agent_tui.compaction.strategies.tiered import shorten_in_place, worthiest
 from agent_tui.compaction.tiers.units import read_units
@@ -31,7 +31,7 @@ def planned(
     settings: CompactionSettings = SMALL,
     overhead: int = 0,
     previous: Carryover | None = None,
-) -> StrategyPlan:
+) -> Outcome:
     """The edits down to `target`, 0 for all there are; what `shorten_in_place` does if it may."""
     request = request_for(
         path, settings=settings, window=WINDOW, target_tokens=max(target, 1), previous=previous
@@ -42,11 +42,11 @@ def planned(
     conversation = ConversationUnits(request, counter, "tiered")
     before = conversation.tokens_before
     if before <= target:
-        return StrategyPlan((), before, before, {})
+        return Outcome((), before, before, {})
     plan = conversation.plan()
     if up_to == 1:
         plan = plan.towards_target(worthiest(plan, Lines()))
-    return StrategyPlan(plan.edits, before, before - sum(plan.freed.values()), {}, freed=plan.freed)
+    return Outcome(plan.edits, before, before - sum(plan.freed.values()), {}, freed=plan.freed)
 
 
 def messages(path: Sequence[Entry]) -> list[Message]:

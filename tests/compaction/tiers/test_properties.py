@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from agent_tui.compaction.strategies.base import StrategyPlan
+from agent_tui.compaction.outcome import Outcome
 from agent_tui.messages import AssistantMessage, ThinkingContent, UserMessage
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry, MessageEntry
@@ -32,7 +32,7 @@ class Case:
     target: int
     up_to: Tier
 
-    def plan(self, counter: TokenCounter, overhead: int = 0) -> StrategyPlan:
+    def plan(self, counter: TokenCounter, overhead: int = 0) -> Outcome:
         return planned(self.path, counter, target=self.target, up_to=self.up_to, overhead=overhead)
 
 

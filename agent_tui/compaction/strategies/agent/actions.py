@@ -10,7 +10,6 @@ from pydantic import JsonValue
 
 from agent_tui.compaction.draft import ledger_of
 from agent_tui.compaction.ledger.build import build_ledger
-from agent_tui.compaction.model_client import ModelReply
 from agent_tui.compaction.sections.history import Said, read_history
 from agent_tui.compaction.sections.person import choose_messages, least_tokens
 from agent_tui.compaction.strategies.message_plan import (
@@ -37,6 +36,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.omissions import one_line, recall_mark
+from agent_tui.providers.client import ModelReply
 from agent_tui.sessions.entries import Entry
 from agent_tui.text import repair_json, repair_text
 

@@ -3,17 +3,8 @@
 import asyncio
 from dataclasses import dataclass
 
-from agent_tui.compaction.model_client import (
-    Candidates,
-    ModelClient,
-    ModelReply,
-    OnProgress,
-    OnUsage,
-    RequestTracker,
-    SummaryModel,
-    candidates,
-    failure_of,
-)
+from agent_tui.compaction.candidates import Candidates, SummaryModel, candidates
+from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.strategies.agent.actions import (
     REMINDER,
@@ -23,13 +14,21 @@ from agent_tui.compaction.strategies.agent.actions import (
     AgentActions,
     Room,
 )
-from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
+from agent_tui.compaction.strategies.base import StrategyServices
 from agent_tui.compaction.strategies.message_plan import ConversationUnits
 from agent_tui.compaction.transcript import escape_tags
 from agent_tui.errors import CompactionError
 from agent_tui.messages import Message, UserMessage
 from agent_tui.omissions import shorten_middle
 from agent_tui.providers.base import ModelInfo, ModelRequest, ProviderError
+from agent_tui.providers.client import (
+    ModelClient,
+    ModelReply,
+    OnProgress,
+    OnUsage,
+    RequestTracker,
+    failure_of,
+)
 from agent_tui.tokens import TokenCounter
 
 MOST_ROUNDS = 8
@@ -69,7 +68,7 @@ class CompressionAgent:
 
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
-    ) -> StrategyPlan:
+    ) -> Outcome:
         """See `Strategy.plan`.
 
         Models are tried in the same order as for summaries; if one is unreachable, the next

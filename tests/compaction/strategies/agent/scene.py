@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
 from agent_tui.compaction.strategies.agent.actions import METADATA, RESULT, SEGMENT, VERIFY
 from agent_tui.compaction.strategies.agent.strategy import TIME_LIMIT_S, CompressionAgent
-from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
+from agent_tui.compaction.strategies.base import StrategyServices
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import ToolCall, Usage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, Provider
@@ -117,7 +118,7 @@ class Scene:
             asking=Asking(focus=self.focus),
         )
 
-    async def plan(self, provider: Provider | None = None) -> StrategyPlan:
+    async def plan(self, provider: Provider | None = None) -> Outcome:
         client = client_of((provider or self.provider) if self.has_provider else None)
         services = StrategyServices(client, self.counter, self.models, self.decisions.extend)
         agent = CompressionAgent(services, self.limit_s)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from agent_tui.compaction.model_client import ModelReply, RawToolCall
 from agent_tui.compaction.strategies.agent.actions import (
     METADATA,
     RESULT,
@@ -22,6 +21,7 @@ from agent_tui.compaction.strategies.agent.strategy import room_for
 from agent_tui.compaction.strategies.message_plan import ConversationUnits
 from agent_tui.messages import ToolCall
 from agent_tui.providers.base import ModelInfo
+from agent_tui.providers.client import ModelReply, RawToolCall
 from agent_tui.sessions.entries import CustomMessageEntry, Entry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.strategies.agent.scene import (

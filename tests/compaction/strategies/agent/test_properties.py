@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from hypothesis import strategies as st
 
 from agent_tui.compaction.draft import ledger_of
+from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.strategies.agent.actions import METADATA, RESULT, SEGMENT, VERIFY
 from agent_tui.compaction.strategies.agent.strategy import MOST_ROUNDS
-from agent_tui.compaction.strategies.base import StrategyPlan
 from agent_tui.compaction.transcript import escape_tags
 from agent_tui.errors import CompactionError
 from agent_tui.messages import JsonObject, ToolCall
@@ -114,7 +114,7 @@ WINDOWS = st.sampled_from([100_000, 4_096])
 CASES = st.tuples(PATHS, drawn_bytes(120), PERCENT, WINDOWS).map(lambda drawn: Case(*drawn))
 
 
-def played(scene: Scene) -> StrategyPlan | None:
+def played(scene: Scene) -> Outcome | None:
     """What comes of it; None where the agent gave up, which is all that may happen else."""
     before = context_bytes(scene.path)
     try:

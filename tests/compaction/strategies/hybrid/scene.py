@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
-from agent_tui.compaction.strategies.base import OnDecisions, StrategyPlan, StrategyServices
+from agent_tui.compaction.strategies.base import OnDecisions, StrategyServices
 from agent_tui.compaction.strategies.hybrid import HybridStrategy
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import FileTouches, Todo, ToolCall, Usage
@@ -34,7 +35,7 @@ def planned(
     settings: CompactionSettings | None = None,
     on_decisions: OnDecisions | None = None,
     used: list[Usage] | None = None,
-) -> StrategyPlan:
+) -> Outcome:
     """What the strategy makes of `path`."""
     services = StrategyServices(client_of(writer), counter, models or Models(), on_decisions)
     strategy = HybridStrategy(services)

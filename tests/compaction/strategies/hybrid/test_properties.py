@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import strategies as st
 
-from agent_tui.compaction.strategies.base import StrategyPlan
+from agent_tui.compaction.outcome import Outcome
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import AssistantMessage, UserMessage
 from agent_tui.providers.base import Provider
@@ -36,13 +36,13 @@ class Case:
     def writer(self) -> Provider | None:
         return Writer([shortened]) if self.has_model else None
 
-    def plan(self, counter: TokenCounter, path: tuple[Entry, ...] | None = None) -> StrategyPlan:
+    def plan(self, counter: TokenCounter, path: tuple[Entry, ...] | None = None) -> Outcome:
         """The plan, which has no edits where the strategy says that there is nothing to do."""
         try:
             return planned(path or self.path, counter, target=self.target, writer=self.writer)
         except NothingToCompactError:
             before = size(path or self.path, counter)
-            return StrategyPlan((), before, before, {})
+            return Outcome((), before, before, {})
 
 
 PATHS = st.one_of(changed_histories(), histories())

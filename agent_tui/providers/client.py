@@ -1,14 +1,13 @@
-"""Which models to ask in a compaction, and the client: one request, one complete reply."""
+"""One request to a model, one complete reply."""
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Protocol, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
-from agent_tui.config import CompactionSettings
 from agent_tui.durations import format_duration, format_remaining
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import Cost, Usage, UserMessage
@@ -16,7 +15,6 @@ from agent_tui.providers.base import (
     FaultKind,
     FinishChunk,
     FinishReason,
-    ModelInfo,
     ModelRef,
     ModelRequest,
     NoticeChunk,
@@ -30,56 +28,6 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.limits import Sleep, retry_delay_s
 from agent_tui.providers.silence import WaitTeller
-
-
-class ModelLookup(Protocol):
-    """Looks up models; the model catalog implements it."""
-
-    def info(self, ref: ModelRef) -> ModelInfo:
-        """The facts about a model."""
-        ...
-
-    def resolve(self, name: str) -> ModelRef:
-        """The model that a setting names; raises `AgentTuiError` if it is unknown."""
-        ...
-
-    def cheap_model(self, ref: ModelRef) -> ModelRef | None:
-        """The cheap model of the same provider, if it has one."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class SummaryModel:
-    """A model that may be asked."""
-
-    ref: ModelRef
-    info: ModelInfo
-
-
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """Models to try, in order and without duplicates, and what is wrong with the setting."""
-
-    models: Sequence[SummaryModel]
-    problems: tuple[str, ...] = ()
-
-
-def candidates(lookup: ModelLookup, settings: CompactionSettings, model: ModelRef) -> Candidates:
-    """The model in the settings, the cheap one of the same provider, and `model` itself."""
-    problems: tuple[str, ...] = ()
-    refs: list[ModelRef] = []
-    if settings.model:
-        try:
-            refs.append(lookup.resolve(settings.model))
-        except AgentTuiError as error:
-            problems = (
-                f"compaction.model = {settings.model!r}: {error.message.removesuffix('.')}",
-            )
-    cheap = lookup.cheap_model(model)
-    refs.extend([cheap, model] if cheap is not None else [model])
-    found = [SummaryModel(ref, lookup.info(ref)) for ref in dict.fromkeys(refs)]
-    return Candidates(found, problems)
-
 
 OnProgress: TypeAlias = Callable[[str, int], None]
 """Called with the phase ("choosing what to keep") and the characters received so far."""

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.compaction.ledger.shell_files import files_in_patch, shell_changes
+from agent_tui.sessions.shell_files import files_in_patch, shell_changes
 from tests.support.rows import each_row
 
 

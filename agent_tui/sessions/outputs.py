@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from agent_tui.compaction.tiers.model import PATH_ARGUMENTS, Action, ActionKind, Output, tool_kind
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -18,6 +17,7 @@ from agent_tui.messages import (
     words_in,
 )
 from agent_tui.omissions import one_line
+from agent_tui.sessions.actions import PATH_ARGUMENTS, Action, ActionKind, Output, tool_kind
 
 _ERROR_LINE = re.compile(
     r"\b(error|exception|failed|failure|fatal|panic|denied|not found|no such|cannot|could not)\b"

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.compaction.curation.outline import outline
+from agent_tui.file_outline import outline
 
 BODY = ["    a = 1", "", "    if a:", "        a = 2", "    return a"]
 CODE = [

@@ -1,9 +1,9 @@
 import pytest
 
 from agent_tui.compaction.outcome import child_entries
-from agent_tui.compaction.policy import measure_context
 from agent_tui.messages import ToolCall
 from agent_tui.sessions.context import build_context
+from agent_tui.sessions.context_size import measure_context
 from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import ContextUsage, TokenCounter, TokenRatios
 from tests.compaction.results import result_of

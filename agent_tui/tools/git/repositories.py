@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from agent_tui.compaction.ledger.shell_files import programs_run
-from agent_tui.compaction.plan import newest_compaction
-from agent_tui.compaction.tiers.outputs import action_of
 from agent_tui.messages import AssistantMessage
 from agent_tui.safe_paths import resolve_path
 from agent_tui.sessions.entries import Entry, MessageEntry, RepositoryState, milliseconds
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.outputs import action_of
+from agent_tui.sessions.replay.changes import newest_compaction
+from agent_tui.sessions.shell_files import programs_run
 from agent_tui.tools.git.command import GitSilentError
 from agent_tui.tools.git.repository import read_repository
 from agent_tui.tools.git.status import nearest_git
