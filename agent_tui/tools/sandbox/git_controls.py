@@ -10,7 +10,7 @@ file; anything else is a doubt.
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -154,6 +154,21 @@ def covers_of(entry: Path, hooks_path: str = "") -> Iterator[Path]:
         if git.parent.name != "worktrees":
             yield from (git / name for name in _OBEYED if os.path.lexists(git / name))
             yield from (path for path, _ in _find_named(git / "config", entry.parent))
+
+
+def named_in_trees(entries: Sequence[Path], hooks_path: str) -> Iterator[Path]:
+    """What of `covers_of` lies in work trees: hooks folders, and settings that others include.
+
+    Commits can have these, so a checkout must be able to change them.
+
+    Args:
+        entries: Each ``.git``.
+        hooks_path: As in `controls_of`.
+    """
+    own = {*entries, *(git for entry in entries for git in repositories_of(entry))}
+    for path in dict.fromkeys(path for entry in entries for path in covers_of(entry, hooks_path)):
+        if own.isdisjoint((path, *path.parents)):
+            yield path
 
 
 def _find_named(config: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:

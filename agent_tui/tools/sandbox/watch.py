@@ -42,11 +42,12 @@ from agent_tui.file_locks import LockHeldError, lock_within
 from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_folder
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.beneath import folder_of, make_folders, write_at
+from agent_tui.tools.sandbox.beneath import folder_of
 from agent_tui.tools.sandbox.git_controls import (
     ControlKind,
     covers_of,
     git_place,
+    named_in_trees,
     plain_content,
     why_obeyed,
 )
@@ -421,13 +422,14 @@ class ObeyedWatch:
         return status.st_ino, status.st_mtime_ns
 
     def _look(self) -> Look:
-        self.found = self._walk.look()
-        tracked = self._tracked.find(self.found.obeyed) if self._has_mounts else ()
+        self.found = found = self._walk.look()
+        hooks_path = self._find_hooks_path()
+        for path in named_in_trees(found.gits, hooks_path):
+            self._follow(path, "git")
+        files = [path for path in found.obeyed if not is_folder(path)]
+        tracked = self._tracked.find(files) if self._has_mounts else ()
         return self._contents.look_at(
-            self.found,
-            has_mounts=self._has_mounts,
-            tracked=tracked,
-            hooks_path=self._find_hooks_path(),
+            found, has_mounts=self._has_mounts, tracked=tracked, hooks_path=hooks_path
         )
 
     def _find_hooks_path(self) -> str:
@@ -474,7 +476,8 @@ class ObeyedWatch:
         copies = tuple(self._copies_of(look))
         hidden = (*self.hidden.paths, *self.found.closed)
         unfollowed = frozenset((*state.asked, *self._find_unwatched()))
-        self.covers = Covers(tuple(sorted(read_only)), copies, hidden, unfollowed)
+        folder = make_private_dir(self._own_copies) if self._has_mounts else None
+        self.covers = Covers(tuple(sorted(read_only)), copies, folder, hidden, unfollowed)
         if only is None and judged is None:
             self._covered = self._find_covered()
 
@@ -498,7 +501,20 @@ class ObeyedWatch:
         if self._has_mounts:
             for entry in self.found.gits:
                 if entry not in self._made:
-                    yield from covers_of(entry, self._find_hooks_path())
+                    covers = covers_of(entry, self._find_hooks_path())
+                    yield from (path for path in covers if not self._is_followed(path))
+
+    def _follow(self, path: Path, who: str) -> None:
+        """Add an uppermost followed file or folder to what the walk found."""
+        obeyed = self.found.obeyed
+        is_around = any(root.is_relative_to(path) for root in self._roots)
+        if self._is_below(path) and not is_around and not self._is_followed(path):
+            for inner in [each for each in obeyed if path in each.parents]:
+                del obeyed[inner]
+            obeyed[path] = who
+
+    def _is_followed(self, path: Path) -> bool:
+        return not self.found.obeyed.keys().isdisjoint((path, *path.parents))
 
     def _find_covered(self) -> dict[Path, int]:
         """The inodes of what the wall covers, so that no command that begins now can change it.
@@ -548,11 +564,7 @@ class ObeyedWatch:
         for there in list(copy.iterdir()):
             _remove(there)
         for below, digest in wanted.items():
-            if (kept := self._contents.of(digest)) is not None:
-                target = copy / below
-                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                with folder_of(target, (self._own_copies,)) as folder:
-                    write_at(folder, target.name, *kept)
+            self._contents.write(copy / below, digest, (self._own_copies,))
 
     def _digests_below(self, folder: Path) -> dict[str, str] | None:
         files = files_of(folder)
@@ -671,7 +683,8 @@ class ObeyedWatch:
                 yield _Change(path, copy, who, files=((path, OTHER),))
                 continue
             before = self._synced[path]
-            for below in sorted({*now, *before}):
+            # What is gone comes first: a link may be in its folder's place.
+            for below in (*sorted(before.keys() - now.keys()), *sorted(now)):
                 old, new = before.get(below, ""), now.get(below, "")
                 if new != old:
                     yield _Change(path / below, copy / below, who, old, ((path / below, new),))
@@ -694,20 +707,26 @@ class ObeyedWatch:
     def _bring(self, change: _Change) -> list[Path]:
         """Apply outside what a command did to a copy, unless the user changed it differently."""
         ((path, digest),) = change.files
-        kept = self._contents.of(digest)
         if self._contents.digest_of(path) != change.before:
             return []
         try:
-            if kept is not None:
-                make_folders(path.parent, self._roots)
-                with folder_of(path, self._roots) as folder:
-                    write_at(folder, path.name, *kept)
+            if digest:
+                self._contents.write(path, digest, self._roots)
             else:
                 with folder_of(path, self._roots) as folder:
                     os.unlink(path.name, dir_fd=folder)
+                self._remove_empty(path.parent)
         except OSError:
             return []
         return [path]
+
+    def _remove_empty(self, folder: Path) -> None:
+        """Remove `folder` and those around it while they are empty, as git does."""
+        with suppress(OSError):
+            while True:
+                with folder_of(folder, self._roots) as around:
+                    os.rmdir(folder.name, dir_fd=around)
+                folder = folder.parent
 
     def _put_aside(self, change: _Change, ours: dict[Path, str]) -> HeldFile:
         """Set aside what `change` did; what is written instead is added to `ours`."""
@@ -725,23 +744,13 @@ class ObeyedWatch:
                 return self._store.set_aside(path, change.who, (plain, mode))
         held = self._store.set_aside(path, change.who, before)
         if change.before.startswith(LINK):
-            self._restore(path, change.before)
+            self._contents.write(path, change.before, self._roots)
         if change.files == ((path, OTHER),):
             for file, digest in self._approved.files.items():
                 if path in file.parents:
-                    self._restore(file, digest)
+                    self._contents.write(file, digest, self._roots)
                     ours[file] = digest
         return held
-
-    def _restore(self, path: Path, digest: str) -> None:
-        """Write the file or link with `digest`, if it is stored."""
-        make_folders(path.parent, self._roots)
-        with folder_of(path, self._roots) as folder:
-            if (content := self._contents.of(digest)) is not None:
-                write_at(folder, path.name, *content)
-            elif digest.startswith(LINK):
-                target = os.fsdecode(bytes.fromhex(digest.removeprefix(LINK)))
-                os.symlink(target, path.name, dir_fd=folder)
 
     def _is_below(self, path: Path) -> bool:
         return any(root in path.parents for root in self._roots)
