@@ -84,7 +84,7 @@ class Approved(BaseModel):
         files: The digest of each file in them, and of what git follows.
         asked: What of it the user has yet to decide.
         seen: The digests that each file had, the newest first.
-        references: By the work tree.
+        references: See `KnownVersions`.
         first: See `ProjectWalk`.
     """
 
@@ -224,7 +224,7 @@ class Contents:
         self,
         found: WalkFindings,
         *,
-        has_mounts: bool,
+        bare: Sequence[Path],
         tracked: Container[Path] = (),
         hooks_path: str = "",
     ) -> Look:
@@ -232,7 +232,8 @@ class Contents:
 
         Args:
             found: From `ProjectWalk`.
-            has_mounts: Whether the wall can protect a file in a writable folder.
+            bare: Folders in which nothing is mounted: git must be able to remove them, or the wall
+                has no mounts.
             tracked: The files that git must be able to change.
             hooks_path: See `controls_of`.
         """
@@ -241,7 +242,8 @@ class Contents:
             files = files_of(node)
             digests = {path: self.digest_of(path) for path in files or ()}
             can_copy = files is not None and OTHER not in digests.values()
-            way = _way_of(node, has_mounts=has_mounts, can_copy=can_copy, tracked=tracked)
+            is_bare = any(node.is_relative_to(each) for each in bare)
+            way = _way_of(node, is_bare=is_bare, can_copy=can_copy, tracked=tracked)
             look.nodes[node] = Node(who, way)
             if files is None and way == "compared":
                 look.files[node] = OTHER
@@ -280,10 +282,10 @@ class Contents:
 
 
 def _way_of(
-    node: Path, *, has_mounts: bool, can_copy: bool, tracked: Container[Path]
+    node: Path, *, is_bare: bool, can_copy: bool, tracked: Container[Path]
 ) -> Protection:
     """How `node` is protected, which may be a file that is `tracked`."""
-    if not has_mounts or is_link(node):
+    if is_bare or is_link(node):
         return "compared"
     if not can_copy:
         return "mounted"

@@ -47,6 +47,7 @@ from agent_tui.tools.sandbox.git_controls import (
     ControlKind,
     covers_of,
     git_place,
+    is_linked_tree,
     named_in_trees,
     plain_content,
     why_obeyed,
@@ -363,9 +364,12 @@ class ObeyedWatch:
         if not is_alone:
             self._covered = {}
         is_users = is_alone and not (self._commands or self._jobs or self._is_unsettled)
-        moved = self._versions.find_moved()
-        if is_users and not moved:
-            self._approve()
+        moved: Mapping[Path, RefsStamp] = {}
+        if is_users:
+            look = self._look()
+            moved = self._versions.find_moved(self.found.gits)
+            if not moved:
+                self._approve(look=look)
         return is_users, is_alone, moved
 
     def _take_up(self) -> bool:
@@ -426,11 +430,13 @@ class ObeyedWatch:
         hooks_path = self._find_hooks_path()
         for path in named_in_trees(found.gits, hooks_path):
             self._follow(path, "git")
+        bare = self._roots  # where no mount is
+        if self._has_mounts:
+            trees = (entry.parent for entry in found.gits if is_linked_tree(entry))
+            bare = tuple(tree for tree in trees if self._is_below(tree))
         files = [path for path in found.obeyed if not is_folder(path)]
         tracked = self._tracked.find(files) if self._has_mounts else ()
-        return self._contents.look_at(
-            found, has_mounts=self._has_mounts, tracked=tracked, hooks_path=hooks_path
-        )
+        return self._contents.look_at(found, bare=bare, tracked=tracked, hooks_path=hooks_path)
 
     def _find_hooks_path(self) -> str:
         return self._tracked.hooks_path(self._walk.roots[0]) if self.found.gits else ""
@@ -622,9 +628,9 @@ class ObeyedWatch:
         only_jobs |= self._is_moved()  # what is new there is not from commands
         if self._find_missing():
             return None
-        moved = self._versions.find_moved()
         before = set(self.found.gits)
         look = self._look()
+        moved = self._versions.find_moved(self.found.gits)
         self._made |= set(self.found.gits) - before
         changes = [
             *self._new_nodes(look, only_jobs),

@@ -124,3 +124,88 @@ async def test_what_a_command_writes_there_or_commits_is_held(
     later = await place.run("git checkout -qf evil", code=None)
     assert set(place.held(later)) == {file}, place.printed
     assert place.text(file) == one
+
+
+_TEXTS = (
+    "git init -q -b main; mkdir .idea; for v in 1 2; do for f in AGENTS.md mise.toml .idea/a; do"
+    " echo $v > $f; done; git add .; git commit -qm $v; git branch v$v; done"
+)
+_NESTED = {
+    "work tree": (
+        _TEXTS,
+        "git worktree add -q .worktrees/f v1",
+        "cd .worktrees/f; git switch -q --detach v2",
+    ),
+    "work tree of the user": (
+        f"{_TEXTS}; git worktree add -q .worktrees/f v1",
+        "git -C .worktrees/f switch -q --detach v2",
+        "git worktree remove .worktrees/f",
+    ),
+    "repository": (
+        f"git init -q; git commit -q --allow-empty -m 1; mkdir lib; cd lib; {_TEXTS}",
+        "git -C lib switch -q v1",
+        "cd lib; git switch -q main; git rebase -q v1",
+    ),
+    "submodule": (
+        f"mkdir ../m; cd ../m; {_TEXTS}; cd ../proj; git init -q -b main;"
+        "git -c protocol.file.allow=always submodule --quiet add ../m libs/m; git commit -qam 1;"
+        "git -C libs/m checkout -q HEAD~1; git commit -qam 2",
+        "git checkout -q HEAD~1; git -C libs/m checkout -q main",
+        "git checkout -q main; git -C libs/m checkout -q v1",
+    ),
+    "repository in a work tree": (
+        f"{_TEXTS}; git worktree add -q w; mkdir w/x; cd w/x; {_TEXTS}",
+        "git -C w/x switch -q v1",
+        "git -C w/x switch -q v2",
+    ),
+}
+"""What the user has, and two commands."""
+
+
+@needs_bwrap
+@pytest.mark.parametrize("has_mounts", [True, False])
+@each_row("name", _NESTED)
+async def test_each_repository_knows_the_versions_of_its_files(
+    tmp_path: Path, name: str, has_mounts: bool
+):
+    user, *commands = _NESTED[name]
+    place = _place(tmp_path / name, has_mounts=has_mounts)
+    place.outside(user)
+    for command in commands:
+        settled = await place.run(command)
+        assert place.held(settled) == {}, (command, place.printed)
+        place.outside(
+            'for git in $(find . -name .git); do cd $(dirname $git); git diff --exit-code HEAD -- .;'
+            'test -z "$(git ls-files -d)"; cd "$OLDPWD"; done'
+        )
+
+
+async def test_a_repository_that_the_user_makes_between_commands_knows_its_versions(
+    tmp_path: Path,
+):
+    place = _place(tmp_path, has_mounts=False)
+    place.outside("git init -q")
+    await place.run("true")
+    place.outside(f"mkdir lib; cd lib; {_TEXTS}")
+    assert (await place.run("git -C lib switch -q v1")).held == ()
+
+
+_NO_PROOF = {
+    "a repository of a command": f"mkdir new; cd new; {_TEXTS}; cp -r .git ../x; mv ../x .git.x",
+    "another store in place of the user's": f"cd lib; rm -rf .git; {_TEXTS.replace('echo $v', 'echo 0')}",
+    "a commit in the user's": "cd lib; echo 0 > AGENTS.md; git commit -qam 0; git branch 0; true",
+    "a second pointer": "mkdir new; cp lib/AGENTS.md new/GEMINI.md; echo gitdir: ../lib/.git > new/.git",
+}
+
+
+@each_row("name", _NO_PROOF)
+async def test_what_a_command_commits_in_a_nested_repository_is_held(tmp_path: Path, name: str):
+    place = _place(tmp_path / name, has_mounts=False)
+    place.outside(f"git init -q; mkdir lib; cd lib; {_TEXTS}")
+    await place.run("true")
+    settled = await place.run(_NO_PROOF[name], code=None)
+    assert {Path(each).name for each in place.held(settled)} & {"AGENTS.md", "GEMINI.md"}
+    assert place.text("lib/AGENTS.md") == "2\n"
+    assert place.text("new/AGENTS.md") == ""
+    again = await place.run("cd lib; git checkout -qf HEAD", code=None)
+    assert place.text("lib/AGENTS.md") == "2\n", place.held(again)
