@@ -165,10 +165,10 @@ def named_in_trees(entries: Sequence[Path], hooks_path: str) -> Iterator[Path]:
         entries: Each ``.git``.
         hooks_path: As in `controls_of`.
     """
-    own = {*entries, *(git for entry in entries for git in repositories_of(entry))}
-    for path in dict.fromkeys(path for entry in entries for path in covers_of(entry, hooks_path)):
-        if own.isdisjoint((path, *path.parents)):
-            yield path
+    covers = {path for entry in entries for path in covers_of(entry, hooks_path)}
+    if named := {path for path in covers if ".git" not in path.parts}:
+        own = {*entries, *(git for entry in entries for git in repositories_of(entry))}
+        yield from (path for path in sorted(named) if own.isdisjoint((path, *path.parents)))
 
 
 def _find_named(config: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:
@@ -401,7 +401,7 @@ def git_folders(entry: Path) -> tuple[Path, Path] | None:
 
 def is_linked_tree(entry: Path) -> bool:
     """Whether this ``.git`` belongs to a work tree that git added, and can remove."""
-    found = git_folders(entry)
+    found = git_folders(entry) if is_file(entry) else None
     return found is not None and found[0] != found[1]
 
 

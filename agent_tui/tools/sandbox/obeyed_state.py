@@ -281,9 +281,7 @@ class Contents:
         )
 
 
-def _way_of(
-    node: Path, *, is_bare: bool, can_copy: bool, tracked: Container[Path]
-) -> Protection:
+def _way_of(node: Path, *, is_bare: bool, can_copy: bool, tracked: Container[Path]) -> Protection:
     """How `node` is protected, which may be a file that is `tracked`."""
     if is_bare or is_link(node):
         return "compared"

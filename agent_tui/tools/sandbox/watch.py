@@ -34,6 +34,7 @@ from collections.abc import (
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
 from agent_tui.atomic_files import replace_private_file
@@ -54,6 +55,7 @@ from agent_tui.tools.sandbox.git_controls import (
 )
 from agent_tui.tools.sandbox.held import HeldFile, HeldStore
 from agent_tui.tools.sandbox.hidden import HiddenFiles
+from agent_tui.tools.sandbox.home_links import describe_linked
 from agent_tui.tools.sandbox.known_versions import KnownVersions, RefsStamp
 from agent_tui.tools.sandbox.obeyed_state import (
     LINK,
@@ -160,6 +162,7 @@ class ObeyedWatch:
         environ: The environment of commands.
         may_show: Whether a rule of the user lets commands see a file with keys.
         has_mounts: Whether the wall can protect files in writable folders.
+        linked: See `find_linked`.
 
     Attributes:
         found: The result of the latest walk.
@@ -176,6 +179,7 @@ class ObeyedWatch:
         environ: Mapping[str, str],
         may_show: Callable[[Path], bool] = lambda _path: False,
         has_mounts: bool = True,
+        linked: Mapping[Path, Path] = MappingProxyType({}),
     ) -> None:
         roots = tuple(dict.fromkeys(root.resolve() for root in roots))
         places = [place for place in map(git_place, roots) if place is not None]
@@ -203,7 +207,8 @@ class ObeyedWatch:
         self._is_limit_told = False
         self._ground: dict[Path, tuple[int, int]] = {}
         self._told: set[Path] = set()
-        self._notices: list[str] = []
+        self._linked = linked
+        self._notices = list(describe_linked(linked, roots))
         self._turn = asyncio.Lock()
         self.hidden = HiddenFiles(may_show, environ, keeper)
         self.found = WalkFindings()
@@ -430,6 +435,8 @@ class ObeyedWatch:
         hooks_path = self._find_hooks_path()
         for path in named_in_trees(found.gits, hooks_path):
             self._follow(path, "git")
+        for path, link in self._linked.items():
+            self._follow(path, f"what reads {link}")
         bare = self._roots  # where no mount is
         if self._has_mounts:
             trees = (entry.parent for entry in found.gits if is_linked_tree(entry))
@@ -514,7 +521,11 @@ class ObeyedWatch:
         """Add an uppermost followed file or folder to what the walk found."""
         obeyed = self.found.obeyed
         is_around = any(root.is_relative_to(path) for root in self._roots)
-        if self._is_below(path) and not is_around and not self._is_followed(path):
+        if (
+            self._is_below(path)
+            and not (is_around or self._is_followed(path))
+            and os.path.lexists(path)
+        ):
             for inner in [each for each in obeyed if path in each.parents]:
                 del obeyed[inner]
             obeyed[path] = who

@@ -175,7 +175,7 @@ async def test_each_repository_knows_the_versions_of_its_files(
         settled = await place.run(command)
         assert place.held(settled) == {}, (command, place.printed)
         place.outside(
-            'for git in $(find . -name .git); do cd $(dirname $git); git diff --exit-code HEAD -- .;'
+            "for git in $(find . -name .git); do cd $(dirname $git); git diff --exit-code HEAD;"
             'test -z "$(git ls-files -d)"; cd "$OLDPWD"; done'
         )
 
@@ -191,10 +191,10 @@ async def test_a_repository_that_the_user_makes_between_commands_knows_its_versi
 
 
 _NO_PROOF = {
-    "a repository of a command": f"mkdir new; cd new; {_TEXTS}; cp -r .git ../x; mv ../x .git.x",
-    "another store in place of the user's": f"cd lib; rm -rf .git; {_TEXTS.replace('echo $v', 'echo 0')}",
+    "a repository of a command": f"mkdir new; cd new; {_TEXTS}",
+    "another store": f"cd lib; rm -rf .git; {_TEXTS.replace('echo $v', 'echo 0')}",
     "a commit in the user's": "cd lib; echo 0 > AGENTS.md; git commit -qam 0; git branch 0; true",
-    "a second pointer": "mkdir new; cp lib/AGENTS.md new/GEMINI.md; echo gitdir: ../lib/.git > new/.git",
+    "a pointer": "mkdir new; cp lib/AGENTS.md new/GEMINI.md; echo gitdir: ../lib/.git > new/.git",
 }
 
 
