@@ -3,10 +3,10 @@
 What exists is protected in one of three ways (`obeyed_state.Protection`). A read-only mount is the
 simplest, but git cannot change such a file: a merge or rebase that must do so fails half-way. So a
 *folder* (``.vscode``) is replaced inside by a copy that commands may change, and a file that git
-tracks, a *text* that runs nothing itself (``AGENTS.md``), or what is in a work tree that git must be
-able to remove, is only compared. The changes are examined after each command. Versions that the user's commits have, or that were in place before,
-are accepted; anything else is set aside, and the previous content restored. Changes in a copied or
-mounted place are not visible outside before that.
+tracks, a *text* that runs nothing itself (``AGENTS.md``), or what is in a work tree that git must
+be able to remove, is only compared. The changes are examined after each command. Versions that the
+user's commits have, or that were in place before, are accepted; anything else is set aside, and the
+previous content restored. Changes in a copied or mounted place are not visible outside before that.
 
 What does not exist yet cannot be protected by a mount: it is searched for after each command. New
 git repositories stay, except hooks, and settings that could run programs.

@@ -290,6 +290,10 @@ async def test_git_brings_and_takes_away_folders_of_editors_while_one_wall_stand
         assert subprocess.check_output(status, cwd=folder, env=shell.context.environ) == b""
         assert (folder / "p/.vscode/a").exists() == (branch == "other")
     await shell.does("git switch -q other")
+    watch = shell.sandbox.watch(folder)
+    assert watch is not None
+    for copy in (path for _, path in watch.covers.copies):
+        await shell.fails(f"rm -r {copy} || touch {copy.parent}/x")
     assert "held back" in (await shell.run("echo evil > p/.vscode/a")).for_model
     assert (folder / "p/.vscode/a").read_text() == "2\n"
 
