@@ -45,6 +45,12 @@ _TRACKED = {
         _HOOK.format(2, ".husky/_"),
         ".husky/_/pre-push",
     ),
+    "hooks folder around another folder of the table": (
+        f"mkdir -p hk/.idea; echo 1 > hk/.idea/a; {_HOOK.format(1, 'hk')};"
+        "git config core.hooksPath hk",
+        "echo 2 > hk/.idea/a",
+        "hk/.idea/a",
+    ),
     "folder that becomes a link": (
         "mkdir -p .claude/skills/x .agents/skills; echo 1 > .claude/skills/x/a;"
         "echo 1 > .agents/skills/a; echo 1 > .claude/a",
@@ -153,6 +159,12 @@ _NESTED = {
         "git checkout -q HEAD~1; git -C libs/m checkout -q main",
         "git checkout -q main; git -C libs/m checkout -q v1",
     ),
+    "work tree without a branch": (
+        f"{_TEXTS}; git worktree add -q --detach w; cd w; for v in 3 4; do echo $v > AGENTS.md;"
+        " git commit -qam $v; done",
+        "git -C w checkout -q HEAD~1",
+        "git worktree remove w",
+    ),
     "repository in a work tree": (
         f"{_TEXTS}; git worktree add -q w; mkdir w/x; cd w/x; {_TEXTS}",
         "git -C w/x switch -q v1",
@@ -209,3 +221,16 @@ async def test_what_a_command_commits_in_a_nested_repository_is_held(tmp_path: P
     assert place.text("new/AGENTS.md") == ""
     again = await place.run("cd lib; git checkout -qf HEAD", code=None)
     assert place.text("lib/AGENTS.md") == "2\n", place.held(again)
+
+
+async def test_what_no_checkout_writes_is_no_version_of_the_user(tmp_path: Path):
+    place = _place(tmp_path, has_mounts=False)
+    place.outside(
+        "git init -q; git init -q .idea/p; tree=$(echo evil | git hash-object -w --stdin);"
+        'm="100755 blob"; for name in pre-push hooks .git p .idea; do'
+        ' tree=$(printf "%s %s\\t%s\\n" "$m" $tree $name | git mktree); m="040000 tree"; done;'
+        "git branch evil $(git commit-tree -m x $tree)"
+    )
+    await place.run("true")
+    settled = await place.run("echo evil > .idea/p/.git/hooks/pre-push")
+    assert set(place.held(settled)) == {".idea/p/.git/hooks/pre-push"}
