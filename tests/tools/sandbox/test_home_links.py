@@ -90,6 +90,7 @@ def test_file_tools_ask_in_every_mode_about_what_a_link_in_the_home_folder_names
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     place = _dotfiles(tmp_path, has_mounts=False)
+    (place.home / ".config/app").symlink_to(place.root)
     monkeypatch.setenv("HOME", os.fspath(place.home))
     engine = PermissionEngine(
         mode="full",

@@ -110,6 +110,9 @@ async def test_git_brings_every_kind_of_followed_file_of_the_users_commits(
         assert place.held(settled) == {}, (command, place.printed)
         assert place.text(file) not in ("", one), (command, place.printed)
         place.outside('git diff --exit-code HEAD; test -z "$(git status --porcelain)"')
+    copies = [copy for _, copy in place.watch.covers.copies]
+    # A command could put a link in the place of a copy that lies in another.
+    assert not any(around in copy.parents for copy in copies for around in copies)
 
 
 @needs_bwrap
