@@ -10,7 +10,7 @@ file; anything else is a doubt.
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,19 +156,18 @@ def covers_of(entry: Path, hooks_path: str = "") -> Iterator[Path]:
             yield from (path for path, _ in _find_named(git / "config", entry.parent))
 
 
-def named_in_trees(entries: Sequence[Path], hooks_path: str) -> Iterator[Path]:
-    """What of `covers_of` lies in work trees: hooks folders, and settings that others include.
+def named_in_tree(entry: Path, hooks_path: str) -> Iterator[Path]:
+    """What of `covers_of` lies in a work tree: hooks folders, and settings that others include.
 
     Commits can have these, so a checkout must be able to change them.
 
     Args:
-        entries: Each ``.git``.
+        entry: The ``.git``.
         hooks_path: As in `controls_of`.
     """
-    covers = {path for entry in entries for path in covers_of(entry, hooks_path)}
-    if named := {path for path in covers if ".git" not in path.parts}:
-        own = {*entries, *(git for entry in entries for git in repositories_of(entry))}
-        yield from (path for path in sorted(named) if own.isdisjoint((path, *path.parents)))
+    if named := [path for path in covers_of(entry, hooks_path) if ".git" not in path.parts]:
+        own = {entry, *repositories_of(entry)}
+        yield from (path for path in named if own.isdisjoint((path, *path.parents)))
 
 
 def _find_named(config: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:

@@ -224,7 +224,7 @@ class Contents:
         self,
         found: WalkFindings,
         *,
-        bare: Sequence[Path],
+        bare: Container[Path],
         tracked: Container[Path] = (),
         hooks_path: str = "",
     ) -> Look:
@@ -232,8 +232,8 @@ class Contents:
 
         Args:
             found: From `ProjectWalk`.
-            bare: Folders in which nothing is mounted: git must be able to remove them, or the wall
-                has no mounts.
+            bare: The followed files and folders over which nothing is mounted: git must be able to
+                remove them, or the wall has no mounts.
             tracked: The files that git must be able to change.
             hooks_path: See `controls_of`.
         """
@@ -242,8 +242,7 @@ class Contents:
             files = files_of(node)
             digests = {path: self.digest_of(path) for path in files or ()}
             can_copy = files is not None and OTHER not in digests.values()
-            is_bare = any(node.is_relative_to(each) for each in bare)
-            way = _way_of(node, is_bare=is_bare, can_copy=can_copy, tracked=tracked)
+            way = _way_of(node, is_bare=node in bare, can_copy=can_copy, tracked=tracked)
             look.nodes[node] = Node(who, way)
             if files is None and way == "compared":
                 look.files[node] = OTHER

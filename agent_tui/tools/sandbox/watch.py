@@ -49,7 +49,7 @@ from agent_tui.tools.sandbox.git_controls import (
     covers_of,
     git_place,
     is_linked_tree,
-    named_in_trees,
+    named_in_tree,
     plain_content,
     why_obeyed,
 )
@@ -433,14 +433,25 @@ class ObeyedWatch:
     def _look(self) -> Look:
         self.found = found = self._walk.look()
         hooks_path = self._find_hooks_path()
-        for path in named_in_trees(found.gits, hooks_path):
-            self._follow(path, "git")
+        trees, elsewhere = set[Path](), set(self._linked)
+        for entry in found.gits:
+            is_tree = is_linked_tree(entry) and self._is_below(entry.parent)
+            trees |= {entry.parent} if is_tree else set()
+            for path in named_in_tree(entry, hooks_path):
+                self._follow(path, "git")
+                elsewhere |= set() if is_tree else {path}
         for path, link in self._linked.items():
             self._follow(path, f"what reads {link}")
-        bare = self._roots  # where no mount is
-        if self._has_mounts:
-            trees = (entry.parent for entry in found.gits if is_linked_tree(entry))
-            bare = tuple(tree for tree in trees if self._is_below(tree))
+        # A command can make any folder a work tree, but not what is followed from elsewhere.
+        bare = {
+            node
+            for node in found.obeyed
+            if not self._has_mounts
+            or not (
+                trees.isdisjoint(node.parents)
+                or any(path.is_relative_to(node) for path in elsewhere)
+            )
+        }
         files = [path for path in found.obeyed if not is_folder(path)]
         tracked = self._tracked.find(files) if self._has_mounts else ()
         return self._contents.look_at(found, bare=bare, tracked=tracked, hooks_path=hooks_path)

@@ -237,3 +237,22 @@ async def test_what_no_checkout_writes_is_no_version_of_the_user(tmp_path: Path)
     await place.run("true")
     settled = await place.run("echo evil > .idea/p/.git/hooks/pre-push")
     assert set(place.held(settled)) == {".idea/p/.git/hooks/pre-push"}
+
+
+@needs_bwrap
+async def test_a_work_tree_that_a_command_makes_of_a_folder_uncovers_nothing(tmp_path: Path):
+    place = _place(tmp_path, has_mounts=True)
+    place.outside(
+        f"git init -q; mkdir -p tools/hooks sub/vim; {_HOOK.format(1, 'tools/hooks')};"
+        "git config core.hooksPath tools/hooks; echo 1 > sub/vim/rc;"
+        "ln -s ../proj/sub/vim ~/.vim; git add .; git commit -qm 1"
+    )
+    place.watch = place.watch_again()
+    for folder in ("tools", "sub"):
+        await place.run(
+            f"git worktree add -q --detach w$$; mv w$$/.git {folder}; rm -r w$$;"
+            f"echo $PWD/{folder}/.git > .git/worktrees/w$$/gitdir; git -C {folder} rev-parse HEAD"
+        )
+    await place.run("true")
+    covered = {str(path.relative_to(place.root)) for path, _ in place.watch.covers.copies}
+    assert covered == {"sub/vim", "tools/hooks"}
