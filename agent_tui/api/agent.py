@@ -49,6 +49,7 @@ from agent_tui.providers.access import open_models
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import OfferedTool, default_toolbox
+from agent_tui.tools.sandbox.home_links import linked_settings
 
 Event: TypeAlias = (
     TextDelta
@@ -310,6 +311,7 @@ class Agent:
                 git_risk=trust.git_risk,
             )
             engine.ways = IN_PROGRAM
+            engine.work_in((), find_linked=linked_settings((workspace,), os.environ))
             return engine
 
         services = conversation_services(

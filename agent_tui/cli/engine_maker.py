@@ -1,5 +1,6 @@
 """Builds the permission engine of each folder that the conversation works in."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from agent_tui.permissions.rule_book import RUN_SOURCE
 from agent_tui.permissions.rule_sources import RuleSources, add_rules
 from agent_tui.permissions.rules import Rule, parse_rule, rules_for_names
 from agent_tui.permissions.trust import FolderTrust
+from agent_tui.tools.sandbox.home_links import linked_settings
 from agent_tui.tools.sandbox.sandbox import Sandbox
 
 
@@ -67,7 +69,8 @@ class EngineMaker:
             is_interactive=self._is_interactive,
             git_risk=self._trust.git_risk,
         )
-        permissions.work_in(self._added, unseen_by_commands(self._sandbox, workspace))
+        linked = linked_settings((workspace, *self._added), os.environ)
+        permissions.work_in(self._added, unseen_by_commands(self._sandbox, workspace), linked)
         permissions.book.add_run_rules(_rules_of_run(self._arguments))
         permissions.book.unread = read.unread
         permissions.mode = permissions.book.limit_mode(mode)

@@ -31,6 +31,7 @@ from agent_tui.tools.base import Intent, Toolbox, ToolContext
 from agent_tui.tools.files.memory import FileMemory
 from agent_tui.tools.mcp.remote_tools import is_remote
 from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.sandbox.home_links import linked_settings
 
 _DESCRIPTION = "Check what the permission rules decide, and list or remove rules."
 _CHECK_EPILOG = """\
@@ -123,7 +124,8 @@ def _check(arguments: argparse.Namespace) -> int:
     refuse_unread(permissions.book.missing)
     sandbox = command_sandbox(_settings(workspace), os.environ) if arguments.has_wall else None
     if sandbox is not None:
-        permissions.work_in((), unseen_by_commands(sandbox, workspace))
+        linked = linked_settings((workspace,), os.environ)
+        permissions.work_in((), unseen_by_commands(sandbox, workspace), linked)
     judge = _Judge(permissions, default_toolbox(sandbox=sandbox), workspace)
     if arguments.reads_stdin:
         calls = _calls_from(sys.stdin.buffer.read())
@@ -190,6 +192,7 @@ def _permissions(arguments: argparse.Namespace, workspace: Path) -> PermissionEn
         own_folders=(paths.user_config_dir(), paths.user_data_dir(), session_root(settings)),
         git_risk=load_trust().git_risk,
     )
+    permissions.work_in((), find_linked=linked_settings((workspace,), os.environ))
     permissions.book.add_run_rules(tuple(_rules_from(arguments)))
     read = rules_in_force(RuleSources(), load_trust(), workspace, is_demo=False)
     permissions.book.unread = read.unread

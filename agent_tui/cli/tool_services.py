@@ -17,6 +17,7 @@ from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.processes.environment import model_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox import gate_process
+from agent_tui.tools.sandbox.home_links import linked_settings
 from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings, WallParts
 from agent_tui.tools.sandbox.watch import ObeyedWatch
@@ -53,7 +54,14 @@ def command_sandbox(
     def watch(folders: Sequence[Path], has_mounts: bool) -> ObeyedWatch:
         folder = _watch_folder(folders[0])
         git = keeper or ProcessKeeper()
-        return ObeyedWatch(folders, folder, keeper=git, environ=environ, has_mounts=has_mounts)
+        return ObeyedWatch(
+            folders,
+            folder,
+            keeper=git,
+            environ=environ,
+            has_mounts=has_mounts,
+            linked=linked_settings(folders, environ)(),
+        )
 
     gate = NetworkGate(may_be_private=settings.fetch_private)
     parts = WallParts(watch=watch, gate=gate, gate_program=Path(gate_process.__file__))

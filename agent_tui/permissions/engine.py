@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -318,7 +318,10 @@ class PermissionEngine:
         self.book.take_session_rules(previous.book)
 
     def work_in(
-        self, added: Sequence[Path], is_unseen: Callable[[Path], bool] = lambda _path: False
+        self,
+        added: Sequence[Path],
+        is_unseen: Callable[[Path], bool] = lambda _path: False,
+        find_linked: Callable[[], Mapping[Path, Path]] = dict[Path, Path],
     ) -> None:
         """Judge the `added` folders like the workspace.
 
@@ -326,9 +329,12 @@ class PermissionEngine:
             added: Other working folders.
             is_unseen: Tells what sandboxed commands cannot read, of an absolute path with links
                 followed. Tools ask before they read it.
+            find_linked: See `ProtectedPaths`.
         """
         resolved = tuple(folder.resolve() for folder in added)
-        self._guard = replace(self._guard, added_folders=resolved, is_unseen=is_unseen)
+        self._guard = replace(
+            self._guard, added_folders=resolved, is_unseen=is_unseen, find_linked=find_linked
+        )
 
     def _judge_read(self, tool_name: str, intent: Intent) -> Verdict | None:
         """What rules and protected files say about reading; None if they say nothing."""

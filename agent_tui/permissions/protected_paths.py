@@ -1,7 +1,7 @@
 """Which files always ask, and what counts as inside the workspace."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +47,8 @@ class ProtectedPaths:
     skills in them may be read. `git_risk` says which settings git could follow in a folder, empty
     if harmless or trusted.
     `is_unseen` tells what sandboxed commands cannot read; always false without a sandbox.
+    `find_linked` finds what in the working folders is settings of the user, as links elsewhere
+    lead there, and one link to each.
     """
 
     workspace: Path
@@ -56,6 +58,7 @@ class ProtectedPaths:
     home: Path | None = None
     git_risk: Callable[[Path], str] = git_risk
     is_unseen: Callable[[Path], bool] = _nothing_is
+    find_linked: Callable[[], Mapping[Path, Path]] = dict[Path, Path]
 
     @property
     def secret_folder_names(self) -> tuple[str, ...]:
@@ -128,11 +131,19 @@ class ProtectedPaths:
             return f"{path} is in .git, where files can make git run programs"
         if is_read_at_start(path):
             return f"{path} is run or read when programs start"
+        if link := self._link_to(path):
+            return f"{path} is run or read when programs start: {link} leads there"
         if _OWN_PROJECT_FOLDER in names:
             return f"{path} configures agent-tui"
         if self.is_own(path):
             return f"{path} belongs to agent-tui"
         return self.why_reading_asks(path)
+
+    def _link_to(self, path: Path) -> Path | None:
+        """A link of the user's through which programs read `path`; not one to a whole root."""
+        linked = self.find_linked()
+        places = (path, *path.parents) if linked else ()
+        return next((linked[p] for p in places if p in linked and p not in self.roots), None)
 
     def why_changing_asks(self, path: Path) -> str:
         """Why changing `path` always asks, as a protected or a system file; empty if neither."""

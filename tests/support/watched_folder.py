@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_tui.tools.sandbox.home_links import find_linked
 from agent_tui.tools.sandbox.watch import ObeyedWatch, Settled
 from tests.support.tool_calls import KEEPER
 
@@ -43,6 +44,7 @@ class WatchedFolder:
             keeper=KEEPER,
             environ=self.environ,
             has_mounts=self.has_mounts,
+            linked=find_linked(self.home, (), (self.root,)),
         )
 
     @property

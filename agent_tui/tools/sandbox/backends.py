@@ -233,7 +233,7 @@ def _at_first(plan: SandboxPlan) -> Iterator[Mount]:
 def _words(mount: Mount, *, is_read_only: bool) -> Iterator[str]:
     path = os.fspath(mount.path)
     match mount.kind:
-        case "stand-in":
+        case "stand-in" | "copied":
             yield from ("--bind", os.fspath(mount.source or path), path)
         case "readable" | "read-only":
             yield from ("--ro-bind", path, path)

@@ -160,12 +160,26 @@ def covers_of(entry: Path, hooks_path: str = "") -> Iterator[Path]:
         hooks_path: As there.
     """
     yield from filter(os.path.lexists, _named_hooks(entry, hooks_path))
-    if not (is_folder(entry) or is_link(entry)):
+    if not (is_folder(entry) or is_link(entry) or is_linked_tree(entry)):
         yield entry
     for git in repositories_of(entry):
         if git.parent.name != "worktrees":
             yield from (git / name for name in _OBEYED if os.path.lexists(git / name))
             yield from (path for path, _ in _find_named(git / "config", entry.parent))
+
+
+def named_in_tree(entry: Path, hooks_path: str) -> Iterator[Path]:
+    """What of `covers_of` lies in a work tree: hooks folders, and settings that others include.
+
+    Commits can have these, so a checkout must be able to change them.
+
+    Args:
+        entry: The ``.git``.
+        hooks_path: As in `controls_of`.
+    """
+    if named := [path for path in covers_of(entry, hooks_path) if ".git" not in path.parts]:
+        own = {entry, *repositories_of(entry)}
+        yield from (path for path in named if own.isdisjoint((path, *path.parents)))
 
 
 def _find_named(config: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:
@@ -398,9 +412,22 @@ def _bytes(file: Path, *, follow_links: bool = False) -> bytes:
 
 def repositories_of(entry: Path) -> Iterator[Path]:
     """The git folders behind a ``.git``: its own, those of its worktrees and submodules."""
+    if (found := git_folders(entry)) is not None:
+        yield from _repositories_around(*found)
+
+
+def git_folders(entry: Path) -> tuple[Path, Path] | None:
+    """The git folder behind a ``.git``, and the one with its commits, which work trees share."""
     git = entry.resolve() if is_folder(entry) else _leads_to(entry)
-    if git is not None and is_folder(git):
-        yield from _repositories_around(git, _leads_to(git / "commondir") or git)
+    if git is None or not is_folder(git):
+        return None
+    return git, _leads_to(git / "commondir") or git
+
+
+def is_linked_tree(entry: Path) -> bool:
+    """Whether this ``.git`` belongs to a work tree that git added, and can remove."""
+    found = git_folders(entry) if is_file(entry) else None
+    return found is not None and found[0] != found[1]
 
 
 def _repositories_around(git: Path, common: Path) -> Iterable[Path]:

@@ -195,23 +195,29 @@ def make_links(stand_in: Path, place: Path, view: HomeView) -> None:
 
 def _follow(path: Path) -> tuple[Path | None, dict[Path, str]]:
     """Where `path` leads (None if nothing is there), and the links on the way."""
-    links: dict[Path, str] = {}
     try:
-        real = path.resolve(strict=True)
+        return path.resolve(strict=True), follow_links(path)[1]
     except (OSError, RuntimeError):
-        return None, links
+        return None, {}
+
+
+def follow_links(path: Path) -> tuple[Path, dict[Path, str]]:
+    """Where the absolute `path` leads, whether or not it exists, and the links on the way."""
+    links: dict[Path, str] = {}
     place, pending = Path(path.anchor), list(path.parts[1:])
-    while pending and len(links) < 40:  # the kernel's own limit
+    followed = 0
+    while pending and followed < 40:  # the kernel's own limit
         step = place / pending.pop(0)
         if step.name == "..":
             place = place.parent
         elif step.is_symlink():
             links[step] = os.fspath(step.readlink())
+            followed += 1
             aim = place / links[step]
             place, pending = Path(aim.anchor), [*aim.parts[1:], *pending]
         else:
             place = step
-    return real, links
+    return place.joinpath(*pending), links
 
 
 def _installation(programs: Path, view: HomeView, *, is_certain: bool = True) -> Iterator[Path]:

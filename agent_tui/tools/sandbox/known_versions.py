@@ -1,9 +1,13 @@
-"""Which versions of a file the user's repository had before commands could write to it.
+"""Which versions of a file the user's repositories had before commands could write to them.
 
 A checkout, a merge or a rebase writes files that editors and agents read. Their text comes from the
 user's commits, so nobody needs to be asked. But commands can also create commits, and point any
 branch to them. So only those commits count that existed when the repository was first seen, and
 those that references moved to while no command ran: by the user's own pull, fetch or commit.
+
+Each file belongs to the repository that it lies in: a submodule, say, or one within another. The
+work trees of a repository share what is known of it, so one that a command adds has the user's
+versions. A repository that a command creates has none.
 
 Commands can also write to what git keeps. So the history that git shows is only searched for a
 commit with the version: that it is in the history of the user's commits, and has the version, is
@@ -12,16 +16,19 @@ checked by the ids of the objects.
 
 import asyncio
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from agent_tui.safe_paths import git_entry
+from agent_tui.tools.files.protected import fold_name
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, object_id
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.git_controls import repositories_of
+from agent_tui.tools.sandbox.git_controls import git_folders
 from agent_tui.tools.sandbox.obeyed_state import References
 from agent_tui.tools.sandbox.verified_objects import VerifiedObjects
 
@@ -36,16 +43,24 @@ _SEARCH_S: Final = 8.0
 """The history of one file is searched only when a command changed it. 60,000 commits take up to
 5 s."""
 
+_MOST_TREES: Final = 200
+"""Work trees, the nearest first. Asking git about one takes 10 ms, but only if it has moved."""
+
+_HEAD: Final = re.compile(r"(worktree .*)\nHEAD ([0-9a-f]*[1-9a-f][0-9a-f]*)(?:\n.*)?", re.DOTALL)
+
 RefsStamp: TypeAlias = tuple[tuple[str, int], ...]
 
 
 class KnownVersions:
-    """Knows the versions in the repositories whose work trees are `roots`, or around them.
+    """Knows the versions in repositories whose work trees are `roots`, around them or in them.
 
     Args:
         keeper: Starts git, outside the wall.
         environ: The environment of commands.
         roots: The working folders.
+
+    Attributes:
+        references: By the git folder that has the commits.
     """
 
     def __init__(
@@ -53,15 +68,22 @@ class KnownVersions:
     ) -> None:
         self._keeper, self._environ = keeper, environ
         self._roots = tuple(roots)
-        self._tops: tuple[Path, ...] = ()
+        self._stores: dict[Path, Path] = {}
         self._stamps: dict[Path, RefsStamp] = {}
         self.references: dict[Path, References] = {}
 
-    def find_moved(self) -> dict[Path, RefsStamp]:
-        """The repositories in which a reference may have moved since the last note. Blocking."""
-        self._tops = _tops_of(self._roots)
-        stamps = {top: _refs_stamp(top) for top in self._tops}
-        return {top: stamp for top, stamp in stamps.items() if self._stamps.get(top) != stamp}
+    def find_moved(self, entries: Iterable[Path]) -> dict[Path, RefsStamp]:
+        """The repositories in which a reference may have moved since the last note. Blocking.
+
+        Args:
+            entries: Each ``.git`` in the working folders.
+        """
+        here = (*filter(None, map(git_entry, self._roots)), *entries)
+        found = {entry.parent: git_folders(entry) for entry in here if entry.name == ".git"}
+        stores = {top: folders[1] for top, folders in found.items() if folders is not None}
+        self._stores = dict(islice(stores.items(), _MOST_TREES))
+        stamps = {store: _refs_stamp(store) for store in dict.fromkeys(self._stores.values())}
+        return {store: stamp for store, stamp in stamps.items() if self._stamps.get(store) != stamp}
 
     async def note(self, moved: Mapping[Path, RefsStamp], *, are_persons: bool) -> None:
         """Record where references point now.
@@ -70,12 +92,12 @@ class KnownVersions:
             moved: The repositories to read.
             are_persons: Whether no command ran since the last time, so that the user moved them.
         """
-        for top, stamp in moved.items():
-            known = self.references.setdefault(top, References(last={}))
-            self._stamps[top] = stamp  # whatever git answers, it is not called again for this
+        for store, stamp in moved.items():
+            known = self.references.setdefault(store, References(last={}))
+            self._stamps[store] = stamp  # whatever git answers, it is not called again for this
             try:
                 async with asyncio.timeout(_PATIENCE_S):
-                    now = await self._refs(top)
+                    now = await self._refs(store)
             except (GitSilentError, TimeoutError):
                 now = None
             if are_persons and now is not None and known.last is not None:
@@ -86,21 +108,23 @@ class KnownVersions:
     async def has(self, path: Path, content: bytes) -> bool:
         """Whether the user's commits have `path` with this content.
 
-        False too if git does not answer in time.
+        False too if git does not answer in time, and for what no checkout writes.
         """
-        top = self._around(path)
-        known = None if top is None else self.references.get(top)
+        top = next((each for each in path.parents if each in self._stores), None)
+        known = None if top is None else self.references.get(self._stores[top])
         if top is None or known is None or not known.trusted:
             return False
         name, tips = path.relative_to(top), known.trusted
+        if ".git" in map(fold_name, name.parts):
+            return False
         try:
             async with asyncio.timeout(_SEARCH_S):
-                return await self._is_in_history(top, name, content, tips)
+                return await self._is_in_history(self._stores[top], name, content, tips)
         except (GitSilentError, TimeoutError):
             return False
 
     async def _is_in_history(
-        self, top: Path, name: Path, content: bytes, tips: Sequence[str]
+        self, store: Path, name: Path, content: bytes, tips: Sequence[str]
     ) -> bool:
         """Whether a commit of the history of `tips` has `name` with this content.
 
@@ -108,7 +132,7 @@ class KnownVersions:
             GitSilentError: Git does not answer.
         """
         history = await self._ask(
-            top,
+            store,
             *("--literal-pathspecs", "log", "--format=%H", "--raw", "--no-abbrev", "--no-renames"),
             *("--no-ext-diff", "--no-textconv", "--full-history", "-m", "-z", "--ignore-missing"),
             *("--stdin", "--", str(name)),  # ids of commits that git removed since are passed over
@@ -118,7 +142,7 @@ class KnownVersions:
         if (commit := next(commits, None)) is None:
             return False
         later = await self._ask(
-            top,
+            store,
             "rev-list",
             "--ancestry-path",
             "--ignore-missing",
@@ -127,7 +151,7 @@ class KnownVersions:
         )
         folders = (f"{commit}:{each.as_posix()}" for each in list(name.parents)[-2::-1])
         ids = (commit, f"{commit}^{{tree}}", *folders, *tips, *later.decode().split())
-        printed = await self._ask(top, "cat-file", "--batch", lines=ids)
+        printed = await self._ask(store, "cat-file", "--batch", lines=ids)
         objects = await asyncio.to_thread(VerifiedObjects, printed)
         found = objects.find(commit, name.parts)
         return (
@@ -136,58 +160,51 @@ class KnownVersions:
             and objects.is_reachable(commit, tips)
         )
 
-    async def _ask(self, top: Path, *words: str, lines: Iterable[str] = ()) -> bytes:
+    async def _ask(self, store: Path, *words: str, lines: Iterable[str] = ()) -> bytes:
         return await ask_git(
             self._keeper,
-            git_argv("--no-replace-objects", *words),
-            top,
+            git_argv(f"--git-dir={store}", "--no-replace-objects", *words),
+            store,
             self._environ,
             stdin=os.fsencode("".join(f"{line}\n" for line in lines)),
             most_bytes=_MOST_BYTES,
         )
 
-    def _around(self, path: Path) -> Path | None:
-        return next((top for top in self._tops if path.is_relative_to(top)), None)
-
-    async def _refs(self, top: Path) -> dict[str, str] | None:
-        """What each reference points to; None if they are too many.
+    async def _refs(self, store: Path) -> dict[str, str] | None:
+        """What each reference and each work tree's HEAD points to; None if they are too many.
 
         Raises:
             GitSilentError: Git does not answer.
         """
         answer = await self._ask(
-            top,
+            store,
             "for-each-ref",
             f"--count={_MOST_LISTED + 1}",
             "--sort=-creatordate",
             "--format=%(objectname) %(refname)",
         )
-        head = git_argv("rev-parse", "--verify", "-q", "HEAD")
-        newest = await ask_git(self._keeper, head, top, self._environ, allowed=(0, 1, 128))
+        trees = await self._ask(store, "worktree", "list", "--porcelain")
         lines = [line.split(" ", 1) for line in os.fsdecode(answer).splitlines()]
         refs = {line[1]: line[0] for line in lines if len(line) == 2}
         if len(refs) > _MOST_LISTED:
             return None
-        if id := newest.decode("ascii", "replace").strip():
-            refs["HEAD"] = id
+        for tree in os.fsdecode(trees).split("\n\n"):
+            if (found := _HEAD.fullmatch(tree.strip())) is not None:
+                refs[found[1]] = found[2]
         return refs
 
 
-def _tops_of(roots: Iterable[Path]) -> tuple[Path, ...]:
-    return tuple(dict.fromkeys(entry.parent for entry in map(git_entry, roots) if entry))
-
-
-def _refs_stamp(top: Path) -> RefsStamp:
+def _refs_stamp(store: Path) -> RefsStamp:
     """A digest of all files that hold a reference; changes when one does.
 
     Their times say less: what is written to a mapped file changes them only once.
     """
-    return tuple(sorted(_refs_files(top)))
+    return tuple(sorted(_refs_files(store)))
 
 
-def _refs_files(top: Path) -> Iterator[tuple[str, int]]:
+def _refs_files(store: Path) -> Iterator[tuple[str, int]]:
     pending: list[str] = []
-    for git in repositories_of(top / ".git"):
+    for git in (store, *store.glob("worktrees/*")):
         pending += [f"{git}/{name}" for name in ("HEAD", "packed-refs", "refs", "reftable")]
     for place in pending:
         try:

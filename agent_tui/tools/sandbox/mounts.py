@@ -15,7 +15,9 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox import mounts_process
 from agent_tui.tools.sandbox.plan import TEMPORARY_PLACES, SandboxPlan
 
-MountKind: TypeAlias = Literal["stand-in", "readable", "writable", "pinned", "read-only", "hidden"]
+MountKind: TypeAlias = Literal[
+    "stand-in", "readable", "writable", "pinned", "read-only", "hidden", "copied"
+]
 _WEIGHTS: Final[dict[MountKind, int]] = {
     "stand-in": 0,
     "readable": 1,
@@ -23,8 +25,9 @@ _WEIGHTS: Final[dict[MountKind, int]] = {
     "pinned": 3,
     "read-only": 4,
     "hidden": 5,
+    "copied": 6,
 }
-ISLANDS: Final = frozenset(("pinned", "read-only", "hidden"))
+ISLANDS: Final = frozenset(("pinned", "read-only", "hidden", "copied"))
 _ESCAPED: Final = re.compile(rb"\\([0-7]{3})")
 _PATIENCE_S: Final = 10.0
 
@@ -33,10 +36,10 @@ _PATIENCE_S: Final = 10.0
 class Mount:
     """One mount at `path`.
 
-    A stand-in is the folder `source`, and of a hidden file that file is shown, if there is one; all
-    others show what is there outside, or nothing of it. A
-    pinned folder stays as writable as before: the kernel does not rename mount points, but it does
-    rename a folder that contains one. Another could then be put in its place, or a hidden file's
+    A stand-in or a copy is the folder `source`, and of a hidden file that file is shown, if there
+    is one; all others show what is there outside, or nothing of it. A pinned folder stays as
+    writable as before: the kernel does not rename mount points, but it does rename a folder that
+    contains one. Another could then be put in its place, or a hidden file's
     folder be moved to where nobody looks.
     """
 
@@ -56,16 +59,16 @@ def mounts_of(plan: SandboxPlan) -> tuple[Mount, ...]:
         *(Mount("stand-in", home, plan.home_stand_in) for home in (plan.home,) if home.name),
         *(Mount("stand-in", path, folder) for path, folder in plan.caches),
         *(Mount("hidden", path, versions.get(path)) for path in plan.hidden),
-        *(Mount("readable", path) for path in plan.readable),
+        *(Mount("readable", path) for path in (*plan.readable, plan.copies_folder) if path),
         *(Mount("writable", path) for path in (*plan.writable, plan.gate)),
     ]
     if not plan.is_read_only:
         found += [Mount("pinned", path) for path in _folders_around(plan)]
         found += [Mount("read-only", path) for path in plan.read_only]
+        found += [Mount("copied", path, copy) for path, copy in plan.copies]
     by_path: dict[Path, Mount] = {}
     for mount in sorted(found, key=lambda mount: _WEIGHTS[mount.kind]):
         by_path[mount.path] = mount
-    by_path |= {path: Mount("stand-in", path, copy) for path, copy in plan.copies}
     kept: dict[Path, Mount] = {}
     for path in sorted(by_path, key=lambda path: path.parts):
         around = next((kept[place] for place in path.parents if place in kept), None)
@@ -156,7 +159,7 @@ def _is_shown_by(around: Mount | None, mount: Mount) -> bool:
     """Whether `mount` adds nothing to `around`, the nearest mount around it."""
     kind = "system" if around is None else around.kind
     match mount.kind:
-        case "stand-in":
+        case "stand-in" | "copied":
             return False
         case "hidden":
             return kind in ("hidden", "stand-in")

@@ -1,6 +1,6 @@
 """Adds mounts inside a wall, from outside: ``python -I -S mounts_process.py PID``, list on stdin.
 
-Each entry of the list is a kind, a path, and a file to show there (may be empty). Only a
+Each entry of the list is a kind, a path, and what to show there (may be empty). Only a
 single-threaded process may enter the user namespace of another, so this one is started for it. What
 commands inside do meanwhile to the paths can only change what they see themselves: only existing
 paths are mounted.
@@ -31,7 +31,8 @@ def main() -> None:
     for kind, path, source in words:
         if not _is_there(path) or os.path.realpath(path) != path:
             continue  # it is gone, or leads elsewhere: the caller checks again
-        _lay(kind, path, source if Path(source).is_file() else os.devnull)
+        is_there = kind == "copied" or Path(source).is_file()
+        _lay(kind, path, source if is_there else os.devnull)
 
 
 def _is_there(path: str) -> bool:
@@ -61,19 +62,22 @@ def _lay(kind: str, path: str, source: str) -> None:
             _mount("tmpfs", path, "tmpfs", _MS_NOSUID | _MS_NODEV | _MS_RDONLY)
         case "hidden":
             _mount(source, path, "", _MS_BIND)
-            _close(path)
+            _remount(path, _MS_RDONLY)
         case "read-only":
             _mount(path, path, "", _MS_BIND | _MS_REC)
-            _close(path)
+            _remount(path, _MS_RDONLY)
+        case "copied":
+            _mount(source, path, "", _MS_BIND)
+            _remount(path)
         case _:
             _mount(path, path, "", _MS_BIND | _MS_REC)
 
 
-def _close(path: str) -> None:
-    """Make the mount at `path` read-only, without devices."""
+def _remount(path: str, added: int = 0) -> None:
+    """Make the mount at `path` writable, unless `added` says otherwise, without devices."""
     flags = os.statvfs(path).f_flag
     kept = sum(flag for told, flag in _MS_FLAGS.items() if flags & told)
-    _mount("", path, "", _MS_BIND | _MS_REMOUNT | _MS_RDONLY | kept | _MS_NODEV | _MS_NOSUID)
+    _mount("", path, "", _MS_BIND | _MS_REMOUNT | added | kept | _MS_NODEV | _MS_NOSUID)
 
 
 def _mount(source: str, path: str, kind: str, flags: int) -> None:

@@ -17,9 +17,8 @@ from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.file_locks import FileLock, LockHeldError
 from agent_tui.paths import make_private_dir
-from agent_tui.safe_paths import is_file, is_folder, is_link
-from agent_tui.tools.files.protected import is_secret_name
-from agent_tui.tools.sandbox.beneath import folder_of, read_at
+from agent_tui.safe_paths import is_folder, is_link
+from agent_tui.tools.sandbox.beneath import folder_of, make_folders, read_at, write_at
 from agent_tui.tools.sandbox.git_controls import ControlKind, controls_of
 from agent_tui.tools.sandbox.obeyed import is_only_read
 from agent_tui.tools.sandbox.project_walk import WalkFindings
@@ -85,7 +84,7 @@ class Approved(BaseModel):
         files: The digest of each file in them, and of what git follows.
         asked: What of it the user has yet to decide.
         seen: The digests that each file had, the newest first.
-        references: By the work tree.
+        references: See `KnownVersions`.
         first: See `ProjectWalk`.
     """
 
@@ -179,7 +178,7 @@ class Contents:
                 return LINK + os.fsencode(path.readlink()).hex()
             if stat.S_ISREG(mode):
                 with folder_of(path, self._roots) as folder:
-                    return self.keep(*read_at(folder, path.name))
+                    return self.keep(*read_at(folder, path.name, _MOST_BYTES))
         return OTHER
 
     def of(self, digest: str) -> tuple[bytes, int] | None:
@@ -196,6 +195,22 @@ class Contents:
         kept = self.of(digest)
         return None if kept is None else kept[0]
 
+    def write(self, path: Path, digest: str, roots: Sequence[Path]) -> None:
+        """Write the file or link with `digest` to `path`, if it is stored.
+
+        Raises:
+            OSError: It cannot be written, or a folder is there.
+        """
+        make_folders(path.parent, roots)
+        with folder_of(path, roots) as folder:
+            if (kept := self.of(digest)) is not None:
+                write_at(folder, path.name, *kept)
+            elif digest.startswith(LINK):
+                with suppress(FileNotFoundError):
+                    os.unlink(path.name, dir_fd=folder)
+                target = os.fsdecode(bytes.fromhex(digest.removeprefix(LINK)))
+                os.symlink(target, path.name, dir_fd=folder)
+
     def keep(self, content: bytes, mode: int) -> str:
         """Store a file with this `content`; returns its digest."""
         name = hashlib.sha256(content).hexdigest()
@@ -209,7 +224,7 @@ class Contents:
         self,
         found: WalkFindings,
         *,
-        has_mounts: bool,
+        bare: Container[Path],
         tracked: Container[Path] = (),
         hooks_path: str = "",
     ) -> Look:
@@ -217,24 +232,29 @@ class Contents:
 
         Args:
             found: From `ProjectWalk`.
-            has_mounts: Whether the wall can protect a file in a writable folder.
+            bare: The followed files and folders over which nothing is mounted: git must be able to
+                remove them, or the wall has no mounts.
             tracked: The files that git must be able to change.
             hooks_path: See `controls_of`.
         """
         look, links = Look(), dict[Path, str]()
         for node, who in found.obeyed.items():
             files = files_of(node)
-            way = _way_of(node, files, has_mounts=has_mounts, is_tracked=node in tracked)
+            digests = {path: self.digest_of(path) for path in files or ()}
+            can_copy = files is not None and OTHER not in digests.values()
+            way = _way_of(node, is_bare=node in bare, can_copy=can_copy, tracked=tracked)
             look.nodes[node] = Node(who, way)
             if files is None and way == "compared":
                 look.files[node] = OTHER
             elif way != "mounted" or not is_folder(node):
-                look.files |= {path: self.digest_of(path) for path in files or ()}
-            links |= {path: who for path in files or () if is_link(path)}
+                look.files |= digests
+            links |= {path: who for path in digests if is_link(path)}
         look.controls = dict.fromkeys(found.irregular, "irregular")
         look.files |= {path: self.digest_of(path) for path in found.irregular}
         for entry in found.gits:
             for path, kind in controls_of(entry, hooks_path):
+                if look.node_of(path) is not None:
+                    continue
                 look.controls[path] = kind
                 look.files[path] = self.digest_of(path)
                 if kind in ("hook", "config", "attributes") and is_link(path):
@@ -260,18 +280,15 @@ class Contents:
         )
 
 
-def _way_of(
-    node: Path, files: Sequence[Path] | None, *, has_mounts: bool, is_tracked: bool
-) -> Protection:
-    """How `node` with these `files` (None: too many) is protected."""
-    if not has_mounts or is_link(node):
+def _way_of(node: Path, *, is_bare: bool, can_copy: bool, tracked: Container[Path]) -> Protection:
+    """How `node` is protected, which may be a file that is `tracked`."""
+    if is_bare or is_link(node):
         return "compared"
-    if not is_folder(node):
-        return "compared" if files and (is_tracked or is_only_read(node.name)) else "mounted"
-    is_plain = files is not None and all(
-        is_file(path) and not is_link(path) and not is_secret_name(path.name) for path in files
-    )
-    return "copied" if is_plain else "mounted"
+    if not can_copy:
+        return "mounted"
+    if is_folder(node):
+        return "copied"
+    return "compared" if node in tracked or is_only_read(node.name) else "mounted"
 
 
 def files_of(node: Path) -> list[Path] | None:

@@ -37,6 +37,7 @@ class SandboxPlan:
         gate: Folder of the network gate's sockets, at the same path inside, writable.
         is_read_only: Nothing in `writable` can be written (plan mode).
         copies: Folders in writable ones, and the copy that replaces each.
+        copies_folder: Where the copies are, at the same path inside, read-only.
         caches: Folders of package managers in `home`, and our own folder that replaces each.
         links: Links in hidden folders, and where each leads.
         beside: The hidden files that are searched for again before each command.
@@ -54,6 +55,7 @@ class SandboxPlan:
     gate: Path
     is_read_only: bool = False
     copies: tuple[tuple[Path, Path], ...] = ()
+    copies_folder: Path | None = None
     caches: tuple[tuple[Path, Path], ...] = ()
     links: tuple[tuple[Path, str], ...] = ()
     beside: tuple[Path, ...] = ()
@@ -93,6 +95,7 @@ class Covers:
     Args:
         read_only: What cannot be changed inside.
         copies: Folders, and the copy that replaces each inside.
+        copies_folder: Where the copies are.
         hidden: What cannot be read.
         unfollowed: Each ``.git`` that shows no repository: a command may have made it, or nobody
             watches the place that it leads to.
@@ -100,6 +103,7 @@ class Covers:
 
     read_only: tuple[Path, ...] = ()
     copies: tuple[tuple[Path, Path], ...] = ()
+    copies_folder: Path | None = None
     hidden: tuple[Path, ...] = ()
     unfollowed: frozenset[Path] = frozenset()
 
@@ -150,6 +154,7 @@ def plan_for(
         gate=own.gate.resolve(),
         is_read_only=is_read_only,
         copies=() if is_read_only else covers.copies,
+        copies_folder=covers.copies_folder,
         caches=tuple(_replaced_caches(border, home, {*shown, *writable})),
     )
 

@@ -628,7 +628,7 @@ class Sandbox:
         if not wall.pid:
             return
         mounted = read_mount_points(wall.pid)
-        plan = self._plan_now(cwd, wall.plan, mounted)
+        plan = self._plan_now(cwd, wall.plan)
         wanted = {mount.path: mount for mount in islands_of(plan)}
         stale = [
             path
@@ -712,16 +712,11 @@ class Sandbox:
         watch.hidden.search_beside(folders, plan.writable)
         return watch.hidden.find_beside()
 
-    def _plan_now(self, cwd: Path, before: SandboxPlan, mounted: frozenset[Path]) -> SandboxPlan:
-        """The current plan of a running wall, as far as it can still change.
-
-        No copy can be mounted in it: such folders are read-only.
-        """
+    def _plan_now(self, cwd: Path, before: SandboxPlan) -> SandboxPlan:
+        """The current plan of a running wall, as far as it can still change."""
         covers = self._covers(cwd)
         kept = [path for path in before.hidden if not _is_inside(path, before)]
         outside = [path for path in kept if path not in before.beside]
-        laid = {path for path, _ in before.copies} & mounted
-        bare = [path for path, _ in covers.copies if path not in laid]
         watch = self.watch(cwd)
         sockets = sockets_of_others(before.gate)  # they come and go, so no new wall's plan has them
         beside = () if watch is None else watch.hidden.find_beside()
@@ -729,12 +724,7 @@ class Sandbox:
             self._folders(cwd),
             Border(self.home),
             WallFolders(before.home_stand_in, before.scratch, before.gate),
-            replace(
-                covers,
-                read_only=(*covers.read_only, *bare),
-                copies=tuple((path, copy) for path, copy in before.copies if path in mounted),
-                hidden=(*outside, *covers.hidden, *sockets, *beside),
-            ),
+            replace(covers, hidden=(*outside, *covers.hidden, *sockets, *beside)),
             readable=before.readable,
             is_read_only=before.is_read_only,
         )

@@ -3,10 +3,10 @@
 What exists is protected in one of three ways (`obeyed_state.Protection`). A read-only mount is the
 simplest, but git cannot change such a file: a merge or rebase that must do so fails half-way. So a
 *folder* (``.vscode``) is replaced inside by a copy that commands may change, and a file that git
-tracks, or a *text* that runs nothing itself (``AGENTS.md``), is only compared. The changes are
-examined after each command. Versions that the user's commits have, or that were in place before,
-are accepted; anything else is set aside, and the previous content restored. Changes in a copied or
-mounted place are not visible outside before that.
+tracks, a *text* that runs nothing itself (``AGENTS.md``), or what is in a work tree that git must
+be able to remove, is only compared. The changes are examined after each command. Versions that the
+user's commits have, or that were in place before, are accepted; anything else is set aside, and the
+previous content restored. Changes in a copied or mounted place are not visible outside before that.
 
 What does not exist yet cannot be protected by a mount: it is searched for after each command. New
 git repositories stay, except hooks, and settings that could run programs.
@@ -34,6 +34,7 @@ from collections.abc import (
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
 from agent_tui.atomic_files import replace_private_file
@@ -42,16 +43,19 @@ from agent_tui.file_locks import LockHeldError, lock_within
 from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_folder
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.beneath import folder_of, make_folders, write_at
+from agent_tui.tools.sandbox.beneath import folder_of
 from agent_tui.tools.sandbox.git_controls import (
     ControlKind,
     covers_of,
     git_place,
+    is_linked_tree,
+    named_in_tree,
     plain_content,
     why_obeyed,
 )
 from agent_tui.tools.sandbox.held import HeldFile, HeldStore
 from agent_tui.tools.sandbox.hidden import HiddenFiles
+from agent_tui.tools.sandbox.home_links import describe_linked
 from agent_tui.tools.sandbox.known_versions import KnownVersions, RefsStamp
 from agent_tui.tools.sandbox.obeyed_state import (
     LINK,
@@ -158,6 +162,7 @@ class ObeyedWatch:
         environ: The environment of commands.
         may_show: Whether a rule of the user lets commands see a file with keys.
         has_mounts: Whether the wall can protect files in writable folders.
+        linked: See `find_linked`.
 
     Attributes:
         found: The result of the latest walk.
@@ -174,6 +179,7 @@ class ObeyedWatch:
         environ: Mapping[str, str],
         may_show: Callable[[Path], bool] = lambda _path: False,
         has_mounts: bool = True,
+        linked: Mapping[Path, Path] = MappingProxyType({}),
     ) -> None:
         roots = tuple(dict.fromkeys(root.resolve() for root in roots))
         places = [place for place in map(git_place, roots) if place is not None]
@@ -201,7 +207,8 @@ class ObeyedWatch:
         self._is_limit_told = False
         self._ground: dict[Path, tuple[int, int]] = {}
         self._told: set[Path] = set()
-        self._notices: list[str] = []
+        self._linked = linked
+        self._notices = list(describe_linked(linked, roots))
         self._turn = asyncio.Lock()
         self.hidden = HiddenFiles(may_show, environ, keeper)
         self.found = WalkFindings()
@@ -362,9 +369,12 @@ class ObeyedWatch:
         if not is_alone:
             self._covered = {}
         is_users = is_alone and not (self._commands or self._jobs or self._is_unsettled)
-        moved = self._versions.find_moved()
-        if is_users and not moved:
-            self._approve()
+        moved: Mapping[Path, RefsStamp] = {}
+        if is_users:
+            look = self._look()
+            moved = self._versions.find_moved(self.found.gits)
+            if not moved:
+                self._approve(look=look)
         return is_users, is_alone, moved
 
     def _take_up(self) -> bool:
@@ -421,14 +431,30 @@ class ObeyedWatch:
         return status.st_ino, status.st_mtime_ns
 
     def _look(self) -> Look:
-        self.found = self._walk.look()
-        tracked = self._tracked.find(self.found.obeyed) if self._has_mounts else ()
-        return self._contents.look_at(
-            self.found,
-            has_mounts=self._has_mounts,
-            tracked=tracked,
-            hooks_path=self._find_hooks_path(),
-        )
+        self.found = found = self._walk.look()
+        hooks_path = self._find_hooks_path()
+        trees, elsewhere = set[Path](), set(self._linked)
+        for entry in found.gits:
+            is_tree = is_linked_tree(entry) and self._is_below(entry.parent)
+            trees |= {entry.parent} if is_tree else set()
+            for path in named_in_tree(entry, hooks_path):
+                self._follow(path, "git")
+                elsewhere |= set() if is_tree else {path}
+        for path, link in self._linked.items():
+            self._follow(path, f"what reads {link}")
+        # A command can make any folder a work tree, but not what is followed from elsewhere.
+        bare = {
+            node
+            for node in found.obeyed
+            if not self._has_mounts
+            or not (
+                trees.isdisjoint(node.parents)
+                or any(path.is_relative_to(node) for path in elsewhere)
+            )
+        }
+        files = [path for path in found.obeyed if not is_folder(path)]
+        tracked = self._tracked.find(files) if self._has_mounts else ()
+        return self._contents.look_at(found, bare=bare, tracked=tracked, hooks_path=hooks_path)
 
     def _find_hooks_path(self) -> str:
         return self._tracked.hooks_path(self._walk.roots[0]) if self.found.gits else ""
@@ -474,7 +500,8 @@ class ObeyedWatch:
         copies = tuple(self._copies_of(look))
         hidden = (*self.hidden.paths, *self.found.closed)
         unfollowed = frozenset((*state.asked, *self._find_unwatched()))
-        self.covers = Covers(tuple(sorted(read_only)), copies, hidden, unfollowed)
+        folder = make_private_dir(self._own_copies) if self._has_mounts else None
+        self.covers = Covers(tuple(sorted(read_only)), copies, folder, hidden, unfollowed)
         if only is None and judged is None:
             self._covered = self._find_covered()
 
@@ -498,7 +525,24 @@ class ObeyedWatch:
         if self._has_mounts:
             for entry in self.found.gits:
                 if entry not in self._made:
-                    yield from covers_of(entry, self._find_hooks_path())
+                    covers = covers_of(entry, self._find_hooks_path())
+                    yield from (path for path in covers if not self._is_followed(path))
+
+    def _follow(self, path: Path, who: str) -> None:
+        """Add an uppermost followed file or folder to what the walk found."""
+        obeyed = self.found.obeyed
+        is_around = any(root.is_relative_to(path) for root in self._roots)
+        if (
+            self._is_below(path)
+            and not (is_around or self._is_followed(path))
+            and os.path.lexists(path)
+        ):
+            for inner in [each for each in obeyed if path in each.parents]:
+                del obeyed[inner]
+            obeyed[path] = who
+
+    def _is_followed(self, path: Path) -> bool:
+        return not self.found.obeyed.keys().isdisjoint((path, *path.parents))
 
     def _find_covered(self) -> dict[Path, int]:
         """The inodes of what the wall covers, so that no command that begins now can change it.
@@ -548,11 +592,7 @@ class ObeyedWatch:
         for there in list(copy.iterdir()):
             _remove(there)
         for below, digest in wanted.items():
-            if (kept := self._contents.of(digest)) is not None:
-                target = copy / below
-                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                with folder_of(target, (self._own_copies,)) as folder:
-                    write_at(folder, target.name, *kept)
+            self._contents.write(copy / below, digest, (self._own_copies,))
 
     def _digests_below(self, folder: Path) -> dict[str, str] | None:
         files = files_of(folder)
@@ -610,9 +650,9 @@ class ObeyedWatch:
         only_jobs |= self._is_moved()  # what is new there is not from commands
         if self._find_missing():
             return None
-        moved = self._versions.find_moved()
         before = set(self.found.gits)
         look = self._look()
+        moved = self._versions.find_moved(self.found.gits)
         self._made |= set(self.found.gits) - before
         changes = [
             *self._new_nodes(look, only_jobs),
@@ -671,7 +711,8 @@ class ObeyedWatch:
                 yield _Change(path, copy, who, files=((path, OTHER),))
                 continue
             before = self._synced[path]
-            for below in sorted({*now, *before}):
+            # What is gone comes first: a link may be in its folder's place.
+            for below in (*sorted(before.keys() - now.keys()), *sorted(now)):
                 old, new = before.get(below, ""), now.get(below, "")
                 if new != old:
                     yield _Change(path / below, copy / below, who, old, ((path / below, new),))
@@ -694,20 +735,26 @@ class ObeyedWatch:
     def _bring(self, change: _Change) -> list[Path]:
         """Apply outside what a command did to a copy, unless the user changed it differently."""
         ((path, digest),) = change.files
-        kept = self._contents.of(digest)
         if self._contents.digest_of(path) != change.before:
             return []
         try:
-            if kept is not None:
-                make_folders(path.parent, self._roots)
-                with folder_of(path, self._roots) as folder:
-                    write_at(folder, path.name, *kept)
+            if digest:
+                self._contents.write(path, digest, self._roots)
             else:
                 with folder_of(path, self._roots) as folder:
                     os.unlink(path.name, dir_fd=folder)
+                self._remove_empty(path.parent)
         except OSError:
             return []
         return [path]
+
+    def _remove_empty(self, folder: Path) -> None:
+        """Remove `folder` and those around it while they are empty, as git does."""
+        with suppress(OSError):
+            while True:
+                with folder_of(folder, self._roots) as around:
+                    os.rmdir(folder.name, dir_fd=around)
+                folder = folder.parent
 
     def _put_aside(self, change: _Change, ours: dict[Path, str]) -> HeldFile:
         """Set aside what `change` did; what is written instead is added to `ours`."""
@@ -725,23 +772,13 @@ class ObeyedWatch:
                 return self._store.set_aside(path, change.who, (plain, mode))
         held = self._store.set_aside(path, change.who, before)
         if change.before.startswith(LINK):
-            self._restore(path, change.before)
+            self._contents.write(path, change.before, self._roots)
         if change.files == ((path, OTHER),):
             for file, digest in self._approved.files.items():
                 if path in file.parents:
-                    self._restore(file, digest)
+                    self._contents.write(file, digest, self._roots)
                     ours[file] = digest
         return held
-
-    def _restore(self, path: Path, digest: str) -> None:
-        """Write the file or link with `digest`, if it is stored."""
-        make_folders(path.parent, self._roots)
-        with folder_of(path, self._roots) as folder:
-            if (content := self._contents.of(digest)) is not None:
-                write_at(folder, path.name, *content)
-            elif digest.startswith(LINK):
-                target = os.fsdecode(bytes.fromhex(digest.removeprefix(LINK)))
-                os.symlink(target, path.name, dir_fd=folder)
 
     def _is_below(self, path: Path) -> bool:
         return any(root in path.parents for root in self._roots)

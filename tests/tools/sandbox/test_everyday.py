@@ -10,6 +10,7 @@ import json
 import os
 import pwd
 import shutil
+import subprocess
 import sys
 import urllib.request
 from collections.abc import AsyncGenerator
@@ -268,6 +269,33 @@ async def test_git_works_beside_a_tracked_file_with_keys_that_the_user_changed(s
     assert file.read_text() == "A=another key\n"
     printed = await shell.does("echo C=3 > other.env; cp .env copy; cat .env copy; git log -p")
     assert "key" not in printed
+
+
+async def test_git_brings_and_takes_away_folders_of_editors_while_one_wall_stands(shell: Shell):
+    folder = shell.context.cwd
+    subprocess.run(
+        "git init -q -b main; mkdir .idea; echo 1 > .idea/a; git add .; git commit -qm one;"
+        "git switch -qc other; git rm -qr .idea; mkdir -p .claude p/.vscode; ln -s x .claude/l;"
+        "echo 2 > p/.vscode/a; echo 2 > mise.toml; git add .; git commit -qm two;"
+        "git switch -q main",
+        shell=True,
+        check=True,
+        cwd=folder,
+        env=shell.context.environ,
+    )
+    for branch in ("other", "main", "other", "main"):
+        printed = await shell.does(f"git switch -q {branch}; git status --porcelain")
+        assert printed.startswith("(no output"), printed
+        status = ["git", "status", "--porcelain"]
+        assert subprocess.check_output(status, cwd=folder, env=shell.context.environ) == b""
+        assert (folder / "p/.vscode/a").exists() == (branch == "other")
+    await shell.does("git switch -q other")
+    watch = shell.sandbox.watch(folder)
+    assert watch is not None
+    for copy in (path for _, path in watch.covers.copies):
+        await shell.fails(f"rm -r {copy} || touch {copy.parent}/x")
+    assert "held back" in (await shell.run("echo evil > p/.vscode/a")).for_model
+    assert (folder / "p/.vscode/a").read_text() == "2\n"
 
 
 async def test_a_local_remote_is_cloned_and_pulled_from(shell: Shell):

@@ -1,0 +1,258 @@
+"""What git tracks can be changed by git in both walls, and only to what the user's commits have."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.rows import each_row
+from tests.support.sandbox import needs_bwrap
+from tests.support.watched_folder import WatchedFolder
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="uses git")
+
+_HOOK = "printf '#!/bin/sh\\n: {0}\\n' > {1}/pre-push; chmod +x {1}/pre-push"
+_TRACKED = {
+    "folder with a link": (
+        "mkdir .claude; echo 1 > shared; ln -s ../shared .claude/x; echo 1 > .claude/a",
+        "ln -sf ../file .claude/x; ln -s ../file .claude/y; echo 2 > .claude/a",
+        ".claude/a",
+    ),
+    "folder with an ignored file": (
+        "mkdir .devcontainer; echo .env > .gitignore; echo KEY=x > .devcontainer/.env;"
+        "echo 1 > .devcontainer/a",
+        "echo 2 > .devcontainer/a; echo 2 > .devcontainer/b",
+        ".devcontainer/a",
+    ),
+    "hooks folder": (
+        f"mkdir -p tools/hooks; {_HOOK.format(1, 'tools/hooks')};"
+        "git config core.hooksPath tools/hooks",
+        f"{_HOOK.format(2, 'tools/hooks')}; echo 2 > tools/hooks/lib.sh",
+        "tools/hooks/pre-push",
+    ),
+    "hooks folder in the table": (
+        f"mkdir .githooks; {_HOOK.format(1, '.githooks')}; git config core.hooksPath .githooks",
+        _HOOK.format(2, ".githooks"),
+        ".githooks/pre-push",
+    ),
+    "hooks folder of the user's settings": (
+        f"git config --global core.hooksPath .hk; mkdir .hk; {_HOOK.format(1, '.hk')}",
+        _HOOK.format(2, ".hk"),
+        ".hk/pre-push",
+    ),
+    "hooks folder in a folder of the table": (
+        f"mkdir -p .husky/_; {_HOOK.format(1, '.husky/_')}; git config core.hooksPath .husky/_",
+        _HOOK.format(2, ".husky/_"),
+        ".husky/_/pre-push",
+    ),
+    "hooks folder around another folder of the table": (
+        f"mkdir -p hk/.idea; echo 1 > hk/.idea/a; {_HOOK.format(1, 'hk')};"
+        "git config core.hooksPath hk",
+        "echo 2 > hk/.idea/a",
+        "hk/.idea/a",
+    ),
+    "folder that becomes a link": (
+        "mkdir -p .claude/skills/x .agents/skills; echo 1 > .claude/skills/x/a;"
+        "echo 1 > .agents/skills/a; echo 1 > .claude/a",
+        "rm -r .claude/skills; ln -s ../.agents/skills .claude/skills; echo 2 > .claude/a",
+        ".claude/a",
+    ),
+    "folder with a large file": (
+        "mkdir .claude; echo 1 > .claude/a; head -c 1500000 /dev/zero > .claude/b",
+        "echo 2 > .claude/a; head -c 1500001 /dev/zero > .claude/b",
+        ".claude/a",
+    ),
+    "folder that only one branch has": (
+        "mkdir -p pkg/.vscode/x; echo 1 > pkg/.vscode/x/a; echo 1 > .envrc",
+        "rm -r pkg; echo 2 > .envrc",
+        ".envrc",
+    ),
+    "included settings": (
+        "printf '[alias]\\n\\ta = !true\\n' > .gitconfig; git config include.path ../.gitconfig",
+        "printf '[alias]\\n\\ta = !false\\n' > .gitconfig",
+        ".gitconfig",
+    ),
+}
+"""What is on the main branch, how another one differs, and a file that has two versions."""
+
+
+def _place(folder: Path, *, has_mounts: bool) -> WatchedFolder:
+    folders = [folder / name for name in ("proj", "own", "home")]
+    for each in folders:
+        each.mkdir(parents=True)
+    return WatchedFolder(*folders, has_mounts=has_mounts)
+
+
+def _commit_both(place: WatchedFolder, main: str, other: str) -> None:
+    place.outside(
+        f"git init -q -b main; echo 1 > file; {main}; git add .; git commit -qm 1 --no-verify;"
+        f"git switch -qc other; echo 2 > file; {other}; git add .; git commit -qm 2 --no-verify;"
+        "git switch -q main"
+    )
+
+
+@needs_bwrap
+@pytest.mark.parametrize("has_mounts", [True, False])
+@each_row("name", _TRACKED)
+async def test_git_brings_every_kind_of_followed_file_of_the_users_commits(
+    tmp_path: Path, name: str, has_mounts: bool
+):
+    main, other, file = _TRACKED[name]
+    place = _place(tmp_path / name, has_mounts=has_mounts)
+    _commit_both(place, main, other)
+    one = place.text(file)
+    for command in (
+        "git switch -q other",
+        "git switch -q main && git merge -q other",
+        "git switch -q --detach other~1 && git rebase -q other",
+    ):
+        settled = await place.run(command)
+        assert place.held(settled) == {}, (command, place.printed)
+        assert place.text(file) not in ("", one), (command, place.printed)
+        place.outside('git diff --exit-code HEAD; test -z "$(git status --porcelain)"')
+    copies = [copy for _, copy in place.watch.covers.copies]
+    # A command could put a link in the place of a copy that lies in another.
+    assert not any(around in copy.parents for copy in copies for around in copies)
+
+
+@needs_bwrap
+@pytest.mark.parametrize("has_mounts", [True, False])
+@each_row("name", _TRACKED)
+async def test_what_a_command_writes_there_or_commits_is_held(
+    tmp_path: Path, name: str, has_mounts: bool
+):
+    main, other, file = _TRACKED[name]
+    place = _place(tmp_path / name, has_mounts=has_mounts)
+    _commit_both(place, main, other)
+    one = place.text(file)
+    settled = await place.run(
+        f"echo evil >> {file}; git add .; git commit -qm evil --no-verify; git branch evil"
+    )
+    assert set(place.held(settled)) == {file}, place.printed
+    assert place.text(file) == one
+    later = await place.run("git checkout -qf evil", code=None)
+    assert set(place.held(later)) == {file}, place.printed
+    assert place.text(file) == one
+
+
+_TEXTS = (
+    "git init -q -b main; mkdir .idea; for v in 1 2; do for f in AGENTS.md mise.toml .idea/a; do"
+    " echo $v > $f; done; git add .; git commit -qm $v; git branch v$v; done"
+)
+_NESTED = {
+    "work tree": (
+        _TEXTS,
+        "git worktree add -q .worktrees/f v1",
+        "cd .worktrees/f; git switch -q --detach v2",
+    ),
+    "work tree of the user": (
+        f"{_TEXTS}; git worktree add -q .worktrees/f v1",
+        "git -C .worktrees/f switch -q --detach v2",
+        "git worktree remove .worktrees/f",
+    ),
+    "repository": (
+        f"git init -q; git commit -q --allow-empty -m 1; mkdir lib; cd lib; {_TEXTS}",
+        "git -C lib switch -q v1",
+        "cd lib; git switch -q main; git rebase -q v1",
+    ),
+    "submodule": (
+        f"mkdir ../m; cd ../m; {_TEXTS}; cd ../proj; git init -q -b main;"
+        "git -c protocol.file.allow=always submodule --quiet add ../m libs/m; git commit -qam 1;"
+        "git -C libs/m checkout -q HEAD~1; git commit -qam 2",
+        "git checkout -q HEAD~1; git -C libs/m checkout -q main",
+        "git checkout -q main; git -C libs/m checkout -q v1",
+    ),
+    "work tree without a branch": (
+        f"{_TEXTS}; git worktree add -q --detach w; cd w; for v in 3 4; do echo $v > AGENTS.md;"
+        " git commit -qam $v; done",
+        "git -C w checkout -q HEAD~1",
+        "git worktree remove w",
+    ),
+    "repository in a work tree": (
+        f"{_TEXTS}; git worktree add -q w; mkdir w/x; cd w/x; {_TEXTS}",
+        "git -C w/x switch -q v1",
+        "git -C w/x switch -q v2",
+    ),
+}
+"""What the user has, and two commands."""
+
+
+@needs_bwrap
+@pytest.mark.parametrize("has_mounts", [True, False])
+@each_row("name", _NESTED)
+async def test_each_repository_knows_the_versions_of_its_files(
+    tmp_path: Path, name: str, has_mounts: bool
+):
+    user, *commands = _NESTED[name]
+    place = _place(tmp_path / name, has_mounts=has_mounts)
+    place.outside(user)
+    for command in commands:
+        settled = await place.run(command)
+        assert place.held(settled) == {}, (command, place.printed)
+        place.outside(
+            "for git in $(find . -name .git); do cd $(dirname $git); git diff --exit-code HEAD;"
+            'test -z "$(git ls-files -d)"; cd "$OLDPWD"; done'
+        )
+
+
+async def test_a_repository_that_the_user_makes_between_commands_knows_its_versions(
+    tmp_path: Path,
+):
+    place = _place(tmp_path, has_mounts=False)
+    place.outside("git init -q")
+    await place.run("true")
+    place.outside(f"mkdir lib; cd lib; {_TEXTS}")
+    assert (await place.run("git -C lib switch -q v1")).held == ()
+
+
+_NO_PROOF = {
+    "a repository of a command": f"mkdir new; cd new; {_TEXTS}",
+    "another store": f"cd lib; rm -rf .git; {_TEXTS.replace('echo $v', 'echo 0')}",
+    "a commit in the user's": "cd lib; echo 0 > AGENTS.md; git commit -qam 0; git branch 0; true",
+    "a pointer": "mkdir new; cp lib/AGENTS.md new/GEMINI.md; echo gitdir: ../lib/.git > new/.git",
+}
+
+
+@each_row("name", _NO_PROOF)
+async def test_what_a_command_commits_in_a_nested_repository_is_held(tmp_path: Path, name: str):
+    place = _place(tmp_path / name, has_mounts=False)
+    place.outside(f"git init -q; mkdir lib; cd lib; {_TEXTS}")
+    await place.run("true")
+    settled = await place.run(_NO_PROOF[name], code=None)
+    assert {Path(each).name for each in place.held(settled)} & {"AGENTS.md", "GEMINI.md"}
+    assert place.text("lib/AGENTS.md") == "2\n"
+    assert place.text("new/AGENTS.md") == ""
+    again = await place.run("cd lib; git checkout -qf HEAD", code=None)
+    assert place.text("lib/AGENTS.md") == "2\n", place.held(again)
+
+
+async def test_what_no_checkout_writes_is_no_version_of_the_user(tmp_path: Path):
+    place = _place(tmp_path, has_mounts=False)
+    place.outside(
+        "git init -q; git init -q .idea/p; tree=$(echo evil | git hash-object -w --stdin);"
+        'm="100755 blob"; for name in pre-push hooks .git p .idea; do'
+        ' tree=$(printf "%s %s\\t%s\\n" "$m" $tree $name | git mktree); m="040000 tree"; done;'
+        "git branch evil $(git commit-tree -m x $tree)"
+    )
+    await place.run("true")
+    settled = await place.run("echo evil > .idea/p/.git/hooks/pre-push")
+    assert set(place.held(settled)) == {".idea/p/.git/hooks/pre-push"}
+
+
+@needs_bwrap
+async def test_a_work_tree_that_a_command_makes_of_a_folder_uncovers_nothing(tmp_path: Path):
+    place = _place(tmp_path, has_mounts=True)
+    place.outside(
+        f"git init -q; mkdir -p tools/hooks sub/vim; {_HOOK.format(1, 'tools/hooks')};"
+        "git config core.hooksPath tools/hooks; echo 1 > sub/vim/rc;"
+        "ln -s ../proj/sub/vim ~/.vim; git add .; git commit -qm 1"
+    )
+    place.watch = place.watch_again()
+    for folder in ("tools", "sub"):
+        await place.run(
+            f"git worktree add -q --detach w$$; mv w$$/.git {folder}; rm -r w$$;"
+            f"echo $PWD/{folder}/.git > .git/worktrees/w$$/gitdir; git -C {folder} rev-parse HEAD"
+        )
+    await place.run("true")
+    covered = {str(path.relative_to(place.root)) for path, _ in place.watch.covers.copies}
+    assert covered == {"sub/vim", "tools/hooks"}
