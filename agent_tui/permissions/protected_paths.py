@@ -1,7 +1,7 @@
 """Which files always ask, and what counts as inside the workspace."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
