@@ -42,20 +42,20 @@ def folder_of(path: Path, roots: Sequence[Path]) -> Generator[int]:
         os.close(folder)
 
 
-def read_at(folder: int, name: str) -> tuple[bytes, int]:
+def read_at(folder: int, name: str, most_bytes: int = MOST_BYTES) -> tuple[bytes, int]:
     """The content of a regular file, and its mode.
 
     Raises:
-        OSError: It is not a regular file, or is longer than `MOST_BYTES`.
+        OSError: It is not a regular file, or is longer than `most_bytes`.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
     descriptor = os.open(name, flags, dir_fd=folder)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+        if not stat.S_ISREG(status.st_mode) or status.st_size > most_bytes:
             raise OSError(errno.EFBIG, "is no regular file, or a large one", name)
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), name)
     return content, stat.S_IMODE(status.st_mode)
 

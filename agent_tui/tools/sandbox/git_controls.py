@@ -10,7 +10,7 @@ file; anything else is a doubt.
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +20,12 @@ from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_file, is_folder, is_link
 
 ControlKind: TypeAlias = Literal[
-    "entry", "hook", "config", "pointer", "attributes", "step", "irregular"
+    "entry", "hook", "config", "pointer", "attributes", "step", "irregular", "shared"
 ]
 """Kinds: a ``.git`` that is a file or a link; a hook; settings; a pointer to more of the
 repository; attributes, which select drivers for files; the next steps of an unfinished rebase,
-cherry-pick or bisection; in a git folder, what is neither a file nor a folder."""
+cherry-pick or bisection; in a git folder, what is not as git keeps it, and a file with further
+names (`git_state`)."""
 
 MAX_CONFIG_BYTES: Final = 64_000
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
@@ -56,6 +57,13 @@ _FILES: Final[tuple[tuple[str, ControlKind], ...]] = (
 )
 _OBEYED: Final = ("hooks", "gitdir", *(name for name, _ in _FILES))
 """What in a git folder determines what runs, or where git looks."""
+
+_ANY_FORMAT: Final = re.compile(r"\bobjectformat\b", re.IGNORECASE)
+_ID_FORMAT: Final = re.compile(
+    r"^\[extensions\]\n(?:\t\w+ = .*\n)*\tobjectformat = (sha1|sha256)$",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""How git itself writes which ids a repository has."""
 
 _STRATEGIES: Final = rb"(?:ort|recursive|resolve|octopus|ours|subtree)"
 _STEP_LINES: Final = {
@@ -204,9 +212,10 @@ def why_obeyed(
         case "step":
             odd = _odd_steps(path, before)
             return f"git would run {odd[0]}" if odd else ""
-        case "irregular":
+        case "irregular" | "shared":
             # Git writes its index, logs and messages through a link, and hangs on a pipe.
-            return "git would write elsewhere" if is_link(path) else "git would wait for it"
+            is_pipe = not (is_link(path) or is_file(path))
+            return "git would wait for it" if is_pipe else "git would write elsewhere"
         case _:
             assert_never(kind)
 
@@ -387,6 +396,31 @@ def index_stamp(top: Path) -> int:
     with suppress(OSError, StopIteration):
         return (next(repositories_of(top / ".git")) / "index").stat().st_ctime_ns
     return 0
+
+
+def id_bytes_of(git: Path) -> int:
+    """The length of an object's id in the git folder `git`; 0 if its settings could say either."""
+    try:
+        text = _text((_leads_to(git / "commondir") or git) / "config")
+    except OSError:
+        return 20
+    mentions = _ANY_FORMAT.findall(text)
+    stated = _ID_FORMAT.search(text) if len(mentions) == 1 else None
+    return {"sha1": 20, "sha256": 32}[stated[1]] if stated else 0 if mentions else 20
+
+
+def leads_to_work_tree(tree: Path, places: Sequence[Path]) -> bool:
+    """Whether a linked work tree's folder `tree` names one in `places`, none, or its own.
+
+    ``git worktree repair`` writes a ``.git`` where the file ``gitdir`` leads.
+    """
+    entry = _leads_to(tree / "gitdir")
+    return (
+        entry is None
+        or any(entry.is_relative_to(place) for place in places)
+        or not os.path.lexists(entry.parent)
+        or _leads_to(entry) == tree.resolve()
+    )
 
 
 def _submodules_in(folder: Path) -> Iterator[Path]:

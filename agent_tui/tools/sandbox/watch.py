@@ -42,7 +42,7 @@ from agent_tui.file_locks import LockHeldError, lock_within
 from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_folder
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.beneath import folder_of, make_folders, write_at
+from agent_tui.tools.sandbox.beneath import folder_of, make_folders, read_at, write_at
 from agent_tui.tools.sandbox.git_controls import (
     ControlKind,
     covers_of,
@@ -80,6 +80,10 @@ _STUCK = (
     "{} is starting a command in this folder and does not go on. Nothing was run. Continue or end "
     "that program, then try again."
 )
+_MOST_SHARED_BYTES = 200_000_000
+"""Of a file in a git folder with further names; a larger one is set aside. An index may be large.
+"""
+
 _TURN_WITHIN_S = 15.0
 """A turn of another program takes milliseconds, and seconds if git or the disk is slow."""
 
@@ -180,7 +184,7 @@ class ObeyedWatch:
         gits = {git for place in places for git in (place.entry, place.folder)}
         outside = [git for git in gits if not any(root in git.parents for root in roots)]
         self._tracked = TrackedFiles(keeper, environ)
-        self._walk = ProjectWalk(roots, gits=sorted(outside), find_more=self._find_gitlinks)
+        self._walk = ProjectWalk(roots, gits=sorted(outside))
         self._roots = tuple(dict.fromkeys((*roots, *(place.folder for place in places))))
         self._folder = folder
         self._contents = Contents(folder / "versions", (*self._roots, folder / "copies"))
@@ -433,10 +437,6 @@ class ObeyedWatch:
     def _find_hooks_path(self) -> str:
         return self._tracked.hooks_path(self._walk.roots[0]) if self.found.gits else ""
 
-    def _find_gitlinks(self, gits: Sequence[Path]) -> Iterator[Path]:
-        links = self._tracked.find_gitlinks(gits)
-        return (link for link in links if any(root in link.parents for root in self._walk.roots))
-
     async def _approve_part(self, path: Path) -> None:
         with _convert_errors():
             await asyncio.to_thread(self._approve, path)
@@ -586,6 +586,8 @@ class ObeyedWatch:
                     judged.ours.update(change.files)
             elif change.files[:1] == ((change.path, ""),):
                 pass  # what was deleted in a copy is restored
+            elif change.control == "shared" and await asyncio.to_thread(self._part, change.path):
+                pass
             elif change.may_be_users or (change.control == "step" and not is_over):
                 question = Question(change.who, change.before)
                 self._approved.asked.setdefault(change.path, question)
@@ -708,6 +710,20 @@ class ObeyedWatch:
         except OSError:
             return []
         return [path]
+
+    def _part(self, path: Path) -> bool:
+        """Replace a file with further names by a copy of its own, so that git writes no other.
+
+        Returns:
+            Whether it could be done.
+        """
+        try:
+            with folder_of(path, self._roots) as folder:
+                content, mode = read_at(folder, path.name, _MOST_SHARED_BYTES)
+                write_at(folder, path.name, content, mode, path.lstat())
+        except OSError:
+            return False
+        return True
 
     def _put_aside(self, change: _Change, ours: dict[Path, str]) -> HeldFile:
         """Set aside what `change` did; what is written instead is added to `ours`."""
