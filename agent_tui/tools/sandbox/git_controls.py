@@ -75,15 +75,21 @@ _STEP_LINES: Final = {
     "sequencer/opts": re.compile(
         rb"\[options\]|\tstrategy = " + _STRATEGIES + rb"|\t(?!strategy )[a-z-]+ = [^\\]*"
     ),
+    **dict.fromkeys(
+        ("rebase-merge/msgnum", "rebase-merge/end", "rebase-apply/next", "rebase-apply/last"),
+        re.compile(rb"\d*"),
+    ),
+    "BISECT_START": re.compile(rb"(?!-).*"),
     "BISECT_NAMES": re.compile(rb"(?:\s|'[^'!]*'|[\w./*-])*"),
 }
 """Files of unfinished work that can run something, and the lines in them that do not.
 
 ``git rebase --continue`` runs the ``exec`` lines of its list. It, and ``git cherry-pick
 --continue``, start a merge strategy by its name, even if a slash in it leads to a program of the
-work tree. Before git 2.35 a shell evaluated the names of a bisection. Nothing is run by
-``sequencer/todo``, which may only pick or revert, by ``rebase-apply``, ``MERGE_MSG`` and the like
-(``sequencer.c``, ``builtin/am.c``)."""
+work tree. The prompts of shells evaluate the numbers of steps (``git-prompt.sh``). Before git 2.35
+a shell evaluated the names of a bisection; its start becomes an argument of ``git checkout``.
+Nothing is run by ``sequencer/todo``, which may only pick or revert, by the rest of
+``rebase-apply``, ``MERGE_MSG`` and the like (``sequencer.c``, ``builtin/am.c``)."""
 
 _NAMING: Final[dict[str, ControlKind]] = {
     "core.hookspath": "hook",
