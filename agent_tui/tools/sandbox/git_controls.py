@@ -108,6 +108,8 @@ _MADE_BY_GIT: Final = frozenset(
 """Settings that a clone, a submodule or a worktree creates. They run nothing, but lead elsewhere,
 so a repository judged before it is trusted must not have them."""
 
+_SECTIONS: Final = frozenset((*_PLAIN, *(name.partition(".")[0] for name in _MADE_BY_GIT)))
+
 _TREE: Final = "core.worktree"
 """A submodule's git folder names its work tree."""
 
@@ -324,7 +326,7 @@ def _setting_of(line: str, section: str) -> tuple[str | None, str]:
     header = _SECTION.fullmatch(line)
     if header is not None:
         section = header[1].lower()
-        return ("" if section in _PLAIN else None), section
+        return ("" if section in _SECTIONS else None), section
     setting = _SETTING.fullmatch(line)
     if setting is None or line.endswith("\\"):
         return None, section

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.forged_index import entry, index, rename
 from tests.support.rows import each_row
+from tests.support.sandbox import needs_bwrap
 from tests.support.watched_folder import WatchedFolder
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="uses git")
@@ -202,3 +203,62 @@ async def test_what_is_written_to_a_mapped_reference_is_found(place: WatchedFold
 def _said(place: WatchedFolder, script: str) -> str:
     words = ["bash", "-ec", script]
     return subprocess.check_output(words, cwd=place.root, env=place.environ, text=True).strip()
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+async def test_a_repository_in_the_git_folder_that_an_index_names_runs_nothing(
+    tmp_path: Path, is_linked: bool
+):
+    top = _place(tmp_path, "top")
+    top.outside(f"{_ONE}; mkdir sub; git worktree add -q ../linked")
+    root = tmp_path / "linked" if is_linked else top.root / "sub"
+    place = WatchedFolder(root, top.own, top.home, has_mounts=False)
+    (root / "forged").write_bytes(index([entry(b".git/evil", bytes(20), mode=0o160000)]))
+    settled = await place.run(
+        f"mv forged {top.root}/.git/index; git init -q {top.root}/.git/evil; cd {top.root}/.git/evil;"
+        f"git commit -q --allow-empty -m x; git config core.fsmonitor 'touch {tmp_path}/ran'"
+    )
+    held = {file.path for file in settled.held}
+    assert held == {top.root / ".git/index", top.root / ".git/evil/.git/config"}
+    top.outside("git status; git reset -q; git status")
+    assert not (tmp_path / "ran").exists()
+
+
+_EVERYDAY = """
+mkdir .git/rr-cache; echo two > file; git commit -qam two; git tag -a t -m t
+git switch -qc other HEAD~1; echo other > file; git commit -qam other; git switch -q main
+git merge other || { echo both > file; git commit -qam merged; }
+git reset -q --hard HEAD~1; git merge other || git merge --abort
+git stash list; echo x >> file; git stash -q; git stash pop -q; git checkout -q file
+git switch -qc third HEAD~1; echo three > new; git add new; git commit -qm three; git rebase -q main
+git cherry-pick other || git cherry-pick --abort; git revert --no-edit HEAD; git switch -q main
+git rebase other || git rebase --quit; git reset -q --hard; git switch -qf main
+git rebase --apply other || git rebase --abort; git format-patch -q -1 --stdout other > p
+git am -q p || git am --abort
+git bisect start HEAD HEAD~1; git bisect reset
+git worktree add -q ../tree -b tree 2> /dev/null || git worktree add -q tree -b tree
+git worktree move tree moved 2> /dev/null; git worktree list; git worktree remove --force moved
+git notes add -m n; git reflog expire --all
+git symbolic-ref refs/remotes/o/HEAD refs/heads/main
+git -c protocol.file.allow=always submodule --quiet add ./sub s; git commit -qm s
+git update-index --split-index; git status; git update-index --no-split-index
+git update-index --index-version 4; git update-index --untracked-cache; git status; git repack -qad
+git sparse-checkout set --cone --sparse-index d; git sparse-checkout disable; git pack-refs --all
+git gc -q; git clone -q . clone; git -C clone pull -q; git remote add o clone; git fetch -q o
+git commit-graph write; git multi-pack-index write; git fsck; git maintenance run --quiet
+git branch 'a$b'; git update-ref refs/x/y HEAD; git replace HEAD HEAD~1; git replace -d HEAD
+git init -q --object-format=sha256 new; cd new; echo > a; git add a; git commit -qm a
+"""
+
+
+@needs_bwrap
+@pytest.mark.parametrize("has_mounts", [True, False])
+async def test_no_everyday_work_with_git_asks_anything(tmp_path: Path, has_mounts: bool):
+    place = _place(tmp_path)
+    place.has_mounts = has_mounts
+    place.watch = place.watch_again()
+    place.outside(f"{_ONE}; mkdir d; echo > d/e; git add d; git commit -qm d; git init -q sub")
+    place.outside("cd sub; git commit -q --allow-empty -m sub")
+    for line in _EVERYDAY.strip().splitlines():
+        assert (await place.run(line, code=None)).held == (), (line, place.printed)
+    place.outside("git fsck; git status; cd new; git fsck")
