@@ -30,6 +30,7 @@ names (`git_state`)."""
 MAX_CONFIG_BYTES: Final = 64_000
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
 _SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=.*)?")
+_VALUE_PART: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|([^"#;\\]+|\\.)')
 _DRIVER: Final = re.compile(r"(?:^|\s)(?:filter|merge|diff)=(?!lfs(?:\s|$))", re.MULTILINE)
 _CORE = (
     "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks "
@@ -127,17 +128,22 @@ def controls_of(entry: Path, hooks_path: str = "") -> Iterator[tuple[Path, Contr
         yield entry, "entry"
     for git in repositories_of(entry):
         yield from _controls_in(git)
-        for path, kind in _find_named(git / "config", entry.parent):
-            for each in _hooks_in(path) if kind == "hook" else [path]:
-                yield each, kind
+        for path, kind in _find_named(git, entry.parent):
+            if kind == "hook":
+                yield from ((hook, kind) for hook in _hooks_in(path) if not is_folder(hook))
+            else:
+                yield path, kind
     for folder in _named_hooks(entry, hooks_path):
         for hook in [folder] if is_link(folder) else _hooks_in(folder):
-            yield hook, "hook"
+            if not is_folder(hook):
+                yield hook, "hook"
 
 
 def _named_hooks(entry: Path, hooks_path: str) -> Iterator[Path]:
-    """Where a relative `hooks_path` leads: hooks run in the work tree, or in the git folder."""
-    if hooks_path and not hooks_path.startswith("/"):
+    """Where `hooks_path` leads: hooks run in the work tree, or in the git folder."""
+    if hooks_path.startswith("/"):
+        yield Path(os.path.realpath(hooks_path))
+    elif hooks_path:
         for top in (entry.parent, entry):
             yield Path(os.path.normpath(top / hooks_path))
 
@@ -169,25 +175,48 @@ def covers_of(entry: Path, hooks_path: str = "") -> Iterator[Path]:
     for git in repositories_of(entry):
         if git.parent.name != "worktrees":
             yield from (git / name for name in _OBEYED if os.path.lexists(git / name))
-            yield from (path for path, _ in _find_named(git / "config", entry.parent))
+            yield from (path for path, _ in _find_named(git, entry.parent))
 
 
-def _find_named(config: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:
-    """What `config` names in the work tree at `top`: further settings, and the hooks folder."""
+def _find_named(git: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:
+    """What the settings of `git` name for the work tree at `top`, also in several steps.
+
+    That is further settings, and hooks folders. A folder with the whole work tree is none.
+    """
+    pending = [git / "config", git / "config.worktree"]
+    seen = set(pending)
+    for config in pending:
+        for value, kind in _names_in(config):
+            with suppress(OSError, RuntimeError, ValueError):
+                named = Path(value).expanduser()
+                path = ((config.parent if kind == "config" else top) / named).resolve(strict=True)
+                is_fit = is_folder(path) == (kind == "hook") and not top.is_relative_to(path)
+                if is_fit and path not in seen:
+                    seen.add(path)
+                    pending += [path] if kind == "config" else []
+                    yield path, kind
+
+
+def _names_in(config: Path) -> Iterator[tuple[str, ControlKind]]:
+    """Each path in `config` that leads to more of what git follows, and to what."""
     try:
         text = _text(config, follow_links=False)
     except OSError:
         return
-    for _, section, line in _lines(text):
+    for _, section, line in _lines(_SECTION.sub(r"\g<0>\n", text)):
         key, _, value = line.partition("=")
-        setting = f"{section}.{key.strip().lower()}"
-        if setting in _NAMING:
-            kind = _NAMING[setting]
-            with suppress(OSError, RuntimeError, ValueError):
-                named = (config.parent if kind == "config" else top) / value.strip().strip('"')
-                path = named.resolve(strict=True)
-                if top in path.parents and is_folder(path) == (kind == "hook"):
-                    yield path, kind
+        if (kind := _NAMING.get(f"{section}.{key.strip().lower()}")) is not None:
+            yield _plain_value(value), kind
+
+
+def _plain_value(written: str) -> str:
+    """The value of a setting without quotes, escapes and a comment."""
+    parts = list[str]()
+    at = 0
+    while (part := _VALUE_PART.match(written, at)) is not None:
+        parts.append(part[2] if part[1] is None else part[1])
+        at = part.end()
+    return re.sub(r"\\(.)", r"\1", "".join(parts).strip())
 
 
 def why_obeyed(

@@ -214,12 +214,13 @@ async def test_a_repository_in_the_git_folder_that_an_index_names_runs_nothing(
     root = tmp_path / "linked" if is_linked else top.root / "sub"
     place = WatchedFolder(root, top.own, top.home, has_mounts=False)
     (root / "forged").write_bytes(index([entry(b".git/evil", bytes(20), mode=0o160000)]))
+    git = top.root / ".git"
     settled = await place.run(
-        f"mv forged {top.root}/.git/index; git init -q {top.root}/.git/evil; cd {top.root}/.git/evil;"
+        f"mv forged {git}/index; git init -q {git}/evil; cd {git}/evil;"
         f"git commit -q --allow-empty -m x; git config core.fsmonitor 'touch {tmp_path}/ran'"
     )
     held = {file.path for file in settled.held}
-    assert held == {top.root / ".git/index", top.root / ".git/evil/.git/config"}
+    assert held == {git / "index", git / "evil/.git/config"}
     top.outside("git status; git reset -q; git status")
     assert not (tmp_path / "ran").exists()
 
