@@ -129,10 +129,9 @@ def controls_of(entry: Path, hooks_path: str = "") -> Iterator[tuple[Path, Contr
     for git in repositories_of(entry):
         yield from _controls_in(git)
         for path, kind in _find_named(git, entry.parent):
-            if kind == "hook":
-                yield from ((hook, kind) for hook in _hooks_in(path) if not is_folder(hook))
-            else:
-                yield path, kind
+            for each in _hooks_in(path) if kind == "hook" else [path]:
+                if not is_folder(each):
+                    yield each, kind
     for folder in _named_hooks(entry, hooks_path):
         for hook in [folder] if is_link(folder) else _hooks_in(folder):
             if not is_folder(hook):
