@@ -35,7 +35,7 @@ _GIT_DATA: Final = frozenset(
 or hold, a work tree."""
 
 _REFERENCE: Final = re.compile(
-    r"refs/.+|(?:.*_)?HEAD|AUTO_MERGE|BISECT_EXPECTED_REV|MERGE_AUTOSTASH|NOTES_MERGE_(?:REF|PARTIAL)"
+    r"refs/.+|(?:[^/]*_)?HEAD|AUTO_MERGE|BISECT_EXPECTED_REV|MERGE_AUTOSTASH|NOTES_MERGE_(?:REF|PARTIAL)"
 )
 """The references that git itself writes (``is_root_ref``)."""
 

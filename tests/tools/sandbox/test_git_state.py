@@ -114,9 +114,11 @@ async def test_what_makes_git_write_elsewhere_is_set_aside(
         ("MERGE_RR", "a" * 40 + "\ta/b\0" + "b" * 40 + ".1\tüc d\0"),
         ("lfs/objects/index", "x"),
         ("annex/HEAD", "ref: config"),
+        ("logs/refs/heads/x_HEAD", "ref: config"),
         ("index.lock", ""),
         ("worktrees/w/gitdir", "../../../w/.git\n"),
         ("worktrees/w/gitdir", "/missing/w/.git\n"),
+        ("worktrees/w/gitdir", "../../hooks/.git\n"),
         ("description", "ref: config"),
     ],
 )
@@ -145,13 +147,14 @@ async def test_git_writes_into_no_file_through_a_second_name(place: WatchedFolde
 
 
 async def test_what_a_command_copies_with_second_names_stays_and_is_apart(place: WatchedFolder):
-    place.outside("git branch other; git tag -am t t")
+    place.outside("git branch other; git tag -am t t; mkdir -p .git/lfs; echo > .git/lfs/index")
     assert (await place.run("cp -al . ../copy; mv ../copy copy")).held == ()
     for top in (place.root, place.root / "copy"):
         git = top / ".git"
-        files = [each for each in git.rglob("*") if each.is_file() and "objects" not in each.parts]
-        own = [each for each in files if each.lstat().st_nlink == 1]
-        assert {each.name for each in files} - {each.name for each in own} <= {"config"}
+        files = [each for each in git.rglob("*") if each.is_file()]
+        theirs = {each for each in files if {"objects", "lfs", "config"} & set(each.parts)}
+        assert {each for each in files if each.lstat().st_nlink == 2} <= theirs
+        assert all(each.lstat().st_nlink == 2 for each in theirs if each.name != "config")
     place.outside("git fsck; cd copy; git fsck; git commit -q --allow-empty -m two")
 
 
