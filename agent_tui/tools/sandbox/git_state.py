@@ -7,7 +7,7 @@ stays below ``refs/``, an index and a list of conflicts name files of the work t
 linked work tree leads to one that commands can write, or that refers back.
 
 Hooks, settings and lists of steps, which run something, are in `git_controls`. What other programs
-keep in folders of their own there is theirs: only links, pipes and devices in them are found.
+keep in their folders there is theirs: only links, pipes and devices in them are found.
 """
 
 import errno

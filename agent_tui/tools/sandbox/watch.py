@@ -712,7 +712,7 @@ class ObeyedWatch:
         return [path]
 
     def _part(self, path: Path) -> bool:
-        """Replace a file with further names by a copy of its own, so that git writes no other.
+        """Replace a file with further names by a separate copy, so that git writes no other file.
 
         Returns:
             Whether it could be done.
