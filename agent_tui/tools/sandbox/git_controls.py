@@ -76,6 +76,10 @@ _STEP_LINES: Final = {
     "sequencer/opts": re.compile(
         rb"\[options\]|\tstrategy = " + _STRATEGIES + rb"|\t(?!strategy )[a-z-]+ = [^\\]*"
     ),
+    "rebase-apply/apply-opt": re.compile(
+        rb"(?:\s*'(?:--(?:whitespace|directory|exclude|include)=[^']*(?:'\\['!]'[^']*)*"
+        rb"|--(?:reject|ignore-whitespace|ignore-space-change)|-[Cp]\d+)')*"
+    ),
     **dict.fromkeys(
         ("rebase-merge/msgnum", "rebase-merge/end", "rebase-apply/next", "rebase-apply/last"),
         re.compile(rb"\d*"),
@@ -87,8 +91,9 @@ _STEP_LINES: Final = {
 
 ``git rebase --continue`` runs the ``exec`` lines of its list. It, and ``git cherry-pick
 --continue``, start a merge strategy by its name, even if a slash in it leads to a program of the
-work tree. The prompts of shells evaluate the numbers of steps (``git-prompt.sh``). Before git 2.35
-a shell evaluated the names of a bisection; its start becomes an argument of ``git checkout``.
+work tree. ``git am`` passes its options to ``git apply``, one of which writes a file anywhere. The
+prompts of shells evaluate the numbers of steps (``git-prompt.sh``). Before git 2.35 a shell
+evaluated the names of a bisection; its start becomes an argument of ``git checkout``.
 Nothing is run by ``sequencer/todo``, which may only pick or revert, by the rest of
 ``rebase-apply``, ``MERGE_MSG`` and the like (``sequencer.c``, ``builtin/am.c``)."""
 

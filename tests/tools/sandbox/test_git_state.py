@@ -179,14 +179,28 @@ async def test_no_written_index_of_many_bytes_is_lost_for_a_second_name(place: W
     place.outside('test -z "$(git status --porcelain | grep -v second | grep -v ^A)"')
 
 
-@pytest.mark.parametrize("name", ["msgnum", "end"])
-async def test_no_prompt_of_a_shell_runs_what_counts_the_steps_of_a_rebase(
-    place: WatchedFolder, name: str
+@each_row(
+    ("name", "content"),
+    [
+        ("rebase-merge/msgnum", "$(touch ran)"),
+        ("rebase-merge/end", "$(touch ran)"),
+        ("rebase-apply/next", "$(touch ran)"),
+        ("rebase-apply/last", "1$(touch ran)"),
+        ("rebase-apply/apply-opt", "'--build-fake-ancestor=/x'"),
+        ("rebase-apply/apply-opt", "'-C2' '--include=a' '--unsafe-paths'"),
+        ("rebase-apply/apply-opt", "'-C2' --reject"),
+        ("BISECT_START", "--force"),
+    ],
+)
+async def test_unfinished_work_has_only_what_git_notes_in_it(
+    tmp_path_factory: pytest.TempPathFactory, name: str, content: str
 ):
-    settled = await place.run(
-        f"mkdir .git/rebase-merge; echo '$(touch ran)' > .git/rebase-merge/{name}"
-    )
-    assert place.held(settled) == {f".git/rebase-merge/{name}": "git would run $(touch ran)"}
+    place = _place(tmp_path_factory.mktemp("unfinished"))
+    place.outside(_ONE)
+    (place.root / "new").write_text(content)
+    folder = (place.root / ".git" / name).parent
+    settled = await place.run(f"mkdir -p {folder}; mv new .git/{name}")
+    assert place.held(settled) == {f".git/{name}": f"git would run {content}"}
 
 
 async def test_what_is_written_to_a_mapped_reference_is_found(place: WatchedFolder):
@@ -238,7 +252,8 @@ git switch -qc third HEAD~1; echo three > new; git add new; git commit -qm three
 git cherry-pick other || git cherry-pick --abort; git revert --no-edit HEAD; git switch -q main
 git rebase other || git rebase --quit; git reset -q --hard; git switch -qf main
 git rebase --apply other || git rebase --abort; git format-patch -q -1 --stdout other > p
-git am -q p || git am --abort
+git am -q -C2 -p1 --whitespace=fix --include='f*' --reject --directory="it's" p
+git am --abort; git am -q --ignore-whitespace p; git am --show-current-patch; git am --abort
 git bisect start HEAD HEAD~1; git bisect reset
 git worktree add -q ../tree -b tree 2> /dev/null || git worktree add -q tree -b tree
 git worktree move tree moved 2> /dev/null; git worktree list; git worktree remove --force moved
