@@ -55,10 +55,16 @@ class GitIndex:
 
 
 class GitIndexes:
-    """Reads indexes, and parses them again only when their content has changed."""
+    """Reads indexes, and parses them again only when their content has changed.
 
-    def __init__(self) -> None:
-        self._known: dict[Path, tuple[object, GitIndex]] = {}
+    Args:
+        began_ns: An index that has not changed since this time is not read again. Any other is:
+            what is written to a mapped file changes its times only once.
+    """
+
+    def __init__(self, began_ns: int = 0) -> None:
+        self._began_ns = began_ns
+        self._known: dict[Path, tuple[object, object, GitIndex]] = {}
 
     def read(self, file: Path, id_bytes: int) -> GitIndex:
         """The index in `file`; an empty one if it cannot be read.
@@ -67,16 +73,20 @@ class GitIndexes:
             file: The index.
             id_bytes: The length of an object's id, which an index does not say.
         """
+        known = self._known.get(file)
         try:
+            status = file.lstat()
+            stamp = (id_bytes, status.st_ino, status.st_ctime_ns)
+            if known is not None and known[0] == stamp and stamp[-1] < self._began_ns:
+                return known[2]
             content = _read(file)
         except OSError:
             self._known.pop(file, None)
             return GitIndex()
         key = (id_bytes, len(content), hash(content))
-        known = self._known.get(file)
-        if known is None or known[0] != key:
-            known = self._known[file] = key, _judge(content, id_bytes)
-        return known[1]
+        index = known[2] if known is not None and known[1] == key else _judge(content, id_bytes)
+        self._known[file] = stamp, key, index
+        return index
 
     def gitlinks_of(self, file: Path, id_bytes: int) -> Iterator[bytes]:
         """The names of the repositories in an index, and perhaps of other files."""

@@ -113,7 +113,7 @@ class GitState:
         self._began_ns = time.time_ns() - _SAME_MOMENT_NS
         self._folders: dict[str, _Folder] = {}
         self._files: dict[str, tuple[int, int]] = {}
-        self._indexes = GitIndexes()
+        self._indexes = GitIndexes(self._began_ns)
 
     def look(
         self, entries: Iterable[Path], open_up: Callable[[str, os.stat_result], None]
