@@ -42,7 +42,7 @@ from agent_tui.file_locks import LockHeldError, lock_within
 from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_folder
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.beneath import folder_of, make_folders, read_at, write_at
+from agent_tui.tools.sandbox.beneath import folder_of, make_folders, separate, write_at
 from agent_tui.tools.sandbox.git_controls import (
     ControlKind,
     covers_of,
@@ -80,10 +80,6 @@ _STUCK = (
     "{} is starting a command in this folder and does not go on. Nothing was run. Continue or end "
     "that program, then try again."
 )
-_MOST_SHARED_BYTES = 200_000_000
-"""Of a file in a git folder with further names; a larger one is set aside. An index may be large.
-"""
-
 _TURN_WITHIN_S = 15.0
 """A turn of another program takes milliseconds, and seconds if git or the disk is slow."""
 
@@ -586,7 +582,7 @@ class ObeyedWatch:
                     judged.ours.update(change.files)
             elif change.files[:1] == ((change.path, ""),):
                 pass  # what was deleted in a copy is restored
-            elif change.control == "shared" and await asyncio.to_thread(self._part, change.path):
+            elif await self._is_separated(change):
                 pass
             elif change.may_be_users or (change.control == "step" and not is_over):
                 question = Question(change.who, change.before)
@@ -681,6 +677,12 @@ class ObeyedWatch:
     def _is_users_link(self, link: Path, judged: _Judged) -> bool:
         return judged.stays(link) and not self._approved.is_asked(link)
 
+    async def _is_separated(self, change: _Change) -> bool:
+        """Whether it was a second name, and is none now: git writes into nothing else."""
+        return change.control == "shared" and await asyncio.to_thread(
+            separate, change.path, self._roots
+        )
+
     async def _may_stay(self, change: _Change) -> bool:
         if change.control is not None:
             return False
@@ -710,20 +712,6 @@ class ObeyedWatch:
         except OSError:
             return []
         return [path]
-
-    def _part(self, path: Path) -> bool:
-        """Replace a file with further names by a separate copy, so that git writes no other file.
-
-        Returns:
-            Whether it could be done.
-        """
-        try:
-            with folder_of(path, self._roots) as folder:
-                content, mode = read_at(folder, path.name, _MOST_SHARED_BYTES)
-                write_at(folder, path.name, content, mode, path.lstat())
-        except OSError:
-            return False
-        return True
 
     def _put_aside(self, change: _Change, ours: dict[Path, str]) -> HeldFile:
         """Set aside what `change` did; what is written instead is added to `ours`."""
