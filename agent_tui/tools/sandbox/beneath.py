@@ -17,6 +17,8 @@ from typing import Final
 MOST_BYTES: Final = 1_000_000
 """Bytes of a file that outside programs read; larger ones are not examined."""
 
+_MOST_COPIED: Final = 200_000_000
+
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -93,6 +95,21 @@ def write_at(
         with suppress(OSError):
             os.unlink(scratch, dir_fd=folder)
         raise
+
+
+def separate(path: Path, roots: Sequence[Path]) -> bool:
+    """Replace a file that has other names by a copy, so that a change of one is none of the other.
+
+    Returns:
+        False if it cannot be done, also because the file is too large.
+    """
+    try:
+        with folder_of(path, roots) as folder:
+            status = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+            write_at(folder, path.name, *read_at(folder, path.name, _MOST_COPIED), status)
+    except OSError:
+        return False
+    return True
 
 
 def _give(descriptor: int, like: os.stat_result) -> None:

@@ -10,7 +10,7 @@ file; anything else is a doubt.
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,15 +21,17 @@ from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_file, is_folder, is_link
 
 ControlKind: TypeAlias = Literal[
-    "entry", "hook", "config", "pointer", "attributes", "step", "irregular"
+    "entry", "hook", "config", "pointer", "attributes", "step", "irregular", "shared"
 ]
 """Kinds: a ``.git`` that is a file or a link; a hook; settings; a pointer to more of the
 repository; attributes, which select drivers for files; the next steps of an unfinished rebase,
-cherry-pick or bisection; in a git folder, what is neither a file nor a folder."""
+cherry-pick or bisection; in a git folder, what is not as git keeps it, and a file with further
+names (`git_state`)."""
 
 MAX_CONFIG_BYTES: Final = 64_000
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
 _SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=.*)?")
+_VALUE_PART: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|([^"#;\\]+|\\.)')
 _DRIVER: Final = re.compile(r"(?:^|\s)(?:filter|merge|diff)=(?!lfs(?:\s|$))", re.MULTILINE)
 _CORE = (
     "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks "
@@ -64,6 +66,12 @@ _OBEYED: Final = ("hooks", "gitdir", *_REMOTES, *(name for name, _ in _FILES))
 _ADDRESSES: Final = frozenset(("remote.url", "remote.pushurl"))
 _NAMES_REMOTE: Final = "branch.remote"
 """Settings that say where a push goes. A branch may name an address as its remote."""
+_ANY_FORMAT: Final = re.compile(r"\bobjectformat\b", re.IGNORECASE)
+_ID_FORMAT: Final = re.compile(
+    r"^\[extensions\]\n(?:\t\w+ = .*\n)*\tobjectformat = (sha1|sha256)$",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""How git itself writes which ids a repository has."""
 
 _STRATEGIES: Final = rb"(?:ort|recursive|resolve|octopus|ours|subtree)"
 _STEP_LINES: Final = {
@@ -75,15 +83,26 @@ _STEP_LINES: Final = {
     "sequencer/opts": re.compile(
         rb"\[options\]|\tstrategy = " + _STRATEGIES + rb"|\t(?!strategy )[a-z-]+ = [^\\]*"
     ),
+    "rebase-apply/apply-opt": re.compile(
+        rb"(?:\s*'(?:--(?:whitespace|directory|exclude|include)=[^']*(?:'\\['!]'[^']*)*"
+        rb"|--(?:reject|ignore-whitespace|ignore-space-change)|-[Cp]\d+)')*"
+    ),
+    **dict.fromkeys(
+        ("rebase-merge/msgnum", "rebase-merge/end", "rebase-apply/next", "rebase-apply/last"),
+        re.compile(rb"\d*"),
+    ),
+    "BISECT_START": re.compile(rb"(?!-).*"),
     "BISECT_NAMES": re.compile(rb"(?:\s|'[^'!]*'|[\w./*-])*"),
 }
 """Files of unfinished work that can run something, and the lines in them that do not.
 
 ``git rebase --continue`` runs the ``exec`` lines of its list. It, and ``git cherry-pick
 --continue``, start a merge strategy by its name, even if a slash in it leads to a program of the
-work tree. Before git 2.35 a shell evaluated the names of a bisection. Nothing is run by
-``sequencer/todo``, which may only pick or revert, by ``rebase-apply``, ``MERGE_MSG`` and the like
-(``sequencer.c``, ``builtin/am.c``)."""
+work tree. ``git am`` passes its options to ``git apply``, one of which writes a file anywhere. The
+prompts of shells evaluate the numbers of steps (``git-prompt.sh``). Before git 2.35 a shell
+evaluated the names of a bisection; its start becomes an argument of ``git checkout``.
+Nothing is run by ``sequencer/todo``, which may only pick or revert, by the rest of
+``rebase-apply``, ``MERGE_MSG`` and the like (``sequencer.c``, ``builtin/am.c``)."""
 
 _NAMING: Final[dict[str, ControlKind]] = {
     "core.hookspath": "hook",
@@ -102,6 +121,8 @@ _MADE_BY_GIT: Final = frozenset(
 """Settings that a clone, a submodule or a worktree creates. They run nothing, but lead elsewhere,
 so a repository judged before it is trusted must not have them."""
 
+_SECTIONS: Final = frozenset((*_PLAIN, *(name.partition(".")[0] for name in _MADE_BY_GIT)))
+
 _TREE: Final = "core.worktree"
 """A submodule's git folder names its work tree."""
 
@@ -119,17 +140,21 @@ def controls_of(entry: Path, hooks_path: str = "") -> Iterator[tuple[Path, Contr
         yield entry, "entry"
     for git in repositories_of(entry):
         yield from _controls_in(git)
-        for path, kind in _find_named(git / "config", entry.parent):
+        for path, kind in _find_named(git, entry.parent):
             for each in _hooks_in(path) if kind == "hook" else [path]:
-                yield each, kind
+                if not is_folder(each):
+                    yield each, kind
     for folder in _named_hooks(entry, hooks_path):
         for hook in [folder] if is_link(folder) else _hooks_in(folder):
-            yield hook, "hook"
+            if not is_folder(hook):
+                yield hook, "hook"
 
 
 def _named_hooks(entry: Path, hooks_path: str) -> Iterator[Path]:
-    """Where a relative `hooks_path` leads: hooks run in the work tree, or in the git folder."""
-    if hooks_path and not hooks_path.startswith("/"):
+    """Where `hooks_path` leads: hooks run in the work tree, or in the git folder."""
+    if hooks_path.startswith("/"):
+        yield Path(os.path.realpath(hooks_path))
+    elif hooks_path:
         for top in (entry.parent, entry):
             yield Path(os.path.normpath(top / hooks_path))
 
@@ -165,7 +190,7 @@ def covers_of(entry: Path, hooks_path: str = "") -> Iterator[Path]:
     for git in repositories_of(entry):
         if git.parent.name != "worktrees":
             yield from (git / name for name in _OBEYED if os.path.lexists(git / name))
-            yield from (path for path, _ in _find_named(git / "config", entry.parent))
+            yield from (path for path, _ in _find_named(git, entry.parent))
 
 
 def named_in_tree(entry: Path, hooks_path: str) -> Iterator[Path]:
@@ -182,22 +207,45 @@ def named_in_tree(entry: Path, hooks_path: str) -> Iterator[Path]:
         yield from (path for path in named if own.isdisjoint((path, *path.parents)))
 
 
-def _find_named(config: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:
-    """What `config` names in the work tree at `top`: further settings, and the hooks folder."""
+def _find_named(git: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:
+    """What the settings of `git` name for the work tree at `top`, also in several steps.
+
+    That is further settings, and hooks folders. A folder with the whole work tree is none.
+    """
+    pending = [git / "config", git / "config.worktree"]
+    seen = set(pending)
+    for config in pending:
+        for value, kind in _names_in(config):
+            with suppress(OSError, RuntimeError, ValueError):
+                named = Path(value).expanduser()
+                path = ((config.parent if kind == "config" else top) / named).resolve(strict=True)
+                is_fit = is_folder(path) == (kind == "hook") and not top.is_relative_to(path)
+                if is_fit and path not in seen:
+                    seen.add(path)
+                    pending += [path] if kind == "config" else []
+                    yield path, kind
+
+
+def _names_in(config: Path) -> Iterator[tuple[str, ControlKind]]:
+    """Each path in `config` that leads to more of what git follows, and to what."""
     try:
         text = _text(config, follow_links=False)
     except OSError:
         return
-    for _, section, line in _lines(text):
+    for _, section, line in _lines(_SECTION.sub(r"\g<0>\n", text)):
         key, _, value = line.partition("=")
-        setting = f"{section}.{key.strip().lower()}"
-        if setting in _NAMING:
-            kind = _NAMING[setting]
-            with suppress(OSError, RuntimeError, ValueError):
-                named = (config.parent if kind == "config" else top) / value.strip().strip('"')
-                path = named.resolve(strict=True)
-                if top in path.parents and is_folder(path) == (kind == "hook"):
-                    yield path, kind
+        if (kind := _NAMING.get(f"{section}.{key.strip().lower()}")) is not None:
+            yield _plain_value(value), kind
+
+
+def _plain_value(written: str) -> str:
+    """The value of a setting without quotes, escapes and a comment."""
+    parts = list[str]()
+    at = 0
+    while (part := _VALUE_PART.match(written, at)) is not None:
+        parts.append(part[2] if part[1] is None else part[1])
+        at = part.end()
+    return re.sub(r"\\(.)", r"\1", "".join(parts).strip())
 
 
 def why_obeyed(
@@ -230,9 +278,10 @@ def why_obeyed(
         case "step":
             odd = _odd_steps(path, before)
             return f"git would run {odd[0]}" if odd else ""
-        case "irregular":
+        case "irregular" | "shared":
             # Git writes its index, logs and messages through a link, and hangs on a pipe.
-            return "git would write elsewhere" if is_link(path) else "git would wait for it"
+            is_pipe = not (is_link(path) or is_file(path))
+            return "git would wait for it" if is_pipe else "git would write elsewhere"
         case _:
             assert_never(kind)
 
@@ -349,7 +398,7 @@ def _setting_of(line: str, section: str) -> tuple[str | None, str]:
     header = _SECTION.fullmatch(line)
     if header is not None:
         section = header[1].lower()
-        return ("" if section in _PLAIN else None), section
+        return ("" if section in _SECTIONS else None), section
     setting = _SETTING.fullmatch(line)
     if setting is None or line.endswith("\\"):
         return None, section
@@ -440,6 +489,31 @@ def index_stamp(top: Path) -> int:
     with suppress(OSError, StopIteration):
         return (next(repositories_of(top / ".git")) / "index").stat().st_ctime_ns
     return 0
+
+
+def id_bytes_of(git: Path) -> int:
+    """The length of an object's id in the git folder `git`; 0 if its settings could say either."""
+    try:
+        text = _text((_leads_to(git / "commondir") or git) / "config")
+    except OSError:
+        return 20
+    mentions = _ANY_FORMAT.findall(text)
+    stated = _ID_FORMAT.search(text) if len(mentions) == 1 else None
+    return {"sha1": 20, "sha256": 32}[stated[1]] if stated else 0 if mentions else 20
+
+
+def leads_to_work_tree(tree: Path, places: Sequence[Path]) -> bool:
+    """Whether a linked work tree's folder `tree` names one in `places`, none, or its own.
+
+    ``git worktree repair`` writes a ``.git`` where the file ``gitdir`` leads.
+    """
+    entry = _leads_to(tree / "gitdir")
+    return (
+        entry is None
+        or any(entry.is_relative_to(place) for place in places)
+        or not os.path.lexists(entry.parent)
+        or _leads_to(entry) == tree.resolve()
+    )
 
 
 def _submodules_in(folder: Path) -> Iterator[Path]:

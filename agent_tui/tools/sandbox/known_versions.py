@@ -227,7 +227,8 @@ def _read(file: str) -> int:
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     try:
-        return hash(os.read(descriptor, _MOST_REF_BYTES))
+        size = os.fstat(descriptor).st_size + 1  # a large buffer costs more than the file
+        return hash(os.read(descriptor, min(size, _MOST_REF_BYTES)))
     finally:
         os.close(descriptor)
 

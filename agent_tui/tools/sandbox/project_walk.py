@@ -1,12 +1,11 @@
 """One walk through the working folders, for everything that the wall must know about them."""
 
-import errno
 import os
 import stat
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -17,7 +16,7 @@ from agent_tui.tools.files.protected import (
     is_where_keys_are,
 )
 from agent_tui.tools.sandbox.beneath import folder_of, open_up
-from agent_tui.tools.sandbox.git_controls import repositories_of
+from agent_tui.tools.sandbox.git_state import GitState, ListStamp, list_folder
 from agent_tui.tools.sandbox.obeyed import who_obeys_entry
 from agent_tui.tools.sandbox.tool_settings import may_hold_key, read_settings
 
@@ -36,16 +35,6 @@ REBUILT_FOLDERS: Final = frozenset(
 repository or a file with keys directly in one counts."""
 
 _SKIPPED: Final = frozenset((".git", ".svn"))
-_GIT_DATA: Final = frozenset(
-    (
-        *("branches", "hooks", "info", "logs", "modules", "objects", "rebase-apply"),
-        *("rebase-merge", "refs", "reftable", "remotes", "sequencer", "worktrees"),
-    )
-)
-"""The folders that git itself keeps in a git folder (``gitrepository-layout``). Another one may be,
-or hold, a work tree."""
-_SAME_MOMENT_NS: Final = 50_000_000
-"""A folder changed shortly before a look is read again: file systems have coarse clocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +46,8 @@ class WalkFindings:
         gits: Each ``.git``, and folders that are themselves git folders.
         secrets: Files whose names suggest keys.
         closed: The user's folders that nobody can enter or list, but a command could open.
-        irregular: The links, pipes and devices in git folders.
+        irregular: What in git folders is not what git keeps there; see `GitState`.
+        shared: The files there that have other names, too, each with what identifies it.
     """
 
     obeyed: dict[Path, str] = field(default_factory=dict[Path, str])
@@ -65,6 +55,7 @@ class WalkFindings:
     secrets: list[Path] = field(default_factory=list[Path])
     closed: list[Path] = field(default_factory=list[Path])
     irregular: list[Path] = field(default_factory=list[Path])
+    shared: dict[Path, str] = field(default_factory=dict[Path, str])
 
 
 _Found: TypeAlias = tuple[dict[Path, str], list[Path], list[Path]]
@@ -75,23 +66,14 @@ class _Folder:
     """One folder, as it was read.
 
     Args:
-        changed_ns: Its ``ctime``, which no program can set, and a new entry changes; 0 if it may
-            change again without a difference.
-        place: Device and inode.
+        stamp: Of its list.
         below: The folders in it that are visited.
         found: What is in it.
-        irregular: The links, pipes and devices in it, for a git folder.
     """
 
-    changed_ns: int
-    place: tuple[int, int]
+    stamp: ListStamp
     below: tuple[str, ...]
     found: _Found | None
-    irregular: tuple[Path, ...] = ()
-
-    def differs(self, now: os.stat_result) -> bool:
-        """Whether it is to be read again, given its status."""
-        return now.st_ctime_ns != self.changed_ns or (now.st_dev, now.st_ino) != self.place
 
 
 class ProjectWalk:
@@ -114,7 +96,6 @@ class ProjectWalk:
         gits: Iterable[Path] = (),
         *,
         opens: bool = True,
-        find_more: Callable[[Sequence[Path]], Iterable[Path]] = lambda _gits: (),
     ) -> None:
         """Create a walk that has seen nothing.
 
@@ -123,14 +104,12 @@ class ProjectWalk:
             without: Folders that it leaves out.
             gits: Each ``.git`` and git folder outside of `roots` that is theirs.
             opens: Whether commands may have closed folders, which are to be opened.
-            find_more: Given each ``.git`` that was found, the others that git knows of.
         """
         self._opens = opens
-        self._find_more = find_more
-        self._known_data: dict[str, _Folder] = {}
         self._gits = tuple(gits)
         self.roots = tuple(dict.fromkeys(root.resolve() for root in roots))
         self._tops = tuple(map(os.fspath, self.roots))
+        self._state = GitState((*self.roots, *self._gits))
         self._known: dict[str, _Folder] = {}
         self.first: tuple[str, ...] = ()
         self.left_out = set(map(os.fspath, without))
@@ -148,7 +127,7 @@ class ProjectWalk:
             folder = known.get(path)
             try:
                 status = os.lstat(path)
-                if folder is None or folder.differs(status):
+                if folder is None or folder.stamp.differs(status):
                     self._open(path, status, is_first=is_first)
                     folder = self._read(path)
             except OSError:
@@ -169,48 +148,20 @@ class ProjectWalk:
                 found.gits.extend(gits)
                 found.secrets.extend(secrets)
         found.gits.extend(self._gits)
-        found.gits.extend(self._find_more(found.gits))
-        self._look_into(found, is_first=is_first)
+        self._look_into_gits(found, is_first=is_first)
         self._known, self.first = seen, tuple(first)
         return found
 
-    def _look_into(self, found: WalkFindings, *, is_first: bool) -> None:
-        """Find what git would follow, or wait for, in each git folder."""
-        seen = dict[str, _Folder]()
+    def _look_into_gits(self, found: WalkFindings, *, is_first: bool) -> None:
+        """Find what git would follow, wait for, or write elsewhere for, in each git folder."""
+        found.gits.extend(self._state.find_gitlinks(found.gits))
         for entry in found.gits:
             with suppress(OSError):
                 self._open(os.fspath(entry), os.lstat(entry), is_first=is_first)
-            for git in repositories_of(entry):
-                if any(git.is_relative_to(each) for each in (*self.roots, *self._gits)):
-                    self._look_below(os.fspath(git), seen, is_first=is_first)
-        found.irregular.extend(path for folder in seen.values() for path in folder.irregular)
-        self._known_data = seen
-
-    def _look_below(self, git: str, seen: dict[str, _Folder], *, is_first: bool) -> None:
-        pending = [git]
-        for path in pending:
-            if path in seen:
-                continue
-            folder = self._known_data.get(path)
-            try:
-                status = os.lstat(path)
-                if folder is None or folder.differs(status):
-                    self._open(path, status, is_first=is_first)
-                    folder = self._read_data(path, git)
-            except OSError:
-                continue
-            seen[path] = folder
-            pending += folder.below
-
-    def _read_data(self, path: str, git: str) -> _Folder:
-        """Read a folder in the git folder `git`, without a work tree that lies there."""
-        stamp, entries = _scan(path)
-        is_tree = any(entry.name == ".git" for entry in entries)
-        if path != git and is_tree and path[len(git) + 1 :].split("/")[0] not in _GIT_DATA:
-            return _Folder(*stamp, (), None)
-        below = (entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
-        irregular = (Path(entry) for entry in entries if not _is_regular(entry))
-        return _Folder(*stamp, tuple(below), None, tuple(irregular))
+        opening = partial(self._open, is_first=is_first)
+        irregular, shared = self._state.look(found.gits, opening)
+        found.irregular.extend(irregular)
+        found.shared.update(shared)
 
     def _without(self, folders: Iterable[str]) -> Iterator[str]:
         return (folder for folder in folders if folder not in self.left_out)
@@ -250,7 +201,7 @@ class ProjectWalk:
         return path[len(root) + 1 :].split("/")
 
     def _read(self, path: str) -> _Folder:
-        stamp, entries = _scan(path)
+        stamp, entries = list_folder(path)
         here = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
         gits = _find_gits(Path(path), here)
         below = [fold_name(name) for name in self._names_below_root(path)]
@@ -264,7 +215,7 @@ class ProjectWalk:
         if "pyvenv.cfg" in here and may_hold_key(read_settings(Path(path, "pip.conf"))):
             secrets.append(Path(path, "pip.conf"))
         if path.rpartition("/")[2] in REBUILT_FOLDERS and path not in self._tops:
-            return _Folder(*stamp, (), ({}, gits, secrets) if gits or secrets else None)
+            return _Folder(stamp, (), ({}, gits, secrets) if gits or secrets else None)
         obeyed = {name: who for name in sorted(here) if (who := who_obeys_entry(path, name))}
         skipped = _SKIPPED | obeyed.keys()
         found = (
@@ -274,39 +225,7 @@ class ProjectWalk:
         )
         below = (name for name in sorted(here) if here[name] and name not in skipped)
         folders = tuple(f"{path}/{name}" for name in below)
-        return _Folder(*stamp, folders, found if any(found) else None)
-
-
-def _scan(path: str) -> tuple[tuple[int, tuple[int, int]], list[os.DirEntry[str]]]:
-    """The first two fields of a `_Folder`, and what is in it.
-
-    Raises:
-        OSError: It cannot be listed or entered.
-    """
-    if not os.access(path, os.X_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
-    began_ns = time.time_ns()
-    status = os.lstat(path)
-    with os.scandir(path) as found:
-        entries = list(found)
-    is_settled = status.st_ctime_ns < began_ns - _SAME_MOMENT_NS
-    return (status.st_ctime_ns if is_settled else 0, (status.st_dev, status.st_ino)), entries
-
-
-def _is_regular(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a file, a folder, or a socket, as git's own monitor has one.
-
-    So is Emacs' lock of a message that is being written: a link whose name git never writes.
-    """
-    if (
-        entry.name.startswith(".#")
-        or entry.is_file(follow_symlinks=False)
-        or entry.is_dir(follow_symlinks=False)
-    ):
-        return True
-    with suppress(OSError):  # it is gone
-        return stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
-    return False
+        return _Folder(stamp, folders, found if any(found) else None)
 
 
 def _find_gits(folder: Path, here: dict[str, bool]) -> list[Path]:

@@ -1,20 +1,17 @@
-"""What git's index and the user's settings say: which files and repositories git tracks."""
+"""What git's index and the user's settings say: which files git tracks, and where hooks are."""
 
-import hashlib
 import os
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from agent_tui.errors import ToolError
-from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import git_entry
 from agent_tui.tools.git.command import git_argv
 from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.git_controls import index_stamp, repositories_of
+from agent_tui.tools.sandbox.git_controls import index_stamp
 
 _PATIENCE_S: Final = 5.0
 _CONVERSIONS: Final = ("filter", "working-tree-encoding")
@@ -22,12 +19,6 @@ _CONVERSIONS: Final = ("filter", "working-tree-encoding")
 
 _USERS: Final = ("--global", "--system")
 """The settings of the user, and those of the machine, which the former override."""
-
-_GITLINK: Final = (0o160000).to_bytes(4, "big")
-_SHARED: Final = b"link\0"
-"""What an index has if it names a repository, or an extension for more of the index."""
-
-_LINKS: Final = re.compile(rb"(?:^|\0)160000 [0-9a-f]+ \d\t([^\0]+)")
 
 
 class Tracked(NamedTuple):
@@ -50,7 +41,6 @@ class TrackedFiles:
         self._key: object = None
         self._found: dict[Path, Tracked] = {}
         self._hooks_path: str | None = None
-        self._links: dict[Path, tuple[bytes, list[Path]]] = {}
 
     def find(self, paths: Collection[Path]) -> Mapping[Path, Tracked]:
         """Those of `paths` that are in an index. Blocking.
@@ -67,23 +57,6 @@ class TrackedFiles:
                 names = [os.fspath(path.relative_to(top)) for path in tops if tops[path] == top]
                 self._found.update(self._list_index(top, names))
         return self._found
-
-    def find_gitlinks(self, entries: Iterable[Path]) -> Iterator[Path]:
-        """The ``.git`` of each repository that an index names, wherever it lies. Blocking.
-
-        ``git status`` in the project runs what such a repository's settings name.
-
-        Args:
-            entries: Each ``.git`` that is known, whose indexes are read. They are not returned.
-        """
-        pending = list(entries)
-        seen = set(pending)
-        for entry in pending:
-            for link in self._gitlinks_of(entry):
-                if link not in seen and os.path.lexists(link):
-                    seen.add(link)
-                    pending.append(link)
-                    yield link
 
     def hooks_path(self, folder: Path) -> str:
         """The hooks folder that the user's own settings name, for git in `folder`. Blocking.
@@ -106,24 +79,6 @@ class TrackedFiles:
         if about is None or not values <= {b"unspecified", b"unset"}:
             return None
         return self._ask(path.parent, "cat-file", "blob", tracked.id)
-
-    def _gitlinks_of(self, entry: Path) -> Sequence[Path]:
-        git = next(repositories_of(entry), entry)
-        try:
-            with open_regular_file(git / "index") as file:
-                index = file.read()
-        except OSError:
-            return ()
-        if _GITLINK not in index and _SHARED not in index:
-            return ()
-        digest = hashlib.sha256(index).digest()
-        known = self._links.get(entry)
-        if known is None or known[0] != digest:
-            listed = self._ask(entry.parent, f"--git-dir={git}", "ls-files", "-s", "-z") or b""
-            names = (os.fsdecode(name) for name in _LINKS.findall(listed))
-            folders = (os.path.realpath(entry.parent / name) for name in names)
-            known = self._links[entry] = digest, [Path(folder, ".git") for folder in folders]
-        return known[1]
 
     def _list_index(self, top: Path, names: Collection[str]) -> Iterator[tuple[Path, Tracked]]:
         listed = self._ask(top, "--literal-pathspecs", "ls-files", "-s", "-z", "--", *names)

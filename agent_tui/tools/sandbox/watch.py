@@ -43,7 +43,7 @@ from agent_tui.file_locks import LockHeldError, lock_within
 from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_folder
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.beneath import folder_of
+from agent_tui.tools.sandbox.beneath import folder_of, separate
 from agent_tui.tools.sandbox.git_controls import (
     ControlKind,
     covers_of,
@@ -186,7 +186,7 @@ class ObeyedWatch:
         gits = {git for place in places for git in (place.entry, place.folder)}
         outside = [git for git in gits if not any(root in git.parents for root in roots)]
         self._tracked = TrackedFiles(keeper, environ)
-        self._walk = ProjectWalk(roots, gits=sorted(outside), find_more=self._find_gitlinks)
+        self._walk = ProjectWalk(roots, gits=sorted(outside))
         self._roots = tuple(dict.fromkeys((*roots, *(place.folder for place in places))))
         self._folder = folder
         self._contents = Contents(folder / "versions", (*self._roots, folder / "copies"))
@@ -459,10 +459,6 @@ class ObeyedWatch:
     def _find_hooks_path(self) -> str:
         return self._tracked.hooks_path(self._walk.roots[0]) if self.found.gits else ""
 
-    def _find_gitlinks(self, gits: Sequence[Path]) -> Iterator[Path]:
-        links = self._tracked.find_gitlinks(gits)
-        return (link for link in links if any(root in link.parents for root in self._walk.roots))
-
     async def _approve_part(self, path: Path) -> None:
         with _convert_errors():
             await asyncio.to_thread(self._approve, path)
@@ -626,6 +622,8 @@ class ObeyedWatch:
                     judged.ours.update(change.files)
             elif change.files[:1] == ((change.path, ""),):
                 pass  # what was deleted in a copy is restored
+            elif await self._is_separated(change):
+                pass
             elif change.may_be_users or (change.control == "step" and not is_over):
                 question = Question(change.who, change.before)
                 self._approved.asked.setdefault(change.path, question)
@@ -719,6 +717,12 @@ class ObeyedWatch:
 
     def _is_users_link(self, link: Path, judged: _Judged) -> bool:
         return judged.stays(link) and not self._approved.is_asked(link)
+
+    async def _is_separated(self, change: _Change) -> bool:
+        """Whether it was a second name, and is none now: git writes into nothing else."""
+        return change.control == "shared" and await asyncio.to_thread(
+            separate, change.path, self._roots
+        )
 
     async def _may_stay(self, change: _Change) -> bool:
         if change.control is not None:

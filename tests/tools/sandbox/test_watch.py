@@ -14,6 +14,7 @@ from agent_tui.file_locks import lock_descriptor
 from agent_tui.tools.sandbox import project_walk
 from agent_tui.tools.sandbox.git_controls import covers_of
 from agent_tui.tools.sandbox.project_walk import ProjectWalk, WalkFindings
+from tests.support.rows import each_row
 from tests.support.sandbox import needs_bwrap
 from tests.support.watched_folder import WatchedFolder
 
@@ -1021,6 +1022,46 @@ async def test_the_hooks_folder_that_the_persons_settings_name_is_theirs(
     held = {".hk", "new/.hk", "mine/.hk/pre-push"}
     assert place.held(settled) == dict.fromkeys(held, "git obeys it")
     assert place.text("mine/.hk/pre-push") == "mine\n"
+    assert (await place.run("true")).held == ()
+
+
+@each_row(
+    ("settings", "folder"),
+    [
+        ("git config include.path ../more; git config -f more core.hooksPath .hk", ".hk"),
+        (
+            "git config include.path ../more; git config -f more include.path ../proj/mine/in;"
+            "git config -f mine/in core.hooksPath hk",
+            "hk",
+        ),
+        (
+            "printf '[include] path = \"../more\" # mine\\n' >> .git/config;"
+            "git config -f more core.hooksPath .hk",
+            ".hk",
+        ),
+        (
+            "git config extensions.worktreeConfig true; git config --worktree core.hooksPath .hk",
+            ".hk",
+        ),
+        ("git config core.hooksPath $PWD/mine/hk", "mine/hk"),
+        ("git config core.hooksPath .git/other", ".git/other"),
+        ("git config --global core.hooksPath $PWD/mine/hk", "mine/hk"),
+        ("git config --global core.hooksPath '~/link'; ln -s ../proj/mine ../home/link", "mine"),
+        ("git config --global core.hooksPath '~/../proj/mine/hk'", "mine/hk"),
+    ],
+)
+async def test_hooks_are_held_wherever_the_persons_settings_lead(
+    tmp_path_factory: pytest.TempPathFactory, settings: str, folder: str
+):
+    place = _place(tmp_path_factory.mktemp("hooks"), has_mounts=False)
+    place.outside(f"git init -q; mkdir mine; {settings}; mkdir -p {folder}; echo mine > {folder}/a")
+    settled = await place.run(
+        f"echo evil > {folder}/a; echo evil > {folder}/b; mkdir {folder}/c; echo x > mine/x.txt"
+    )
+    others = {"mine/x.txt"} if folder == "mine" else set[str]()
+    held = {f"{folder}/a", f"{folder}/b"} | others
+    assert place.held(settled) == dict.fromkeys(held, "git runs it")
+    assert place.text(f"{folder}/a") == "mine\n"
     assert (await place.run("true")).held == ()
 
 

@@ -20,6 +20,7 @@ from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.sandbox.plan import Backend
 from tests.support.conversation_wall import KEY, Conversation
+from tests.support.forged_index import entry, index
 from tests.support.sandbox import needs_bwrap, needs_landlock
 
 
@@ -369,6 +370,32 @@ async def test_no_line_that_a_command_adds_to_a_rebase_runs_when_it_goes_on(talk
     git(talk.work, "rebase", "--continue")
     assert not (talk.base / "ran").exists()
     assert git(talk.work, "log", "--format=%s").split() == ["two", "one"]
+
+
+async def test_git_writes_nowhere_else_for_what_a_command_leaves_in_its_folder(talk: Conversation):
+    (talk.work / "file").write_text("one\n")
+    git(talk.work, "init", "-q")
+    git(talk.work, "add", ".")
+    git(talk.work, "commit", "-qm", "one")
+    id = bytes.fromhex(git(talk.work, "rev-parse", "HEAD:file").strip())
+    (talk.work / "forged").write_bytes(index([entry(b"../out", id), entry(b"file", id)]))
+    key, config = talk.home / ".ssh/id_rsa", (talk.work / ".git/config").read_bytes()
+    await talk.says(
+        "mv forged .git/index; echo 'ref: commondir' > .git/ORIG_HEAD;"
+        "printf '[core]\\n\\tfsmonitor = touch ran\\n' > .git/MERGE_MSG;"
+        "ln -f .git/config .git/COMMIT_EDITMSG; mkdir .git/rr-cache .git/rr-cache/$(printf %040d);"
+        "touch .git/rr-cache/$(printf %040d)/preimage;"
+        f"printf '%040d\\t{key}\\0' 0 > .git/MERGE_RR"
+    )
+    git(talk.work, "checkout", "-q", "HEAD", ".")
+    git(talk.work, "checkout", "-q", ".")
+    git(talk.work, "reset", "-q", "--hard")
+    git(talk.work, "-c", "core.editor=true", "commit", "-q", "--allow-empty", "--cleanup=verbatim")
+    assert not (talk.work.parent / "out").exists()
+    assert not (talk.work / ".git/commondir").exists()
+    assert (talk.work / ".git/config").read_bytes() == config
+    kept = (talk.work / ".git/rr-cache").rglob("postimage")
+    assert KEY not in "".join(each.read_text() for each in kept)
 
 
 async def test_settings_of_a_new_wall_are_written_into_the_stand_in_alone(talk: Conversation):

@@ -1,0 +1,275 @@
+"""Look at what git keeps in its folders besides objects, and find what makes it write elsewhere.
+
+All of it is data that git trusts: references, the index, logs, messages, the state of unfinished
+work. A command can write any of it, and git outside then follows it. So each file must have one
+name only, as git writes some in place, and content that its name promises: a symbolic reference
+stays below ``refs/``, an index and a list of conflicts name files of the work tree, the note of a
+linked work tree leads to one that commands can write, or that refers back.
+
+Hooks, settings and lists of steps, which run something, are in `git_controls`. What other programs
+keep in their folders there is theirs: only links, pipes and devices in them are found.
+"""
+
+import errno
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+from agent_tui.regular_files import open_regular_file
+from agent_tui.tools.sandbox.git_controls import id_bytes_of, leads_to_work_tree, repositories_of
+from agent_tui.tools.sandbox.git_index import GitIndexes, names_are_safe
+
+_OBJECTS: Final = "objects"
+_GIT_DATA: Final = frozenset(
+    (
+        *("branches", "hooks", "info", "logs", "modules", _OBJECTS, "rebase-apply"),
+        *("rebase-merge", "refs", "reftable", "remotes", "rr-cache", "sequencer", "worktrees"),
+    )
+)
+"""The folders that git itself keeps in a git folder (``gitrepository-layout``). Another one may be,
+or hold, a work tree."""
+
+_REFERENCE: Final = re.compile(
+    r"refs/.+|(?:[^/]*_)?HEAD|AUTO_MERGE|BISECT_EXPECTED_REV|MERGE_AUTOSTASH|NOTES_MERGE_(?:REF|PARTIAL)"
+)
+"""The references that git itself writes (``is_root_ref``)."""
+
+_INDEX: Final = re.compile(r"index|sharedindex\..*")
+_CONFLICTS: Final = "MERGE_RR"
+_MOST_BYTES: Final = 4_096
+
+_SAME_MOMENT_NS: Final = 50_000_000
+"""A folder changed shortly before a look is read again: file systems have coarse clocks."""
+
+
+class ListStamp(NamedTuple):
+    """When the list of a folder's entries was read.
+
+    Args:
+        changed_ns: Its ``ctime``, which no program can set, and a new entry changes; 0 if it may
+            change again without a difference.
+        place: Device and inode.
+    """
+
+    changed_ns: int
+    place: tuple[int, int]
+
+    def differs(self, now: os.stat_result) -> bool:
+        """Whether it is to be read again, given its status."""
+        return now.st_ctime_ns != self.changed_ns or (now.st_dev, now.st_ino) != self.place
+
+
+def list_folder(path: str) -> tuple[ListStamp, list[os.DirEntry[str]]]:
+    """What is in a folder.
+
+    Raises:
+        OSError: It cannot be listed or entered.
+    """
+    if not os.access(path, os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+    began_ns = time.time_ns()
+    status = os.lstat(path)
+    with os.scandir(path) as found:
+        entries = list(found)
+    is_settled = status.st_ctime_ns < began_ns - _SAME_MOMENT_NS
+    stamp = ListStamp(status.st_ctime_ns if is_settled else 0, (status.st_dev, status.st_ino))
+    return stamp, entries
+
+
+_IsRegular: TypeAlias = Callable[[str], bool]
+"""Whether a file holds what its name promises."""
+
+
+class _Folder(NamedTuple):
+    """A folder in a git folder, as it was read.
+
+    Args:
+        stamp: Of its list.
+        below: The folders in it.
+        irregular: The links, pipes and devices in it.
+        files: The files that git may write in place, and what their content must be.
+    """
+
+    stamp: ListStamp
+    below: tuple[str, ...] = ()
+    irregular: tuple[Path, ...] = ()
+    files: tuple[tuple[str, _IsRegular | None], ...] = ()
+
+
+class GitState:
+    """Looks into the git folders in `places`, and remembers what was regular.
+
+    A file that has not changed since the first look is not read again. Any other is: what is
+    written to a mapped file changes its times only once.
+    """
+
+    def __init__(self, places: Sequence[Path]) -> None:
+        self._places = tuple(places)
+        self._began_ns = time.time_ns() - _SAME_MOMENT_NS
+        self._folders: dict[str, _Folder] = {}
+        self._files: dict[str, tuple[int, int]] = {}
+        self._indexes = GitIndexes(self._began_ns)
+
+    def look(
+        self, entries: Iterable[Path], open_up: Callable[[str, os.stat_result], None]
+    ) -> tuple[list[Path], dict[Path, str]]:
+        """What is not as git keeps it. Blocking.
+
+        Args:
+            entries: Each ``.git``.
+            open_up: Called before a folder is read.
+
+        Returns:
+            The links, pipes and devices, and the files whose content is not what their names say;
+            and the files with further names, each with what identifies it.
+        """
+        seen, files = dict[str, _Folder](), dict[str, tuple[int, int]]()
+        irregular, shared = list[Path](), dict[Path, str]()
+        for entry in entries:
+            # The deepest first: names count from the folder of the repository that they are in.
+            for git in reversed(list(repositories_of(entry))):
+                if self._is_inside(git):
+                    self._look_below(os.fspath(git), seen, open_up)
+        for folder in seen.values():
+            irregular += folder.irregular
+            for path, is_regular in folder.files:
+                try:
+                    status = os.lstat(path)
+                except OSError:
+                    continue
+                if status.st_nlink > 1:
+                    shared[Path(path)] = f"shared:{status.st_dev}:{status.st_ino}"
+                if is_regular is None:
+                    continue
+                stamp = status.st_ctime_ns, status.st_ino
+                is_known = stamp[0] < self._began_ns and self._files.get(path) == stamp
+                if is_known or is_regular(path):
+                    files[path] = stamp
+                else:
+                    irregular.append(Path(path))
+        self._folders, self._files = seen, files
+        return irregular, shared
+
+    def find_gitlinks(self, entries: Iterable[Path]) -> Iterator[Path]:
+        """The ``.git`` of each repository that an index names, wherever it lies. Blocking.
+
+        ``git status`` in the project runs what such a repository's settings name.
+
+        Args:
+            entries: Each ``.git`` that is known, whose indexes are read. They are not returned.
+        """
+        pending = list(entries)
+        seen = set(pending)
+        for entry in pending:
+            git = next(repositories_of(entry), entry)
+            for name in self._indexes.gitlinks_of(git / "index", id_bytes_of(git)):
+                folder = os.path.realpath(os.fsencode(entry.parent) + b"/" + name)
+                link = Path(os.fsdecode(folder), ".git")
+                if link not in seen and self._is_inside(link) and os.path.lexists(link):
+                    seen.add(link)
+                    pending.append(link)
+                    yield link
+
+    def _is_inside(self, path: Path) -> bool:
+        return any(path.is_relative_to(place) for place in self._places)
+
+    def _look_below(
+        self, git: str, seen: dict[str, _Folder], open_up: Callable[[str, os.stat_result], None]
+    ) -> None:
+        pending = [git]
+        for path in pending:
+            if path in seen:
+                continue
+            folder = self._folders.get(path)
+            try:
+                status = os.lstat(path)
+                if folder is None or folder.stamp.differs(status):
+                    open_up(path, status)
+                    folder = self._read(path, git)
+            except OSError:
+                continue
+            seen[path] = folder
+            pending += folder.below
+
+    def _read(self, path: str, git: str) -> _Folder:
+        """Read a folder in the git folder `git`, without a work tree that lies there."""
+        stamp, entries = list_folder(path)
+        top = path[len(git) + 1 :].partition("/")[0]
+        is_gits = not top or top in _GIT_DATA
+        if not is_gits and any(entry.name == ".git" for entry in entries):
+            return _Folder(stamp)
+        below, irregular, files = list[str](), list[Path](), list[tuple[str, _IsRegular | None]]()
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                below.append(entry.path)
+            elif not entry.is_file(follow_symlinks=False):
+                irregular += [] if _is_harmless(entry) else [Path(entry)]
+            elif is_gits and top != _OBJECTS:
+                files.append((entry.path, self._promise(entry.path[len(git) + 1 :])))
+        return _Folder(stamp, tuple(below), tuple(irregular), tuple(files))
+
+    def _promise(self, name: str) -> _IsRegular | None:
+        """What the content of the file `name` in a git folder must be; None for anything."""
+        if _REFERENCE.fullmatch(name):
+            return _stays_below_refs
+        if _INDEX.fullmatch(name):
+            return self._has_safe_names
+        if name == _CONFLICTS:
+            return _has_safe_conflicts
+        return self._leads_to_work_tree if name == "gitdir" else None
+
+    def _has_safe_names(self, path: str) -> bool:
+        index = Path(path)
+        return self._indexes.read(index, id_bytes_of(index.parent)).is_safe
+
+    def _leads_to_work_tree(self, path: str) -> bool:
+        return leads_to_work_tree(Path(path).parent, self._places)
+
+
+def _stays_below_refs(path: str) -> bool:
+    """Whether it is no symbolic reference that makes git create or overwrite another file."""
+    kind, _, target = _start_of(path).partition(b":")
+    parts = target.partition(b"\0")[0].strip().split(b"/")
+    return kind != b"ref" or (parts[0] == b"refs" and b".." not in parts)
+
+
+def _has_safe_conflicts(path: str) -> bool:
+    """Whether each part, an id, a tab and a name, names a file of the work tree.
+
+    Git reads these files at the next commit, copies what it finds to ``rr-cache``, and may write.
+    """
+    try:
+        with open_regular_file(Path(path), follow_links=False) as file:
+            content = file.read()
+    except OSError:
+        return True
+    parts = content.removesuffix(b"\0").split(b"\0") if content else []
+    return names_are_safe([part.partition(b"\t")[2] for part in parts])
+
+
+def _start_of(path: str) -> bytes:
+    """The first bytes of a file; none if it cannot be read, which git cannot either."""
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            return os.read(descriptor, _MOST_BYTES)
+        finally:
+            os.close(descriptor)
+    return b""
+
+
+def _is_harmless(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a socket, as git's own monitor has one, or gone.
+
+    So is Emacs' lock of a message that is being written: a link whose name git never writes.
+    """
+    if entry.name.startswith(".#"):
+        return True
+    with suppress(OSError):
+        return stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
+    return True
