@@ -263,7 +263,7 @@ git -c protocol.file.allow=always submodule --quiet add ./sub s; git commit -qm 
 git update-index --split-index; git status; git update-index --no-split-index
 git update-index --index-version 4; git update-index --untracked-cache; git status; git repack -qad
 git sparse-checkout set --cone --sparse-index d; git sparse-checkout disable; git pack-refs --all
-git gc -q; git clone -q . clone; git -C clone pull -q; git remote add o clone; git fetch -q o
+git gc -q; git clone -q . clone; git -C clone pull -q; git fetch -q clone
 git commit-graph write; git multi-pack-index write; git fsck; git maintenance run --quiet
 git branch 'a$b'; git update-ref refs/x/y HEAD; git replace HEAD HEAD~1; git replace -d HEAD
 git init -q --object-format=sha256 new; cd new; echo > a; git add a; git commit -qm a
