@@ -7,6 +7,8 @@ For other programs: `Agent`, `tool` and `Session`; for their lists of messages, 
 
 from typing import TYPE_CHECKING
 
+from agent_tui._version import __version__
+
 if TYPE_CHECKING:
     from agent_tui.agent.hooks.function import hook
     from agent_tui.api.agent import Agent
@@ -52,7 +54,6 @@ __all__ = [
     "hook",
     "tool",
 ]
-__version__ = "0.1.0"
 
 _HOMES = {
     "Agent": "api.agent",

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from acp import PROTOCOL_VERSION, Client, RequestError, schema
 
-from agent_tui import __version__
+from agent_tui._version import __version__
 from agent_tui.acp.editor import EditorTraits, traits_of
 from agent_tui.acp.session import AcpSession
 from agent_tui.agent.runtime import AgentRuntime

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from agent_tui import __version__
+from agent_tui._version import __version__
 from agent_tui.installation import DISTRIBUTION, Installation, this_installation
 from agent_tui.messages import AssistantMessage
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry

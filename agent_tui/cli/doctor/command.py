@@ -13,7 +13,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Final, cast
 
-from agent_tui import __version__
+from agent_tui._version import __version__
 from agent_tui.cli.command_parser import subcommand_parser
 from agent_tui.cli.doctor import machine, models, settings
 from agent_tui.cli.doctor.check import (

@@ -13,7 +13,8 @@ from typing import Final
 
 from packaging.requirements import Requirement
 
-from agent_tui import __version__, paths
+from agent_tui import paths
+from agent_tui._version import __version__
 from agent_tui.agent.prompt.context_files import load_context_files
 from agent_tui.cli.doctor.check import Check, Environment, ask_program, path_text
 from agent_tui.cli.folders import load_trust

@@ -32,10 +32,10 @@ def _tool_names() -> Iterable[str]:
     return (spec.name for spec in default_toolbox().specs)
 
 
-def _command_names() -> Iterable[str]:
-    from agent_tui.commands.core.registry import load_commands
+def _own_commands() -> Sequence[Command]:
+    from agent_tui.commands.core.own_commands import own_commands  # most of the program
 
-    return load_commands().own_names
+    return own_commands()
 
 
 def _export_type() -> "type[ExportFormat]":
@@ -90,7 +90,7 @@ COMMANDS: Final = Kind(
     "agent_tui.commands",
     "command",
     lambda: Command,
-    reserved=_command_names,
+    _own_commands,
     names=lambda command: (command.name, *command.aliases),
 )
 IMPORTERS: Final = Kind(

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from pydantic import JsonValue
 
-from agent_tui import __version__
+from agent_tui._version import __version__
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,

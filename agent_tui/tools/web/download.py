@@ -9,7 +9,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
-from agent_tui import __version__
+from agent_tui._version import __version__
 from agent_tui.errors import ToolError
 from agent_tui.tools.web.addresses import Resolve, check_addresses, resolve, web_url
 from agent_tui.tools.web.exchange import Moved
