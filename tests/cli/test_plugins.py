@@ -66,7 +66,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def test_a_command_of_a_plugin_that_fails_says_so(site: Path, tmp_path: Path) -> None:
-    command = load_plugins(["weather-plugin"], [tmp_path / "work"]).of(COMMANDS)[-1]
+    (command,) = load_plugins(["weather-plugin"], [tmp_path / "work"]).of(COMMANDS)
     with pytest.raises(AgentTuiError, match=r"/forecast failed: AttributeError: .*say'\. The"):
         await CalledCommand(command, "Oslo").run(SimpleNamespace(is_working=False))  # type: ignore[arg-type]
 

@@ -32,10 +32,10 @@ def _tool_names() -> Iterable[str]:
     return (spec.name for spec in default_toolbox().specs)
 
 
-def _own_commands() -> Sequence[Command]:
-    from agent_tui.commands.core.own_commands import own_commands  # most of the program
+def _command_names() -> Iterable[str]:
+    from agent_tui.commands.core.own_commands import own_commands
 
-    return own_commands()
+    return (name for entry in own_commands() for name in (entry.name, *entry.aliases))
 
 
 def _export_type() -> "type[ExportFormat]":
@@ -90,7 +90,7 @@ COMMANDS: Final = Kind(
     "agent_tui.commands",
     "command",
     lambda: Command,
-    _own_commands,
+    reserved=_command_names,
     names=lambda command: (command.name, *command.aliases),
 )
 IMPORTERS: Final = Kind(

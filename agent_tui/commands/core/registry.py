@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.own_commands import own_commands
 from agent_tui.commands.core.plugin_kinds import COMMANDS
 from agent_tui.commands.core.plugins import Plugins, package_with
 from agent_tui.errors import AgentTuiError
@@ -158,4 +159,6 @@ def load_commands(plugins: Plugins | None = None) -> CommandRegistry:
     This imports most of the program, so do not call it before the first paint.
     """
     plugins = plugins or Plugins()
-    return CommandRegistry(entry.among(plugins) for entry in plugins.of(COMMANDS))
+    return CommandRegistry(
+        entry.among(plugins) for entry in (*own_commands(), *plugins.of(COMMANDS))
+    )
