@@ -33,7 +33,7 @@ from agent_tui.events import (
     ToolStarted,
     TurnFinished,
 )
-from agent_tui.local_models.addresses import display_address
+from agent_tui.config.model_addresses import display_address
 from agent_tui.messages import AssistantMessage, ToolDetails, ToolSpec, UserMessage
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.providers.base import ModelRef

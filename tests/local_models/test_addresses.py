@@ -1,7 +1,7 @@
 import pytest
 
 from agent_tui.errors import ModelFileError
-from agent_tui.local_models.addresses import (
+from agent_tui.config.model_addresses import (
     check_address,
     display_address,
     file_stem,

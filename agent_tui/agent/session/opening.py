@@ -19,7 +19,7 @@ from agent_tui.agent.services import RuntimeServices
 from agent_tui.config import PermissionMode
 from agent_tui.errors import AgentTuiError, SessionError
 from agent_tui.events import AgentEvent, ModelChanged, Notice
-from agent_tui.local_models.addresses import display_address, is_loopback
+from agent_tui.config.model_addresses import display_address, is_loopback
 from agent_tui.messages import AssistantMessage, ThinkingLevel, ToolResultMessage, UserMessage
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile

@@ -14,7 +14,7 @@ from agent_tui.commands.core.plugin_kinds import HOOKS, KINDS
 from agent_tui.commands.core.plugins import find_installed
 from agent_tui.commands.core.short_words import count_text
 from agent_tui.config import SettingProblem, setting_variables
-from agent_tui.local_models.addresses import is_loopback
+from agent_tui.config.model_addresses import is_loopback
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.keys import KEY_VARIABLES, what_is_wrong_with

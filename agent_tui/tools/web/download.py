@@ -11,7 +11,7 @@ import httpx
 
 from agent_tui._version import __version__
 from agent_tui.errors import ToolError
-from agent_tui.tools.web.addresses import Resolve, check_addresses, resolve, web_url
+from agent_tui.tools.addresses import Resolve, check_addresses, resolve, web_url
 from agent_tui.tools.web.exchange import Moved
 
 MAX_TEXT_BYTES: Final = 3_000_000

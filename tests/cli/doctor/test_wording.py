@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.cli.doctor.check import path_text
-from agent_tui.local_models.addresses import display_address
+from agent_tui.config.model_addresses import display_address
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
 from agent_tui.errors import ToolError
-from agent_tui.tools.web.addresses import check_addresses, resolve
+from agent_tui.tools.addresses import check_addresses, resolve
 from tests.support.rows import each_row
 
 LOCAL = [
