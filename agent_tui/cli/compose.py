@@ -11,8 +11,8 @@ from pathlib import Path
 from agent_tui import paths
 from agent_tui.agent.consent import ConsentFile
 from agent_tui.agent.hooks.dispatcher import Hooks
+from agent_tui.agent.new_services import conversation_services
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.agent.services import conversation_services
 from agent_tui.atomic_files import remove_leftovers
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.engine_maker import EngineMaker

@@ -14,8 +14,7 @@ from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, ImageContent, JsonObject, Todo, ToolDetails, ToolSpec
 from agent_tui.safe_paths import path_from, resolve_path
 from agent_tui.sessions.entries import Entry
-from agent_tui.sessions.lineage.chain import KnownSession
-from agent_tui.sessions.lineage.file_sessions import FileSessions
+from agent_tui.sessions.lineage.known_session import KnownSession, NoSessions, SessionFinder
 from agent_tui.tools.files.memory import FileMemory, NoOpenTexts, OpenTexts
 from agent_tui.tools.foreign_calls import UnderstoodCall
 from agent_tui.tools.git.helper_work import HelperWork
@@ -212,10 +211,6 @@ async def _has_no_skills(_name: str) -> ToolOutput:
     return ToolOutput("Skills are not available here.", is_error=True)
 
 
-def _has_no_sessions() -> FileSessions:
-    return FileSessions(None)
-
-
 def _nothing_is_held(_searched: Path) -> Callable[[Path], bool]:
     return lambda _path: False
 
@@ -269,7 +264,7 @@ class ToolContext:
     waited_s: Callable[[], float] = lambda: 0.0
     limits: OutputLimits = field(default_factory=OutputLimits)
     history: History = field(default_factory=NoHistory)
-    file_sessions: Callable[[], FileSessions] = _has_no_sessions
+    file_sessions: Callable[[], SessionFinder] = NoSessions
     compact: Callable[[str], Awaitable[ToolOutput]] = _cannot_compact
     scope: Callable[[ScopeAction, str, str], Awaitable[ToolOutput]] = _has_no_scopes
     plan: Callable[[str], Awaitable[ToolOutput]] = _is_not_planning

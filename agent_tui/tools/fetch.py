@@ -13,11 +13,11 @@ from pydantic import Field
 from agent_tui.errors import ToolError
 from agent_tui.messages import ToolDetails
 from agent_tui.secret_text import mask_values
+from agent_tui.tools.addresses import web_url
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.sandbox import Sandbox
 from agent_tui.tools.shorten import keep_head, keep_output, plain_text
-from agent_tui.tools.addresses import web_url
 from agent_tui.tools.web.exchange import Fetched, FetchRequest, answer_of
 
 _FETCH_TIME_S = 60.0

@@ -1,6 +1,5 @@
 import pytest
 
-from agent_tui.errors import ModelFileError
 from agent_tui.config.model_addresses import (
     check_address,
     display_address,
@@ -8,6 +7,7 @@ from agent_tui.config.model_addresses import (
     next_address,
     without_secrets,
 )
+from agent_tui.errors import ModelFileError
 from tests.support.rows import each_row
 
 HTTPS = "https://a.example/m.gguf"

@@ -34,7 +34,7 @@ from agent_tui.permissions.project_files import project_folders
 from agent_tui.safe_paths import follow_links
 from agent_tui.sessions.entries import milliseconds, timestamp_now
 from agent_tui.sessions.importers.import_session import import_source
-from agent_tui.sessions.lineage.chain import KnownSession
+from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.sessions.listing import SessionSummary, session_files
 from agent_tui.sessions.store import SessionStore
 

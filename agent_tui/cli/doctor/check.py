@@ -19,8 +19,8 @@ from agent_tui.commands.core.plugins import Plugins
 from agent_tui.config import LoadedSettings, load_settings
 from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.library import ModelLibrary
-from agent_tui.providers.accounts.kept_keys import FilledIn
 from agent_tui.providers.catalog import ModelCatalog
+from agent_tui.providers.kept_keys import FilledIn
 from agent_tui.providers.keys import secret_values, secret_variables
 from agent_tui.providers.registry import providers_with
 from agent_tui.providers.servers.kinds import PORTS, ServerAddress, usual_addresses

@@ -17,7 +17,7 @@ from agent_tui.messages import (
 )
 from agent_tui.safe_paths import follow_links
 from agent_tui.sessions.entries import Entry, MessageEntry, milliseconds
-from agent_tui.sessions.lineage.chain import KnownSession
+from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.sessions.replay.file_changes import (
     FileVersion,
     RecordedFileChange,

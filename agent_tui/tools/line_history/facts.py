@@ -19,7 +19,7 @@ from agent_tui.safe_paths import follow_links
 from agent_tui.sessions.entries import Entry, MessageEntry, leaf_of
 from agent_tui.sessions.format.parse import id_in_name
 from agent_tui.sessions.importers.import_session import import_source
-from agent_tui.sessions.lineage.chain import KnownSession
+from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.sessions.log import name_of
 from agent_tui.tools.line_history.changes import RecordedChange
 from agent_tui.tools.line_history.edits import CallReader

@@ -9,8 +9,7 @@ from pathlib import Path
 from agent_tui.messages import AssistantMessage
 from agent_tui.safe_paths import follow_links, path_exists, path_from
 from agent_tui.sessions.entries import MessageEntry, milliseconds
-from agent_tui.sessions.lineage.chain import KnownSession
-from agent_tui.sessions.lineage.file_sessions import RecordedVersion
+from agent_tui.sessions.lineage.known_session import KnownSession, RecordedVersion
 from agent_tui.tools.git.blame import Rename
 from agent_tui.tools.line_history.changes import in_order_of_time
 from agent_tui.tools.line_history.project import FileHistory, UnrecordedMove, read_file_history

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from agent_tui.sessions.file.kept_files import KeptFiles
-from agent_tui.sessions.lineage.chain import KnownSession
-from agent_tui.sessions.lineage.file_sessions import FileSessions
+from agent_tui.sessions.lineage.known_session import KnownSession, SessionFinder
 from agent_tui.tools.line_history.changes import (
     RecordedChange,
     changes_of_file,
@@ -57,7 +56,7 @@ class FileHistory:
 
     path: Path
     changes: Sequence[RecordedChange]
-    finder: FileSessions
+    finder: SessionFinder
     sessions: Sequence[KnownSession]
     unread: tuple[Path, ...]
     start: str
@@ -87,7 +86,7 @@ class FileHistory:
 
 
 def read_file_history(
-    sessions: FileSessions, path: Path, former: str = "", until_ms: int | None = None
+    sessions: SessionFinder, path: Path, former: str = "", until_ms: int | None = None
 ) -> FileHistory:
     """Collect the changes of the file at `path` from all sessions that name it. Reads files.
 

@@ -19,7 +19,7 @@ from agent_tui.agent.prompt.context_files import ContextFile
 from agent_tui.sessions.entries import CustomEntry, Entry, Header, PulledFrom
 from agent_tui.sessions.file.chunks import LineChunk
 from agent_tui.sessions.importers.import_session import IMPORTED
-from agent_tui.sessions.lineage.chain import KnownSession
+from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.sessions.listing import session_files
 from agent_tui.sessions.store import SessionStore
 from tests.agent.corrections.said import BACKGROUND, say, session

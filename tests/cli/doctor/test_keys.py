@@ -3,7 +3,7 @@ import pytest
 from keyring.backends import fail
 
 from agent_tui.cli.doctor import settings
-from agent_tui.providers.accounts.kept_keys import KeptKeys
+from agent_tui.providers.kept_keys import KeptKeys
 from agent_tui.providers.keys import what_is_wrong_with
 from tests.cli.doctor.conftest import CANARY
 

@@ -16,7 +16,7 @@ from agent_tui.sessions.entries import Entry, Header, MessageEntry
 from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.sessions.importers.claude_tree import claude_details
 from agent_tui.sessions.importers.diffs import creation, replacement
-from agent_tui.sessions.lineage.chain import KnownSession
+from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.tools.line_history.changes import changes_of_file, in_order_of_time
 from agent_tui.tools.line_history.facts import facts_of
 from agent_tui.tools.line_history.replay import (

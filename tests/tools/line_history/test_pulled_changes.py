@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from agent_tui.messages import AssistantMessage, BashExecutionMessage, Message, ToolCall
 from agent_tui.sessions.entries import Entry
-from agent_tui.sessions.lineage.chain import KnownSession
+from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.sessions.replay.file_changes import (
     FileChanges,
     FileVersion,

@@ -13,9 +13,8 @@ from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import AgentTuiError
 from agent_tui.installation import install_command
 from agent_tui.messages import JsonObject
-from agent_tui.providers.accounts.device import as_object
 from agent_tui.providers.keys import KEY_VARIABLES
-from agent_tui.providers.wires.parts import text_at
+from agent_tui.providers.wires.parts import as_object, text_at
 from agent_tui.regular_files import read_regular_file
 
 _T = TypeVar("_T")
