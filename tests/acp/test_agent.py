@@ -7,9 +7,9 @@ import pytest
 from acp import PROTOCOL_VERSION, RequestError
 from acp.schema import AuthCapabilities, ClientCapabilities
 
-from agent_tui.acp.agent import AcpAgent
-from agent_tui.cli.acp_command import run_command
 from agent_tui.errors import AgentTuiError
+from agent_tui.features.acp.agent import AcpAgent
+from agent_tui.features.acp.command import run_command
 from agent_tui.sessions.store import SessionStore
 
 

@@ -1,8 +1,8 @@
 from pathlib import Path
 from typing import Any
 
-from agent_tui.acp.contents import fence, file_diffs, in_lines, question_contents
 from agent_tui.events import ApprovalRequest
+from agent_tui.features.acp.contents import fence, file_diffs, in_lines, question_contents
 from agent_tui.tools.files.diffs import unified_diff
 
 

@@ -12,7 +12,7 @@ from acp.schema import (
     SseMcpServer,
 )
 
-from agent_tui.acp.agent import servers_of_editor
+from agent_tui.features.acp.agent import servers_of_editor
 from tests.support.editor import Place, say
 from tests.support.openai_server import Call, Reply
 

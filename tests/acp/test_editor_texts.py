@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 from acp.schema import FileSystemCapabilities
 
-from agent_tui.acp.editor import EditorTexts
 from agent_tui.errors import ToolError
+from agent_tui.features.acp.editor import EditorTexts
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.edit import EditArguments, EditTool
 from agent_tui.tools.files.memory import FileMemory

@@ -6,9 +6,9 @@ import pytest
 from acp import RequestError
 from acp.schema import AcceptElicitationResponse, DeclineElicitationResponse
 
-from agent_tui.acp.editor import Outbox
-from agent_tui.acp.questions import MOST_CHOICES, EditorForms
 from agent_tui.commands.core.front import Choice, Listing, TextQuestion
+from agent_tui.features.acp.editor import Outbox
+from agent_tui.features.acp.questions import MOST_CHOICES, EditorForms
 from agent_tui.tools.mcp.elicitation import DECLINED, Elicitation, FormField, accept_form
 
 

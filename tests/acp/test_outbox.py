@@ -5,8 +5,8 @@ from typing import cast
 import pytest
 from acp import Client
 
-from agent_tui.acp.editor import Outbox, Outgoing
-from agent_tui.acp.updates import chat_message
+from agent_tui.features.acp.editor import Outbox, Outgoing
+from agent_tui.features.acp.updates import chat_message
 
 
 class Editor:

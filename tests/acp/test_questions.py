@@ -7,12 +7,12 @@ from typing import Any, cast
 import pytest
 from acp.schema import AllowedOutcome, RequestPermissionResponse
 
-from agent_tui.acp.editor import EditorTraits, Outbox
-from agent_tui.acp.questions import EditorQuestions
 from agent_tui.agent.turn.network_questions import NETWORK
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.front import Choice, Question
 from agent_tui.events import ApprovalRequest
+from agent_tui.features.acp.editor import EditorTraits, Outbox
+from agent_tui.features.acp.questions import EditorQuestions
 
 COMMAND = "python -m pytest tests/acp \\\n  --maxfail 1"
 PROTOCOL = EditorTraits()

@@ -6,7 +6,6 @@ from typing import Any, cast
 
 from acp.schema import AgentThoughtChunk
 
-from agent_tui.acp.updates import Updates, replay_updates
 from agent_tui.events import (
     AgentEvent,
     CompactionFinished,
@@ -18,6 +17,7 @@ from agent_tui.events import (
     TextDelta,
     TurnFinished,
 )
+from agent_tui.features.acp.updates import Updates, replay_updates
 from agent_tui.messages import AssistantMessage, TextContent
 from agent_tui.sessions.entries import CompactionDetails, CompactionEntry
 

@@ -14,8 +14,8 @@ from typing import Any
 import psutil
 import pytest
 
-from agent_tui.acp import wire as wire_module
-from agent_tui.acp.wire import StdioWire
+from agent_tui.features.acp import wire as wire_module
+from agent_tui.features.acp.wire import StdioWire
 from agent_tui.sessions.log import SessionLog
 from tests.support.editor import Place
 from tests.support.openai_script import Call, Reply

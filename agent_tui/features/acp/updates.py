@@ -16,7 +16,6 @@ from acp.helpers import (
 )
 
 from agent_tui import events
-from agent_tui.acp.contents import CallContent, file_diffs, in_lines, output_of
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.attachments import without_attachments
 from agent_tui.commands.event_lines import (
@@ -26,6 +25,7 @@ from agent_tui.commands.event_lines import (
     event_line,
     turn_end_line,
 )
+from agent_tui.features.acp.contents import CallContent, file_diffs, in_lines, output_of
 from agent_tui.messages import (
     AssistantMessage,
     JsonObject,

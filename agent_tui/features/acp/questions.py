@@ -20,19 +20,19 @@ from acp.schema import (
 )
 from pydantic import JsonValue
 
-from agent_tui.acp.contents import CallContent, fence, question_contents, title_of
-from agent_tui.acp.editor import EditorTraits, Outbox
-from agent_tui.acp.updates import (
+from agent_tui.agent.turn.network_questions import NETWORK
+from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.commands.core.front import Listing, Question, TextQuestion
+from agent_tui.events import ApprovalRequest
+from agent_tui.features.acp.contents import CallContent, fence, question_contents, title_of
+from agent_tui.features.acp.editor import EditorTraits, Outbox
+from agent_tui.features.acp.updates import (
     chat_message,
     places_of,
     question_end,
     question_start,
     to_be_decided,
 )
-from agent_tui.agent.turn.network_questions import NETWORK
-from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.commands.core.front import Listing, Question, TextQuestion
-from agent_tui.events import ApprovalRequest
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.rules import describe_grants
 from agent_tui.safe_text import printable_line, safe_text

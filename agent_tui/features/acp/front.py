@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from agent_tui.acp.contents import fence, in_lines
-from agent_tui.acp.questions import EditorForms
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import (
     AnswerT,
@@ -24,6 +22,8 @@ from agent_tui.commands.core.front import (
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.commands.program import command_sections
 from agent_tui.events import AgentEvent, TurnFinished
+from agent_tui.features.acp.contents import fence, in_lines
+from agent_tui.features.acp.questions import EditorForms
 
 
 class Chooser(Protocol):

@@ -20,7 +20,7 @@ from acp.schema import (
     Implementation,
 )
 
-from agent_tui.acp.updates import Update
+from agent_tui.features.acp.updates import Update
 
 
 @dataclass(frozen=True, slots=True)

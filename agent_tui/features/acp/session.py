@@ -6,11 +6,6 @@ from typing import TypeAlias, TypeVar, get_args
 
 from acp import Client, schema
 
-from agent_tui.acp.contents import PromptBlock, read_prompt
-from agent_tui.acp.editor import EditorTexts, EditorTraits, Outbox
-from agent_tui.acp.front import AcpFront
-from agent_tui.acp.questions import EditorForms, EditorQuestions, QuestionCancelled
-from agent_tui.acp.updates import Updates, chat_message, plan_of, replay_updates
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.command import Command
@@ -23,6 +18,11 @@ from agent_tui.commands.trust import ask_about_started
 from agent_tui.config import PermissionMode
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, ApprovalRequest, ApprovalRequested, TurnFinished
+from agent_tui.features.acp.contents import PromptBlock, read_prompt
+from agent_tui.features.acp.editor import EditorTexts, EditorTraits, Outbox
+from agent_tui.features.acp.front import AcpFront
+from agent_tui.features.acp.questions import EditorForms, EditorQuestions, QuestionCancelled
+from agent_tui.features.acp.updates import Updates, chat_message, plan_of, replay_updates
 from agent_tui.messages import ImageContent, ThinkingLevel
 
 ConfigOptions: TypeAlias = list[

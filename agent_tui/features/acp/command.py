@@ -16,7 +16,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.providers.accounts.table import ACCOUNTS
 
 if TYPE_CHECKING:
-    from agent_tui.acp.agent import EditorProgram
+    from agent_tui.features.acp.agent import EditorProgram
     from agent_tui.tools.mcp.spec import ServerSpec
 
 _DESCRIPTION = """\
@@ -72,11 +72,11 @@ def run_command(argv: Sequence[str]) -> int:
 async def _serve(arguments: Arguments) -> None:
     from acp import run_agent
 
-    from agent_tui.acp.agent import AcpAgent
-    from agent_tui.acp.wire import StdioWire
     from agent_tui.cli.compose import editor_of
     from agent_tui.cli.folders import folder_trust
     from agent_tui.cli.settings import session_root, usable_settings
+    from agent_tui.features.acp.agent import AcpAgent
+    from agent_tui.features.acp.wire import StdioWire
     from agent_tui.sessions.store import SessionStore
 
     settings = usable_settings(editor_of(arguments, folder_trust(arguments), lambda: None).load())
@@ -99,9 +99,9 @@ async def _serve(arguments: Arguments) -> None:
 
 def _open_for_editor(arguments: Arguments, servers: "Sequence[ServerSpec]") -> "EditorProgram":
     """The program for one session in the folder that `arguments` name."""
-    from agent_tui.acp.agent import EditorProgram
     from agent_tui.cli.compose import command_services, compose
     from agent_tui.cli.folders import withheld_notice
+    from agent_tui.features.acp.agent import EditorProgram
 
     program = compose(arguments, is_interactive=True, of_editor=servers)
     runtime = program.runtime
