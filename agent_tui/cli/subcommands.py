@@ -52,7 +52,6 @@ _ROWS = (
         "agent_tui.cli.completion_command",
     ),
     Subcommand("events", "print the JSON Schema of stream-json", "agent_tui.cli.events_command"),
-    Subcommand("doctor", "check the setup and suggest fixes", "agent_tui.cli.doctor.command"),
 )
 SUBCOMMANDS: Mapping[str, Subcommand] = MappingProxyType(
     {

@@ -4,7 +4,7 @@ from typing import NoReturn
 
 import pytest
 
-from agent_tui.cli.doctor import models
+from agent_tui.features.doctor import models
 from agent_tui.installation import install_command
 
 

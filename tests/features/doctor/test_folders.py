@@ -3,8 +3,8 @@ from collections import namedtuple
 
 import pytest
 
-from agent_tui.cli.doctor import machine
-from tests.cli.doctor.conftest import skip_if_rights_do_not_bind
+from agent_tui.features.doctor import machine
+from tests.features.doctor.conftest import skip_if_rights_do_not_bind
 
 Usage = namedtuple("Usage", "total used free")
 

@@ -3,10 +3,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_tui.cli.doctor import models, settings
-from agent_tui.cli.doctor.check import read_environment
+from agent_tui.features.doctor import models, settings
+from agent_tui.features.doctor.check import read_environment
 from agent_tui.providers.servers.kinds import ServerAddress
-from tests.cli.doctor.conftest import CANARY
+from tests.features.doctor.conftest import CANARY
 from tests.support.loopback import LoopbackServer, QuietHandler
 from tests.support.openai_server import OpenAiServer, bad_key
 

@@ -1,4 +1,4 @@
-from agent_tui.cli.doctor import machine
+from agent_tui.features.doctor import machine
 
 
 def test_that_no_provider_was_called_is_said(environment, find):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.doctor.check import Check, Environment, Probe, read_environment, run_probes
+from agent_tui.features.doctor.check import Check, Environment, Probe, read_environment, run_probes
 
 CANARY = "canary0123456789abcdef"
 """A key without the shape of one, so that only its being a variable's value gives it away."""

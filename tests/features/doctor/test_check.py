@@ -3,8 +3,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_tui.cli.doctor.check import Check, Probe, run_probes
 from agent_tui.errors import ModelFileError
+from agent_tui.features.doctor.check import Check, Probe, run_probes
 
 FINE = Check("git", "ok", "2.39", section="tools")
 

@@ -1,7 +1,7 @@
 import re
 
 from agent_tui import __version__
-from agent_tui.cli.doctor import machine
+from agent_tui.features.doctor import machine
 
 
 def test_the_programs_own_version_and_its_packages_are_told(environment, find):

@@ -1,7 +1,7 @@
 import json
 
-from agent_tui.cli.doctor import settings
 from agent_tui.cli.folders import load_trust
+from agent_tui.features.doctor import settings
 from tests.support.packages import documented_plugin, make_package
 
 

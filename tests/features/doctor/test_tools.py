@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.doctor import machine
+from agent_tui.features.doctor import machine
 from agent_tui.tools.sandbox import sandbox
 from agent_tui.tools.sandbox.backends import backend_here
 from agent_tui.tools.sandbox.plan import Backend

@@ -14,7 +14,7 @@ from agent_tui.events import ApprovalRequest
 from agent_tui.features.acp.editor import EditorTraits, Outbox
 from agent_tui.features.acp.questions import EditorQuestions
 
-COMMAND = "python -m pytest tests/acp \\\n  --maxfail 1"
+COMMAND = "python -m pytest tests/features/acp \\\n  --maxfail 1"
 PROTOCOL = EditorTraits()
 TITLE_ONLY = EditorTraits(shows_title_only=True)
 

@@ -1,4 +1,4 @@
-from agent_tui.cli.doctor import settings
+from agent_tui.features.doctor import settings
 
 
 def test_a_setting_that_does_not_exist_is_named_with_file_line_and_key(environment, find, config):

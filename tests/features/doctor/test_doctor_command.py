@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from agent_tui.cli import main
-from agent_tui.cli.doctor.check import run_probes
-from agent_tui.cli.doctor.command import all_probes, run_command
-from tests.cli.doctor.conftest import CANARY
+from agent_tui.features.doctor.check import run_probes
+from agent_tui.features.doctor.command import all_probes, run_command
+from tests.features.doctor.conftest import CANARY
 from tests.support.pty_program import PtyProgram
 
 PROGRAM = [sys.executable, "-m", "agent_tui", "doctor"]
@@ -151,7 +151,7 @@ def test_no_color_is_obeyed_in_a_terminal(monkeypatch):
 
 def test_neither_textual_nor_litellm_is_loaded_for_it():
     code = (
-        "import sys; from agent_tui.cli.doctor.command import run_command; run_command([]);"
+        "import sys; from agent_tui.features.doctor.command import run_command; run_command([]);"
         "print('LOADED', *{'textual', 'rich', 'litellm', 'xllamacpp'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

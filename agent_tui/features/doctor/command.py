@@ -15,8 +15,9 @@ from typing import Final, cast
 
 from agent_tui._version import __version__
 from agent_tui.cli.command_parser import subcommand_parser
-from agent_tui.cli.doctor import machine, models, settings
-from agent_tui.cli.doctor.check import (
+from agent_tui.cli.output import write_json, write_text
+from agent_tui.features.doctor import machine, models, settings
+from agent_tui.features.doctor.check import (
     Check,
     CheckState,
     Environment,
@@ -24,7 +25,6 @@ from agent_tui.cli.doctor.check import (
     read_environment,
     run_probes,
 )
-from agent_tui.cli.output import write_json, write_text
 from agent_tui.messages import JsonObject
 from agent_tui.safe_text import strip_control_characters
 from agent_tui.secret_text import mask_secrets, mask_values

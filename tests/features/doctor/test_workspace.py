@@ -1,6 +1,6 @@
-from agent_tui.cli.doctor import machine
 from agent_tui.cli.folders import load_trust
-from tests.cli.doctor.conftest import skip_if_rights_do_not_bind
+from agent_tui.features.doctor import machine
+from tests.features.doctor.conftest import skip_if_rights_do_not_bind
 
 
 def test_a_removed_folder_is_bad(environment, home):

@@ -1,8 +1,8 @@
 import pytest
 
-from agent_tui.cli.doctor import models
-from agent_tui.cli.doctor.check import read_environment
-from tests.cli.doctor.conftest import CANARY
+from agent_tui.features.doctor import models
+from agent_tui.features.doctor.check import read_environment
+from tests.features.doctor.conftest import CANARY
 from tests.support.openai_server import OpenAiServer
 
 

@@ -1,7 +1,7 @@
 import sys
 
-from agent_tui.cli.doctor.check import ask_program
-from tests.cli.doctor.conftest import CANARY
+from agent_tui.features.doctor.check import ask_program
+from tests.features.doctor.conftest import CANARY
 
 
 def test_what_a_program_prints_on_either_stream_is_its_answer(environment):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.doctor.settings import check_plugins
+from agent_tui.features.doctor.settings import check_plugins
 from tests.support.packages import make_package
 
 CODE = """

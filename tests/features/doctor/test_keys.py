@@ -2,10 +2,10 @@ import keyring
 import pytest
 from keyring.backends import fail
 
-from agent_tui.cli.doctor import settings
+from agent_tui.features.doctor import settings
 from agent_tui.providers.kept_keys import KeptKeys
 from agent_tui.providers.keys import what_is_wrong_with
-from tests.cli.doctor.conftest import CANARY
+from tests.features.doctor.conftest import CANARY
 
 
 def test_a_key_that_is_set_is_said_and_not_shown(environment, find, monkeypatch):
