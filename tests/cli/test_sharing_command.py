@@ -28,6 +28,7 @@ from agent_tui.sessions.lineage.file_sessions import FileSessions
 from agent_tui.sessions.lineage.joined import labels_of
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import (
+    NOT_PULLED,
     FileChanges,
     FileVersion,
     RecordedFileChange,
@@ -37,7 +38,6 @@ from agent_tui.sessions.replay.file_changes import (
 )
 from agent_tui.sessions.replay.goals import Goal, goal_entry, goal_in
 from agent_tui.sessions.sharing import segments
-from agent_tui.sessions.sharing.guard import NOT_PULLED
 from agent_tui.sessions.sharing.segments import MOST_OPENED_BYTES, SegmentHead, file_name
 from agent_tui.tools.line_history.answers import FOR_PEOPLE, answer_lines
 from agent_tui.tools.line_history.project import read_file_history

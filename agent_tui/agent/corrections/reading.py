@@ -13,7 +13,7 @@ from agent_tui.attachments import plan_approved_by, without_attachments
 from agent_tui.compaction.ledger.pinned import own_sentences
 from agent_tui.messages import AssistantMessage, ToolCall, UserMessage
 from agent_tui.sessions.entries import Entry, MessageEntry
-from agent_tui.tools.line_history.edits import CallReader
+from agent_tui.tools.call_edits import CallReader
 
 _MOST_WORK_CHARS = 200_000
 """Of what the model wrote in a turn, so much is compared with what the user says about it."""

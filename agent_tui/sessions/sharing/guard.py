@@ -24,6 +24,7 @@ from agent_tui.sessions.replay.changes import EDIT_REPORT, UNDO
 from agent_tui.sessions.replay.file_changes import (
     COMMAND_CHANGES,
     FILE_CHANGES,
+    NOT_PULLED,
     FileChanges,
     FileVersion,
     RecordedFileChange,
@@ -34,11 +35,6 @@ from agent_tui.sessions.sharing.form import PROJECT
 
 FOREIGN: Final = "foreign/"
 """Begins the type of an entry that takes no effect here."""
-
-NOT_PULLED: Final = (
-    "its content was not pulled; whoever has it: agent-tui sessions push --with-files"
-)
-"""Why the content of a file is missing here."""
 
 TAKEN_STATE: Final = frozenset(
     (

@@ -24,8 +24,7 @@ from agent_tui.sessions.replay.file_changes import (
     complete_result,
     file_changes_in,
 )
-from agent_tui.tools.files.diffs import creates_file, diffs_by_file
-from agent_tui.tools.line_history.edits import (
+from agent_tui.tools.call_edits import (
     CalledEdit,
     CallReader,
     DiffEdit,
@@ -33,6 +32,7 @@ from agent_tui.tools.line_history.edits import (
     SeenText,
     TextEdit,
 )
+from agent_tui.tools.files.diffs import creates_file, diffs_by_file
 from agent_tui.tools.line_history.numbered_diff import unified_from_numbered
 
 Maker: TypeAlias = Literal["call", "command", "user command", "restore", "read"]

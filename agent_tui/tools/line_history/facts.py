@@ -21,8 +21,8 @@ from agent_tui.sessions.format.parse import id_in_name
 from agent_tui.sessions.importers.import_session import import_source
 from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.sessions.log import name_of
+from agent_tui.tools.call_edits import CallReader
 from agent_tui.tools.line_history.changes import RecordedChange
-from agent_tui.tools.line_history.edits import CallReader
 from agent_tui.tools.line_history.kept_lines import lines_of, sources_of
 from agent_tui.tools.line_history.replay import Versions
 from agent_tui.tools.processes.shell import extract_printed

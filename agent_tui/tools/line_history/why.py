@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, assert_never
 from agent_tui.errors import UsageError
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import follow_links, path_from
-from agent_tui.sessions.sharing.guard import NOT_PULLED
+from agent_tui.sessions.replay.file_changes import NOT_PULLED
 from agent_tui.tools.files.text_files import decode
 from agent_tui.tools.git.blame import Blame, Commit
 from agent_tui.tools.line_history.facts import ChangedBlocks, ChangeFacts, facts_of

@@ -16,6 +16,7 @@ from agent_tui.sessions.entries import (
     ThinkingLevelChangeEntry,
 )
 from agent_tui.sessions.replay.file_changes import (
+    NOT_PULLED,
     FileChanges,
     FileVersion,
     RecordedFileChange,
@@ -26,7 +27,6 @@ from agent_tui.sessions.replay.goals import Goal, goal_entry, goal_in
 from agent_tui.sessions.replay.pins import pin_entry, pins_on
 from agent_tui.sessions.sharing.form import PROJECT
 from agent_tui.sessions.sharing.guard import (
-    NOT_PULLED,
     TAKEN_STATE,
     admit_entry,
     admit_header,

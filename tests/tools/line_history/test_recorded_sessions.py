@@ -11,8 +11,8 @@ from agent_tui.messages import JsonObject
 from agent_tui.sessions.importers.builder import ForeignSession
 from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.lineage.known_session import KnownSession
+from agent_tui.tools.call_edits import DiffEdit, Replacements, WrittenText
 from agent_tui.tools.line_history.changes import RecordedChange, changes_of_file, in_order_of_time
-from agent_tui.tools.line_history.edits import DiffEdit, Replacements, WrittenText
 from agent_tui.tools.line_history.kept_lines import lines_of
 from agent_tui.tools.line_history.replay import Made, Replay, replay_changes
 from tests.support.trajectories import trajectory
