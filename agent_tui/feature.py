@@ -54,12 +54,15 @@ class Feature(NamedTuple):
     Attributes:
         name: The name of its folder.
         subcommands: What can be typed after ``agent-tui``.
+        tools: Functions that make a tool from a `ToolHost` (``tools/registry.py``). Plugins use
+            `agent_tui.tool` instead, whose calls are always judged as outside the sandbox.
         brings: Objects by the group of their kind in ``commands/core/plugin_kinds.py``, such as
             ``agent_tui.commands``.
     """
 
     name: str
     subcommands: tuple[Subcommand, ...] = ()
+    tools: tuple[str, ...] = ()
     brings: Mapping[str, Sequence[str]] = _NOTHING
 
 

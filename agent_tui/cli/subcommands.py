@@ -28,7 +28,6 @@ _ROWS = (
         "agent_tui.cli.context_command",
     ),
     Subcommand("compact", "compact a session into a new one", "agent_tui.cli.compact_command"),
-    Subcommand("why", "explain why a line of a file is there", "agent_tui.cli.why_command"),
     Subcommand(
         "rules", "list rules that your repeated corrections suggest", "agent_tui.cli.rules_command"
     ),

@@ -1,13 +1,15 @@
 """The tools of a conversation. A new tool is one line here."""
 
 import difflib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
 from agent_tui.errors import ToolError
+from agent_tui.feature import load_object, own_features
 from agent_tui.messages import FileTouches, JsonObject, ToolSpec
 from agent_tui.tools.apply_patch import ApplyPatchTool
 from agent_tui.tools.base import ArgumentsT, PreparedCall, Tool, Toolbox, ToolContext, ToolOutput
@@ -33,13 +35,27 @@ from agent_tui.tools.schema import bare_schema, coerce_arguments, compact_schema
 from agent_tui.tools.scope import ScopeTool
 from agent_tui.tools.skill import SkillTool
 from agent_tui.tools.todo import TodoTool
-from agent_tui.tools.why import WhyTool
 from agent_tui.tools.write import WriteTool
 
 _KEPT_UNTIL = (
     "/tmp is the sandbox's own: commands see this file, the user does not, and it is deleted when "
     "the conversation ends"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ToolHost:
+    """What the program gives the tools of features.
+
+    Attributes:
+        keeper: Starts processes.
+        sandbox: Where the model's commands run; None for no sandbox.
+        is_trusted: Whether git may run in a folder.
+    """
+
+    keeper: ProcessKeeper
+    sandbox: Sandbox | None
+    is_trusted: Callable[[Path], bool]
 
 
 def default_toolbox(
@@ -82,7 +98,7 @@ def default_toolbox(
         offer_tool(ExploreTool()),
         offer_tool(DelegateTool()),
         offer_tool(FetchTool(keeper, sandbox, may_be_private=may_fetch_private)),
-        offer_tool(WhyTool(keeper, is_trusted)),
+        *_tools_of_features(ToolHost(keeper, sandbox, is_trusted)),
     )
     names = {tool.name for tool in own}
     if (taken := next((tool.name for tool in more if tool.name in names), None)) is not None:
@@ -92,6 +108,12 @@ def default_toolbox(
         *more,
         scratch=sandbox.scratch if sandbox is not None else _has_no_scratch,
     )
+
+
+def _tools_of_features(host: ToolHost) -> Iterator["OfferedTool"]:
+    for feature in own_features():
+        for name in feature.tools:
+            yield cast("Callable[[ToolHost], OfferedTool]", load_object(name))(host)
 
 
 def _has_no_scratch(_cwd: Path) -> None:

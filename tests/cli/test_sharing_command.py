@@ -18,6 +18,9 @@ from agent_tui.cli.sessions import sharing
 from agent_tui.cli.sessions.command import run_command
 from agent_tui.cli.trust_command import run_command as trust_folder
 from agent_tui.errors import SessionError, UsageError
+from agent_tui.features.why.line_history.answers import FOR_PEOPLE, answer_lines
+from agent_tui.features.why.line_history.project import read_file_history
+from agent_tui.features.why.line_history.why import LinePlace, explain_lines
 from agent_tui.file_locks import FileLock
 from agent_tui.messages import FileTouches, JsonObject, ToolCall, Usage, UserMessage
 from agent_tui.sessions.entries import CustomEntry, Entry, LabelEntry, MessageEntry
@@ -39,9 +42,6 @@ from agent_tui.sessions.replay.file_changes import (
 from agent_tui.sessions.replay.goals import Goal, goal_entry, goal_in
 from agent_tui.sessions.sharing import segments
 from agent_tui.sessions.sharing.segments import MOST_OPENED_BYTES, SegmentHead, file_name
-from agent_tui.tools.line_history.answers import FOR_PEOPLE, answer_lines
-from agent_tui.tools.line_history.project import read_file_history
-from agent_tui.tools.line_history.why import LinePlace, explain_lines
 from agent_tui.tools.sharing import pull
 from agent_tui.tools.sharing.encryption import Sealer
 from agent_tui.tools.sharing.relay import Addition, PushAnswer, Relay

@@ -1,10 +1,12 @@
-"""The program's own commands, found in the modules of `agent_tui.commands`."""
+"""The program's own commands, found in the modules of `agent_tui.commands` and in features."""
 
 import importlib
 import pkgutil
+from itertools import chain
 
 import agent_tui.commands
 from agent_tui.commands.core.command import Command
+from agent_tui.feature import own_objects
 
 _FIRST = (
     "help",
@@ -33,8 +35,9 @@ def own_commands() -> tuple[Command, ...]:
     ]
     commands = {
         entry.name: entry
-        for module in modules
-        for entry in vars(module).values()
+        for entry in chain(
+            own_objects("agent_tui.commands"), *(vars(one).values() for one in modules)
+        )
         if isinstance(entry, Command)
     }
     first = [commands.pop(name) for name in _FIRST if name in commands]

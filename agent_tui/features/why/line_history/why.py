@@ -8,16 +8,11 @@ from pathlib import Path
 from typing import Literal, TypeAlias, assert_never
 
 from agent_tui.errors import UsageError
-from agent_tui.regular_files import read_regular_file
-from agent_tui.safe_paths import follow_links, path_from
-from agent_tui.sessions.replay.file_changes import NOT_PULLED
-from agent_tui.tools.files.text_files import decode
-from agent_tui.tools.git.blame import Blame, Commit
-from agent_tui.tools.line_history.facts import ChangedBlocks, ChangeFacts, facts_of
-from agent_tui.tools.line_history.kept_lines import lines_of, sources_of
-from agent_tui.tools.line_history.moves import FirstText, trace_move
-from agent_tui.tools.line_history.project import FileHistory, UnrecordedMove
-from agent_tui.tools.line_history.replay import (
+from agent_tui.features.why.line_history.facts import ChangedBlocks, ChangeFacts, facts_of
+from agent_tui.features.why.line_history.kept_lines import lines_of, sources_of
+from agent_tui.features.why.line_history.moves import FirstText, trace_move
+from agent_tui.features.why.line_history.project import FileHistory, UnrecordedMove
+from agent_tui.features.why.line_history.replay import (
     Earlier,
     Made,
     Origin,
@@ -27,6 +22,11 @@ from agent_tui.tools.line_history.replay import (
     Unrecorded,
     replay_changes,
 )
+from agent_tui.regular_files import read_regular_file
+from agent_tui.safe_paths import follow_links, path_from
+from agent_tui.sessions.replay.file_changes import NOT_PULLED
+from agent_tui.tools.files.text_files import decode
+from agent_tui.tools.git.blame import Blame, Commit
 
 Status: TypeAlias = Literal["recorded", "ambiguous", "unrecorded", "earlier", "unknown"]
 

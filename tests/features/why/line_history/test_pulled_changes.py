@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from agent_tui.features.why.line_history.changes import changes_of_file, in_order_of_time
+from agent_tui.features.why.line_history.facts import facts_of
 from agent_tui.messages import AssistantMessage, BashExecutionMessage, Message, ToolCall
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.known_session import KnownSession
@@ -11,8 +13,6 @@ from agent_tui.sessions.replay.file_changes import (
     RecordedFileChange,
     file_changes_entry,
 )
-from agent_tui.tools.line_history.changes import changes_of_file, in_order_of_time
-from agent_tui.tools.line_history.facts import facts_of
 from tests.support.session_values import entry, header, result, user
 
 FILE = "/w/app.py"

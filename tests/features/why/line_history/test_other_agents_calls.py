@@ -2,6 +2,16 @@
 
 import pytest
 
+from agent_tui.features.why.line_history.changes import changes_of_file, in_order_of_time
+from agent_tui.features.why.line_history.facts import facts_of
+from agent_tui.features.why.line_history.replay import (
+    Earlier,
+    Made,
+    Origins,
+    Unknown,
+    Unrecorded,
+    replay_changes,
+)
 from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
@@ -17,16 +27,6 @@ from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.sessions.importers.claude_tree import claude_details
 from agent_tui.sessions.importers.diffs import creation, replacement
 from agent_tui.sessions.lineage.known_session import KnownSession
-from agent_tui.tools.line_history.changes import changes_of_file, in_order_of_time
-from agent_tui.tools.line_history.facts import facts_of
-from agent_tui.tools.line_history.replay import (
-    Earlier,
-    Made,
-    Origins,
-    Unknown,
-    Unrecorded,
-    replay_changes,
-)
 
 FILE = "/project/a.py"
 ADD = "*** Begin Patch\n*** Add File: a.py\n+one\n+two\n*** End Patch"

@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from agent_tui.attachments import without_attachments
+from agent_tui.features.why.line_history.changes import RecordedChange
+from agent_tui.features.why.line_history.kept_lines import lines_of, sources_of
+from agent_tui.features.why.line_history.replay import Versions
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -22,9 +25,6 @@ from agent_tui.sessions.importers.import_session import import_source
 from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.sessions.log import name_of
 from agent_tui.tools.call_edits import CallReader
-from agent_tui.tools.line_history.changes import RecordedChange
-from agent_tui.tools.line_history.kept_lines import lines_of, sources_of
-from agent_tui.tools.line_history.replay import Versions
 from agent_tui.tools.processes.shell import extract_printed
 
 _MOST_PRINTED = 5

@@ -6,14 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from agent_tui.features.why.line_history.changes import in_order_of_time
+from agent_tui.features.why.line_history.project import (
+    FileHistory,
+    UnrecordedMove,
+    read_file_history,
+)
+from agent_tui.features.why.line_history.replay import digests_of, text_of
 from agent_tui.messages import AssistantMessage
 from agent_tui.safe_paths import follow_links, path_exists, path_from
 from agent_tui.sessions.entries import MessageEntry, milliseconds
 from agent_tui.sessions.lineage.known_session import KnownSession, RecordedVersion
 from agent_tui.tools.git.blame import Rename
-from agent_tui.tools.line_history.changes import in_order_of_time
-from agent_tui.tools.line_history.project import FileHistory, UnrecordedMove, read_file_history
-from agent_tui.tools.line_history.replay import digests_of, text_of
 
 _LEAST_SIMILAR = 0.5
 """Git's least similarity of a renamed file (``git diff -M``)."""

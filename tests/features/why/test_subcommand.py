@@ -9,8 +9,8 @@ from typing import cast
 
 import pytest
 
-from agent_tui.cli.why_command import run_command
 from agent_tui.errors import UsageError
+from agent_tui.features.why.subcommand import run_command
 from agent_tui.messages import JsonObject
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.importers.import_session import import_session

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from agent_tui.sessions.file.kept_files import KeptFiles
-from agent_tui.sessions.lineage.known_session import KnownSession, SessionFinder
-from agent_tui.tools.line_history.changes import (
+from agent_tui.features.why.line_history.changes import (
     RecordedChange,
     changes_of_file,
     in_order_of_time,
 )
+from agent_tui.sessions.file.kept_files import KeptFiles
+from agent_tui.sessions.lineage.known_session import KnownSession, SessionFinder
 
 Proof: TypeAlias = Literal["git", "same", "similar"]
 """How it is known that a file was moved or copied: git says so, or its content is the same as the

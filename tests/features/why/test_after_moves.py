@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from agent_tui.cli.why_command import run_command
+from agent_tui.features.why.subcommand import run_command
 from agent_tui.messages import JsonObject
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.git.trees import WorkTrees

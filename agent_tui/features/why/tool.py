@@ -8,15 +8,21 @@ from pathlib import Path
 from pydantic import Field
 
 from agent_tui.errors import UsageError
+from agent_tui.features.why.line_history.answers import FOR_MODEL, AnswerWriter, alike
+from agent_tui.features.why.line_history.project import FileHistory, read_file_history
+from agent_tui.features.why.line_history.why import (
+    LineAnswer,
+    LinePlace,
+    explain_lines,
+    read_present,
+)
 from agent_tui.messages import ToolDetails
 from agent_tui.safe_text import printable_line
 from agent_tui.secret_text import mask_secrets
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, ToolOutput
 from agent_tui.tools.git.blame import Blame
-from agent_tui.tools.line_history.answers import FOR_MODEL, AnswerWriter, alike
-from agent_tui.tools.line_history.project import FileHistory, read_file_history
-from agent_tui.tools.line_history.why import LineAnswer, LinePlace, explain_lines, read_present
 from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.registry import OfferedTool, ToolHost, offer_tool
 from agent_tui.tools.shorten import keep_head, size_bytes
 
 MOST_BYTES = 4_000
@@ -91,6 +97,11 @@ class WhyTool:
         except UsageError as error:
             raise ToolError(str(error)) from error
         return _output(answers, context)
+
+
+def make_tool(host: ToolHost) -> OfferedTool:
+    """The tool, as it is offered."""
+    return offer_tool(WhyTool(host.keeper, host.is_trusted))
 
 
 def _output(answers: Sequence[LineAnswer], context: ToolContext) -> ToolOutput:

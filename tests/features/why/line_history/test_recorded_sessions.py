@@ -7,14 +7,18 @@ from typing import cast
 
 import pytest
 
+from agent_tui.features.why.line_history.changes import (
+    RecordedChange,
+    changes_of_file,
+    in_order_of_time,
+)
+from agent_tui.features.why.line_history.kept_lines import lines_of
+from agent_tui.features.why.line_history.replay import Made, Replay, replay_changes
 from agent_tui.messages import JsonObject
 from agent_tui.sessions.importers.builder import ForeignSession
 from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.tools.call_edits import DiffEdit, Replacements, WrittenText
-from agent_tui.tools.line_history.changes import RecordedChange, changes_of_file, in_order_of_time
-from agent_tui.tools.line_history.kept_lines import lines_of
-from agent_tui.tools.line_history.replay import Made, Replay, replay_changes
 from tests.support.trajectories import trajectory
 
 CLAUDE = [f"claude-code/spotter-{name}.jsonl" for name in ("4d5611e5", "8463c716", "ae4a77f8")]

@@ -7,12 +7,12 @@ from typing import Final, assert_never
 
 from pydantic import JsonValue
 
+from agent_tui.features.why.line_history.facts import ChangeFacts
+from agent_tui.features.why.line_history.project import UnrecordedMove
+from agent_tui.features.why.line_history.why import LineAnswer, day_of, minute_of
 from agent_tui.messages import JsonObject
 from agent_tui.safe_paths import path_from
 from agent_tui.safe_text import printable_line, strip_control_characters
-from agent_tui.tools.line_history.facts import ChangeFacts
-from agent_tui.tools.line_history.project import UnrecordedMove
-from agent_tui.tools.line_history.why import LineAnswer, day_of, minute_of
 from agent_tui.tools.shorten import cut_line
 
 

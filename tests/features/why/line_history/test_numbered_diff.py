@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_tui.features.why.line_history.numbered_diff import unified_from_numbered
 from agent_tui.tools.files.diffs import after_diff, before_diff
-from agent_tui.tools.line_history.numbered_diff import unified_from_numbered
 from tests.support.rows import each_row
 
 CONTEXT = 4

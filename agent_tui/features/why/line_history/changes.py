@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from agent_tui.features.why.line_history.numbered_diff import unified_from_numbered
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -33,7 +34,6 @@ from agent_tui.tools.call_edits import (
     TextEdit,
 )
 from agent_tui.tools.files.diffs import creates_file, diffs_by_file
-from agent_tui.tools.line_history.numbered_diff import unified_from_numbered
 
 Maker: TypeAlias = Literal["call", "command", "user command", "restore", "read"]
 """What changed the file: a tool's call, a command of the model or of the user, or ``/undo``; or a

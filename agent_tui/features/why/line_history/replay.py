@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
+from agent_tui.features.why.line_history.changes import RecordedChange
+from agent_tui.features.why.line_history.kept_lines import lines_of, sources_of
 from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.sessions.replay.file_changes import FileVersion
 from agent_tui.tools.call_edits import SeenText, WrittenText
 from agent_tui.tools.files.text_files import decode
 from agent_tui.tools.files.versions import LINK
-from agent_tui.tools.line_history.changes import RecordedChange
-from agent_tui.tools.line_history.kept_lines import lines_of, sources_of
 
 ReadContent: TypeAlias = Callable[[str], bytes | None]
 """The kept content with a digest; None if there is none."""

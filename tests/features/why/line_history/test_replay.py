@@ -10,9 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
-from agent_tui.tools.line_history.changes import RecordedChange, changes_of_file, in_order_of_time
-from agent_tui.tools.line_history.kept_lines import lines_of, sources_of
-from agent_tui.tools.line_history.replay import (
+from agent_tui.features.why.line_history.changes import (
+    RecordedChange,
+    changes_of_file,
+    in_order_of_time,
+)
+from agent_tui.features.why.line_history.kept_lines import lines_of, sources_of
+from agent_tui.features.why.line_history.replay import (
     Earlier,
     Made,
     Origin,
