@@ -235,7 +235,7 @@ def compose(
                 keeper,
                 sandbox=sandbox,
                 is_trusted=trust.may_run_git,
-                may_fetch_private=settings.fetch_private,
+                settings=settings,
                 more=tuple(one.offer(access="outside") for one in plugins.of(TOOLS)),
             ),
             servers,

@@ -8,6 +8,7 @@ from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
+from agent_tui.config import Settings
 from agent_tui.errors import ToolError
 from agent_tui.feature import load_object, own_features
 from agent_tui.messages import FileTouches, JsonObject, ToolSpec
@@ -18,7 +19,6 @@ from agent_tui.tools.compact import CompactTool
 from agent_tui.tools.delegate import DelegateTool
 from agent_tui.tools.edit import EditTool
 from agent_tui.tools.explore import ExploreTool
-from agent_tui.tools.fetch import FetchTool
 from agent_tui.tools.find import FindTool
 from agent_tui.tools.foreign_calls import UnderstoodCall, translate_call
 from agent_tui.tools.git.changes import GitChanges
@@ -51,11 +51,13 @@ class ToolHost:
         keeper: Starts processes.
         sandbox: Where the model's commands run; None for no sandbox.
         is_trusted: Whether git may run in a folder.
+        settings: The user's settings.
     """
 
     keeper: ProcessKeeper
     sandbox: Sandbox | None
     is_trusted: Callable[[Path], bool]
+    settings: Settings
 
 
 def default_toolbox(
@@ -63,7 +65,7 @@ def default_toolbox(
     *,
     sandbox: Sandbox | None = None,
     is_trusted: Callable[[Path], bool] = lambda _cwd: True,
-    may_fetch_private: bool = False,
+    settings: Settings | None = None,
     more: "Sequence[OfferedTool]" = (),
 ) -> Toolbox:
     """All tools, those used most first, and each after the tools it needs.
@@ -72,7 +74,7 @@ def default_toolbox(
         keeper: Starts their processes; None creates one.
         sandbox: Where the model's commands run; None for no sandbox.
         is_trusted: Whether git may run in a folder.
-        may_fetch_private: Whether pages of this machine and private networks may be read.
+        settings: For the tools of features; None for the defaults.
         more: Additional tools, offered last.
 
     Raises:
@@ -97,8 +99,7 @@ def default_toolbox(
         offer_tool(ScopeTool()),
         offer_tool(ExploreTool()),
         offer_tool(DelegateTool()),
-        offer_tool(FetchTool(keeper, sandbox, may_be_private=may_fetch_private)),
-        *_tools_of_features(ToolHost(keeper, sandbox, is_trusted)),
+        *_tools_of_features(ToolHost(keeper, sandbox, is_trusted, settings or Settings())),
     )
     names = {tool.name for tool in own}
     if (taken := next((tool.name for tool in more if tool.name in names), None)) is not None:

@@ -1,4 +1,4 @@
-from agent_tui.tools.web.fetch_process import page_markdown
+from agent_tui.features.web.fetch_process import page_markdown
 from tests.support.rows import each_row
 
 AT = "https://docs.test/guide/page.html"

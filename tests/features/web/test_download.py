@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent_tui.errors import ToolError
-from agent_tui.tools.web.download import MAX_TEXT_BYTES, DownloadedPage, Downloader
-from agent_tui.tools.web.exchange import Moved
+from agent_tui.features.web.download import MAX_TEXT_BYTES, DownloadedPage, Downloader
+from agent_tui.features.web.exchange import Moved
 from tests.support.certificates import certificate_of
 from tests.support.web_site import Answer, WebSite, html, redirect
 

@@ -16,11 +16,11 @@ from bs4 import BeautifulSoup, Tag
 from markdownify import MarkdownConverter
 
 from agent_tui.errors import ToolError
+from agent_tui.features.web.download import DownloadedPage, Downloader
+from agent_tui.features.web.exchange import Fetched, FetchRequest, Moved
 from agent_tui.messages import JsonObject
 from agent_tui.tools.files.documents import document_text
 from agent_tui.tools.files.text_files import decode
-from agent_tui.tools.web.download import DownloadedPage, Downloader
-from agent_tui.tools.web.exchange import Fetched, FetchRequest, Moved
 
 _LEFT_OUT: Final = (
     "script,style,noscript,template,svg,iframe,object,embed,canvas,video,audio,nav,form,button,"

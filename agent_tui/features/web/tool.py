@@ -11,14 +11,15 @@ from pathlib import Path
 from pydantic import Field
 
 from agent_tui.errors import ToolError
+from agent_tui.features.web.exchange import Fetched, FetchRequest, answer_of
 from agent_tui.messages import ToolDetails
 from agent_tui.secret_text import mask_values
 from agent_tui.tools.addresses import web_url
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.registry import OfferedTool, ToolHost, offer_tool
 from agent_tui.tools.sandbox.sandbox import Sandbox
 from agent_tui.tools.shorten import keep_head, keep_output, plain_text
-from agent_tui.tools.web.exchange import Fetched, FetchRequest, answer_of
 
 _FETCH_TIME_S = 60.0
 _MAX_URL_CHARS = 2_000
@@ -74,7 +75,7 @@ class FetchTool:
 
     async def _run_process(self, request: FetchRequest, context: ToolContext) -> bytes:
         """The process's output; it runs in a folder that holds no modules."""
-        argv = [sys.executable, "-P", "-m", "agent_tui.tools.web.fetch_process"]
+        argv = [sys.executable, "-P", "-m", "agent_tui.features.web.fetch_process"]
         printed = bytearray()
         async with self.keeper.child_group(
             argv,
@@ -93,6 +94,12 @@ class FetchTool:
             except TimeoutError:
                 raise ToolError(f"No answer within {_FETCH_TIME_S:.0f} s.") from None
         return bytes(printed)
+
+
+def make_tool(host: ToolHost) -> OfferedTool:
+    """The tool, as it is offered."""
+    may_be_private = host.settings.fetch_private
+    return offer_tool(FetchTool(host.keeper, host.sandbox, may_be_private=may_be_private))
 
 
 def _output(page: Fetched, context: ToolContext) -> ToolOutput:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pypdf import PdfWriter
 
+from agent_tui.config import Settings
 from agent_tui.errors import ToolError
 from agent_tui.tools.base import ToolContext, ToolOutput
 from agent_tui.tools.registry import default_toolbox
@@ -22,7 +23,7 @@ def site() -> Iterator[WebSite]:
 
 
 async def fetch(context: ToolContext, url: str) -> ToolOutput:
-    toolbox = default_toolbox(KEEPER, may_fetch_private=True)
+    toolbox = default_toolbox(KEEPER, settings=Settings(fetch_private=True))
     return await toolbox.prepare("fetch", {"url": url}, context).run()
 
 
@@ -101,7 +102,7 @@ async def test_another_site_that_a_page_moved_to_is_named(context: ToolContext, 
 async def test_a_server_that_never_answers_is_given_up(
     context: ToolContext, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    monkeypatch.setattr("agent_tui.tools.fetch._FETCH_TIME_S", 0.0)
+    monkeypatch.setattr("agent_tui.features.web.tool._FETCH_TIME_S", 0.0)
     with pytest.raises(ToolError, match="No answer within 0 s"):
         await fetch(context, "http://127.0.0.1:9/")
 
