@@ -45,9 +45,9 @@ def _export_type() -> "type[ExportFormat]":
 
 
 def _own_exports() -> "Sequence[ExportFormat]":
-    from agent_tui.sessions.export.formats import EXPORT_FORMATS
+    from agent_tui.sessions.export.formats import own_formats
 
-    return EXPORT_FORMATS
+    return own_formats()
 
 
 def _guard_export(known: "ExportFormat") -> "ExportFormat":

@@ -16,7 +16,7 @@ from agent_tui.features.acp.agent import servers_of_editor
 from tests.support.editor import Place, say
 from tests.support.openai_server import Call, Reply
 
-_SERVER = Path(__file__).parents[1] / "support/mcp_server.py"
+_SERVER = Path(__file__).parents[2] / "support/mcp_server.py"
 
 
 def stdio(name: str = "My Tools", *args: str) -> McpServerStdio:

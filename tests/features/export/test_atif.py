@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.features.export.atif import ATIF, to_atif
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -20,13 +21,12 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, Entry, Header
-from agent_tui.sessions.export.atif import to_atif
-from agent_tui.sessions.export.formats import ATIF, export_text
+from agent_tui.sessions.export.formats import export_text
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.notes import AgentRun, run_entry
 from tests.support.session_values import chain, conversation, entry, header, reply, result, user
 
-EXAMPLES = Path(__file__).parents[2] / "sessions.example"
+EXAMPLES = Path(__file__).parents[3] / "sessions.example"
 KEY = "sk-" + "test1234" * 3
 USAGE = Usage(input=100, output=7, cache_read=30, cache_write=20, cost=Cost(total=0.25))
 AGENT_ONLY = {"model_name", "reasoning_content", "tool_calls", "metrics"}

@@ -28,6 +28,7 @@ from agent_tui.safe_text import safe_json
 from agent_tui.secret_text import mask_secrets
 from agent_tui.sessions.entries import CompactionEntry, Entry, Header, MessageEntry, milliseconds
 from agent_tui.sessions.export.document import blocks_of, image_address, is_image_address
+from agent_tui.sessions.export.formats import ExportFormat
 from agent_tui.sessions.replay.notes import own_usage, was_copied
 
 _VERSION = "ATIF-v1.7"
@@ -228,3 +229,11 @@ def _compaction(entry: CompactionEntry) -> JsonObject:
     if entry.usage is not None:
         told["usage"] = _metrics(entry.usage)
     return told
+
+
+ATIF = ExportFormat(
+    "atif",
+    ".json",
+    "a Harbor trajectory",
+    lambda session: to_atif(session.log.header, session.log.path_entries(), session.secrets),
+)
