@@ -54,6 +54,7 @@ class Feature(NamedTuple):
     Attributes:
         name: The name of its folder.
         subcommands: What can be typed after ``agent-tui``.
+        verbs: Functions that add verbs to a subcommand, by its name.
         tools: Functions that make a tool from a `ToolHost` (``tools/registry.py``). Plugins use
             `agent_tui.tool` instead, whose calls are always judged as outside the sandbox.
         brings: Objects by the group of their kind in ``commands/core/plugin_kinds.py``, such as
@@ -62,6 +63,7 @@ class Feature(NamedTuple):
 
     name: str
     subcommands: tuple[Subcommand, ...] = ()
+    verbs: Mapping[str, Sequence[str]] = _NOTHING
     tools: tuple[str, ...] = ()
     brings: Mapping[str, Sequence[str]] = _NOTHING
 

@@ -17,6 +17,14 @@ from agent_tui.cli.key_store import use_stored_keys
 from agent_tui.cli.output import ask, write_json
 from agent_tui.commands.sessions import session_title
 from agent_tui.errors import SessionError, UsageError
+from agent_tui.features.sharing.choice import Choice, ChoiceFile
+from agent_tui.features.sharing.encryption import Sealer, make_age_key, read_opener
+from agent_tui.features.sharing.git_project import GitProject, read_git_project
+from agent_tui.features.sharing.guard import is_session_id
+from agent_tui.features.sharing.project_sessions import sessions_of_project
+from agent_tui.features.sharing.pull import PulledSession, PullOrder, pull_sessions
+from agent_tui.features.sharing.push import PushedSession, PushOrder, push_sessions
+from agent_tui.features.sharing.relay import Relay
 from agent_tui.file_locks import LockHeldError, hold_lock
 from agent_tui.messages import JsonObject
 from agent_tui.paths import make_private_dir
@@ -25,17 +33,9 @@ from agent_tui.safe_text import printable_line, strip_control_characters
 from agent_tui.secret_text import without_user
 from agent_tui.sessions.format.parse import id_in_name
 from agent_tui.sessions.listing import SessionSummary
-from agent_tui.sessions.sharing.choice import Choice, ChoiceFile
-from agent_tui.sessions.sharing.guard import is_session_id
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.git.worktree_records import main_folder, project_folders_elsewhere
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sharing.encryption import Sealer, make_age_key, read_opener
-from agent_tui.tools.sharing.git_project import GitProject, read_git_project
-from agent_tui.tools.sharing.project_sessions import sessions_of_project
-from agent_tui.tools.sharing.pull import PulledSession, PullOrder, pull_sessions
-from agent_tui.tools.sharing.push import PushedSession, PushOrder, push_sessions
-from agent_tui.tools.sharing.relay import Relay
 
 _LOCK_WITHIN_S = 20.0
 _TITLE_CHARS = 60

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from agent_tui.features.sharing.form import SharedForm
+from agent_tui.features.sharing.guard import is_session_id
 from agent_tui.safe_paths import follow_links, git_entry, is_folder
 from agent_tui.sessions.listing import SessionSummary
-from agent_tui.sessions.sharing.form import SharedForm
-from agent_tui.sessions.sharing.guard import is_session_id
 from agent_tui.sessions.store import SessionStore
 
 

@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from agent_tui.errors import SessionError
-from agent_tui.secret_text import REMOVED, has_key, mask_secrets
-from agent_tui.sessions.entries import Entry, Header
-from agent_tui.sessions.file.kept_files import KeptFiles, folder_of
-from agent_tui.sessions.format.codec import encode_repaired
-from agent_tui.sessions.format.parse import read_session
-from agent_tui.sessions.replay.file_changes import file_changes_in
-from agent_tui.sessions.sharing.choice import PushedState
-from agent_tui.sessions.sharing.form import SharedForm, count_masks
-from agent_tui.sessions.sharing.guard import is_project_path
-from agent_tui.sessions.sharing.segments import (
+from agent_tui.features.sharing.choice import PushedState
+from agent_tui.features.sharing.encryption import Sealer
+from agent_tui.features.sharing.form import SharedForm, count_masks
+from agent_tui.features.sharing.git_project import GitProject
+from agent_tui.features.sharing.guard import is_project_path
+from agent_tui.features.sharing.project_sessions import form_for
+from agent_tui.features.sharing.relay import Addition, PushAnswer, Relay
+from agent_tui.features.sharing.segments import (
     HEADER_ID,
     MOST_IDS_BYTES,
     draft_segments,
@@ -29,10 +27,12 @@ from agent_tui.sessions.sharing.segments import (
     read_ids,
     write_ids,
 )
-from agent_tui.tools.sharing.encryption import Sealer
-from agent_tui.tools.sharing.git_project import GitProject
-from agent_tui.tools.sharing.project_sessions import form_for
-from agent_tui.tools.sharing.relay import Addition, PushAnswer, Relay
+from agent_tui.secret_text import REMOVED, has_key, mask_secrets
+from agent_tui.sessions.entries import Entry, Header
+from agent_tui.sessions.file.kept_files import KeptFiles, folder_of
+from agent_tui.sessions.format.codec import encode_repaired
+from agent_tui.sessions.format.parse import read_session
+from agent_tui.sessions.replay.file_changes import file_changes_in
 
 PushStatus: TypeAlias = Literal["pushed", "unchanged", "failed", "to push", "raced"]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from agent_tui.errors import SessionError
+from agent_tui.features.sharing.git_project import read_git_project
+from agent_tui.features.sharing.relay import Relay
 from agent_tui.tools.processes.environment import remote_git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sharing.git_project import read_git_project
-from agent_tui.tools.sharing.relay import Relay
 from tests.support.shared_clones import make_clones
 
 

@@ -8,6 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_tui.features.sharing.form import (
+    PROJECT,
+    SharedForm,
+    count_masks,
+    local_entry,
+    local_header,
+)
 from agent_tui.messages import (
     AssistantMessage,
     ImageContent,
@@ -27,13 +34,6 @@ from agent_tui.sessions.entries import (
     Usage,
 )
 from agent_tui.sessions.format.codec import decode_record
-from agent_tui.sessions.sharing.form import (
-    PROJECT,
-    SharedForm,
-    count_masks,
-    local_entry,
-    local_header,
-)
 from tests.support.rows import each_row
 from tests.support.session_values import chain, entry, header, user
 

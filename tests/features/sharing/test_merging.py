@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_tui.features.sharing.merging import Merge, merge_entries
 from agent_tui.sessions.entries import Entry, leaf_of
-from agent_tui.sessions.sharing.merging import Merge, merge_entries
 from tests.support.session_values import chain, entry, user
 
 BASE = chain(entry(user("one")), entry(user("two")))

@@ -8,6 +8,23 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from agent_tui.errors import SessionError
+from agent_tui.features.sharing.encryption import Opener
+from agent_tui.features.sharing.form import SharedForm, local_entry, local_header
+from agent_tui.features.sharing.git_project import GitProject
+from agent_tui.features.sharing.guard import admit_entry, admit_header
+from agent_tui.features.sharing.merging import Merge, merge_entries
+from agent_tui.features.sharing.project_sessions import belongs_to, form_for, root_around
+from agent_tui.features.sharing.push import BROKEN, Progress, few_at_a_time
+from agent_tui.features.sharing.relay import Relay
+from agent_tui.features.sharing.segments import (
+    MOST_ENTRIES,
+    MOST_OPENED_BYTES,
+    OversizeError,
+    Segment,
+    file_key,
+    parse_name,
+    read_segment,
+)
 from agent_tui.safe_text import printable_line
 from agent_tui.secret_text import REMOVED, without_user
 from agent_tui.sessions.entries import Entry, Header, PulledFrom, timestamp_behind
@@ -20,24 +37,7 @@ from agent_tui.sessions.file.kept_files import (
 from agent_tui.sessions.file.writer import SessionInUseError
 from agent_tui.sessions.format.codec import decode_record
 from agent_tui.sessions.format.parse import read_session
-from agent_tui.sessions.sharing.form import SharedForm, local_entry, local_header
-from agent_tui.sessions.sharing.guard import admit_entry, admit_header
-from agent_tui.sessions.sharing.merging import Merge, merge_entries
-from agent_tui.sessions.sharing.segments import (
-    MOST_ENTRIES,
-    MOST_OPENED_BYTES,
-    OversizeError,
-    Segment,
-    file_key,
-    parse_name,
-    read_segment,
-)
 from agent_tui.sessions.store import SessionStore, date_session
-from agent_tui.tools.sharing.encryption import Opener
-from agent_tui.tools.sharing.git_project import GitProject
-from agent_tui.tools.sharing.project_sessions import belongs_to, form_for, root_around
-from agent_tui.tools.sharing.push import BROKEN, Progress, few_at_a_time
-from agent_tui.tools.sharing.relay import Relay
 
 PullStatus: TypeAlias = Literal["new", "updated", "unchanged", "skipped", "failed"]
 

@@ -1,28 +1,10 @@
 """The command lines of ``agent-tui sessions share``, ``push`` and ``pull``."""
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
-from agent_tui.cli.command_parser import CommandParser
+from agent_tui.cli.sessions.verbs import AddVerb
 from agent_tui.sessions.store import SessionStore
-
-
-class AddVerb(Protocol):
-    """Adds a subcommand: its name, what runs it, a summary, and text below its options."""
-
-    def __call__(
-        self,
-        name: str,
-        command: Callable[[argparse.Namespace, SessionStore], int],
-        summary: str,
-        more: str = "",
-        /,
-    ) -> CommandParser:
-        """Returns the parser of the subcommand."""
-        ...
-
 
 _SHARE = """\
 Without an option, show the remote, your answer and the chosen sessions.
@@ -108,18 +90,18 @@ def add_sharing(add: AddVerb) -> None:
 
 
 def _share(arguments: argparse.Namespace, store: SessionStore) -> int:
-    from agent_tui.cli.sessions.sharing import share  # git and processes: only where needed
+    from agent_tui.features.sharing.verbs import share  # git and processes: only where needed
 
     return share(arguments, store)
 
 
 def _push(arguments: argparse.Namespace, store: SessionStore) -> int:
-    from agent_tui.cli.sessions.sharing import push
+    from agent_tui.features.sharing.verbs import push
 
     return push(arguments, store)
 
 
 def _pull(arguments: argparse.Namespace, store: SessionStore) -> int:
-    from agent_tui.cli.sessions.sharing import pull
+    from agent_tui.features.sharing.verbs import pull
 
     return pull(arguments, store)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.errors import ConfigError
-from agent_tui.sessions.sharing.choice import Choice, ChoiceFile
+from agent_tui.features.sharing.choice import Choice, ChoiceFile
 
 
 @pytest.fixture

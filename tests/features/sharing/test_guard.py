@@ -7,6 +7,14 @@ import pytest
 
 import agent_tui
 from agent_tui.agent.turn.limit_wait import LimitWait, open_wait, wait_entry
+from agent_tui.features.sharing.form import PROJECT
+from agent_tui.features.sharing.guard import (
+    TAKEN_STATE,
+    admit_entry,
+    admit_header,
+    is_session_id,
+    is_sound,
+)
 from agent_tui.messages import Pin
 from agent_tui.sessions.context import newest_model, newest_thinking_level
 from agent_tui.sessions.entries import (
@@ -25,14 +33,6 @@ from agent_tui.sessions.replay.file_changes import (
 )
 from agent_tui.sessions.replay.goals import Goal, goal_entry, goal_in
 from agent_tui.sessions.replay.pins import pin_entry, pins_on
-from agent_tui.sessions.sharing.form import PROJECT
-from agent_tui.sessions.sharing.guard import (
-    TAKEN_STATE,
-    admit_entry,
-    admit_header,
-    is_session_id,
-    is_sound,
-)
 from tests.support.rows import each_row
 from tests.support.session_values import chain, entry, header, user
 

@@ -3,9 +3,8 @@
 import pytest
 
 from agent_tui.errors import SessionError
-from agent_tui.sessions.format.codec import encode_entry, encode_header
-from agent_tui.sessions.sharing import segments
-from agent_tui.sessions.sharing.segments import (
+from agent_tui.features.sharing import segments
+from agent_tui.features.sharing.segments import (
     HEADER_ID,
     draft_segments,
     file_key,
@@ -18,6 +17,7 @@ from agent_tui.sessions.sharing.segments import (
     read_segment,
     write_ids,
 )
+from agent_tui.sessions.format.codec import encode_entry, encode_header
 from tests.support.session_values import chain, conversation, entry, header, user
 
 FIRST = header()

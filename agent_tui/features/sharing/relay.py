@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Final
 
 from agent_tui.errors import SessionError
+from agent_tui.features.sharing.git_project import GitProject
+from agent_tui.features.sharing.guard import is_session_id
 from agent_tui.paths import make_private_dir
 from agent_tui.safe_text import printable_line
 from agent_tui.secret_text import mask_secrets, without_user
-from agent_tui.sessions.sharing.guard import is_session_id
 from agent_tui.tools.git.command import GitAnswer, GitSilentError, git_argv, run_git
 from agent_tui.tools.processes.environment import remote_git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sharing.git_project import GitProject
 
 REFS: Final = "refs/agent-tui/sessions/"
 _OUTGOING: Final = "refs/agent-tui/outgoing/"

@@ -9,6 +9,7 @@ import re
 from pathlib import PurePosixPath
 from typing import Final
 
+from agent_tui.features.sharing.form import PROJECT
 from agent_tui.sessions.entries import (
     CustomEntry,
     CustomMessageEntry,
@@ -31,7 +32,6 @@ from agent_tui.sessions.replay.file_changes import (
     file_changes_in,
 )
 from agent_tui.sessions.replay.notes import AGENT_RUN, TURN_FACTS
-from agent_tui.sessions.sharing.form import PROJECT
 
 FOREIGN: Final = "foreign/"
 """Begins the type of an entry that takes no effect here."""

@@ -14,11 +14,11 @@ from typing import Literal
 from pydantic import ValidationError
 
 from agent_tui.errors import SessionError
+from agent_tui.features.sharing.guard import is_sound
 from agent_tui.messages import Stored
 from agent_tui.sessions.entries import Entry, Header
 from agent_tui.sessions.file.chunks import MAX_LINE_BYTES
 from agent_tui.sessions.format.codec import UnreadableRecordError, decode_record
-from agent_tui.sessions.sharing.guard import is_sound
 
 VERSION = 1
 SEGMENT_BYTES = 1_000_000

@@ -14,10 +14,14 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.session.spending import spending_of
-from agent_tui.cli.sessions import sharing
 from agent_tui.cli.sessions.command import run_command
 from agent_tui.cli.trust_command import run_command as trust_folder
 from agent_tui.errors import SessionError, UsageError
+from agent_tui.features.sharing import pull, segments
+from agent_tui.features.sharing import verbs as sharing
+from agent_tui.features.sharing.encryption import Sealer
+from agent_tui.features.sharing.relay import Addition, PushAnswer, Relay
+from agent_tui.features.sharing.segments import MOST_OPENED_BYTES, SegmentHead, file_name
 from agent_tui.features.why.line_history.answers import FOR_PEOPLE, answer_lines
 from agent_tui.features.why.line_history.project import read_file_history
 from agent_tui.features.why.line_history.why import LinePlace, explain_lines
@@ -40,11 +44,6 @@ from agent_tui.sessions.replay.file_changes import (
     file_changes_in,
 )
 from agent_tui.sessions.replay.goals import Goal, goal_entry, goal_in
-from agent_tui.sessions.sharing import segments
-from agent_tui.sessions.sharing.segments import MOST_OPENED_BYTES, SegmentHead, file_name
-from agent_tui.tools.sharing import pull
-from agent_tui.tools.sharing.encryption import Sealer
-from agent_tui.tools.sharing.relay import Addition, PushAnswer, Relay
 from tests.support.session_values import entry, reply, result, user
 from tests.support.shared_clones import (
     DECOYS,

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import UsageError
+from agent_tui.features.sharing.segments import PLAIN, OversizeError
 from agent_tui.installation import install_command
 from agent_tui.paths import user_config_dir
 from agent_tui.regular_files import read_regular_file
-from agent_tui.sessions.sharing.segments import PLAIN, OversizeError
 
 if TYPE_CHECKING:
     from pyrage import ssh, x25519
