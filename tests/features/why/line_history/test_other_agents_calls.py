@@ -2,6 +2,8 @@
 
 import pytest
 
+from agent_tui.features.importers.claude_tree import claude_details
+from agent_tui.features.importers.diffs import creation, replacement
 from agent_tui.features.why.line_history.changes import changes_of_file, in_order_of_time
 from agent_tui.features.why.line_history.facts import facts_of
 from agent_tui.features.why.line_history.replay import (
@@ -24,8 +26,6 @@ from agent_tui.messages import (
 )
 from agent_tui.sessions.entries import Entry, Header, MessageEntry
 from agent_tui.sessions.file.kept_files import digest_of
-from agent_tui.sessions.importers.claude_tree import claude_details
-from agent_tui.sessions.importers.diffs import creation, replacement
 from agent_tui.sessions.lineage.known_session import KnownSession
 
 FILE = "/project/a.py"

@@ -14,6 +14,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from agent_tui.errors import SessionError
+from agent_tui.features.importers.gemini_calls import call_details, result_of, said_parts
 from agent_tui.messages import (
     AssistantContent,
     JsonObject,
@@ -50,7 +51,6 @@ from agent_tui.sessions.importers.fields import (
     refuse_links,
     text_at,
 )
-from agent_tui.sessions.importers.gemini_calls import call_details, result_of, said_parts
 
 _PROVIDER = "gemini"
 _SNAPSHOT = "<state_snapshot>"

@@ -16,6 +16,7 @@ from urllib.parse import quote
 from pydantic import JsonValue
 
 from agent_tui.errors import SessionError
+from agent_tui.features.importers.opencode_second import converted
 from agent_tui.messages import JsonObject
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_file
@@ -31,7 +32,6 @@ from agent_tui.sessions.importers.fields import (
     refuse_links,
     text_at,
 )
-from agent_tui.sessions.importers.opencode_second import converted
 
 _MAGIC = b"SQLite format 3\0"
 _ID = re.compile(r"[0-9A-Za-z_-]{1,100}")

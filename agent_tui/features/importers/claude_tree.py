@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
+from agent_tui.features.importers.diffs import creation
 from agent_tui.messages import FileTouches, JsonObject, ToolDetails
 from agent_tui.sessions.importers.builder import Warnings
-from agent_tui.sessions.importers.diffs import creation
 from agent_tui.sessions.importers.fields import (
     as_count,
     as_list,

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
+from agent_tui.features.importers.diffs import creation, with_header
 from agent_tui.messages import FileTouches, JsonObject, ToolDetails
-from agent_tui.sessions.importers.diffs import creation, with_header
 from agent_tui.sessions.importers.fields import (
     as_exit_code,
     as_list,

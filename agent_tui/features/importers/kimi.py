@@ -11,6 +11,23 @@ from pathlib import Path
 from typing import Final
 
 from agent_tui.errors import SessionError
+from agent_tui.features.importers.diffs import creation, replacement
+from agent_tui.features.importers.kimi_cli import (
+    is_kimi_cli,
+    kimi_cli_files,
+    read_cli_head,
+    read_cli_place,
+    read_kimi_cli,
+)
+from agent_tui.features.importers.kimi_parts import (
+    exit_code_in,
+    facts_beside,
+    plan_of,
+    reply_part,
+    title_of,
+    usage_of,
+    user_parts,
+)
 from agent_tui.messages import (
     FileTouches,
     JsonObject,
@@ -32,7 +49,6 @@ from agent_tui.sessions.importers.builder import (
     sessions_folder,
     summary_with_requests,
 )
-from agent_tui.sessions.importers.diffs import creation, replacement
 from agent_tui.sessions.importers.fields import (
     as_count,
     as_list,
@@ -43,22 +59,6 @@ from agent_tui.sessions.importers.fields import (
     json_lines,
     refuse_links,
     text_at,
-)
-from agent_tui.sessions.importers.kimi_cli import (
-    is_kimi_cli,
-    kimi_cli_files,
-    read_cli_head,
-    read_cli_place,
-    read_kimi_cli,
-)
-from agent_tui.sessions.importers.kimi_parts import (
-    exit_code_in,
-    facts_beside,
-    plan_of,
-    reply_part,
-    title_of,
-    usage_of,
-    user_parts,
 )
 
 _PROVIDER = "moonshot"

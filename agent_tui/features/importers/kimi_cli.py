@@ -11,6 +11,16 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from agent_tui.errors import SessionError
+from agent_tui.features.importers.diffs import creation, replacement
+from agent_tui.features.importers.kimi_parts import (
+    exit_code_in,
+    facts_beside,
+    plan_of,
+    reply_part,
+    title_of,
+    usage_of,
+    user_parts,
+)
 from agent_tui.messages import (
     FileTouches,
     JsonObject,
@@ -27,7 +37,6 @@ from agent_tui.sessions.importers.builder import (
     Warnings,
     sessions_folder,
 )
-from agent_tui.sessions.importers.diffs import creation, replacement
 from agent_tui.sessions.importers.fields import (
     as_count,
     as_list,
@@ -40,15 +49,6 @@ from agent_tui.sessions.importers.fields import (
     read_json,
     refuse_links,
     text_at,
-)
-from agent_tui.sessions.importers.kimi_parts import (
-    exit_code_in,
-    facts_beside,
-    plan_of,
-    reply_part,
-    title_of,
-    usage_of,
-    user_parts,
 )
 
 _COMMAND = re.compile(r"/[\w-]+(?::[\w-]+)*(?:\s|$)", re.ASCII)

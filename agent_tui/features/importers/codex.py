@@ -7,6 +7,20 @@ from typing import Final
 from pydantic import JsonValue
 
 from agent_tui.errors import SessionError
+from agent_tui.features.importers.codex_items import (
+    CodexItem,
+    call_arguments,
+    codex_item,
+    codex_items,
+    content_of,
+    folder_in,
+    is_notice,
+    is_preamble,
+    output_of,
+    own_instructions,
+    patch_diff,
+    split_from_editor,
+)
 from agent_tui.messages import (
     AssistantContent,
     JsonObject,
@@ -26,20 +40,6 @@ from agent_tui.sessions.importers.builder import (
     SessionHead,
     sessions_folder,
     summary_with_requests,
-)
-from agent_tui.sessions.importers.codex_items import (
-    CodexItem,
-    call_arguments,
-    codex_item,
-    codex_items,
-    content_of,
-    folder_in,
-    is_notice,
-    is_preamble,
-    output_of,
-    own_instructions,
-    patch_diff,
-    split_from_editor,
 )
 from agent_tui.sessions.importers.fields import (
     as_count,

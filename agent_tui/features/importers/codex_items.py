@@ -8,9 +8,9 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import JsonValue
 
+from agent_tui.features.importers.diffs import creation, deletion, with_header
 from agent_tui.messages import JsonObject, TextContent, ToolDetails, UserContent, text_in
 from agent_tui.sessions.importers.builder import Warnings
-from agent_tui.sessions.importers.diffs import creation, deletion, with_header
 from agent_tui.sessions.importers.fields import (
     as_exit_code,
     as_list,

@@ -8,6 +8,22 @@ from typing import Final
 from pydantic import JsonValue
 
 from agent_tui.errors import SessionError
+from agent_tui.features.importers.opencode_calls import (
+    call_details,
+    changes_of,
+)
+from agent_tui.features.importers.opencode_places import (
+    OpencodeMessage,
+    OpencodeSession,
+    facts_in,
+    is_database,
+    is_export,
+    is_session_info,
+    read_opencode_session,
+    sessions_in,
+    typed_text,
+    unknown_database,
+)
 from agent_tui.messages import (
     AssistantContent,
     JsonObject,
@@ -36,22 +52,6 @@ from agent_tui.sessions.importers.fields import (
     image_of,
     json_document,
     text_at,
-)
-from agent_tui.sessions.importers.opencode_calls import (
-    call_details,
-    changes_of,
-)
-from agent_tui.sessions.importers.opencode_places import (
-    OpencodeMessage,
-    OpencodeSession,
-    facts_in,
-    is_database,
-    is_export,
-    is_session_info,
-    read_opencode_session,
-    sessions_in,
-    typed_text,
-    unknown_database,
 )
 
 _STOP_REASONS: dict[str, StopReason] = {
@@ -388,4 +388,5 @@ OPENCODE: Final = ImportFormat(
     _is_document,
     SessionFinder("opencode", _files, read_place=_read_place),
     _is_place,
+    unknown_database,
 )

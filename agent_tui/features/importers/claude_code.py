@@ -9,6 +9,14 @@ from typing import Final
 from pydantic import JsonValue
 
 from agent_tui.errors import SessionError
+from agent_tui.features.importers.claude_tree import (
+    ClaudeRecord,
+    ClaudeTree,
+    claude_details,
+    claude_words,
+    is_of_program,
+    reply_id,
+)
 from agent_tui.messages import (
     AssistantContent,
     ImageContent,
@@ -30,14 +38,6 @@ from agent_tui.sessions.importers.builder import (
     SessionFinder,
     SessionHead,
     sessions_folder,
-)
-from agent_tui.sessions.importers.claude_tree import (
-    ClaudeRecord,
-    ClaudeTree,
-    claude_details,
-    claude_words,
-    is_of_program,
-    reply_id,
 )
 from agent_tui.sessions.importers.fields import (
     as_count,
