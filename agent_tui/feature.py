@@ -55,6 +55,8 @@ class Feature(NamedTuple):
         name: The name of its folder.
         subcommands: What can be typed after ``agent-tui``.
         verbs: Functions that add verbs to a subcommand, by its name.
+        between_turns: Functions of a `Front` that look for something to say, with an event or None
+            as their result. They are awaited when a front begins, and after turns on the screen.
         tools: Functions that make a tool from a `ToolHost` (``tools/registry.py``). Plugins use
             `agent_tui.tool` instead, whose calls are always judged as outside the sandbox.
         brings: Objects by the group of their kind in ``commands/core/plugin_kinds.py``, such as
@@ -64,6 +66,7 @@ class Feature(NamedTuple):
     name: str
     subcommands: tuple[Subcommand, ...] = ()
     verbs: Mapping[str, Sequence[str]] = _NOTHING
+    between_turns: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     brings: Mapping[str, Sequence[str]] = _NOTHING
 

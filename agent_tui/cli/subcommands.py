@@ -28,9 +28,6 @@ _ROWS = (
         "agent_tui.cli.context_command",
     ),
     Subcommand("compact", "compact a session into a new one", "agent_tui.cli.compact_command"),
-    Subcommand(
-        "rules", "list rules that your repeated corrections suggest", "agent_tui.cli.rules_command"
-    ),
     Subcommand("config", "show and change settings", "agent_tui.cli.config_command"),
     Subcommand(
         "permissions",

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from pydantic import TypeAdapter
 
-from agent_tui.agent.corrections.reading import SaidSentences, read_corrections
+from agent_tui.features.rules.reading import SaidSentences, read_corrections
 from agent_tui.sessions.entries import Entry, Header
 from agent_tui.sessions.file.chunks import read_chunks
 from agent_tui.sessions.format.codec import UnreadableRecordError, decode_record

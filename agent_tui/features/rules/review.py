@@ -6,29 +6,29 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
-from agent_tui.agent.corrections.answers import (
+from agent_tui.agent.prompt.context_files import ContextFile
+from agent_tui.features.rules.answers import (
     AnsweredQuote,
     AnsweredRule,
     AnswerFile,
     RuleAnswer,
     RuleAnswers,
 )
-from agent_tui.agent.corrections.cache import CorrectionCache
-from agent_tui.agent.corrections.offers import (
+from agent_tui.features.rules.cache import CorrectionCache
+from agent_tui.features.rules.offers import (
     Offer,
     ProjectCorrections,
     SessionSource,
     find_offers,
 )
-from agent_tui.agent.corrections.reading import read_corrections
-from agent_tui.agent.corrections.written_rules import (
+from agent_tui.features.rules.reading import read_corrections
+from agent_tui.features.rules.written_rules import (
     Contradiction,
     contradictions,
     said_later,
     unwritten,
     written_rules,
 )
-from agent_tui.agent.prompt.context_files import ContextFile
 from agent_tui.paths import project_dir
 from agent_tui.permissions.project_files import project_folders
 from agent_tui.safe_paths import follow_links

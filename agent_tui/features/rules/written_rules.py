@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.agent.corrections.offers import Offer, ProjectCorrections, Quote, agree
-from agent_tui.agent.corrections.wording import (
+from agent_tui.features.rules.offers import Offer, ProjectCorrections, Quote, agree
+from agent_tui.features.rules.wording import (
     TermWeights,
     Wording,
     opposed_terms,

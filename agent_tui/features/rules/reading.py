@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from agent_tui.agent.corrections.wording import read_wording, term_set
 from agent_tui.attachments import plan_approved_by, without_attachments
 from agent_tui.compaction.ledger.pinned import own_sentences
+from agent_tui.features.rules.wording import read_wording, term_set
 from agent_tui.messages import AssistantMessage, ToolCall, UserMessage
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.tools.call_edits import CallReader

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from agent_tui.agent.corrections.offers import ProjectCorrections, SessionSource
-from agent_tui.agent.corrections.reading import read_corrections
+from agent_tui.features.rules.offers import ProjectCorrections, SessionSource
+from agent_tui.features.rules.reading import read_corrections
 from agent_tui.messages import AssistantMessage, TextContent, ToolCall, UserMessage
 from agent_tui.sessions.entries import Entry, MessageEntry
 

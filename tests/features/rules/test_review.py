@@ -6,23 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.corrections.answers import AnswerFile
-from agent_tui.agent.corrections.cache import CorrectionCache
-from agent_tui.agent.corrections.review import (
+from agent_tui.agent.prompt.context_files import ContextFile
+from agent_tui.features.rules.answers import AnswerFile
+from agent_tui.features.rules.cache import CorrectionCache
+from agent_tui.features.rules.review import (
     RuleReview,
     answer_file,
     answered_rule,
     confirmed,
     review_rules,
 )
-from agent_tui.agent.prompt.context_files import ContextFile
 from agent_tui.sessions.entries import CustomEntry, Entry, Header, PulledFrom
 from agent_tui.sessions.file.chunks import LineChunk
 from agent_tui.sessions.importers.import_session import IMPORTED
 from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.sessions.listing import session_files
 from agent_tui.sessions.store import SessionStore
-from tests.agent.corrections.said import BACKGROUND, say, session
+from tests.features.rules.said import BACKGROUND, say, session
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_a_file_is_read_once_until_it_changes(store, project, monkeypatch):
         read.append(path)
         return [LineChunk(path.read_bytes(), path.stat().st_size)]
 
-    monkeypatch.setattr("agent_tui.agent.corrections.cache.read_chunks", count)
+    monkeypatch.setattr("agent_tui.features.rules.cache.read_chunks", count)
     cache = CorrectionCache(store.root / "corrections.sqlite")
     first = list(cache.read(session_files([path])))
     assert first == list(cache.read(session_files([path])))

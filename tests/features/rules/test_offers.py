@@ -5,9 +5,9 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.agent.corrections.offers import SessionSource, find_offers
-from agent_tui.agent.corrections.reading import read_corrections
-from tests.agent.corrections.said import project, say, session, work
+from agent_tui.features.rules.offers import SessionSource, find_offers
+from agent_tui.features.rules.reading import read_corrections
+from tests.features.rules.said import project, say, session, work
 
 
 def texts(*sessions):

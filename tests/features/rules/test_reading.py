@@ -1,10 +1,10 @@
 """Which sentences of a session are corrections."""
 
-from agent_tui.agent.corrections.reading import read_corrections
 from agent_tui.attachments import approving_message, instructions_block
+from agent_tui.features.rules.reading import read_corrections
 from agent_tui.messages import AssistantMessage, ToolCall
 from agent_tui.sessions.entries import MessageEntry
-from tests.agent.corrections.said import answer, say, work
+from tests.features.rules.said import answer, say, work
 
 
 def sentences(*entries):

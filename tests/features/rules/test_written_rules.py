@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.corrections.offers import find_offers
-from agent_tui.agent.corrections.written_rules import (
+from agent_tui.agent.prompt.context_files import with_line
+from agent_tui.features.rules.offers import find_offers
+from agent_tui.features.rules.written_rules import (
     contradictions,
     said_later,
     unwritten,
     written_rules,
 )
-from agent_tui.agent.prompt.context_files import with_line
-from tests.agent.corrections.said import project, session
+from tests.features.rules.said import project, session
 from tests.support.rows import each_row
 
 FILE = Path("/p/AGENTS.md")

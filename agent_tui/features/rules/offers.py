@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from agent_tui.agent.corrections.reading import Correction, SaidSentences
-from agent_tui.agent.corrections.wording import (
+from agent_tui.features.rules.reading import Correction, SaidSentences
+from agent_tui.features.rules.wording import (
     TermWeights,
     Wording,
     likeness,
@@ -16,7 +16,7 @@ from agent_tui.agent.corrections.wording import (
 _LEAST_OF_ALL = 0.3
 _LEAST_OF_SHORTER = 0.5
 """How alike two sentences are that say one rule; see `Likeness`. Both come from pairs of sentences
-that were written before (``tests/agent/corrections/pairs.yaml``): no other pair reaches them."""
+that were written before (``tests/features/rules/pairs.yaml``): no other pair reaches them."""
 
 _LEAST_WEIGHT = 1.0
 """The least weight of the shared terms: as much as one term that occurs nowhere else."""

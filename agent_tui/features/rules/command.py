@@ -9,18 +9,6 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from agent_tui.agent.corrections.answers import RuleAnswers
-from agent_tui.agent.corrections.offers import Offer, Quote
-from agent_tui.agent.corrections.review import (
-    LineDate,
-    RuleReview,
-    answer_file,
-    answered_rule,
-    changed_at,
-    confirmed,
-    review_rules,
-)
-from agent_tui.agent.corrections.written_rules import Contradiction
 from agent_tui.agent.prompt.context_files import (
     add_line,
     project_file,
@@ -42,6 +30,18 @@ from agent_tui.commands.core.short_words import count_text, file_text, task_titl
 from agent_tui.commands.memory import put_in_force
 from agent_tui.errors import ConfigError
 from agent_tui.events import RuleOffered
+from agent_tui.features.rules.answers import RuleAnswers
+from agent_tui.features.rules.offers import Offer, Quote
+from agent_tui.features.rules.review import (
+    LineDate,
+    RuleReview,
+    answer_file,
+    answered_rule,
+    changed_at,
+    confirmed,
+    review_rules,
+)
+from agent_tui.features.rules.written_rules import Contradiction
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.lineage.chain import snapshot

@@ -8,8 +8,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.agent.corrections.offers import agree
-from agent_tui.agent.corrections.wording import (
+from agent_tui.features.rules.offers import agree
+from agent_tui.features.rules.wording import (
     TermWeights,
     likeness,
     opposed_terms,

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
-from agent_tui.agent.corrections.offers import Quote
-from agent_tui.agent.corrections.review import RuleReview, confirmed, review_rules
 from agent_tui.agent.prompt.context_files import load_context_files
 from agent_tui.cli.command_parser import subcommand_parser
 from agent_tui.cli.folders import load_trust, present_folder
@@ -17,7 +15,9 @@ from agent_tui.cli.plugins import plugins_in_shell
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
 from agent_tui.commands.core.front import page_lines
 from agent_tui.commands.core.plugin_kinds import IMPORTERS
-from agent_tui.commands.rules import line_dates, rules_page
+from agent_tui.features.rules.command import line_dates, rules_page
+from agent_tui.features.rules.offers import Quote
+from agent_tui.features.rules.review import RuleReview, confirmed, review_rules
 from agent_tui.messages import JsonObject
 from agent_tui.paths import user_config_dir
 from agent_tui.providers.keys import secret_values
