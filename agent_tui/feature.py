@@ -79,6 +79,13 @@ def own_features() -> tuple[Feature, ...]:
     return tuple(cast(Feature, import_module(module).FEATURE) for module in modules)
 
 
+def named_modules(feature: Feature) -> frozenset[str]:
+    """The modules of all that `feature` names."""
+    tables = (*feature.brings.values(), *feature.verbs.values(), feature.between_turns)
+    objects = (name.partition(":")[0] for table in tables for name in table)
+    return frozenset((*objects, *(row.module for row in feature.subcommands)))
+
+
 def load_object(name: str) -> object:
     """Import the object that ``module:name`` names."""
     module, _, attribute = name.partition(":")

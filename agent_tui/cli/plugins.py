@@ -4,17 +4,23 @@ import difflib
 import importlib.util
 import re
 import sys
-from collections.abc import Collection, Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from agent_tui.cli.folders import present_folder_or_none
 from agent_tui.cli.settings import read_settings
-from agent_tui.commands.core.plugin_kinds import KINDS, kinds_named_by, spec_with_plugins
+from agent_tui.commands.core.plugin_kinds import (
+    FEATURES,
+    KINDS,
+    kinds_named_by,
+    spec_with_plugins,
+)
 from agent_tui.commands.core.plugins import AnyKind, Named, Plugins, find_installed
 from agent_tui.config import PLUGIN_NAME
 from agent_tui.config.specs import SettingSpec
+from agent_tui.feature import Feature, Subcommand, named_modules
 from agent_tui.safe_text import printable_line
 
 if TYPE_CHECKING:
@@ -34,6 +40,12 @@ def specs_in_shell(specs: Sequence[SettingSpec]) -> tuple[SettingSpec, ...]:
     return tuple(spec_with_plugins(spec, plugins) for spec in specs)
 
 
+def brought_subcommands() -> Mapping[str, Subcommand]:
+    """The subcommands of the packages in the user's settings, by name."""
+    features = plugins_in_shell(FEATURES).of(FEATURES)
+    return {row.name: row for feature in features for row in feature.subcommands}
+
+
 def load_plugins(
     packages: Sequence[str], writable: Collection[Path], kinds: Sequence[AnyKind] = KINDS
 ) -> Plugins:
@@ -49,6 +61,7 @@ def load_plugins(
         return Plugins()
     from importlib.metadata import PackageNotFoundError, distribution  # slow to load
 
+    kinds = tuple(dict.fromkeys((FEATURES, *kinds)))  # a feature may bring all of them
     brought: dict[str, list[Named]] = {kind.group: [] for kind in kinds}
     problems: list[str] = []
     parts: dict[str, list[str]] = {}
@@ -69,13 +82,15 @@ def load_plugins(
             problems.append(f"The metadata of the plugin {shown} cannot be read: {error}.")
             continue
         parts[shown] = []
+        before = len(brought[FEATURES.group])
         if not any(entry.group == kind.group for entry in entries for kind in KINDS):
             problems.append(
                 f"The package {shown} brings nothing: it has no entry point for agent-tui. Remove "
                 "it from `plugins`, or check its name."
             )
         for kind in kinds:
-            for entry in entries.select(group=kind.group):
+            features = cast("list[Feature]", brought[FEATURES.group][before:])
+            for entry in (*entries.select(group=kind.group), *_entries_of(features, kind)):
                 try:
                     value = _check(_load(entry, found, writable), entry, kind)
                     taken = _names_taken(kind, brought[kind.group])
@@ -99,7 +114,31 @@ def _check(value: object, entry: "EntryPoint", kind: AnyKind) -> Named:
     made = cast(Named, value)
     if not re.fullmatch(PLUGIN_NAME, str(made.name)):
         raise _UnusableError(f"its name {made.name!r} is not a word of letters, digits, - and _")
+    if isinstance(value, Feature):
+        _check_feature(value, entry.module.partition(".")[0])
     return made
+
+
+def _check_feature(feature: Feature, package: str) -> None:
+    """Make sure that the place of `package` says where the code of its `feature` is.
+
+    Raises:
+        _UnusableError: It names modules of other packages, or tools that no rule would judge.
+    """
+    if feature.tools:
+        raise _UnusableError("its tools are not made with agent_tui.tool; name them in `brings`")
+    for module in sorted(named_modules(feature)):
+        if module.partition(".")[0] != package:
+            raise _UnusableError(f"it names {module}, which is not in its own package")
+
+
+def _entries_of(features: Iterable[Feature], kind: AnyKind) -> Iterator["EntryPoint"]:
+    """What `features` bring of `kind`, as entry points."""
+    from importlib.metadata import EntryPoint
+
+    for feature in features:
+        for name in feature.brings.get(kind.group, ()):
+            yield EntryPoint(name.rpartition(":")[2], name, kind.group)
 
 
 def _names_taken(kind: AnyKind, brought: Iterable[Named]) -> set[str]:

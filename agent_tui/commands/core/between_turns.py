@@ -4,8 +4,10 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias, cast
 
 from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.plugin_kinds import FEATURES
+from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent
-from agent_tui.feature import load_object, own_features
+from agent_tui.feature import load_object
 
 Look: TypeAlias = Callable[[Front], Awaitable[AgentEvent | None]]
 """Looks for something to say; None if there is nothing."""
@@ -17,6 +19,14 @@ async def look_between_turns(front: Front) -> tuple[AgentEvent, ...]:
     Raises:
         AgentTuiError: One of them failed.
     """
-    looks = [cast(Look, load_object(n)) for one in own_features() for n in one.between_turns]
-    found = [await look(front) for look in looks]
-    return tuple(event for event in found if event is not None)
+    found: list[AgentEvent] = []
+    for feature in front.services.plugins.of(FEATURES):
+        for name in feature.between_turns:
+            try:
+                event = await cast(Look, load_object(name))(front)
+            except AgentTuiError:
+                raise
+            except Exception as error:
+                raise AgentTuiError(f"{feature.name} failed: {error}.") from error
+            found += [event] if event is not None else []
+    return tuple(found)
