@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from agent_tui.config.addresses import check_address
+from agent_tui.config.defaults import MOST_PROCESSES
 from agent_tui.key_actions import KEY_ACTIONS, KeyMap, normal_key
 from agent_tui.messages import ThinkingLevel
 
@@ -550,7 +551,7 @@ class Settings(SettingsSection):
         "background instead",
     )
     max_processes: int = Field(
-        default=1_000,
+        default=MOST_PROCESSES,
         ge=10,
         le=1_000_000,
         description="Processes a command may have at a time; with more, it is killed (Linux)",

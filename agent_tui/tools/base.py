@@ -16,11 +16,9 @@ from agent_tui.safe_paths import path_from, resolve_path
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.known_session import KnownSession, NoSessions, SessionFinder
 from agent_tui.tools.files.memory import FileMemory, NoOpenTexts, OpenTexts
-from agent_tui.tools.foreign_calls import UnderstoodCall
 from agent_tui.tools.git.helper_work import HelperWork
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.processes.output import EmitOutput
-from agent_tui.tools.sandbox.folders import Scratch
 from agent_tui.tools.sandbox.held import HeldFile
 from agent_tui.tools.shorten import OutputLimits
 
@@ -66,6 +64,26 @@ class ToolOutput:
     held: tuple[HeldFile, ...] = ()
     settle_held: Callable[[HeldFile, bool], Awaitable[HeldFile]] | None = None
     notice: str = ""
+
+
+class Scratch(Protocol):
+    """The folder that commands see as ``/tmp``, so that all tools mean the same by that name."""
+
+    def real(self, path: Path) -> Path:
+        """The real location of `path`, links followed.
+
+        Raises:
+            OSError: Links form a loop.
+        """
+        ...
+
+    def holds(self, path: Path) -> bool:
+        """Whether `path`, links followed, is in it."""
+        ...
+
+    def name_inside(self, path: Path) -> Path:
+        """The path under which commands see `path`."""
+        ...
 
 
 class CallInterrupted(asyncio.CancelledError):
@@ -362,6 +380,15 @@ class PreparedCall:
 
     intent: Intent
     run: Callable[[], Awaitable[ToolOutput]]
+
+
+@dataclass(frozen=True, slots=True)
+class UnderstoodCall:
+    """A call in the terms of our tools, and what the model is told about the translation."""
+
+    name: str
+    arguments: JsonObject
+    remark: str = ""
 
 
 class Toolbox(Protocol):

@@ -13,14 +13,23 @@ from agent_tui.errors import ToolError
 from agent_tui.feature import load_object, own_features
 from agent_tui.messages import FileTouches, JsonObject, ToolSpec
 from agent_tui.tools.apply_patch import ApplyPatchTool
-from agent_tui.tools.base import ArgumentsT, PreparedCall, Tool, Toolbox, ToolContext, ToolOutput
+from agent_tui.tools.base import (
+    ArgumentsT,
+    PreparedCall,
+    Scratch,
+    Tool,
+    Toolbox,
+    ToolContext,
+    ToolOutput,
+    UnderstoodCall,
+)
 from agent_tui.tools.bash import BashTool
 from agent_tui.tools.compact import CompactTool
 from agent_tui.tools.delegate import DelegateTool
 from agent_tui.tools.edit import EditTool
 from agent_tui.tools.explore import ExploreTool
 from agent_tui.tools.find import FindTool
-from agent_tui.tools.foreign_calls import UnderstoodCall, translate_call
+from agent_tui.tools.foreign_calls import translate_call
 from agent_tui.tools.git.changes import GitChanges
 from agent_tui.tools.grep import GrepTool
 from agent_tui.tools.job import JobTool
@@ -29,7 +38,6 @@ from agent_tui.tools.plan import PlanTool
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.read import ReadTool
 from agent_tui.tools.recall import RecallTool
-from agent_tui.tools.sandbox.folders import Scratch
 from agent_tui.tools.sandbox.sandbox import Sandbox
 from agent_tui.tools.schema import bare_schema, coerce_arguments, compact_schema, explain_invalid
 from agent_tui.tools.scope import ScopeTool

@@ -16,7 +16,7 @@ from agent_tui.tools.git.command import ORDER_S, GitSilentError, ask_git, git_ar
 from agent_tui.tools.git.helper_work import HelperChange, HelperWork
 from agent_tui.tools.git.status import TreeDifference, diff_trees, read_work_tree
 from agent_tui.tools.git.trees import MOST_CHANGES, MOST_FILE_BYTES
-from agent_tui.tools.git.worktree_records import Worktree
+from agent_tui.tools.git.worktree import Worktree
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 _MOST_READ_BYTES = 100_000_000

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.tools.git.worktree_records import Worktree
+from agent_tui.tools.git.worktree import Worktree
 
 
 @dataclass(frozen=True, slots=True)

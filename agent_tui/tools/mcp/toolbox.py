@@ -12,8 +12,14 @@ from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.secret_text import mask_secrets
 from agent_tui.tool_names import is_remote
-from agent_tui.tools.base import Intent, PreparedCall, Toolbox, ToolContext, ToolOutput
-from agent_tui.tools.foreign_calls import UnderstoodCall
+from agent_tui.tools.base import (
+    Intent,
+    PreparedCall,
+    Toolbox,
+    ToolContext,
+    ToolOutput,
+    UnderstoodCall,
+)
 from agent_tui.tools.mcp.finding import (
     CALL_TOOL,
     FINDERS,
