@@ -92,6 +92,12 @@ def load_object(name: str) -> object:
     return getattr(import_module(module), attribute)
 
 
+def own_names(group: str) -> tuple[str, ...]:
+    """The variables that hold what the program's own features bring of a kind; imports nothing."""
+    names = (name for one in own_features() for name in one.brings.get(group, ()))
+    return tuple(name.rpartition(":")[2] for name in names)
+
+
 def own_objects(group: str) -> Iterator[object]:
     """What the program's own features bring of the kind with this `group`."""
     for feature in own_features():

@@ -22,6 +22,7 @@ from pydantic import (
 
 from agent_tui.config.addresses import check_address
 from agent_tui.config.defaults import MOST_PROCESSES
+from agent_tui.feature import own_names
 from agent_tui.key_actions import KEY_ACTIONS, KeyMap, normal_key
 from agent_tui.messages import ThinkingLevel
 
@@ -43,7 +44,6 @@ StatusField: TypeAlias = Literal[
     "totals",
     "name",
 ]
-BuiltInStrategy: TypeAlias = Literal["tiered", "hybrid", "agent"]
 HookEvent: TypeAlias = Literal[
     "SessionStart",
     "UserPromptSubmit",
@@ -68,7 +68,7 @@ STATUS_FIELDS: tuple[StatusField, ...] = get_args(StatusField)
 PLUGIN_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]*"
 """A regular expression for the name of what a plugin brings: one word."""
 
-STRATEGY_NAMES: tuple[BuiltInStrategy, ...] = get_args(BuiltInStrategy)
+STRATEGY_NAMES: tuple[str, ...] = ("tiered", *own_names("agent_tui.strategies"))
 """The built-in strategies. ``tiered`` is what the others fall back on; plugins bring more."""
 
 _TARGET = 0.20

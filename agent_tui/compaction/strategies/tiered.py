@@ -14,7 +14,12 @@ from agent_tui.compaction.draft import (
 from agent_tui.compaction.model_client import OnProgress, OnUsage, RequestTracker
 from agent_tui.compaction.outcome import CompactionResult, result_of
 from agent_tui.compaction.request import Answered, CompactionRequest
-from agent_tui.compaction.strategies.base import Strategy, StrategyPlan, StrategyServices
+from agent_tui.compaction.strategies.base import (
+    BuiltInStrategy,
+    Strategy,
+    StrategyPlan,
+    StrategyServices,
+)
 from agent_tui.compaction.strategies.message_plan import (
     ConversationUnits,
     Fate,
@@ -79,11 +84,8 @@ def shortening_does(shorter: StrategyPlan, target_tokens: int) -> bool:
 
 _UNUSED_FOCUS = "Your focus was not used: only a model can follow it."
 
-DESCRIPTION = "a summary, in this session"
 
-
-def build(services: StrategyServices) -> Strategy:
-    """The strategy, ready to plan."""
+def _build(services: StrategyServices) -> Strategy:
     client, counter = services.client, services.counter
     curator = Curator(client, counter, services.models) if client is not None else None
     return TieredStrategy(curator, counter)
@@ -205,3 +207,6 @@ def _omission_notice(messages: int) -> str:
     return (
         f"{messages:,} of your messages are no longer in the context; the recall tool finds them."
     )
+
+
+tiered = BuiltInStrategy("a summary, in this session", _build)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
 from agent_tui.compaction.strategies.base import OnDecisions, StrategyPlan, StrategyServices
-from agent_tui.compaction.strategies.hybrid import HybridStrategy
 from agent_tui.config import CompactionSettings
+from agent_tui.features.strategies.hybrid import HybridStrategy
 from agent_tui.messages import FileTouches, Todo, ToolCall, Usage
 from agent_tui.providers.base import ModelRef, ModelRequest, Provider
 from agent_tui.sessions.entries import Entry, MessageEntry

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from agent_tui.compaction.model_client import ModelReply, RawToolCall
-from agent_tui.compaction.strategies.agent.actions import (
+from agent_tui.compaction.strategies.message_plan import ConversationUnits
+from agent_tui.features.strategies.agent.actions import (
     METADATA,
     RESULT,
     SEGMENT,
@@ -18,13 +19,12 @@ from agent_tui.compaction.strategies.agent.actions import (
     number_in,
     ranges_in,
 )
-from agent_tui.compaction.strategies.agent.strategy import room_for
-from agent_tui.compaction.strategies.message_plan import ConversationUnits
+from agent_tui.features.strategies.agent.strategy import room_for
 from agent_tui.messages import ToolCall
 from agent_tui.providers.base import ModelInfo
 from agent_tui.sessions.entries import CustomMessageEntry, Entry
 from agent_tui.tokens import TokenCounter
-from tests.compaction.strategies.agent.scene import (
+from tests.features.strategies.agent.scene import (
     Scene,
     account,
     long_session,

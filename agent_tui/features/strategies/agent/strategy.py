@@ -15,7 +15,11 @@ from agent_tui.compaction.model_client import (
     failure_of,
 )
 from agent_tui.compaction.request import CompactionRequest
-from agent_tui.compaction.strategies.agent.actions import (
+from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
+from agent_tui.compaction.strategies.message_plan import ConversationUnits
+from agent_tui.compaction.transcript import escape_tags
+from agent_tui.errors import CompactionError
+from agent_tui.features.strategies.agent.actions import (
     REMINDER,
     SYSTEM_PROMPT,
     TOOLS,
@@ -23,10 +27,6 @@ from agent_tui.compaction.strategies.agent.actions import (
     AgentActions,
     Room,
 )
-from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
-from agent_tui.compaction.strategies.message_plan import ConversationUnits
-from agent_tui.compaction.transcript import escape_tags
-from agent_tui.errors import CompactionError
 from agent_tui.messages import Message, UserMessage
 from agent_tui.omissions import shorten_middle
 from agent_tui.providers.base import ModelInfo, ModelRequest, ProviderError

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from hypothesis import strategies as st
 
 from agent_tui.compaction.draft import ledger_of
-from agent_tui.compaction.strategies.agent.actions import METADATA, RESULT, SEGMENT, VERIFY
-from agent_tui.compaction.strategies.agent.strategy import MOST_ROUNDS
 from agent_tui.compaction.strategies.base import StrategyPlan
 from agent_tui.compaction.transcript import escape_tags
 from agent_tui.errors import CompactionError
+from agent_tui.features.strategies.agent.actions import METADATA, RESULT, SEGMENT, VERIFY
+from agent_tui.features.strategies.agent.strategy import MOST_ROUNDS
 from agent_tui.messages import JsonObject, ToolCall
 from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.scripted.provider import Reply
@@ -21,8 +21,8 @@ from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.replay.changes import newest_change, undo_mark
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import edited, size
-from tests.compaction.strategies.agent.scene import USED, Scene
 from tests.compaction.tiers.planning import SMALL, protected_ids
+from tests.features.strategies.agent.scene import USED, Scene
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.drawn_history import Choices
 from tests.support.histories import (

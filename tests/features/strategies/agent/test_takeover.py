@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.compaction.strategies.agent.actions import TOOLS
 from agent_tui.config import CompactionSettings
 from agent_tui.events import (
     AgentEvent,
@@ -16,13 +15,14 @@ from agent_tui.events import (
     CompactionProgress,
     TurnFinished,
 )
+from agent_tui.features.strategies.agent.actions import TOOLS
 from agent_tui.messages import ToolResultMessage
 from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, ContextEditEntry
 from agent_tui.sessions.replay.changes import report_of
-from tests.compaction.strategies.agent.scene import long_session, segment, shorten, verify
+from tests.features.strategies.agent.scene import long_session, segment, shorten, verify
 from tests.support.compaction_ways import SUMMARY, assert_sound
 from tests.support.context_checks import context_bytes
 from tests.support.runtime import Stage, collect, of_kind, only

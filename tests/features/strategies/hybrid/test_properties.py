@@ -14,8 +14,8 @@ from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.replay.changes import newest_change, undo_mark
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import edited, size
-from tests.compaction.strategies.hybrid.scene import planned, shortened
 from tests.compaction.writer import Writer
+from tests.features.strategies.hybrid.scene import planned, shortened
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.histories import SOME_OR_ALL, changed_histories, for_every, histories
 from tests.support.importers.formats import read_recorded

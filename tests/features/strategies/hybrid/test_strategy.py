@@ -2,15 +2,16 @@
 
 import pytest
 
-from agent_tui.compaction.strategies.hybrid import MESSAGES_A_CALL
 from agent_tui.errors import NothingToCompactError
+from agent_tui.features.strategies.hybrid import MESSAGES_A_CALL
 from agent_tui.messages import AssistantMessage, TextContent, ToolCall, Usage, UserMessage
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CustomMessageEntry, Entry
 from agent_tui.sessions.replay.marks import mark_entry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import edited, size
-from tests.compaction.strategies.hybrid.scene import (
+from tests.compaction.writer import Writer
+from tests.features.strategies.hybrid.scene import (
     WORK,
     good_writer,
     items_of,
@@ -18,7 +19,6 @@ from tests.compaction.strategies.hybrid.scene import (
     questions,
     with_reads,
 )
-from tests.compaction.writer import Writer
 from tests.support.context_checks import assert_sendable
 from tests.support.session_values import chain
 from tests.support.talk import Talk

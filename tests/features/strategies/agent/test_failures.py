@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from agent_tui.compaction.strategies.agent.strategy import MOST_ROUNDS
 from agent_tui.errors import CompactionError, NothingToCompactError
+from agent_tui.features.strategies.agent.strategy import MOST_ROUNDS
 from agent_tui.messages import AssistantMessage, ToolCall
 from agent_tui.providers.base import (
     Chunk,
@@ -18,7 +18,8 @@ from agent_tui.providers.base import (
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.tokens import TokenCounter
-from tests.compaction.strategies.agent.scene import (
+from tests.compaction.writer import Models, Writer
+from tests.features.strategies.agent.scene import (
     RESULTS_ALONE,
     Scene,
     account,
@@ -29,7 +30,6 @@ from tests.compaction.strategies.agent.scene import (
     shorten,
     verify,
 )
-from tests.compaction.writer import Models, Writer
 from tests.support.context_checks import context_bytes
 from tests.support.rows import each_row
 from tests.support.talk import Talk

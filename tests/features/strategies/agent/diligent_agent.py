@@ -5,7 +5,7 @@ import re
 from agent_tui.messages import AssistantMessage, ToolCall
 from agent_tui.providers.base import ModelRequest
 from agent_tui.providers.scripted.provider import Reply
-from tests.compaction.strategies.agent.scene import segment, shorten, verify
+from tests.features.strategies.agent.scene import segment, shorten, verify
 
 _SEGMENTS_A_ROUND = 12
 _LISTED = re.compile(r"^(\d+)(?:-(\d+))? [\d,]+ [\d,]+ \"", re.MULTILINE)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from agent_tui.compaction.strategies.agent.actions import REMINDER, RESULT, SEGMENT, TOOLS, VERIFY
 from agent_tui.errors import NothingToCompactError
+from agent_tui.features.strategies.agent.actions import REMINDER, RESULT, SEGMENT, TOOLS, VERIFY
 from agent_tui.messages import ToolResultMessage
 from agent_tui.providers.access import AdaptingProvider
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
@@ -18,7 +18,9 @@ from agent_tui.sessions.replay.changes import newest_change, undo_mark
 from agent_tui.sessions.replay.marks import mark_entry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import edited
-from tests.compaction.strategies.agent.scene import (
+from tests.compaction.tiers.planning import planned, text_of
+from tests.compaction.writer import Models
+from tests.features.strategies.agent.scene import (
     RESULTS_ALONE,
     RULE,
     USED,
@@ -32,8 +34,6 @@ from tests.compaction.strategies.agent.scene import (
     shorten,
     verify,
 )
-from tests.compaction.tiers.planning import planned, text_of
-from tests.compaction.writer import Models
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.session_values import chain
 from tests.support.wire_rules import anthropic_problems, openai_problems

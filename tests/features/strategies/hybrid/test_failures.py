@@ -8,22 +8,13 @@ import pytest
 
 from agent_tui.compaction.request import CompactionRequest, ContextSizes
 from agent_tui.compaction.strategies.base import StrategyServices
-from agent_tui.compaction.strategies.hybrid import HybridStrategy
 from agent_tui.config import CompactionSettings
+from agent_tui.features.strategies.hybrid import HybridStrategy
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import FinishChunk, ModelRef, ModelRequest, ProviderError, TextChunk
 from agent_tui.sessions.context import build_context
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import edited
-from tests.compaction.strategies.hybrid.scene import (
-    CWD,
-    Item,
-    items_of,
-    planned,
-    questions,
-    reply_with,
-    shortened,
-)
 from tests.compaction.writer import (
     BROKEN_OFF,
     CUT_OFF,
@@ -35,6 +26,15 @@ from tests.compaction.writer import (
     Step,
     Writer,
     client_of,
+)
+from tests.features.strategies.hybrid.scene import (
+    CWD,
+    Item,
+    items_of,
+    planned,
+    questions,
+    reply_with,
+    shortened,
 )
 from tests.support.context_checks import assert_sendable
 from tests.support.rows import each_row

@@ -18,7 +18,7 @@ from agent_tui.compaction.model_client import (
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.strategies.base import (
     SHORTEN_ALL,
-    Strategy,
+    BuiltInStrategy,
     StrategyPlan,
     StrategyServices,
 )
@@ -38,8 +38,6 @@ from agent_tui.omissions import recall_mark, shorten_middle
 from agent_tui.providers.base import ProviderError
 from agent_tui.sessions.entries import CustomMessageEntry
 from agent_tui.tokens import MESSAGE_OVERHEAD_TOKENS, TokenCounter
-
-DESCRIPTION = "message by message, the model judging each"
 
 KEPT_MESSAGES = 5
 """The newest messages of the user and the model, which stay byte for byte."""
@@ -87,11 +85,6 @@ _LEAST_CHARS, _MOST_CHARS = 200, 8_000
 
 _THINKING_TOKENS = 1_000
 """Allowance for models that think aloud before they answer."""
-
-
-def build(services: StrategyServices) -> Strategy:
-    """See `StrategyModule.build`."""
-    return HybridStrategy(services)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,3 +322,6 @@ class _Condenser:
         if reply.finish == "length" and texts:  # the last line may be incomplete
             del texts[max(texts)]
         return {number - 1: text for number, text in texts.items() if 1 <= number <= count}
+
+
+hybrid = BuiltInStrategy("message by message, the model judging each", HybridStrategy)

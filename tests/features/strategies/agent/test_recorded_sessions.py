@@ -12,9 +12,9 @@ from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import edited
-from tests.compaction.strategies.agent.diligent_agent import diligent_reply
-from tests.compaction.strategies.agent.scene import Scene
 from tests.compaction.tiers.planning import messages
+from tests.features.strategies.agent.diligent_agent import diligent_reply
+from tests.features.strategies.agent.scene import Scene
 from tests.support.context_checks import assert_normalised
 from tests.support.importers.formats import read_recorded
 from tests.support.trajectories import trajectory

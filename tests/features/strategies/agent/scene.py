@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
-from agent_tui.compaction.strategies.agent.actions import METADATA, RESULT, SEGMENT, VERIFY
-from agent_tui.compaction.strategies.agent.strategy import TIME_LIMIT_S, CompressionAgent
 from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
 from agent_tui.config import CompactionSettings
+from agent_tui.features.strategies.agent.actions import METADATA, RESULT, SEGMENT, VERIFY
+from agent_tui.features.strategies.agent.strategy import TIME_LIMIT_S, CompressionAgent
 from agent_tui.messages import ToolCall, Usage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, Provider
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
