@@ -1,6 +1,7 @@
 """Loads what other packages bring: those that the user's settings name, and no others."""
 
 import difflib
+import importlib
 import importlib.util
 import re
 import sys
@@ -92,7 +93,7 @@ def load_plugins(
             features = cast("list[Feature]", brought[FEATURES.group][before:])
             for entry in (*entries.select(group=kind.group), *_entries_of(features, kind)):
                 try:
-                    value = _check(_load(entry, found, writable), entry, kind)
+                    value = _check(_load(entry, found, writable), entry, kind, writable)
                     taken = _names_taken(kind, brought[kind.group])
                     if clash := next((name for name in kind.names(value) if name in taken), ""):
                         raise _UnusableError(f"{clash} exists already")
@@ -103,11 +104,12 @@ def load_plugins(
     return Plugins(brought, tuple(dict.fromkeys(problems)), parts)
 
 
-def _check(value: object, entry: "EntryPoint", kind: AnyKind) -> Named:
+def _check(value: object, entry: "EntryPoint", kind: AnyKind, writable: Collection[Path]) -> Named:
     """`value` as one of `kind`.
 
     Raises:
-        _UnusableError: It is something else, or its name cannot be typed as one word.
+        _UnusableError: It is something else, its name cannot be typed as one word, or a feature
+            cannot be loaded.
     """
     if not isinstance(value, kind.value_type()):
         raise _UnusableError(f"{entry.value} was not made by agent_tui.{kind.maker}")
@@ -115,21 +117,28 @@ def _check(value: object, entry: "EntryPoint", kind: AnyKind) -> Named:
     if not re.fullmatch(PLUGIN_NAME, str(made.name)):
         raise _UnusableError(f"its name {made.name!r} is not a word of letters, digits, - and _")
     if isinstance(value, Feature):
-        _check_feature(value, entry.module.partition(".")[0])
+        _load_feature(value, entry, writable)
     return made
 
 
-def _check_feature(feature: Feature, package: str) -> None:
-    """Make sure that the place of `package` says where the code of its `feature` is.
+def _load_feature(feature: Feature, entry: "EntryPoint", writable: Collection[Path]) -> None:
+    """Import what `feature` names now: later, nothing keeps it from importing from `writable`.
 
     Raises:
-        _UnusableError: It names modules of other packages, or tools that no rule would judge.
+        _UnusableError: It cannot be imported, is in another package than `entry`, whose place is
+            known, or is a tool that no rule would judge.
     """
     if feature.tools:
         raise _UnusableError("its tools are not made with agent_tui.tool; name them in `brings`")
+    package = entry.module.partition(".")[0]
     for module in sorted(named_modules(feature)):
         if module.partition(".")[0] != package:
             raise _UnusableError(f"it names {module}, which is not in its own package")
+        try:
+            with _importing_from_outside(writable):
+                importlib.import_module(module)
+        except (Exception, SystemExit) as error:
+            raise _UnusableError(f"{type(error).__name__}: {error}") from error
 
 
 def _entries_of(features: Iterable[Feature], kind: AnyKind) -> Iterator["EntryPoint"]:

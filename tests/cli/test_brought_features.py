@@ -56,6 +56,26 @@ def test_it_names_objects_of_its_own_package_only(site: Path, tmp_path: Path, ol
     assert "its own package" in found.problems[0]
 
 
+def test_what_it_imports_later_does_not_come_from_where_commands_may_write(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    module = make_package(site, "moon-plugin", "", ENTRIES)
+    (site / f"{module}.py").unlink()
+    package = site / module
+    package.mkdir()
+    (package / "__init__.py").write_text(CODE.replace("__name__),)", 'f"{__name__}.later"),)'))
+    (package / "later.py").write_text("import helper_in_folder")
+    (folder := tmp_path / "work").mkdir()
+    (folder / "helper_in_folder.py").write_text(f"open({str(tmp_path / 'marker')!r}, 'w')")
+    monkeypatch.syspath_prepend(str(folder))
+    found = load_plugins(["moon-plugin"], [folder])
+    for feature in found.of(FEATURES):
+        for row in feature.subcommands:
+            row.load()
+    assert not (tmp_path / "marker").exists()
+    assert "No module named 'helper_in_folder'" in found.problems[0]
+
+
 def test_it_cannot_bring_a_tool_that_judges_itself(site: Path, tmp_path: Path):
     code = CODE.replace("brings=", 'tools=(f"{__name__}:moon",), brings=')
     make_package(site, "moon-plugin", code, ENTRIES)
