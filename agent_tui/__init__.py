@@ -2,12 +2,13 @@
 
 For other programs: `Agent`, `tool` and `Session`; for their lists of messages, `compact` and
 `acompact`. For plugins: `tool`, `command`, `hook`, `CompactionStrategy`, `ExportFormat`,
-`ImportFormat`, `ModelProvider`, and what these take and give.
+`Feature`, `ImportFormat`, `ModelProvider`, and what these take and give.
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from agent_tui._version import __version__
     from agent_tui.agent.hooks.function import hook
     from agent_tui.api.agent import Agent
     from agent_tui.api.compacting import acompact, compact
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         StrategyMessage,
         StrategyRequest,
     )
+    from agent_tui.feature import Feature, Subcommand
     from agent_tui.providers.registry import ModelProvider
     from agent_tui.sessions.export.formats import ExportedSession, ExportFormat
     from agent_tui.sessions.importers.builder import (
@@ -35,6 +37,7 @@ __all__ = [
     "CompactionStrategy",
     "ExportFormat",
     "ExportedSession",
+    "Feature",
     "ForeignSession",
     "ImportFormat",
     "ModelProvider",
@@ -45,6 +48,7 @@ __all__ = [
     "Shortening",
     "StrategyMessage",
     "StrategyRequest",
+    "Subcommand",
     "__version__",
     "acompact",
     "command",
@@ -52,13 +56,13 @@ __all__ = [
     "hook",
     "tool",
 ]
-__version__ = "0.1.0"
 
 _HOMES = {
     "Agent": "api.agent",
     "CompactionStrategy": "compaction.strategies.registry",
     "ExportFormat": "sessions.export.formats",
     "ExportedSession": "sessions.export.formats",
+    "Feature": "feature",
     "ForeignSession": "sessions.importers.builder",
     "ImportFormat": "sessions.importers.builder",
     "ModelProvider": "providers.registry",
@@ -69,6 +73,8 @@ _HOMES = {
     "Shortening": "compaction.strategies.registry",
     "StrategyMessage": "compaction.strategies.registry",
     "StrategyRequest": "compaction.strategies.registry",
+    "Subcommand": "feature",
+    "__version__": "_version",
     "acompact": "api.compacting",
     "command": "commands.core.command",
     "compact": "api.compacting",

@@ -3,6 +3,9 @@
 from collections.abc import Collection, Mapping
 from typing import Final
 
+REMOTE_PREFIX: Final = "mcp__"
+"""The name prefix of all MCP servers' tools; none of our own tools has it."""
+
 _NAMES: Final[Mapping[str, str]] = {
     other: ours
     for ours, others in {
@@ -65,3 +68,8 @@ def find_meant_tool(name: str, offered: Collection[str]) -> str:
     plain = name.strip().casefold().removeprefix("functions.").removeprefix("default_api.")
     meant = plain if plain in offered else _NAMES.get(plain, name)
     return meant if meant in offered else name
+
+
+def is_remote(tool_name: str) -> bool:
+    """Whether a tool of this name belongs to an MCP server."""
+    return tool_name.startswith(REMOTE_PREFIX)

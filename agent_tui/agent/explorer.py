@@ -21,6 +21,7 @@ from agent_tui.agent.turn.pending_approvals import PendingApprovals
 from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
 from agent_tui.agent.turn.user_message import NewMessage
+from agent_tui.config.model_addresses import display_address
 from agent_tui.durations import format_duration
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.events import (
@@ -33,7 +34,6 @@ from agent_tui.events import (
     ToolStarted,
     TurnFinished,
 )
-from agent_tui.local_models.addresses import display_address
 from agent_tui.messages import AssistantMessage, ToolDetails, ToolSpec, UserMessage
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.providers.base import ModelRef

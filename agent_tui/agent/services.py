@@ -14,11 +14,8 @@ from agent_tui.config import PermissionMode, Settings
 from agent_tui.errors import IN_CHAT, Ways
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
-from agent_tui.providers.access import ModelAccess
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
-from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.client import ModelClient
-from agent_tui.providers.keys import key_values
 from agent_tui.providers.limits import Sleep
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
@@ -26,9 +23,8 @@ from agent_tui.tools.base import Toolbox
 from agent_tui.tools.files.memory import NoOpenTexts, OpenTexts
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.git.worktrees import Worktrees
-from agent_tui.tools.mcp.finding import ServerOffer
-from agent_tui.tools.processes.environment import model_environ, person_environ
 from agent_tui.tools.sandbox.proxy import NetworkGate
+from agent_tui.tools.server_offer import ServerOffer
 
 
 async def _no_new_tools(_cwd: Path, _tell: Callable[[str], None]) -> bool:
@@ -140,48 +136,3 @@ class RuntimeServices:
     sandbox_word: Callable[[Path], str] = lambda _cwd: ""
     report_fault: Callable[[BaseException], None] = lambda _fault: None
     open_texts: OpenTexts = field(default_factory=NoOpenTexts)
-
-
-def conversation_services(
-    models: ModelAccess,
-    *,
-    store: SessionStore,
-    toolbox: Toolbox,
-    make_permissions: Callable[[Path, PermissionMode], PermissionEngine],
-    trust: FolderTrust,
-    user_config_dir: Path,
-    output_dir: Path,
-    make_planner: Callable[
-        [ModelClient, TokenCounter, ModelCatalog], CompactionPlanner
-    ] = CompactionPlanner,
-) -> RuntimeServices:
-    """The services of conversations with `models`; those that not every front has are the defaults.
-
-    Commands get the environment of `models` without the providers' keys. The other arguments are as
-    for `RuntimeServices`.
-    """
-    settings, environ = models.settings, models.environ
-    catalog, client, counter = models.catalog, ModelClient(models.provider), TokenCounter()
-    own_keys = catalog.secret_env_names()
-    passed = settings.permissions.pass_environment
-    return RuntimeServices(
-        provider=models.provider,
-        client=client,
-        store=store,
-        toolbox=toolbox,
-        counter=counter,
-        ratios=TokenRatios(),
-        compaction=make_planner(client, counter, catalog),
-        settings=settings,
-        make_permissions=make_permissions,
-        model_info=catalog.info,
-        learn_model=catalog.learn,
-        resolve_model=catalog.resolve,
-        user_config_dir=user_config_dir,
-        trust=trust,
-        output_dir=output_dir,
-        environ=model_environ(environ, own_keys=own_keys, passed=passed),
-        person_environ=person_environ(environ, own_keys=own_keys, passed=passed),
-        secrets=key_values(environ, own_keys),
-        ways=models.ways,
-    )

@@ -17,7 +17,7 @@ from agent_tui.tools.delegate import branch_words, changes_diff
 from agent_tui.tools.files.diffs import line_counts
 from agent_tui.tools.git.command import GitSilentError
 from agent_tui.tools.git.helper_work import HelperWork
-from agent_tui.tools.git.worktree_records import Worktree
+from agent_tui.tools.git.worktree import Worktree
 from agent_tui.tools.git.worktrees import WorkLeft, Worktrees
 from agent_tui.tools.selection import select_tools
 

@@ -10,8 +10,9 @@ from tempfile import TemporaryDirectory
 from typing import Self, TypeAlias, cast
 
 from agent_tui import paths
+from agent_tui.agent.new_services import conversation_services
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.agent.services import RuntimeServices, conversation_services
+from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.api.session import (
     Session,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from agent_tui import __version__
+from agent_tui._version import __version__
 from agent_tui.cli.command_parser import CommandParser, whole_number
 from agent_tui.cli.subcommands import subcommand_help
 from agent_tui.durations import seconds_of

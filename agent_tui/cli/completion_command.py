@@ -17,8 +17,10 @@ from argcomplete.shell_integration import shellcode
 
 from agent_tui.cli.arguments import build_parser as build_main_parser
 from agent_tui.cli.command_parser import subcommand_parser
+from agent_tui.cli.early_settings import names_plugins
 from agent_tui.cli.output import write_text
 from agent_tui.cli.subcommands import SUBCOMMANDS
+from agent_tui.feature import Subcommand
 from agent_tui.installation import COMMAND
 from agent_tui.safe_text import safe_text
 
@@ -63,7 +65,7 @@ def answer_shell() -> None:
     # zsh sends the whole line, which may begin with other commands.
     start = next((at for at, word in enumerate(words) if Path(word).name == COMMAND), 0)
     parser = build_main_parser()
-    if subcommand := SUBCOMMANDS.get("".join(words[start + 1 : start + 2])):
+    if subcommand := _subcommands().get("".join(words[start + 1 : start + 2])):
         parser = subcommand.load().build_parser()
         start += 1
     os.environ["_ARGCOMPLETE"] = str(start + 1)  # the word argcomplete takes for the program
@@ -72,6 +74,12 @@ def answer_shell() -> None:
         always_complete_options=False,
         default_completer=_Values(is_first_word=len(words) == start + 1),
     )
+
+
+def _subcommands() -> Mapping[str, Subcommand]:
+    from agent_tui.cli.plugins import brought_subcommands
+
+    return {**(brought_subcommands() if names_plugins() else {}), **SUBCOMMANDS}
 
 
 class _Values(BaseCompleter):
@@ -92,7 +100,7 @@ class _Values(BaseCompleter):
         found: Iterable[tuple[str, str]] = ()
         match action.dest:
             case "prompt" if self._is_first_word:
-                found = ((name, row.summary) for name, row in SUBCOMMANDS.items())
+                found = ((name, row.summary) for name, row in _subcommands().items())
             case "model" | "fallback_model":
                 found = _models()
             case "name" if parser.prog in _OF_LOCAL_MODELS:

@@ -11,8 +11,8 @@ from pathlib import Path
 from agent_tui import paths
 from agent_tui.agent.consent import ConsentFile
 from agent_tui.agent.hooks.dispatcher import Hooks
+from agent_tui.agent.new_services import conversation_services
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.agent.services import conversation_services
 from agent_tui.atomic_files import remove_leftovers
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.engine_maker import EngineMaker
@@ -235,7 +235,7 @@ def compose(
                 keeper,
                 sandbox=sandbox,
                 is_trusted=trust.may_run_git,
-                may_fetch_private=settings.fetch_private,
+                settings=settings,
                 more=tuple(one.offer(access="outside") for one in plugins.of(TOOLS)),
             ),
             servers,

@@ -32,6 +32,11 @@ def wants_plain(arguments: Arguments) -> bool:
     return _read_unchecked().get("plain") is True
 
 
+def names_plugins() -> bool:
+    """Whether the environment or the user's settings name plugins."""
+    return "AGENT_TUI_PLUGINS" in os.environ or bool(_read_unchecked().get("plugins"))
+
+
 def first_paint() -> FirstPaint:
     """Theme and mouse, from the environment and the user's settings."""
     values = _read_unchecked()

@@ -6,7 +6,7 @@ import sys
 
 from agent_tui import paths
 from agent_tui.errors import AgentTuiError, UsageError
-from agent_tui.providers.accounts.kept_keys import FilledIn, KeptKeys
+from agent_tui.providers.kept_keys import FilledIn, KeptKeys
 from agent_tui.providers.keys import what_is_wrong_with
 
 

@@ -28,8 +28,8 @@ from agent_tui.providers.accounts.device import (
     sign_in,
     unreachable,
 )
-from agent_tui.providers.accounts.kept_keys import KEEPABLE, SystemKeyring
 from agent_tui.providers.accounts.table import ACCOUNTS
+from agent_tui.providers.kept_keys import KEEPABLE, SystemKeyring
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.providers.wires.parts import text_at
 from agent_tui.safe_text import safe_text

@@ -9,7 +9,7 @@ from agent_tui.cli.key_store import key_store
 from agent_tui.cli.login_command import NAMES, account_called
 from agent_tui.cli.output import write_text
 from agent_tui.errors import AgentTuiError
-from agent_tui.providers.accounts.kept_keys import KeyringError
+from agent_tui.providers.kept_keys import KeyringError
 
 _DESCRIPTION = "Sign out of an account or delete a stored key, on this machine only."
 

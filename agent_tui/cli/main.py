@@ -4,6 +4,7 @@ import contextlib
 import gc
 import io
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from agent_tui.safe_paths import distrust_programs_around
 
 if TYPE_CHECKING:
     from agent_tui.cli.arguments import Arguments
+    from agent_tui.feature import Subcommand
 
 
 def run(argv: Sequence[str]) -> int:
@@ -29,7 +31,7 @@ def run(argv: Sequence[str]) -> int:
             from agent_tui.cli.completion_command import answer_shell
 
             answer_shell()
-        if argv and (subcommand := SUBCOMMANDS.get(argv[0])) is not None:
+        if argv and (subcommand := _subcommand(argv[0])) is not None:
             return subcommand.load().run_command(argv[1:])
         return _run_agent(argv)
     except UsageError as error:
@@ -50,6 +52,19 @@ def run(argv: Sequence[str]) -> int:
 
         report_crash(error)
         return 1
+
+
+def _subcommand(word: str) -> "Subcommand | None":
+    """The subcommand of this name; those of plugins come after the program's own."""
+    if word in SUBCOMMANDS or not re.fullmatch(r"[a-z][a-z0-9_-]*", word):
+        return SUBCOMMANDS.get(word)
+    from agent_tui.cli.early_settings import names_plugins
+
+    if not names_plugins():
+        return None
+    from agent_tui.cli.plugins import brought_subcommands
+
+    return brought_subcommands().get(word)
 
 
 def _distrust_working_folder() -> None:

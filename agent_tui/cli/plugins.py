@@ -1,20 +1,27 @@
 """Loads what other packages bring: those that the user's settings name, and no others."""
 
 import difflib
+import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Collection, Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from agent_tui.cli.folders import present_folder_or_none
 from agent_tui.cli.settings import read_settings
-from agent_tui.commands.core.plugin_kinds import KINDS, kinds_named_by, spec_with_plugins
+from agent_tui.commands.core.plugin_kinds import (
+    FEATURES,
+    KINDS,
+    kinds_named_by,
+    spec_with_plugins,
+)
 from agent_tui.commands.core.plugins import AnyKind, Named, Plugins, find_installed
 from agent_tui.config import PLUGIN_NAME
 from agent_tui.config.specs import SettingSpec
+from agent_tui.feature import Feature, Subcommand, named_modules
 from agent_tui.safe_text import printable_line
 
 if TYPE_CHECKING:
@@ -34,6 +41,12 @@ def specs_in_shell(specs: Sequence[SettingSpec]) -> tuple[SettingSpec, ...]:
     return tuple(spec_with_plugins(spec, plugins) for spec in specs)
 
 
+def brought_subcommands() -> Mapping[str, Subcommand]:
+    """The subcommands of the packages in the user's settings, by name."""
+    features = plugins_in_shell(FEATURES).of(FEATURES)
+    return {row.name: row for feature in features for row in feature.subcommands}
+
+
 def load_plugins(
     packages: Sequence[str], writable: Collection[Path], kinds: Sequence[AnyKind] = KINDS
 ) -> Plugins:
@@ -49,6 +62,7 @@ def load_plugins(
         return Plugins()
     from importlib.metadata import PackageNotFoundError, distribution  # slow to load
 
+    kinds = tuple(dict.fromkeys((FEATURES, *kinds)))  # a feature may bring all of them
     brought: dict[str, list[Named]] = {kind.group: [] for kind in kinds}
     problems: list[str] = []
     parts: dict[str, list[str]] = {}
@@ -69,15 +83,17 @@ def load_plugins(
             problems.append(f"The metadata of the plugin {shown} cannot be read: {error}.")
             continue
         parts[shown] = []
+        before = len(brought[FEATURES.group])
         if not any(entry.group == kind.group for entry in entries for kind in KINDS):
             problems.append(
                 f"The package {shown} brings nothing: it has no entry point for agent-tui. Remove "
                 "it from `plugins`, or check its name."
             )
         for kind in kinds:
-            for entry in entries.select(group=kind.group):
+            features = cast("list[Feature]", brought[FEATURES.group][before:])
+            for entry in (*entries.select(group=kind.group), *_entries_of(features, kind)):
                 try:
-                    value = _check(_load(entry, found, writable), entry, kind)
+                    value = _check(_load(entry, found, writable), entry, kind, writable)
                     taken = _names_taken(kind, brought[kind.group])
                     if clash := next((name for name in kind.names(value) if name in taken), ""):
                         raise _UnusableError(f"{clash} exists already")
@@ -88,18 +104,50 @@ def load_plugins(
     return Plugins(brought, tuple(dict.fromkeys(problems)), parts)
 
 
-def _check(value: object, entry: "EntryPoint", kind: AnyKind) -> Named:
+def _check(value: object, entry: "EntryPoint", kind: AnyKind, writable: Collection[Path]) -> Named:
     """`value` as one of `kind`.
 
     Raises:
-        _UnusableError: It is something else, or its name cannot be typed as one word.
+        _UnusableError: It is something else, its name cannot be typed as one word, or a feature
+            cannot be loaded.
     """
     if not isinstance(value, kind.value_type()):
         raise _UnusableError(f"{entry.value} was not made by agent_tui.{kind.maker}")
     made = cast(Named, value)
     if not re.fullmatch(PLUGIN_NAME, str(made.name)):
         raise _UnusableError(f"its name {made.name!r} is not a word of letters, digits, - and _")
+    if isinstance(value, Feature):
+        _load_feature(value, entry, writable)
     return made
+
+
+def _load_feature(feature: Feature, entry: "EntryPoint", writable: Collection[Path]) -> None:
+    """Import what `feature` names now: later, nothing keeps it from importing from `writable`.
+
+    Raises:
+        _UnusableError: It cannot be imported, is in another package than `entry`, whose place is
+            known, or is a tool that no rule would judge.
+    """
+    if feature.tools:
+        raise _UnusableError("its tools are not made with agent_tui.tool; name them in `brings`")
+    package = entry.module.partition(".")[0]
+    for module in sorted(named_modules(feature)):
+        if module.partition(".")[0] != package:
+            raise _UnusableError(f"it names {module}, which is not in its own package")
+        try:
+            with _importing_from_outside(writable):
+                importlib.import_module(module)
+        except (Exception, SystemExit) as error:
+            raise _UnusableError(f"{type(error).__name__}: {error}") from error
+
+
+def _entries_of(features: Iterable[Feature], kind: AnyKind) -> Iterator["EntryPoint"]:
+    """What `features` bring of `kind`, as entry points."""
+    from importlib.metadata import EntryPoint
+
+    for feature in features:
+        for name in feature.brings.get(kind.group, ()):
+            yield EntryPoint(name.rpartition(":")[2], name, kind.group)
 
 
 def _names_taken(kind: AnyKind, brought: Iterable[Named]) -> set[str]:

@@ -1,76 +1,63 @@
 """The table of subcommands, which drives dispatch, ``--help`` and completion."""
 
-import argparse
-from collections.abc import Mapping, Sequence
-from importlib import import_module
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple, Protocol, cast
+
+from agent_tui.feature import Subcommand, own_features
 
 _NAME_COLUMNS = 12
 
 
-class SubcommandModule(Protocol):
-    """What the module of a subcommand offers."""
-
-    def build_parser(self) -> argparse.ArgumentParser:
-        """The parser of its command line."""
-        ...
-
-    def run_command(self, argv: Sequence[str], /) -> int:
-        """Run it with the arguments after its name; returns the exit code."""
-        ...
-
-
-class Subcommand(NamedTuple):
-    """A row of the table.
-
-    Attributes:
-        name: The word typed after ``agent-tui``.
-        summary: What it does, in one line.
-        module: Its module below ``agent_tui.cli``; imported only when needed.
-    """
-
-    name: str
-    summary: str
-    module: str
-
-    def load(self) -> SubcommandModule:
-        """Import the module."""
-        return cast(SubcommandModule, import_module(f"agent_tui.cli.{self.module}"))
-
-
 _ROWS = (
-    Subcommand("models", "list models; download, add or remove local ones", "models.command"),
+    Subcommand(
+        "models", "list models; download, add or remove local ones", "agent_tui.cli.models.command"
+    ),
     Subcommand(
         "sessions",
         "list, show, export, import, share, rename or delete sessions",
-        "sessions.command",
+        "agent_tui.cli.sessions.command",
     ),
-    Subcommand("worktrees", "list and remove the git worktrees of --worktree", "worktrees.command"),
     Subcommand(
-        "context", "print the messages a session would send to the model", "context_command"
+        "worktrees",
+        "list and remove the git worktrees of --worktree",
+        "agent_tui.cli.worktrees.command",
     ),
-    Subcommand("compact", "compact a session into a new one", "compact_command"),
-    Subcommand("why", "explain why a line of a file is there", "why_command"),
-    Subcommand("rules", "list rules that your repeated corrections suggest", "rules_command"),
-    Subcommand("config", "show and change settings", "config_command"),
+    Subcommand(
+        "context",
+        "print the messages a session would send to the model",
+        "agent_tui.cli.context_command",
+    ),
+    Subcommand("compact", "compact a session into a new one", "agent_tui.cli.compact_command"),
+    Subcommand("config", "show and change settings", "agent_tui.cli.config_command"),
     Subcommand(
         "permissions",
         "check what may run without asking; list or remove rules",
-        "permissions_command",
+        "agent_tui.cli.permissions_command",
     ),
-    Subcommand("trust", "list, add or remove trusted folders", "trust_command"),
-    Subcommand("mcp", "list, add, remove or log in to MCP servers", "mcp_command"),
-    Subcommand("login", "sign in to an account or store a provider's key", "login_command"),
-    Subcommand("logout", "sign out of an account or delete a stored key", "logout_command"),
-    Subcommand("acp", "run as an agent for an editor (Zed, JetBrains, Neovim ...)", "acp_command"),
-    Subcommand("completion", "print the completion script for your shell", "completion_command"),
-    Subcommand("events", "print the JSON Schema of stream-json", "events_command"),
-    Subcommand("doctor", "check the setup and suggest fixes", "doctor.command"),
+    Subcommand("trust", "list, add or remove trusted folders", "agent_tui.cli.trust_command"),
+    Subcommand("mcp", "list, add, remove or log in to MCP servers", "agent_tui.cli.mcp_command"),
+    Subcommand(
+        "login", "sign in to an account or store a provider's key", "agent_tui.cli.login_command"
+    ),
+    Subcommand(
+        "logout", "sign out of an account or delete a stored key", "agent_tui.cli.logout_command"
+    ),
+    Subcommand(
+        "completion",
+        "print the completion script for your shell",
+        "agent_tui.cli.completion_command",
+    ),
+    Subcommand("events", "print the JSON Schema of stream-json", "agent_tui.cli.events_command"),
 )
-SUBCOMMANDS: Mapping[str, Subcommand] = MappingProxyType({row.name: row for row in _ROWS})
+SUBCOMMANDS: Mapping[str, Subcommand] = MappingProxyType(
+    {
+        row.name: row
+        for row in (*_ROWS, *(row for feature in own_features() for row in feature.subcommands))
+    }
+)
+"""The core's, then those of features."""
 
 
 def subcommand_help() -> str:
     """The lines about the subcommands in ``agent-tui --help``."""
-    return "\n".join(f"  {row.name:<{_NAME_COLUMNS}} {row.summary}" for row in _ROWS)
+    return "\n".join(f"  {row.name:<{_NAME_COLUMNS}} {row.summary}" for row in SUBCOMMANDS.values())

@@ -21,6 +21,8 @@ from pydantic import (
 )
 
 from agent_tui.config.addresses import check_address
+from agent_tui.config.defaults import MOST_PROCESSES
+from agent_tui.feature import own_names
 from agent_tui.key_actions import KEY_ACTIONS, KeyMap, normal_key
 from agent_tui.messages import ThinkingLevel
 
@@ -42,7 +44,6 @@ StatusField: TypeAlias = Literal[
     "totals",
     "name",
 ]
-BuiltInStrategy: TypeAlias = Literal["tiered", "hybrid", "agent"]
 HookEvent: TypeAlias = Literal[
     "SessionStart",
     "UserPromptSubmit",
@@ -67,7 +68,7 @@ STATUS_FIELDS: tuple[StatusField, ...] = get_args(StatusField)
 PLUGIN_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]*"
 """A regular expression for the name of what a plugin brings: one word."""
 
-STRATEGY_NAMES: tuple[BuiltInStrategy, ...] = get_args(BuiltInStrategy)
+STRATEGY_NAMES: tuple[str, ...] = ("tiered", *own_names("agent_tui.strategies"))
 """The built-in strategies. ``tiered`` is what the others fall back on; plugins bring more."""
 
 _TARGET = 0.20
@@ -550,7 +551,7 @@ class Settings(SettingsSection):
         "background instead",
     )
     max_processes: int = Field(
-        default=1_000,
+        default=MOST_PROCESSES,
         ge=10,
         le=1_000_000,
         description="Processes a command may have at a time; with more, it is killed (Linux)",

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from agent_tui import __version__
+from agent_tui._version import __version__
 from agent_tui.installation import DISTRIBUTION, Installation, this_installation
 from agent_tui.messages import AssistantMessage
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
-from agent_tui.sessions.export.formats import ATIF, export_text
+from agent_tui.sessions.export.formats import export_text, own_formats
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import report_of
 
@@ -55,7 +55,8 @@ def measure_newest(sessions: Path, secrets: Sequence[str] = ()) -> Measured | No
     if newest is None:
         return None
     with SessionLog.open(newest, read_only=True) as log:
-        trajectory: dict[str, Any] = json.loads(export_text(log, ATIF, secrets))
+        atif = next(known for known in own_formats() if known.name == "atif")
+        trajectory: dict[str, Any] = json.loads(export_text(log, atif, secrets))
         path = log.path_entries()
     totals = trajectory["final_metrics"]
     replies = [e for e in path if isinstance(e, MessageEntry)]

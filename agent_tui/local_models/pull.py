@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from agent_tui.config.model_addresses import check_address, display_address, file_stem, is_address
 from agent_tui.errors import ModelFileError
 from agent_tui.file_locks import FileLock, LockHeldError
-from agent_tui.local_models.addresses import check_address, display_address, file_stem, is_address
 from agent_tui.local_models.gguf import GgufInfo, read_gguf, refuse_unusable
 from agent_tui.local_models.library import ModelLibrary, check_name, suggest_name
 from agent_tui.local_models.model import (

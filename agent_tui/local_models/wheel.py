@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Final
 
 from agent_tui.atomic_files import sync_file
+from agent_tui.config.model_addresses import without_secrets
 from agent_tui.errors import ModelFileError
 from agent_tui.installation import package_command, python_command
-from agent_tui.local_models.addresses import without_secrets
 from agent_tui.local_models.model import Offer
 
 _BLOCK_BYTES: Final = 1024 * 1024

@@ -35,8 +35,8 @@ from agent_tui.permissions.rules import (
 )
 from agent_tui.permissions.shell.parts import ShellParts, split_command
 from agent_tui.safe_paths import is_folder
+from agent_tui.tool_names import is_remote
 from agent_tui.tools.base import Intent
-from agent_tui.tools.mcp.remote_tools import is_remote
 from agent_tui.tools.sandbox.obeyed import who_obeys
 
 _SCRATCH_FOLDERS = (Path("/tmp"), Path("/var/tmp"))

@@ -16,8 +16,8 @@ from agent_tui.permissions.shell.parts import split_command
 from agent_tui.permissions.shell.words import CommandPart, Word
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import follow_links, is_link
+from agent_tui.tool_names import REMOTE_PREFIX, is_remote
 from agent_tui.tools.base import Access
-from agent_tui.tools.mcp.remote_tools import PREFIX, is_remote
 from agent_tui.tools.sandbox.registries import BUNDLES, bundle_of
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
@@ -112,7 +112,7 @@ class Rule:
             return False
         if self.tool == PLUGIN_TOOL:
             return not is_remote(tool_name) and self.pattern in ("*", tool_name)
-        if not self.tool.startswith(PREFIX):
+        if not self.tool.startswith(REMOTE_PREFIX):
             return False
         begin = self.tool[:-1] if self.tool.endswith("*") else f"{self.tool}__"
         return tool_name.startswith(begin)
@@ -223,11 +223,11 @@ def parse_rule(text: str, decision: Decision, source: str = "") -> Rule:
     tool = _OTHERS_TOOLS.get(found["tool"], found["tool"])
     if tool != found["tool"] and tool in ("read", "write"):
         pattern = re.sub(r"^(?:\./|/(?=/))", "", pattern)
-    if not (tool in RULED_TOOLS or tool.startswith(PREFIX)):
+    if not (tool in RULED_TOOLS or tool.startswith(REMOTE_PREFIX)):
         raise ConfigError(
             f"{text!r} never applies: there is no tool {tool}.",
-            f"Tools: {', '.join(sorted(RULED_TOOLS - {PLUGIN_TOOL}))}, {PREFIX}SERVER__TOOL of an "
-            f"MCP server, and {PLUGIN_TOOL}(NAME) of a plugin.",
+            f"Tools: {', '.join(sorted(RULED_TOOLS - {PLUGIN_TOOL}))}, {REMOTE_PREFIX}SERVER__TOOL "
+            f"of an MCP server, and {PLUGIN_TOOL}(NAME) of a plugin.",
         )
     is_pattern = tool == "bash" and "*" in pattern and pattern != "*" and pattern[:1] != "="
     if is_pattern and not _is_simple(pattern):

@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import TextIO, TypeVar
 
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.between_turns import look_between_turns
 from agent_tui.commands.core.forms import form_filler
 from agent_tui.commands.core.front import CommandServices, has_model
 from agent_tui.commands.core.known_models import first_steps, trial_note
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import CalledCommand, UnknownCommand, load_commands
 from agent_tui.commands.core.short_words import count_text
-from agent_tui.commands.rules import find_offers
 from agent_tui.commands.sessions import continue_wait, open_session
 from agent_tui.commands.trust import ask_about_started, ask_about_workspace
 from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.errors import AgentTuiError
-from agent_tui.events import RuleOffered
+from agent_tui.events import AgentEvent
 from agent_tui.plain.agent_thread import AgentThread
 from agent_tui.plain.front import PlainFront
 from agent_tui.plain.keyboard import (
@@ -133,7 +133,7 @@ class PlainSession:
             front.registry, front.runtime, front.say, front.services.servers
         )
         self._is_leaving = False
-        self._offer: Future[RuleOffered | None] | None = None
+        self._found: Future[tuple[AgentEvent, ...]] | None = None
 
     def run(self) -> None:
         """Run from the greeting to the hint for resuming."""
@@ -180,7 +180,7 @@ class PlainSession:
         self._wait(self._begin_servers())
         if options.resume and not options.first_prompt:
             self._wait(continue_wait(front))
-        self._offer = front.agent.begin(find_offers(front))
+        self._found = front.agent.begin(look_between_turns(front))
 
     async def _begin_servers(self) -> None:
         """Start the allowed servers, pass on their messages, and ask about the others."""
@@ -196,7 +196,7 @@ class PlainSession:
     def _turn(self) -> None:
         front = self._front
         front.tell_of_warming()
-        self._tell_offer()
+        self._tell_found()
         if price := self._runtime.cold_price():
             front.say(price.sentence)
         try:
@@ -219,13 +219,12 @@ class PlainSession:
             self._remember(typed.text)
             self._take(typed)
 
-    def _tell_offer(self) -> None:
-        """Say once what rule is offered, at the first prompt after it was found."""
-        if self._offer is not None and self._offer.done():
-            offer = None if self._offer.cancelled() or self._offer.exception() else self._offer
-            self._offer = None
-            if offer is not None and (event := offer.result()) is not None:
-                self._front.show_events((event,))
+    def _tell_found(self) -> None:
+        """Say once what features found, at the first prompt after that."""
+        if (found := self._found) is not None and found.done():
+            self._found = None
+            if not (found.cancelled() or found.exception()):
+                self._front.show_events(found.result())
 
     def _take(self, typed: TypedMessage, *, is_on_terminal: bool = True) -> None:
         text, front = typed.text, self._front

@@ -14,14 +14,11 @@ from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, ImageContent, JsonObject, Todo, ToolDetails, ToolSpec
 from agent_tui.safe_paths import path_from, resolve_path
 from agent_tui.sessions.entries import Entry
-from agent_tui.sessions.lineage.chain import KnownSession
-from agent_tui.sessions.lineage.file_sessions import FileSessions
+from agent_tui.sessions.lineage.known_session import KnownSession, NoSessions, SessionFinder
 from agent_tui.tools.files.memory import FileMemory, NoOpenTexts, OpenTexts
-from agent_tui.tools.foreign_calls import UnderstoodCall
 from agent_tui.tools.git.helper_work import HelperWork
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.processes.output import EmitOutput
-from agent_tui.tools.sandbox.folders import Scratch
 from agent_tui.tools.sandbox.held import HeldFile
 from agent_tui.tools.shorten import OutputLimits
 
@@ -67,6 +64,26 @@ class ToolOutput:
     held: tuple[HeldFile, ...] = ()
     settle_held: Callable[[HeldFile, bool], Awaitable[HeldFile]] | None = None
     notice: str = ""
+
+
+class Scratch(Protocol):
+    """The folder that commands see as ``/tmp``, so that all tools mean the same by that name."""
+
+    def real(self, path: Path) -> Path:
+        """The real location of `path`, links followed.
+
+        Raises:
+            OSError: Links form a loop.
+        """
+        ...
+
+    def holds(self, path: Path) -> bool:
+        """Whether `path`, links followed, is in it."""
+        ...
+
+    def name_inside(self, path: Path) -> Path:
+        """The path under which commands see `path`."""
+        ...
 
 
 class CallInterrupted(asyncio.CancelledError):
@@ -212,10 +229,6 @@ async def _has_no_skills(_name: str) -> ToolOutput:
     return ToolOutput("Skills are not available here.", is_error=True)
 
 
-def _has_no_sessions() -> FileSessions:
-    return FileSessions(None)
-
-
 def _nothing_is_held(_searched: Path) -> Callable[[Path], bool]:
     return lambda _path: False
 
@@ -269,7 +282,7 @@ class ToolContext:
     waited_s: Callable[[], float] = lambda: 0.0
     limits: OutputLimits = field(default_factory=OutputLimits)
     history: History = field(default_factory=NoHistory)
-    file_sessions: Callable[[], FileSessions] = _has_no_sessions
+    file_sessions: Callable[[], SessionFinder] = NoSessions
     compact: Callable[[str], Awaitable[ToolOutput]] = _cannot_compact
     scope: Callable[[ScopeAction, str, str], Awaitable[ToolOutput]] = _has_no_scopes
     plan: Callable[[str], Awaitable[ToolOutput]] = _is_not_planning
@@ -367,6 +380,15 @@ class PreparedCall:
 
     intent: Intent
     run: Callable[[], Awaitable[ToolOutput]]
+
+
+@dataclass(frozen=True, slots=True)
+class UnderstoodCall:
+    """A call in the terms of our tools, and what the model is told about the translation."""
+
+    name: str
+    arguments: JsonObject
+    remark: str = ""
 
 
 class Toolbox(Protocol):

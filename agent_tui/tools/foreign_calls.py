@@ -5,7 +5,6 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
@@ -14,6 +13,7 @@ from pydantic import JsonValue
 from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.safe_paths import follow_links
 from agent_tui.tool_names import find_meant_tool
+from agent_tui.tools.base import UnderstoodCall
 
 _COMMAND_EDITORS = frozenset({"str_replace_based_edit_tool", "str_replace_editor", "file_editor"})
 """Tools for all file operations: their argument ``command`` selects one."""
@@ -77,15 +77,6 @@ _CTRL_C = "\x03"
 _MOST_TOLD = 5
 _LONGEST_S = 3_600
 _FILE_TYPES: Final = {"python": "py", "typescript": "ts", "javascript": "js", "rust": "rs"}
-
-
-@dataclass(frozen=True, slots=True)
-class UnderstoodCall:
-    """A call in the terms of our tools, and what the model is told about the translation."""
-
-    name: str
-    arguments: JsonObject
-    remark: str = ""
 
 
 def translate_call(

@@ -1,24 +1,35 @@
 """The tools of a conversation. A new tool is one line here."""
 
 import difflib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
+from agent_tui.config import Settings
 from agent_tui.errors import ToolError
+from agent_tui.feature import load_object, own_features
 from agent_tui.messages import FileTouches, JsonObject, ToolSpec
 from agent_tui.tools.apply_patch import ApplyPatchTool
-from agent_tui.tools.base import ArgumentsT, PreparedCall, Tool, Toolbox, ToolContext, ToolOutput
+from agent_tui.tools.base import (
+    ArgumentsT,
+    PreparedCall,
+    Scratch,
+    Tool,
+    Toolbox,
+    ToolContext,
+    ToolOutput,
+    UnderstoodCall,
+)
 from agent_tui.tools.bash import BashTool
 from agent_tui.tools.compact import CompactTool
 from agent_tui.tools.delegate import DelegateTool
 from agent_tui.tools.edit import EditTool
 from agent_tui.tools.explore import ExploreTool
-from agent_tui.tools.fetch import FetchTool
 from agent_tui.tools.find import FindTool
-from agent_tui.tools.foreign_calls import UnderstoodCall, translate_call
+from agent_tui.tools.foreign_calls import translate_call
 from agent_tui.tools.git.changes import GitChanges
 from agent_tui.tools.grep import GrepTool
 from agent_tui.tools.job import JobTool
@@ -27,13 +38,11 @@ from agent_tui.tools.plan import PlanTool
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.read import ReadTool
 from agent_tui.tools.recall import RecallTool
-from agent_tui.tools.sandbox.folders import Scratch
 from agent_tui.tools.sandbox.sandbox import Sandbox
 from agent_tui.tools.schema import bare_schema, coerce_arguments, compact_schema, explain_invalid
 from agent_tui.tools.scope import ScopeTool
 from agent_tui.tools.skill import SkillTool
 from agent_tui.tools.todo import TodoTool
-from agent_tui.tools.why import WhyTool
 from agent_tui.tools.write import WriteTool
 
 _KEPT_UNTIL = (
@@ -42,12 +51,29 @@ _KEPT_UNTIL = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class ToolHost:
+    """What the program gives the tools of features.
+
+    Attributes:
+        keeper: Starts processes.
+        sandbox: Where the model's commands run; None for no sandbox.
+        is_trusted: Whether git may run in a folder.
+        settings: The user's settings.
+    """
+
+    keeper: ProcessKeeper
+    sandbox: Sandbox | None
+    is_trusted: Callable[[Path], bool]
+    settings: Settings
+
+
 def default_toolbox(
     keeper: ProcessKeeper | None = None,
     *,
     sandbox: Sandbox | None = None,
     is_trusted: Callable[[Path], bool] = lambda _cwd: True,
-    may_fetch_private: bool = False,
+    settings: Settings | None = None,
     more: "Sequence[OfferedTool]" = (),
 ) -> Toolbox:
     """All tools, those used most first, and each after the tools it needs.
@@ -56,7 +82,7 @@ def default_toolbox(
         keeper: Starts their processes; None creates one.
         sandbox: Where the model's commands run; None for no sandbox.
         is_trusted: Whether git may run in a folder.
-        may_fetch_private: Whether pages of this machine and private networks may be read.
+        settings: For the tools of features; None for the defaults.
         more: Additional tools, offered last.
 
     Raises:
@@ -81,8 +107,7 @@ def default_toolbox(
         offer_tool(ScopeTool()),
         offer_tool(ExploreTool()),
         offer_tool(DelegateTool()),
-        offer_tool(FetchTool(keeper, sandbox, may_be_private=may_fetch_private)),
-        offer_tool(WhyTool(keeper, is_trusted)),
+        *_tools_of_features(ToolHost(keeper, sandbox, is_trusted, settings or Settings())),
     )
     names = {tool.name for tool in own}
     if (taken := next((tool.name for tool in more if tool.name in names), None)) is not None:
@@ -92,6 +117,12 @@ def default_toolbox(
         *more,
         scratch=sandbox.scratch if sandbox is not None else _has_no_scratch,
     )
+
+
+def _tools_of_features(host: ToolHost) -> Iterator["OfferedTool"]:
+    for feature in own_features():
+        for name in feature.tools:
+            yield cast("Callable[[ToolHost], OfferedTool]", load_object(name))(host)
 
 
 def _has_no_scratch(_cwd: Path) -> None:

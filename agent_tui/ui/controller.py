@@ -11,6 +11,7 @@ from typing import Protocol
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.session.manager import READ_ONLY, READ_ONLY_HINT
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.commands.core.between_turns import look_between_turns
 from agent_tui.commands.core.front import Front, Level
 from agent_tui.commands.core.registry import (
     CalledCommand,
@@ -19,7 +20,6 @@ from agent_tui.commands.core.registry import (
     parse_command,
 )
 from agent_tui.commands.permissions import FULL_MODE_QUESTION, PERMISSION_MODES
-from agent_tui.commands.rules import find_offers
 from agent_tui.commands.sessions import continue_wait, resume_session
 from agent_tui.commands.trust import ask_about_started, ask_about_workspace
 from agent_tui.config import PermissionMode
@@ -155,21 +155,20 @@ class Controller:
             self.dispatch(options.first_prompt)
         elif options.resume:
             await continue_wait(self.front)
-        self.turns.listen(self._look_for_rules)
-        self._look_for_rules()
+        self.turns.listen(self._look_between_turns)
+        self._look_between_turns()
 
-    def _look_for_rules(self) -> None:
-        """Begin to look for rules to offer, unless that is under way."""
+    def _look_between_turns(self) -> None:
+        """Begin to look for what features have to say, unless that is under way."""
         if not self._is_looking:
             self._is_looking = True
-            self._ports.start_work(self._offer_rules())
+            self._ports.start_work(self._show_what_is_found())
 
-    async def _offer_rules(self) -> None:
-        """Show what is found. What goes wrong can wait for ``/rules``, which reports it."""
+    async def _show_what_is_found(self) -> None:
+        """Show what is found. What goes wrong can wait for the feature's command, which says it."""
         try:
             with suppress(AgentTuiError):
-                if (offer := await find_offers(self.front)) is not None:
-                    self.front.show_events((offer,))
+                self.front.show_events(await look_between_turns(self.front))
         finally:
             self._is_looking = False
 

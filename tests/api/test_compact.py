@@ -438,6 +438,7 @@ def test_the_public_names_and_their_signatures():
             "CompactionStrategy",
             "ExportFormat",
             "ExportedSession",
+            "Feature",
             "ForeignSession",
             "ImportFormat",
             "ModelProvider",
@@ -446,6 +447,7 @@ def test_the_public_names_and_their_signatures():
             "Shortening",
             "StrategyMessage",
             "StrategyRequest",
+            "Subcommand",
         )
     }
     assert fields == {
@@ -453,13 +455,18 @@ def test_the_public_names_and_their_signatures():
         "ExportFormat": ["name", "suffix", "about", "text"],
         "ExportedSession": ["log", "secrets"],
         "ForeignSession": ["header", "entries", "warnings", "contents"],
-        "ImportFormat": ["name", "read", "is_record", "is_document", "finder", "is_place"],
+        "Feature": ["name", "subcommands", "verbs", "between_turns", "tools", "brings"],
+        "ImportFormat": [
+            *("name", "read", "is_record", "is_document", "finder", "is_place"),
+            "describe_unknown",
+        ],
         "ModelProvider": ["name", "models", "stream", "via"],
         "SessionFinder": ["agent", "files", "read_head", "read_place"],
         "SessionHead": ["is_session", "cwd", "name", "prompt", "modified", "problem"],
         "Shortening": ["position", "fate"],
         "StrategyMessage": ["position", "role", "text", "tokens", "tool", "_entry_id"],
         "StrategyRequest": ["messages", "used_tokens", "target_tokens", "focus", "ask"],
+        "Subcommand": ["name", "summary", "module"],
     }
     assert {"user", "reply", "result", "warn", "finish"} < vars(names["SessionBuilder"]).keys()
     signatures = {name: str(inspect.signature(one)) for name, one in names.items() if callable(one)}
@@ -501,7 +508,7 @@ def test_the_public_names_and_their_signatures():
         _ = agent_tui.compress  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("name", "count"), [("library", 6), ("plugins", 6)])
+@pytest.mark.parametrize(("name", "count"), [("library", 6), ("plugins", 7)])
 def test_the_examples_of_the_page_run(name: str, count: int):
     page = Path(__file__).parents[2] / f"docs/pages/{name}.md"
     examples = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)

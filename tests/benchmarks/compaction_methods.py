@@ -9,12 +9,12 @@ from time import perf_counter, process_time
 from agent_tui.compaction.ledger.build import build_ledger
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.request import CompactionRequest, ContextSizes
-from agent_tui.compaction.strategies.agent.strategy import CompressionAgent
 from agent_tui.compaction.strategies.base import Strategy, StrategyServices
-from agent_tui.compaction.strategies.hybrid import HybridStrategy
 from agent_tui.compaction.strategies.tiered import shorten_in_place
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
+from agent_tui.features.strategies.agent.strategy import CompressionAgent
+from agent_tui.features.strategies.hybrid import HybridStrategy
 from agent_tui.messages import Message, TextContent, ToolResultMessage, UserMessage
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.scripted.provider import ScriptedProvider
@@ -23,8 +23,8 @@ from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import TokenCounter
 from tests.benchmarks.compaction_cases import RealCompaction, RecordedSession
 from tests.benchmarks.compaction_truth import said
-from tests.compaction.strategies.agent.diligent_agent import diligent_reply
 from tests.compaction.writer import Models, client_of
+from tests.features.strategies.agent.diligent_agent import diligent_reply
 
 _NO_MODEL = ModelRef("none/none")
 _TARGET = 0.4

@@ -16,9 +16,9 @@ from pathlib import Path
 from unittest.mock import patch
 
 import agent_tui
+from agent_tui.features.export.atif import to_atif
 from agent_tui.secret_text import mask_secrets
 from agent_tui.sessions.entries import Entry
-from agent_tui.sessions.export.atif import to_atif
 from agent_tui.sessions.export.document import document_of
 from agent_tui.sessions.export.formats import to_html, to_markdown
 from tests.support.session_values import chain, entry, header, reply, result, user

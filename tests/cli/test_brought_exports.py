@@ -10,7 +10,7 @@ from agent_tui.commands.core.plugin_kinds import EXPORTS
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.errors import SessionError
 from agent_tui.sessions.entries import Header
-from agent_tui.sessions.export.formats import EXPORT_FORMATS, MARKDOWN, export_target, export_text
+from agent_tui.sessions.export.formats import MARKDOWN, export_target, export_text, own_formats
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from tests.support.packages import call_with_packages, make_package, run_with_packages
@@ -61,8 +61,8 @@ def session() -> SessionLog:
 def test_a_format_is_loaded_and_others_are_refused_with_their_reason(tmp_path: Path) -> None:
     found = load_plugins(["plain-plugin"], [tmp_path / "work"], (EXPORTS,))
     known = found.of(EXPORTS)
-    assert known[: len(EXPORT_FORMATS)] == EXPORT_FORMATS
-    assert [one.name for one in known[len(EXPORT_FORMATS) :]] == ["plain", "leaking", "faulty"]
+    assert known[: len(own_formats())] == own_formats()
+    assert [one.name for one in known[len(own_formats()) :]] == ["plain", "leaking", "faulty"]
     exists, path, wrong = found.problems
     assert "md exists already" in exists
     assert "the suffix '/../x' is not like '.txt'" in path
@@ -71,7 +71,7 @@ def test_a_format_is_loaded_and_others_are_refused_with_their_reason(tmp_path: P
 
 def test_a_format_where_commands_may_write_is_not_imported(site: Path, tmp_path: Path) -> None:
     found = load_plugins(["plain-plugin"], [site], (EXPORTS,))
-    assert found.of(EXPORTS) == EXPORT_FORMATS
+    assert found.of(EXPORTS) == own_formats()
     assert "where the model's commands can write" in found.problems[0]
     assert not (tmp_path / "imported").exists()
 

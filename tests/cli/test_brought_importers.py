@@ -19,7 +19,8 @@ from agent_tui.sessions.entries import Header, MessageEntry
 from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.discovery import foreign_sessions
 from agent_tui.sessions.importers.formats import FORMATS, read_foreign
-from agent_tui.sessions.lineage.chain import KnownSession, PastSessions, SessionChain
+from agent_tui.sessions.lineage.chain import PastSessions, SessionChain
+from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.sessions.store import SessionStore
 from tests.support.packages import call_with_packages, make_package, run_with_packages
 from tests.support.runtime import Stage

@@ -18,8 +18,8 @@ from agent_tui.providers.client import ignore_usage, unseen
 from agent_tui.sessions.entries import Entry, Header
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
-from tests.compaction.strategies.hybrid.scene import questions, with_reads
 from tests.compaction.writer import Models, Writer, client_of
+from tests.features.strategies.hybrid.scene import questions, with_reads
 from tests.support.context_checks import assert_sendable
 from tests.support.packages import (
     call_with_packages,

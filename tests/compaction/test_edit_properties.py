@@ -18,11 +18,11 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import EditReport, newest_change, report_entry, undo_mark
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import edited, size
-from tests.compaction.strategies.hybrid import scene as hybrid
-from tests.compaction.strategies.hybrid.scene import shortened
 from tests.compaction.tiers import planning as tiers
 from tests.compaction.tiers.planning import Tier, text_of
 from tests.compaction.writer import Writer
+from tests.features.strategies.hybrid import scene as hybrid
+from tests.features.strategies.hybrid.scene import shortened
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.drawn_history import RULES
 from tests.support.histories import SOME_OR_ALL, changed_histories, for_every, histories

@@ -1,13 +1,13 @@
 import pytest
 
-from agent_tui.errors import ModelFileError
-from agent_tui.local_models.addresses import (
+from agent_tui.config.model_addresses import (
     check_address,
     display_address,
     file_stem,
     next_address,
     without_secrets,
 )
+from agent_tui.errors import ModelFileError
 from tests.support.rows import each_row
 
 HTTPS = "https://a.example/m.gguf"

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from agent_tui.agent.prompt.context_files import load_context_files
 from agent_tui.errors import ConfigError
 from agent_tui.permissions.trust import NOT_TRUSTED, FolderTrust, TrustFile
-from agent_tui.tools.git.worktree_records import Worktree, WorktreeRecords
+from agent_tui.tools.git.worktree import Worktree
+from agent_tui.tools.git.worktree_records import WorktreeRecords
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import Header
 from agent_tui.sessions.file.writer import SessionStatus
 from agent_tui.sessions.log import SessionLog
-from tests.agent.corrections.said import BACKGROUND, say, session
+from tests.features.rules.said import BACKGROUND, say, session
 from tests.plain.talking import talk
 from tests.support.compaction_ways import talk as talk_long
 from tests.support.models import MODEL, ListedModels
@@ -47,7 +47,7 @@ def test_an_offered_rule_is_said_once_before_a_prompt(stage, monkeypatch):
 
     def begin_and_wait_for_offers(self, work):
         future = begin(self, work)
-        if work.__name__ == "find_offers":
+        if work.__name__ == "look_between_turns":
             wait([future])
         return future
 

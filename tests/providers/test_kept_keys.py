@@ -9,7 +9,7 @@ from keyring.backend import KeyringBackend
 from keyring.backends import fail, null
 from keyring.errors import PasswordDeleteError
 
-from agent_tui.providers.accounts.kept_keys import KEEPABLE, KeptKeys, KeyringError
+from agent_tui.providers.kept_keys import KEEPABLE, KeptKeys, KeyringError
 from agent_tui.providers.keys import secret_variables
 
 KEY = "sk-0123456789abcdef"

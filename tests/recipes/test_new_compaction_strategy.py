@@ -1,4 +1,4 @@
-"""New compaction strategy: one module in ``strategies/`` and its name in ``config/schema.py``."""
+"""New compaction strategy: a module in ``features/strategies/`` and its name in ``feature.py``."""
 
 import json
 
@@ -11,30 +11,22 @@ MODULE = '''\
 
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.providers.client import OnProgress, OnUsage
-from agent_tui.compaction.strategies.base import Strategy, StrategyServices
-from agent_tui.compaction.outcome import Outcome
+from agent_tui.compaction.strategies.base import BuiltInStrategy, StrategyServices
 from agent_tui.errors import NothingToCompactError
 from agent_tui.sessions.entries import ContextEditEntry, Entry, MessageEntry
-from agent_tui.tokens import TokenCounter
 
-DESCRIPTION = "the first words of long messages"
 _KEPT_CHARS = 60
-
-
-def build(services: StrategyServices) -> Strategy:
-    """The strategy, ready to plan."""
-    return AbridgeStrategy(services.counter)
 
 
 class AbridgeStrategy:
     """Cuts what is long, whatever it is.
 
     Args:
-        counter: Estimates tokens.
+        services: What it uses.
     """
 
-    def __init__(self, counter: TokenCounter) -> None:
-        self._counter = counter
+    def __init__(self, services: StrategyServices) -> None:
+        self._counter = services.counter
 
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
@@ -60,9 +52,12 @@ class AbridgeStrategy:
 
 def _edit(entry: Entry, text: str) -> ContextEditEntry:
     return ContextEditEntry(target_id=entry.id, replacement=text[:_KEPT_CHARS], batch="abridge")
+
+
+abridge = BuiltInStrategy("the first words of long messages", AbridgeStrategy)
 '''
-NAME = '"abridge", '
-SCHEMA = "agent_tui/config/schema.py"
+NAME = '            "agent_tui.features.strategies.abridge:abridge",\n'
+FEATURE = "agent_tui/features/strategies/feature.py"
 CHOSEN = '[compaction]\nstrategy = "abridge"\n'
 DONE = "abridge: 38 messages abridged"
 DONE_BESIDE_A_PROMPT = "abridge: 39 messages abridged"
@@ -71,8 +66,8 @@ DONE_BESIDE_A_PROMPT = "abridge: 39 messages abridged"
 @pytest.fixture
 def copy(tmp_path) -> ProgramCopy:
     made = ProgramCopy(tmp_path, "New compaction strategy")
-    made.add_file("agent_tui/compaction/strategies/abridge.py", MODULE)
-    made.insert_before(SCHEMA, '"tiered", "hybrid", "agent"]', NAME)
+    made.add_file("agent_tui/features/strategies/abridge.py", MODULE)
+    made.insert_before(FEATURE, "        )\n    },", NAME)
     return made
 
 

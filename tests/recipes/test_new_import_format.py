@@ -1,4 +1,4 @@
-"""New import format: one file in ``sessions/importers/`` and one line in ``formats.py``."""
+"""New import format: one file in ``features/importers/`` and its name in ``feature.py``."""
 
 import json
 
@@ -62,16 +62,15 @@ DIARY: Final = ImportFormat(
     "diary", read_diary, _is_diary, finder=SessionFinder("Dear Diary", _files, _read_head)
 )
 '''
-FORMATS = "agent_tui/sessions/importers/formats.py"
-IMPORT = "from agent_tui.sessions.importers.diary import DIARY\n"
+FEATURE = "agent_tui/features/importers/feature.py"
 
 
 @pytest.fixture
 def copy(tmp_path) -> ProgramCopy:
     made = ProgramCopy(tmp_path, "New import format")
-    made.add_file("agent_tui/sessions/importers/diary.py", MODULE)
-    made.insert_before(FORMATS, "from agent_tui.sessions.importers.fields import", IMPORT)
-    made.insert_before(FORMATS, ')\n"""Every format', "    DIARY,\n")
+    made.add_file("agent_tui/features/importers/diary.py", MODULE)
+    name = '            "agent_tui.features.importers.diary:DIARY",\n'
+    made.insert_before(FEATURE, "        )\n    },", name)
     return made
 
 

@@ -26,14 +26,14 @@ def run_command(argv: Sequence[str]) -> int:
     print(greeting.upper() if arguments.loudly else greeting)
     return 0
 '''
-ROW = '    Subcommand("greet", "greet somebody", "greet_command"),\n'
+ROW = '    Subcommand("greet", "greet somebody", "agent_tui.cli.greet_command"),\n'
 
 
 @pytest.fixture
 def copy(tmp_path) -> ProgramCopy:
     made = ProgramCopy(tmp_path, "New subcommand")
     made.add_file("agent_tui/cli/greet_command.py", MODULE)
-    made.insert_before("agent_tui/cli/subcommands.py", '    Subcommand("doctor"', ROW)
+    made.insert_before("agent_tui/cli/subcommands.py", '    Subcommand("events"', ROW)
     return made
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.providers.accounts.kept_keys import KeptKeys
+from agent_tui.providers.kept_keys import KeptKeys
 from tests.support.openai_server import Call, Failure, OpenAiServer, Reply
 
 KEY = "canary-0123456789-key"

@@ -1,8 +1,8 @@
 """The tree of a session and those before it: what is a copy, and where a branch ends."""
 
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
-from agent_tui.sessions.lineage.chain import KnownSession
 from agent_tui.sessions.lineage.joined import JoinedTree, copies, leaf_when_continued
+from agent_tui.sessions.lineage.known_session import KnownSession
 from tests.support.session_values import chain, entry, header, reply, user
 
 

@@ -19,7 +19,7 @@ from agent_tui.messages import (
 )
 from agent_tui.sessions.entries import CompactionEntry, Entry, Header, MessageEntry
 from agent_tui.sessions.file.kept_files import digest_of
-from agent_tui.sessions.lineage.chain import KnownSession
+from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.sessions.replay.file_changes import (
     FileChanges,
     FileVersion,

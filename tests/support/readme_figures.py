@@ -19,10 +19,10 @@ from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.providers.wires.table import WIRES
 from agent_tui.sessions.importers.formats import FORMATS
 from tests.benchmarks import startup
+from tests.features.why.line_history.test_recorded_sessions import CLAUDE, count_answered
 from tests.sessions.test_killed import KILLS
 from tests.support.escapes.promises import TOPICS
 from tests.support.showcase import compacted_tokens
-from tests.tools.line_history.test_recorded_sessions import CLAUDE, count_answered
 
 README = Path(__file__).parents[2] / "README.md"
 

@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.corrections.review import answer_file
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
-from agent_tui.commands.rules import proposed_line, quote_row
 from agent_tui.config import Settings
 from agent_tui.events import RuleOffered
+from agent_tui.features.rules.command import proposed_line, quote_row
+from agent_tui.features.rules.review import answer_file
 from agent_tui.headless.printer import print_command
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import Header
 from agent_tui.ui.chat.lines_above_prompt import OfferLine
 from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
 from agent_tui.ui.screens.modal import PageRow, PageScreen
-from tests.agent.corrections.said import BACKGROUND, project, say, session
+from tests.features.rules.said import BACKGROUND, project, say, session
 from tests.support.models import ListedModels
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, held, running_app

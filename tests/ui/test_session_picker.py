@@ -22,7 +22,8 @@ from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
-from agent_tui.tools.git.worktree_records import Worktree, WorktreeRecords
+from agent_tui.tools.git.worktree import Worktree
+from agent_tui.tools.git.worktree_records import WorktreeRecords
 from agent_tui.tools.git.worktrees import Worktrees
 from agent_tui.ui.screens import session_picker
 from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen

@@ -11,7 +11,7 @@ from agent_tui.agent.prompt.context_files import ContextFile
 from agent_tui.messages import ToolSpec
 from agent_tui.safe_paths import path_from
 from agent_tui.tokens import TokenCounter
-from agent_tui.tools.mcp.finding import FIND_TOOLS, ServerOffer
+from agent_tui.tools.server_offer import FIND_TOOLS, ServerOffer
 
 LEAST_WINDOW = 1_500
 """Tokens. Below this, the shortest prompt, a tool result and a reply leave no space to work."""

@@ -17,9 +17,9 @@ from agent_tui.agent.prompt.fitted_prompt import FittedPrompt, PromptFitter, Pro
 from agent_tui.agent.prompt.prompt_files import find_skills
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.config import PermissionMode
+from agent_tui.config.model_addresses import display_address, is_loopback
 from agent_tui.errors import AgentTuiError, SessionError
 from agent_tui.events import AgentEvent, ModelChanged, Notice
-from agent_tui.local_models.addresses import display_address, is_loopback
 from agent_tui.messages import AssistantMessage, ThinkingLevel, ToolResultMessage, UserMessage
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile
@@ -42,10 +42,10 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import restore_to_finish
 from agent_tui.sessions.replay.notes import jobs_on, own_usage
 from agent_tui.text import repair_text
+from agent_tui.tool_names import is_remote
 from agent_tui.tools.files.versions import version_of
 from agent_tui.tools.git.command import GitSilentError
 from agent_tui.tools.job_table import JobTable
-from agent_tui.tools.mcp.remote_tools import is_remote
 from agent_tui.tools.selection import select_tools
 
 _PULLED: Final = (

@@ -6,7 +6,7 @@ from typing import Final, Self
 
 from pydantic import JsonValue
 
-from agent_tui.local_models.addresses import display_address
+from agent_tui.config.model_addresses import display_address
 from agent_tui.local_models.model import LocalModel, Offer, size_text
 from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.base import FoundModel

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from agent_tui.cli.output import ask
+from agent_tui.config.model_addresses import display_address, is_address
 from agent_tui.durations import format_remaining
 from agent_tui.errors import UsageError
 from agent_tui.installation import install_command
-from agent_tui.local_models.addresses import display_address, is_address
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import (
     DOWNLOADING,

@@ -11,11 +11,12 @@ from agent_tui.cli.command_parser import CommandParser, subcommand_parser, whole
 from agent_tui.cli.folders import present_folder
 from agent_tui.cli.output import ask, complain, write_json, write_text
 from agent_tui.cli.plugins import plugins_in_shell
-from agent_tui.cli.sessions.sharing_parser import add_sharing
+from agent_tui.cli.sessions.verbs import AddVerb
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
-from agent_tui.commands.core.plugin_kinds import EXPORTS, IMPORTERS
+from agent_tui.commands.core.plugin_kinds import EXPORTS, FEATURES, IMPORTERS
 from agent_tui.commands.core.plugins import Plugins
 from agent_tui.errors import SessionError, UsageError
+from agent_tui.feature import load_object
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
 from agent_tui.sessions.export.formats import JSONL, MARKDOWN, ExportFormat, export_text, form_of
@@ -67,7 +68,7 @@ def build_parser(plugins: Plugins | None = None) -> argparse.ArgumentParser:
     Args:
         plugins: What they bring; None loads them.
     """
-    plugins = plugins or plugins_in_shell(IMPORTERS, EXPORTS)
+    plugins = plugins or plugins_in_shell(IMPORTERS, EXPORTS, FEATURES)
     formats = plugins.of(IMPORTERS)
     parser = subcommand_parser("sessions", _DESCRIPTION)
     add_verb = parser.verb_adder()
@@ -95,7 +96,9 @@ def build_parser(plugins: Plugins | None = None) -> argparse.ArgumentParser:
         )
     rename.add_argument("name", metavar="NAME", help="new name")
     delete.add_argument("--yes", action="store_true", dest="is_sure", help="do not ask")
-    add_sharing(add)
+    for feature in plugins.of(FEATURES):
+        for brought in feature.verbs.get("sessions", ()):
+            cast("Callable[[AddVerb], None]", load_object(brought))(add)
     _add_listing(listing, formats)
     _add_export(export, plugins.of(EXPORTS))
     _add_import(importing, formats)

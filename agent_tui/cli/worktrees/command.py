@@ -21,7 +21,7 @@ from agent_tui.file_locks import LockHeldError
 from agent_tui.messages import JsonObject
 from agent_tui.safe_text import safe_text
 from agent_tui.sessions.store import SessionStore
-from agent_tui.tools.git.worktree_records import Worktree
+from agent_tui.tools.git.worktree import Worktree
 from agent_tui.tools.git.worktrees import WorkLeft, Worktrees
 
 _DESCRIPTION = """\

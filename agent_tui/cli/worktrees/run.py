@@ -22,7 +22,8 @@ from agent_tui.file_locks import FileLock
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.safe_text import safe_text
 from agent_tui.sessions.store import SessionStore
-from agent_tui.tools.git.worktree_records import Worktree, WorktreeRecords
+from agent_tui.tools.git.worktree import Worktree
+from agent_tui.tools.git.worktree_records import WorktreeRecords
 from agent_tui.tools.git.worktrees import Repository, WorkLeft, Worktrees
 from agent_tui.tools.sandbox.git_controls import git_place
 

@@ -9,7 +9,7 @@ from agent_tui.errors import UsageError, WorktreeError
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.sessions.file.writer import session_status
 from agent_tui.sessions.store import SessionStore
-from agent_tui.tools.git.worktree_records import Worktree
+from agent_tui.tools.git.worktree import Worktree
 from agent_tui.tools.git.worktrees import WorkLeft, Worktrees
 from agent_tui.tools.processes.keeper import ProcessKeeper
 

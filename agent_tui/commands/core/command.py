@@ -76,8 +76,8 @@ class Command:
 
     @property
     def room(self) -> str:
-        """The module that it is defined in."""
-        return self.run.__module__.rpartition(".")[2]
+        """The module that it is defined in, or the feature."""
+        return self.run.__module__.removesuffix(".command").rpartition(".")[2]
 
     @property
     def is_plugins(self) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import cast
 
 from agent_tui.atomic_files import replace_private_file
-from agent_tui.local_models.addresses import display_address
+from agent_tui.config.model_addresses import display_address
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.regular_files import read_regular_file
 

@@ -8,6 +8,7 @@ from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.plugins import AnyKind, Kind, Plugins
 from agent_tui.config import STRATEGY_NAMES
 from agent_tui.config.specs import SettingSpec
+from agent_tui.feature import Feature, own_features
 from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.formats import FORMATS
 from agent_tui.sessions.importers.guard import guarded_import
@@ -33,9 +34,9 @@ def _tool_names() -> Iterable[str]:
 
 
 def _command_names() -> Iterable[str]:
-    from agent_tui.commands.core.registry import load_commands
+    from agent_tui.commands.core.own_commands import own_commands
 
-    return load_commands().own_names
+    return (name for entry in own_commands() for name in (entry.name, *entry.aliases))
 
 
 def _export_type() -> "type[ExportFormat]":
@@ -45,9 +46,9 @@ def _export_type() -> "type[ExportFormat]":
 
 
 def _own_exports() -> "Sequence[ExportFormat]":
-    from agent_tui.sessions.export.formats import EXPORT_FORMATS
+    from agent_tui.sessions.export.formats import own_formats
 
-    return EXPORT_FORMATS
+    return own_formats()
 
 
 def _guard_export(known: "ExportFormat") -> "ExportFormat":
@@ -119,6 +120,8 @@ PROVIDERS: Final = Kind(
     "agent_tui.providers", "ModelProvider", _provider_type, reserved=_provider_names
 )
 
+FEATURES: Final = Kind("agent_tui.features", "Feature", lambda: Feature, own_features)
+
 KINDS: Final[tuple[AnyKind, ...]] = (
     TOOLS,
     COMMANDS,
@@ -127,6 +130,7 @@ KINDS: Final[tuple[AnyKind, ...]] = (
     STRATEGIES,
     HOOKS,
     PROVIDERS,
+    FEATURES,
 )
 
 

@@ -1,15 +1,13 @@
 """All commands by name, found in this package, and the command that a text calls."""
 
 import difflib
-import importlib
-import pkgutil
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import agent_tui.commands
 from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.own_commands import own_commands
 from agent_tui.commands.core.plugin_kinds import COMMANDS
 from agent_tui.commands.core.plugins import Plugins, package_with
 from agent_tui.errors import AgentTuiError
@@ -85,7 +83,7 @@ class CommandRegistry:
 
     @property
     def own_names(self) -> frozenset[str]:
-        """Names and aliases of the program's own commands, which no other can replace."""
+        """Names and aliases of all commands but those of prompt files, which replace none."""
         return frozenset(_names(self._own))
 
     def use_prompt_files(
@@ -155,38 +153,12 @@ def parse_command(text: str) -> CommandCall | None:
     return CommandCall(match[1].lower(), stripped[match.end() :]) if match is not None else None
 
 
-_FIRST = (
-    "help",
-    "model",
-    "resume",
-    "new",
-    "compact",
-    "context",
-    "init",
-    "settings",
-    "thinking",
-    "permissions",
-)
-"""Commands that users look for first; the others follow by name."""
-
-
 def load_commands(plugins: Plugins | None = None) -> CommandRegistry:
     """Every command of the program, and those of `plugins`.
 
     This imports most of the program, so do not call it before the first paint.
     """
-    room = agent_tui.commands
-    modules = [
-        importlib.import_module(f"{room.__name__}.{found.name}")
-        for found in pkgutil.iter_modules(room.__path__)
-    ]
-    commands = {
-        entry.name: entry
-        for module in modules
-        for entry in vars(module).values()
-        if isinstance(entry, Command)
-    }
-    first = [commands.pop(name) for name in _FIRST if name in commands]
-    own = (*first, *(commands[name] for name in sorted(commands)))
     plugins = plugins or Plugins()
-    return CommandRegistry(entry.among(plugins) for entry in (*own, *plugins.of(COMMANDS)))
+    return CommandRegistry(
+        entry.among(plugins) for entry in (*own_commands(), *plugins.of(COMMANDS))
+    )

@@ -57,15 +57,17 @@ class StrategyServices:
     on_decisions: OnDecisions | None = None
 
 
-class StrategyModule(Protocol):
-    """The interface of a strategy's module (or package), which has the strategy's name."""
+@dataclass(frozen=True, slots=True)
+class BuiltInStrategy:
+    """A strategy that agent-tui ships; it is called as the variable that holds it.
 
-    DESCRIPTION: str
-    """A few words for the user, shown beside the name."""
+    Attributes:
+        description: A few words for the user, shown beside the name.
+        build: Returns the strategy, ready to plan.
+    """
 
-    def build(self, services: StrategyServices) -> Strategy:
-        """Returns the strategy, ready to plan."""
-        ...
+    description: str
+    build: Callable[[StrategyServices], Strategy]
 
 
 def target_when_asked(strategy: str, used: int, settings: CompactionSettings, target: int) -> int:

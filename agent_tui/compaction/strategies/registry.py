@@ -1,8 +1,6 @@
-"""The compaction strategies by name: each is the module of that name in this folder, or a plugin's.
+"""The compaction strategies by name: `tiered`, and those of features and plugins.
 
-To add one, write such a module (see `base.StrategyModule`) and add its name to
-`BuiltInStrategy` in ``config/schema.py``. The settings, ``/compact --strategy``, its completion and
-the shell's ``compact --strategy`` follow.
+The settings, ``/compact --strategy``, its completion and the shell's ``compact --strategy`` follow.
 """
 
 import asyncio
@@ -10,7 +8,6 @@ import difflib
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import islice
 from types import MappingProxyType
 from typing import Literal, TypeAlias, cast
@@ -18,7 +15,11 @@ from typing import Literal, TypeAlias, cast
 from agent_tui.compaction.candidates import candidates
 from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.request import CompactionRequest
-from agent_tui.compaction.strategies.base import Strategy, StrategyModule, StrategyServices
+from agent_tui.compaction.strategies.base import (
+    BuiltInStrategy,
+    Strategy,
+    StrategyServices,
+)
 from agent_tui.compaction.strategies.message_plan import (
     ConversationUnits,
     Fate,
@@ -27,9 +28,11 @@ from agent_tui.compaction.strategies.message_plan import (
     OneLine,
     Words,
 )
+from agent_tui.compaction.strategies.tiered import tiered
 from agent_tui.compaction.tiers.model import EditTier, Unit
 from agent_tui.config import STRATEGY_NAMES
 from agent_tui.errors import AgentTuiError, CompactionError
+from agent_tui.feature import own_objects
 from agent_tui.omissions import recall_mark
 from agent_tui.providers.base import ProviderError
 from agent_tui.providers.client import OnProgress, OnUsage, RequestTracker, failure_of, text_request
@@ -240,13 +243,13 @@ def build_strategies(
     services: StrategyServices, brought: Sequence[CompactionStrategy] = ()
 ) -> Mapping[str, Strategy]:
     """Every strategy, ready to plan; `brought` are those of plugins."""
-    own = {name: _module(name).build(services) for name in STRATEGY_NAMES}
+    own = {name: one.build(services) for name, one in _built_in().items()}
     return MappingProxyType({**own, **{one.name: one.build(services) for one in brought}})
 
 
 def strategy_descriptions(brought: Sequence[CompactionStrategy] = ()) -> Mapping[str, str]:
     """What each strategy does, in a few words for the user, by name."""
-    own = {name: _module(name).DESCRIPTION for name in STRATEGY_NAMES}
+    own = {name: one.description for name, one in _built_in().items()}
     return {**own, **{one.name: one.description for one in brought}}
 
 
@@ -270,5 +273,6 @@ def strategy_named(name: str, strategies: Mapping[str, Strategy]) -> Strategy:
     return strategies[name]
 
 
-def _module(name: str) -> StrategyModule:
-    return cast(StrategyModule, import_module(f"agent_tui.compaction.strategies.{name}"))
+def _built_in() -> Mapping[str, BuiltInStrategy]:
+    brought = cast("Iterator[BuiltInStrategy]", own_objects("agent_tui.strategies"))
+    return dict(zip(STRATEGY_NAMES, (tiered, *brought), strict=True))

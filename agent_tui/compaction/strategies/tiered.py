@@ -13,7 +13,11 @@ from agent_tui.compaction.draft import (
 )
 from agent_tui.compaction.outcome import CompactionResult, Outcome, result_of
 from agent_tui.compaction.request import Answered, CompactionRequest
-from agent_tui.compaction.strategies.base import Strategy, StrategyServices
+from agent_tui.compaction.strategies.base import (
+    BuiltInStrategy,
+    Strategy,
+    StrategyServices,
+)
 from agent_tui.compaction.strategies.message_plan import (
     ConversationUnits,
     Fate,
@@ -79,11 +83,8 @@ def shortening_does(shorter: Outcome, target_tokens: int) -> bool:
 
 _UNUSED_FOCUS = "Your focus was not used: only a model can follow it."
 
-DESCRIPTION = "a summary, in this session"
 
-
-def build(services: StrategyServices) -> Strategy:
-    """The strategy, ready to plan."""
+def _build(services: StrategyServices) -> Strategy:
     client, counter = services.client, services.counter
     curator = Curator(client, counter, services.models) if client is not None else None
     return TieredStrategy(curator, counter)
@@ -204,3 +205,6 @@ def _omission_notice(messages: int) -> str:
     return (
         f"{messages:,} of your messages are no longer in the context; the recall tool finds them."
     )
+
+
+tiered = BuiltInStrategy("a summary, in this session", _build)

@@ -12,10 +12,9 @@ from agent_tui.providers.accounts.device import (
     DeviceCode,
     Pending,
     SignInError,
-    as_object,
     read_answer,
 )
-from agent_tui.providers.wires.parts import count_at, text_at
+from agent_tui.providers.wires.parts import as_object, count_at, text_at
 from agent_tui.regular_files import read_regular_file
 
 if TYPE_CHECKING:

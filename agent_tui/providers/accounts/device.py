@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import JsonObject
+from agent_tui.providers.wires.parts import as_object
 from agent_tui.safe_text import safe_text
 
 if TYPE_CHECKING:  # takes a tenth of a second, and only signing in needs it
@@ -143,11 +144,6 @@ def read_answer(response: "httpx.Response") -> JsonObject:
         return as_object(response.json())
     except ValueError:
         return {}
-
-
-def as_object(value: object) -> JsonObject:
-    """`value`, parsed from JSON, if it is an object; else an empty one."""
-    return cast(JsonObject, value) if isinstance(value, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from agent_tui.local_models.addresses import display_address
-from agent_tui.providers.accounts.kept_keys import KEEPABLE
+from agent_tui.config.model_addresses import display_address
 from agent_tui.providers.accounts.table import ACCOUNTS, login_command
 from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
 from agent_tui.providers.faults.fault import Fault
 from agent_tui.providers.faults.overflow import is_context_overflow, window_in
 from agent_tui.providers.faults.reset_time import seconds_to_reset
+from agent_tui.providers.kept_keys import KEEPABLE
 from agent_tui.providers.keys import key_variable
 from agent_tui.providers.servers.kinds import (
     LOST,

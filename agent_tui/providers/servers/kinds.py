@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlsplit
 
-from agent_tui.local_models.addresses import display_address, is_loopback
+from agent_tui.config.model_addresses import display_address, is_loopback
 from agent_tui.providers.base import FaultKind, ModelRef
 
 HOST: Final = "127.0.0.1"

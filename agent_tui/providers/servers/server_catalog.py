@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from agent_tui.config import Settings
 from agent_tui.config.addresses import address_problem
+from agent_tui.config.model_addresses import display_address, is_loopback
 from agent_tui.errors import ConfigError
-from agent_tui.local_models.addresses import display_address, is_loopback
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, reply_limit
 from agent_tui.providers.servers.client import PATIENCE_S, REMOTE_PATIENCE_S, ServerClient
 from agent_tui.providers.servers.kinds import HOST, ServerAddress, usual_addresses

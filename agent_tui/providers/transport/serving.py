@@ -6,8 +6,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Final, TypeAlias, TypeVar
 
+from agent_tui.config.model_addresses import is_loopback
 from agent_tui.durations import shortest
-from agent_tui.local_models.addresses import is_loopback
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, cast
 
 from pydantic import JsonValue
 
@@ -84,6 +84,11 @@ def text_at(holder: Mapping[str, JsonValue], name: str) -> str:
     """The text at `name`; empty for anything else."""
     value = holder.get(name)
     return value if isinstance(value, str) else ""
+
+
+def as_object(value: object) -> JsonObject:
+    """`value`, parsed from JSON, if it is an object; else an empty one."""
+    return cast(JsonObject, value) if isinstance(value, dict) else {}
 
 
 def object_at(holder: Mapping[str, JsonValue], name: str) -> JsonObject:

@@ -1,20 +1,20 @@
-"""A session as a file to keep or share, in one of `EXPORT_FORMATS`."""
+"""A session as a file to keep or share, in one of `own_formats`."""
 
 import html
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from agent_tui.errors import SessionError
+from agent_tui.feature import own_objects
 from agent_tui.messages import ImageContent
 from agent_tui.safe_paths import resolve_path
 from agent_tui.safe_text import strip_control_characters
 from agent_tui.secret_text import mask_secrets
-from agent_tui.sessions.export.atif import to_atif
 from agent_tui.sessions.export.document import (
     Block,
     Document,
@@ -184,14 +184,15 @@ JSONL: Final = ExportFormat(
 )
 """The only one that is exact: the whole file, with any keys in it."""
 
-ATIF: Final = ExportFormat(
-    "atif",
-    ".json",
-    "a Harbor trajectory",
-    lambda session: to_atif(session.log.header, session.log.path_entries(), session.secrets),
-)
-EXPORT_FORMATS: Final = (MARKDOWN, HTML, JSONL, ATIF)
-"""The formats that agent-tui ships."""
+
+def own_formats() -> tuple[ExportFormat, ...]:
+    """The formats that agent-tui ships, those of features last."""
+    return (
+        MARKDOWN,
+        HTML,
+        JSONL,
+        *cast("Iterator[ExportFormat]", own_objects("agent_tui.exports")),
+    )
 
 
 def export_text(log: SessionLog, form: ExportFormat, secrets: Sequence[str] = ()) -> str:

@@ -459,6 +459,10 @@ def _is_never(_value: JsonValue | Path) -> bool:
     return False
 
 
+def _says_nothing(_path: Path) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionFinder:
     """Finds the sessions of an agent on this machine, and their facts for a list.
@@ -490,6 +494,8 @@ class ImportFormat:
         finder: Finds those on this machine; None if the agent stores none.
         is_place: Whether only this format has a session at a path that is no such file: one of a
             database, as ``DATABASE/ID``.
+        describe_unknown: What a file is that only resembles one of this format, for the message
+            that no format reads it; empty for anything else.
     """
 
     name: str
@@ -498,6 +504,7 @@ class ImportFormat:
     is_document: Callable[[JsonValue], bool] = _is_never
     finder: SessionFinder | None = None
     is_place: Callable[[Path], bool] = _is_never
+    describe_unknown: Callable[[Path], str] = _says_nothing
 
 
 def sessions_folder(named: str, usual: str, home: Path) -> Path:

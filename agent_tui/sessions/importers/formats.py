@@ -1,11 +1,12 @@
-"""The import formats, one line each; they include pi's, which is ours too."""
+"""The import formats: pi's, which is ours too, and those that features bring."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from agent_tui.errors import SessionError
+from agent_tui.feature import own_objects
 from agent_tui.messages import JsonObject
 from agent_tui.safe_paths import is_file, is_folder
 from agent_tui.safe_text import printable_line
@@ -18,8 +19,6 @@ from agent_tui.sessions.importers.builder import (
     Warnings,
     sessions_folder,
 )
-from agent_tui.sessions.importers.claude_code import CLAUDE_CODE
-from agent_tui.sessions.importers.codex import CODEX
 from agent_tui.sessions.importers.fields import (
     as_object,
     joined_text,
@@ -27,11 +26,7 @@ from agent_tui.sessions.importers.fields import (
     json_lines,
     text_at,
 )
-from agent_tui.sessions.importers.gemini import GEMINI
 from agent_tui.sessions.importers.guard import guarded_import
-from agent_tui.sessions.importers.kimi import KIMI
-from agent_tui.sessions.importers.opencode import OPENCODE
-from agent_tui.sessions.importers.opencode_places import unknown_database
 
 _TYPES = frozenset({"session", "message", "model_change", "compaction"})
 
@@ -80,14 +75,7 @@ PI: Final = ImportFormat("pi", _read_pi, _is_pi, finder=SessionFinder("pi", _fil
 _SEARCHED_LINES = 200
 """A session of Claude Code may begin with snapshots and hook messages."""
 
-_ALL: Final = (
-    PI,
-    CLAUDE_CODE,
-    CODEX,
-    GEMINI,
-    OPENCODE,
-    KIMI,
-)
+_ALL: Final = (PI, *cast("Iterator[ImportFormat]", own_objects("agent_tui.importers")))
 """Every format that the program imports."""
 
 _OF_OURS = "Report it as a fault of agent-tui, if you can with the file."
@@ -136,7 +124,8 @@ def detect_format(path: Path, formats: Sequence[ImportFormat] = FORMATS) -> str:
     found = found or _format_of_records(path, formats) or _format_of_document(path, formats)
     if found is None and not path.stat().st_size:
         raise SessionError(f"{path} is empty.", "Name a session file.")
-    if found is None and (what := unknown_database(path)):
+    described = (known.describe_unknown(path) for known in formats)
+    if found is None and (what := next(filter(None, described), "")):
         raise SessionError(f"{path} is {what}.", _hint(formats))
     if found is None:
         raise SessionError(

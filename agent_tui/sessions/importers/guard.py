@@ -49,6 +49,11 @@ def guarded_import(known: ImportFormat, advice: str = _OF_PLUGIN) -> ImportForma
             return session
         raise SessionError(f"{path}: the format {known.name} returned no session.")
 
+    def describe_unknown(path: Path) -> str:
+        with suppress(Exception):
+            return str(known.describe_unknown(path))
+        return ""
+
     return replace(
         known,
         read=read,
@@ -56,6 +61,7 @@ def guarded_import(known: ImportFormat, advice: str = _OF_PLUGIN) -> ImportForma
         is_document=_false_if_it_fails(known.is_document),
         is_place=_false_if_it_fails(known.is_place),
         finder=finder and _guarded_finder(finder),
+        describe_unknown=describe_unknown,
     )
 
 

@@ -7,46 +7,18 @@ from pathlib import Path
 
 from agent_tui.errors import SessionError
 from agent_tui.safe_paths import is_file
-from agent_tui.sessions.entries import CompactionEntry, Entry, Header
+from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.format.parse import ParsedSession, id_in_name
 from agent_tui.sessions.importers.builder import ImportFormat, Warnings
 from agent_tui.sessions.importers.fields import as_object, json_lines
 from agent_tui.sessions.importers.formats import detect_format, read_foreign
+from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.text import repair_text
 
 _MOST_SESSIONS_FOUND = 3
 """Other sessions that one search reads completely."""
-
-
-@dataclass(frozen=True, slots=True)
-class KnownSession:
-    """One session of a chain, as it was when read; a session in memory has no `path`."""
-
-    header: Header
-    path: Path | None
-    entries: tuple[Entry, ...]
-
-    @property
-    def id(self) -> str:
-        """The session's id."""
-        return self.header.id
-
-    @property
-    def parent(self) -> str:
-        """The path or id of the session that it continues; empty if it names none."""
-        return self.header.parent_session or ""
-
-    @property
-    def cwd(self) -> str:
-        """The folder it works in; empty if the file does not say."""
-        return self.header.cwd
-
-    @property
-    def begins_compacted(self) -> bool:
-        """Whether it continues a session that was compacted."""
-        return bool(self.parent) and isinstance(next(iter(self.entries), None), CompactionEntry)
 
 
 class PastSessions:

@@ -4,7 +4,6 @@ import json
 import mmap
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -13,25 +12,14 @@ from agent_tui.safe_paths import follow_links, git_entry
 from agent_tui.sessions.entries import Entry, Header, milliseconds
 from agent_tui.sessions.file.kept_files import folder_of
 from agent_tui.sessions.format.codec import UnreadableRecordError, decode_record
-from agent_tui.sessions.lineage.chain import KnownSession, read_session_at
-from agent_tui.sessions.replay.file_changes import FILE_CHANGES, FileVersion, file_changes_in
+from agent_tui.sessions.lineage.chain import read_session_at
+from agent_tui.sessions.lineage.known_session import (
+    FoundSessions,
+    KnownSession,
+    RecordedVersion,
+)
+from agent_tui.sessions.replay.file_changes import FILE_CHANGES, file_changes_in
 from agent_tui.sessions.store import SessionStore
-
-
-@dataclass(frozen=True, slots=True)
-class FoundSessions:
-    """Sessions that name a file, and the files of those that cannot be read."""
-
-    sessions: tuple[KnownSession, ...] = ()
-    unread: tuple[Path, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedVersion:
-    """What a file was after a recorded change; `made_ms` is in milliseconds since 1970."""
-
-    made_ms: int
-    version: FileVersion
 
 
 class FileSessions:

@@ -23,7 +23,8 @@ from agent_tui.sessions.entries import (
     milliseconds,
     timestamp_after,
 )
-from agent_tui.sessions.lineage.chain import KnownSession, PastSessions
+from agent_tui.sessions.lineage.chain import PastSessions
+from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.sessions.log import SessionLog, name_of
 from agent_tui.sessions.store import SessionStore
 

@@ -9,6 +9,9 @@ from agent_tui.sessions.entries import CustomEntry, Entry, MessageEntry, custom_
 FILE_CHANGES = "file_changes"
 """The custom type of the entry."""
 
+NOT_PULLED = "its content was not pulled; whoever has it: agent-tui sessions push --with-files"
+"""Why the content of a file is missing."""
+
 
 class FileVersion(Stored):
     """A file at one moment: the hash of its content and its mode; both empty if there is none.

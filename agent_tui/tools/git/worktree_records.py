@@ -7,51 +7,19 @@ repository: what a user decided about the repository holds in the worktree too.
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Literal, TypeAlias, cast, get_args
+from typing import cast, get_args
 
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.file_locks import FileLock, LockHeldError, LockOwner
 from agent_tui.paths import cwd_slug, make_private_dir
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import git_entry, is_folder
+from agent_tui.tools.git.worktree import Worktree, WorktreeState
 from agent_tui.tools.sandbox.git_controls import git_place
 
-WorktreeState: TypeAlias = Literal["creating", "in use", "kept"]
-"""`creating` until git is done, `in use` until the session ends, then `kept` if there is work."""
-
 _SUFFIX = ".json"
-
-
-@dataclass(frozen=True, slots=True)
-class Worktree:
-    """A worktree that agent-tui created.
-
-    Attributes:
-        name: The name that the user or a helper chose.
-        path: Its top folder, resolved.
-        repository: The top folder of the main worktree, resolved.
-        branch: Its branch, without ``refs/heads/``.
-        base: The branch it began from.
-        start: The commit it began at.
-        owns_branch: Whether the branch was created with it.
-        state: What is known of its session.
-    """
-
-    name: str
-    path: Path
-    repository: Path
-    branch: str
-    base: str
-    start: str
-    owns_branch: bool
-    state: WorktreeState = "creating"
-
-    @property
-    def exists(self) -> bool:
-        """Whether its folder is there."""
-        return is_folder(self.path)
 
 
 class WorktreeRecords:

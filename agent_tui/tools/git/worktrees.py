@@ -18,9 +18,10 @@ from agent_tui.file_locks import FileLock, LockHeldError
 from agent_tui.paths import cwd_slug
 from agent_tui.safe_text import printable_line
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, order_git
-from agent_tui.tools.git.helper_work import HelperGit
+from agent_tui.tools.git.helper_git import HelperGit
 from agent_tui.tools.git.ignored_files import find_ignored_work
-from agent_tui.tools.git.worktree_records import Worktree, WorktreeRecords
+from agent_tui.tools.git.worktree import Worktree
+from agent_tui.tools.git.worktree_records import WorktreeRecords
 from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 

@@ -17,11 +17,12 @@ from pydantic import Field, JsonValue
 
 from agent_tui.messages import JsonObject, ToolDetails, ToolSpec
 from agent_tui.text_search import fold
+from agent_tui.tool_names import is_remote
 from agent_tui.tools.base import ToolArguments, ToolOutput
-from agent_tui.tools.mcp.remote_tools import RemoteTool, is_remote
+from agent_tui.tools.mcp.remote_tools import RemoteTool
+from agent_tui.tools.server_offer import FIND_TOOLS
 from agent_tui.tools.shorten import OutputLimits, cut_line, size_bytes
 
-FIND_TOOLS: Final = "find_tools"
 CALL_TOOL: Final = "call_tool"
 FINDERS: Final = frozenset({FIND_TOOLS, CALL_TOOL})
 
@@ -49,23 +50,6 @@ class ServerLine:
     name: str
     words: str
     tools: int
-
-
-@dataclass(frozen=True, slots=True)
-class ServerOffer:
-    """What the servers offer to the turns of a conversation; it changes only between turns.
-
-    Args:
-        specs: Their tools, the pinned ones first.
-        found: Names of tools found by a search, in that order.
-        finders: The tools that find and call those that do not fit.
-        instructions: Names of servers, with each one's usage instructions.
-    """
-
-    specs: tuple[ToolSpec, ...] = ()
-    found: tuple[str, ...] = ()
-    finders: tuple[ToolSpec, ...] = ()
-    instructions: tuple[tuple[str, str], ...] = ()
 
 
 class FindToolsArguments(ToolArguments):

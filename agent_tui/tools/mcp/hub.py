@@ -12,12 +12,13 @@ from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.messages import JsonObject
 from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.mcp.elicitation import Elicitation, FormFiller, tell_answer
-from agent_tui.tools.mcp.finding import ServerLine, ServerOffer, finder_specs
+from agent_tui.tools.mcp.finding import ServerLine, finder_specs
 from agent_tui.tools.mcp.library import RemotePrompt, prompt_text
 from agent_tui.tools.mcp.remote_tools import RemoteTool
 from agent_tui.tools.mcp.results import call_output
 from agent_tui.tools.mcp.server import McpServer, ServerContext, ServerState
 from agent_tui.tools.mcp.spec import ServerSources, ServerSpec
+from agent_tui.tools.server_offer import ServerOffer
 from agent_tui.tools.shorten import OutputLimits
 
 _QUIET_WAIT_S: Final = 0.5

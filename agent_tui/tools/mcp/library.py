@@ -11,8 +11,9 @@ from pydantic import JsonValue
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.safe_text import strip_control_characters
+from agent_tui.tool_names import REMOTE_PREFIX
 from agent_tui.tools.mcp.json_rpc import display_text, items_in
-from agent_tui.tools.mcp.remote_tools import PREFIX, RemoteTool
+from agent_tui.tools.mcp.remote_tools import RemoteTool
 from agent_tui.tools.mcp.results import content_texts
 
 _MAX_WORDS: Final = 200
@@ -178,7 +179,7 @@ def resource_tool(server: str) -> RemoteTool:
     """The tool that reads resources of `server`; no tool of the server can have its own name."""
     uri: JsonObject = {"type": "string", "description": "Omit to list all"}
     spec = ToolSpec(
-        name=f"{PREFIX}{server}__{_READ_RESOURCE}",
+        name=f"{REMOTE_PREFIX}{server}__{_READ_RESOURCE}",
         description=f"Read a resource of the server {server} by its URI, such as one from a link.",
         parameters={"type": "object", "properties": {"uri": uri}, "required": []},
     )

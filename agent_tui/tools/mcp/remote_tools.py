@@ -10,11 +10,9 @@ from typing import Final
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject, ToolSpec
+from agent_tui.tool_names import REMOTE_PREFIX
 from agent_tui.tools.mcp.json_rpc import display_text, items_in
 from agent_tui.tools.mcp.spec import ALL_TOOLS, ToolPicks
-
-PREFIX: Final = "mcp__"
-"""The name prefix of all servers' tools; none of our own tools has it."""
 
 _MAX_TOOLS: Final = 128
 """The most tools of one server; OpenAI accepts no more in a whole request."""
@@ -48,11 +46,6 @@ class RemoteTool:
     def name(self) -> str:
         """The name that the model calls: ``mcp__server__tool``."""
         return self.spec.name
-
-
-def is_remote(tool_name: str) -> bool:
-    """Whether a tool of this name belongs to a server."""
-    return tool_name.startswith(PREFIX)
 
 
 def read_tools(
@@ -115,7 +108,7 @@ def _tool(server: str, item: JsonValue) -> RemoteTool:
 
 def _name_for_model(server: str, own_name: str) -> str:
     """``mcp__server__tool`` in characters that providers accept; long names end in a hash."""
-    name = f"{PREFIX}{server}__{_NOT_IN_NAMES.sub('_', own_name)}"
+    name = f"{REMOTE_PREFIX}{server}__{_NOT_IN_NAMES.sub('_', own_name)}"
     if len(name) <= _MAX_NAME_CHARS:
         return name
     digest = hashlib.sha256(own_name.encode("utf-8", "surrogatepass")).hexdigest()[:8]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from agent_tui import __version__
+from agent_tui._version import __version__
 from agent_tui.config.addresses import address_problem
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.messages import JsonObject

@@ -11,11 +11,17 @@ from pydantic import ValidationError
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.secret_text import mask_secrets
-from agent_tui.tools.base import Intent, PreparedCall, Toolbox, ToolContext, ToolOutput
-from agent_tui.tools.foreign_calls import UnderstoodCall
+from agent_tui.tool_names import is_remote
+from agent_tui.tools.base import (
+    Intent,
+    PreparedCall,
+    Toolbox,
+    ToolContext,
+    ToolOutput,
+    UnderstoodCall,
+)
 from agent_tui.tools.mcp.finding import (
     CALL_TOOL,
-    FIND_TOOLS,
     FINDERS,
     FindToolsArguments,
     describe_found,
@@ -23,8 +29,9 @@ from agent_tui.tools.mcp.finding import (
     search_tools,
 )
 from agent_tui.tools.mcp.hub import McpHub
-from agent_tui.tools.mcp.remote_tools import PREFIX, RemoteTool, argument_problems, is_remote
+from agent_tui.tools.mcp.remote_tools import RemoteTool, argument_problems
 from agent_tui.tools.mcp.results import call_output
+from agent_tui.tools.server_offer import FIND_TOOLS
 from agent_tui.tools.shorten import cut_line
 
 _MAX_TITLE_CHARS = 100
@@ -116,7 +123,7 @@ class CombinedToolbox:
     def _check_finder(self, name: str, arguments: JsonObject) -> None:
         if name == CALL_TOOL:
             raise ToolError(
-                f'{name} was not run. Give it {{"name": "{PREFIX}...", "arguments": {{...}}}}, '
+                f'{name} was not run. Give it {{"name": "mcp__...", "arguments": {{...}}}}, '
                 f"with the name of a tool that {FIND_TOOLS} found."
             )
         try:

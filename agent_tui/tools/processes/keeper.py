@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from agent_tui.config import Settings
+from agent_tui.config.defaults import MOST_PROCESSES
 from agent_tui.errors import ToolError
 from agent_tui.tools.processes import keeper_process
 from agent_tui.tools.processes.keeper_process import KeeperReply, Order
@@ -207,7 +207,7 @@ class ProcessKeeper:
 
     def __init__(
         self,
-        most_processes: int = Settings().max_processes,
+        most_processes: int = MOST_PROCESSES,
         confinement: Confinement | None = None,
     ) -> None:
         self._most_processes = most_processes

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from agent_tui.errors import ToolError
+from agent_tui.tools.addresses import Resolve, check_addresses, resolve
 from agent_tui.tools.sandbox.proxy_request import (
     MOST_HEAD_BYTES,
     BadRequest,
@@ -28,7 +29,6 @@ from agent_tui.tools.sandbox.proxy_request import (
     chunk_bytes,
     read_head,
 )
-from agent_tui.tools.web.addresses import Resolve, check_addresses, resolve
 
 _HEAD_WITHIN_S = 30.0
 _CONNECTED_WITHIN_S = 20.0

@@ -31,7 +31,7 @@ from agent_tui.sessions.entries import (
     Entry,
     MessageEntry,
 )
-from agent_tui.sessions.lineage.chain import KnownSession, PastSessions, snapshot
+from agent_tui.sessions.lineage.chain import PastSessions, snapshot
 from agent_tui.sessions.lineage.joined import (
     copies,
     entries_kept_behind,
@@ -39,6 +39,7 @@ from agent_tui.sessions.lineage.joined import (
     path_to,
     unread_line,
 )
+from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.goals import goal_of
 from agent_tui.sessions.replay.notes import jobs_in, turn_facts_in

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agent_tui import __version__
+from agent_tui._version import __version__
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.known_models import first_steps, trial_note
 from agent_tui.commands.core.short_words import count_text, short_path

@@ -20,8 +20,8 @@ from agent_tui.commands.core.front import ModelSource
 from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.model import Offer
 from agent_tui.providers.accounts.device import Account, how_to_enter
-from agent_tui.providers.accounts.kept_keys import KEEPABLE
 from agent_tui.providers.base import FoundModel, ModelRef
+from agent_tui.providers.kept_keys import KEEPABLE
 from agent_tui.providers.keys import key_variable
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.first_run.model_options import (

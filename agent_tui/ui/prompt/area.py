@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from textual import events
 from textual.events import Key
@@ -14,13 +14,24 @@ from textual.widgets import TextArea
 from agent_tui.ui.prompt.lines_area import LinesArea
 
 if TYPE_CHECKING:
-    from agent_tui.ui.approval_panel import ApprovalPanel
     from agent_tui.ui.prompt.vim_keys import VimKeys
 
 
 BURST_S = 0.2
 """Letters that follow one another faster are the beginning of a word: 60 words a minute are five
 letters a second."""
+
+
+class EarlyAnswers(Protocol):
+    """Holds back keys that may answer a question too early; `ApprovalPanel` implements it."""
+
+    def holds(self, event: Key) -> bool:
+        """Whether the key is used up."""
+        ...
+
+    def write_held(self) -> None:
+        """Write the held keys into the prompt."""
+        ...
 
 
 class RepeatedKey:
@@ -91,7 +102,7 @@ class PromptArea(LinesArea):
         super().__init__(take_paste, placeholder)
         self._take_key = take_key
         self.vim: VimKeys | None = None
-        self.early: ApprovalPanel | None = None
+        self.early: EarlyAnswers | None = None
         self.burst_s = BURST_S
         self.repeated = RepeatedKey(self.write)
         self._may_open_field = False

@@ -5,24 +5,26 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, Protocol, TypeVar
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.screen import Screen
 from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
-from agent_tui.commands.core.front import Choice, Listing
+from agent_tui.commands.core.front import Choice, Front, Listing, ScreenControls
 from agent_tui.commands.core.plugin_kinds import spec_with_plugins
 from agent_tui.commands.core.plugins import Plugins
 from agent_tui.commands.settings import short_origin, value_text
-from agent_tui.config import LoadedSettings
+from agent_tui.config import LoadedSettings, TerminalStateSetting
 from agent_tui.config.json_schema import template_text, toml_text
 from agent_tui.config.keys import SettingKey, join_key
 from agent_tui.config.specs import SettingSpec, setting_specs, value_at
 from agent_tui.config.user_file import SettingsEditor
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import RuleOffered
+from agent_tui.key_actions import KeyMap
 from agent_tui.safe_text import safe_text
 from agent_tui.secret_text import has_password_in_address
 from agent_tui.ui.screens.choice import LineInputScreen
@@ -30,9 +32,7 @@ from agent_tui.ui.screens.listing import ListingScreen
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen, search_rows
 from agent_tui.ui.theme.themes import DARK, theme_for_colours
 
-if TYPE_CHECKING:
-    from agent_tui.ui.front import ScreenFront
-
+ResultT = TypeVar("ResultT")
 
 _NO_PLUGINS = Plugins()
 _VALUE_CHARS = 24
@@ -106,6 +106,30 @@ def about(
     return "\n".join(lines)
 
 
+class SettingsFront(Front, ScreenControls, Protocol):
+    """The program as a change of settings reaches it; `ScreenFront` implements it."""
+
+    async def show_screen(self, screen: Screen[ResultT]) -> ResultT | None:
+        """Show a screen above the chat; returns its result, or None without one."""
+        ...
+
+    def use_status_fields(self, fields: tuple[str, ...]) -> None:
+        """Show other parts in the status line, or in another order."""
+        ...
+
+    def use_terminal_state(self, setting: TerminalStateSetting) -> None:
+        """Show the program's state in the terminal as `setting` says."""
+        ...
+
+    def use_vim(self, *, on: bool) -> None:
+        """Turn the keys of vi in the prompt on or off."""
+        ...
+
+    def use_keys(self, keys: KeyMap) -> None:
+        """Use `keys` in the chat and in the prompt from now on."""
+        ...
+
+
 class SettingsScreen(PickerScreen[SettingSpec]):
     """Returns nothing; every change is stored and, if possible, applied at once.
 
@@ -124,7 +148,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
     column_titles = ("from", "value")
     title_width = 26
 
-    def __init__(self, editor: SettingsEditor, front: "ScreenFront", *, wanted: str = "") -> None:
+    def __init__(self, editor: SettingsEditor, front: SettingsFront, *, wanted: str = "") -> None:
         super().__init__()
         self._editor = editor
         self._front = front
@@ -362,7 +386,7 @@ def acts_at_once(key: SettingKey) -> bool:
     return key in _AT_ONCE or key[0] in _SECTIONS_AT_ONCE
 
 
-def in_use(front: "ScreenFront", key: SettingKey) -> str:
+def in_use(front: SettingsFront, key: SettingKey) -> str:
     """The value in use now, if it can differ from the setting; else empty."""
     match key:
         case ("model",):
@@ -383,7 +407,7 @@ def in_use(front: "ScreenFront", key: SettingKey) -> str:
             return ""
 
 
-async def act_on(front: "ScreenFront", key: SettingKey, loaded: LoadedSettings) -> None:
+async def act_on(front: SettingsFront, key: SettingKey, loaded: LoadedSettings) -> None:
     """Bring the running program in line with what is in force of `key` now.
 
     Raises:
@@ -424,7 +448,7 @@ async def act_on(front: "ScreenFront", key: SettingKey, loaded: LoadedSettings) 
             return
 
 
-async def _use_model(front: "ScreenFront", name: str) -> None:
+async def _use_model(front: SettingsFront, name: str) -> None:
     if front.runtime.is_busy:
         raise AgentTuiError(
             "The running turn uses another model.", "Change it afterwards with /model."

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.compaction.strategies.hybrid import SYSTEM_PROMPT
 from agent_tui.config import CompactionSettings
 from agent_tui.events import (
     AgentEvent,
@@ -18,12 +17,13 @@ from agent_tui.events import (
     CompactionProgress,
     TurnFinished,
 )
+from agent_tui.features.strategies.hybrid import SYSTEM_PROMPT
 from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import CompactionEntry, ContextEditEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import report_of
-from tests.compaction.strategies.hybrid.scene import shortened
+from tests.features.strategies.hybrid.scene import shortened
 from tests.support.compaction_ways import talk
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, lines_of, of_kind, only

@@ -130,7 +130,7 @@ async def test_the_helper_begins_with_uncommitted_changes(scene: Scene):
 
 
 async def test_large_files_stay_as_committed_and_keys_are_not_copied(scene: Scene, monkeypatch):
-    monkeypatch.setattr("agent_tui.tools.git.helper_work.MOST_FILE_BYTES", 100)
+    monkeypatch.setattr("agent_tui.tools.git.helper_git.MOST_FILE_BYTES", 100)
     (scene.top / "big.txt").write_text("small\n")
     git(scene.top, "add", "big.txt")
     git(scene.top, "commit", "-qm", "two")

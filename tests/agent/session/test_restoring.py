@@ -18,8 +18,9 @@ from agent_tui.messages import ToolCall
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Entry, Header, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles, digest_of, folder_of
-from agent_tui.sessions.lineage.chain import KnownSession, snapshot
+from agent_tui.sessions.lineage.chain import snapshot
 from agent_tui.sessions.lineage.joined import ContinuationPoint
+from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.sessions.replay.file_changes import (
     CHANGED_THERE,
     NOT_KEPT,

@@ -12,8 +12,8 @@ from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.permissions.rules import parse_rule
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.base import Intent
-from agent_tui.tools.mcp.finding import ServerOffer
 from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.server_offer import ServerOffer
 from tests.support.rows import each_row
 
 TOOL = "mcp__github__make_issue"

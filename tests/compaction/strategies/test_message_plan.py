@@ -28,7 +28,7 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CustomMessageEntry, Entry, MessageEntry
 from agent_tui.tokens import TokenCounter
-from tests.compaction.strategies.agent.scene import RULE, SETTINGS, long_session
+from tests.features.strategies.agent.scene import RULE, SETTINGS, long_session
 from tests.support.context_checks import assert_sendable
 from tests.support.talk import Talk
 

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from agent_tui.errors import SessionError
+from agent_tui.features.importers.claude_code import read_claude_code
 from agent_tui.messages import (
     FileTouches,
     ImageContent,
@@ -15,7 +16,6 @@ from agent_tui.messages import (
 from agent_tui.sessions.context import build_context, newest_model
 from agent_tui.sessions.entries import CompactionEntry, SessionInfoEntry
 from agent_tui.sessions.file.kept_files import digest_of
-from agent_tui.sessions.importers.claude_code import read_claude_code
 from tests.sessions.importers.claude_lines import (
     FOLDER,
     WHEN,

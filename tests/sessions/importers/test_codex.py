@@ -7,11 +7,11 @@ from agent_tui.compaction.ledger.files import Touched
 from agent_tui.compaction.ledger.files import files_of as files_touched_by
 from agent_tui.compaction.sections.history import Done, read_history
 from agent_tui.errors import SessionError
+from agent_tui.features.importers.codex import read_codex
 from agent_tui.messages import ImageContent, UserMessage
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, CustomEntry, ModelChangeEntry
 from agent_tui.sessions.importers.builder import ForeignSession
-from agent_tui.sessions.importers.codex import read_codex
 from agent_tui.sessions.importers.formats import detect_format, read_foreign
 from agent_tui.sessions.replay.pins import pins_on
 from tests.sessions.importers.codex_lines import (

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.sessions.importers.claude_code import CLAUDE_CODE
+from agent_tui.features.importers.claude_code import CLAUDE_CODE
 from agent_tui.sessions.importers.discovery import ForeignFile, foreign_sessions
 from agent_tui.sessions.importers.formats import FORMATS
 from tests.sessions.importers import claude_lines, codex_lines

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_tui.errors import SessionError
+from agent_tui.features.importers import kimi
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, MessageEntry
 from agent_tui.sessions.file import chunks
 from agent_tui.sessions.importers import fields as foreign_input
-from agent_tui.sessions.importers import kimi
 from agent_tui.sessions.importers.builder import ForeignSession
 from agent_tui.sessions.importers.discovery import foreign_sessions
 from agent_tui.sessions.importers.formats import FORMATS, detect_format, read_foreign

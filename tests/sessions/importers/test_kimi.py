@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from agent_tui.features.importers.diffs import replacement
 from agent_tui.messages import AssistantMessage
 from agent_tui.sessions.entries import CompactionEntry, CustomEntry, MessageEntry
 from agent_tui.sessions.importers.builder import ForeignSession
-from agent_tui.sessions.importers.diffs import replacement
 from agent_tui.sessions.importers.discovery import foreign_sessions
 from agent_tui.sessions.importers.formats import FORMATS, read_foreign
 from tests.sessions.importers.entry_checks import (

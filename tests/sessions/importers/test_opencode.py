@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from agent_tui.errors import SessionError
+from agent_tui.features.importers import opencode_places
 from agent_tui.messages import FileTouches, ImageContent, UserMessage
 from agent_tui.sessions.entries import CompactionEntry, CustomEntry
-from agent_tui.sessions.importers import opencode_places
 from agent_tui.sessions.importers.discovery import foreign_sessions
 from agent_tui.sessions.importers.formats import FORMATS, detect_format, read_foreign
 from tests.sessions.importers.entry_checks import (

@@ -1,0 +1,1 @@
+"""Trajectories of Harbor, as a format of exports."""

@@ -1,0 +1,1 @@
+"""Sessions of other agents: Claude Code, Codex, Gemini, opencode and Kimi."""

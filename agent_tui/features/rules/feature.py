@@ -1,0 +1,16 @@
+"""Rules that the user's repeated corrections suggest."""
+
+from agent_tui.feature import Feature, Subcommand
+
+FEATURE = Feature(
+    "rules",
+    subcommands=(
+        Subcommand(
+            "rules",
+            "list rules that your repeated corrections suggest",
+            "agent_tui.features.rules.subcommand",
+        ),
+    ),
+    between_turns=("agent_tui.features.rules.command:find_offers",),
+    brings={"agent_tui.commands": ("agent_tui.features.rules.command:rules",)},
+)

@@ -1,0 +1,1 @@
+"""Sessions that clones of a project share: what goes, what is taken, how they travel by git."""

@@ -1,0 +1,1 @@
+"""Ways to compact besides the tiers: message by message, and with an agent."""

@@ -1,0 +1,1 @@
+"""Who asked for lines of a file, and why."""

@@ -1,1 +1,0 @@
-"""Carries sessions through refs of a project's git remote."""

@@ -1,0 +1,129 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent_tui.features.doctor import machine
+from agent_tui.tools.sandbox import sandbox
+from agent_tui.tools.sandbox.backends import backend_here
+from agent_tui.tools.sandbox.plan import Backend
+
+
+@pytest.mark.parametrize(("name", "said"), [("git", "not found"), ("bash", "/bin/sh")])
+def test_a_program_that_is_not_there_is_said_with_what_happens_instead(
+    environment, find, programs, name, said
+):
+    check = find(machine.check_tools(environment()))[name]
+    assert check.state == "warning"
+    assert said in check.found
+    assert check.advice
+
+
+@pytest.mark.parametrize(
+    ("name", "printed"),
+    [
+        ("git", "git version 2.44.0"),
+        ("rg", "ripgrep 14.1.0\nfeatures:+pcre2"),
+        ("bash", "GNU bash, version 5.2.15(1)-release"),
+    ],
+)
+def test_the_version_of_a_program_is_told(environment, find, programs, name, printed):
+    programs(name, f"echo '{printed}'")
+    check = find(machine.check_tools(environment()))[name]
+    assert (check.state, check.found) == ("ok", printed.splitlines()[0])
+
+
+def test_without_a_ripgrep_of_the_users_that_of_the_wheel_is_told(environment, find, programs):
+    check = find(machine.check_tools(environment()))["rg"]
+    assert (check.state, check.found[:8]) == ("ok", "ripgrep ")
+
+
+def test_without_any_ripgrep_the_advice_is_to_install(environment, find, programs, monkeypatch):
+    monkeypatch.setattr("agent_tui.tools.files.ripgrep.WHEEL", "no-such-package")
+    check = find(machine.check_tools(environment()))["rg"]
+    assert check.state == "bad"
+    assert "pip install" in check.advice
+
+
+@pytest.mark.parametrize("script", ["exit 3", "kill -9 $$", "exec /nowhere/at/all"])
+def test_a_program_that_fails_is_not_taken_for_a_good_one(environment, find, programs, script):
+    programs("git", script)
+    check = find(machine.check_tools(environment()))["git"]
+    assert check.state == "warning"
+    assert "--version failed" in check.found
+
+
+def without_landlock(
+    system: str, machine: str, bubblewrap: Callable[[], str], _landlock: Callable[[], str]
+) -> tuple[Backend, str]:
+    return backend_here(system, machine, bubblewrap, lambda: "there is no Landlock")
+
+
+@pytest.mark.parametrize(
+    ("mode", "script", "state", "said"),
+    [
+        ("off", "", "warning", "off; commands run unconfined"),
+        (
+            "auto",
+            "",
+            "warning",
+            "bubblewrap (bwrap) is not installed; there is no Landlock; commands run",
+        ),
+        (
+            "on",
+            "",
+            "bad",
+            "bubblewrap (bwrap) is not installed; there is no Landlock; the model cannot",
+        ),
+        (
+            "auto",
+            "echo why >&2; exit 1",
+            "warning",
+            "does not work here: why; there is no Landlock; commands",
+        ),
+        ("auto", "exit 0", "ok", "bubblewrap; commands write only in the working folder"),
+    ],
+)
+def test_it_is_said_which_sandbox_there_is(
+    environment, find, programs, monkeypatch, mode, script, state, said
+):
+    monkeypatch.setenv("AGENT_TUI_SANDBOX", mode)
+    monkeypatch.setattr(sandbox, "backend_here", without_landlock)
+    if script:
+        programs("bwrap", script)
+    check = find(machine.check_sandbox(environment()))["sandbox"]
+    assert (check.state, said in check.found) == (state, True)
+
+
+def test_the_size_of_the_separate_caches_is_shown(environment, find, home: Path):
+    cached = home / "cache/packages/.cache/uv/x"
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(b"x" * 2_000_000)
+    check = find(machine.check_caches(environment()))["caches"]
+    assert (check.state, "2.0 MB in ~/cache/packages" in check.found) == ("info", True)
+
+
+def test_a_cache_of_the_user_that_commands_write_is_a_warning(environment, find, config: Path):
+    config.write_text('sandbox_caches = [".npm"]\n')
+    check = find(machine.check_caches(environment()))["caches"]
+    assert (check.state, "write ~/.npm" in check.found) == ("warning", True)
+    assert "config unset sandbox_caches" in check.advice
+
+
+@pytest.mark.parametrize(
+    ("closed", "state", "says"),
+    [
+        (set(), "info", "replaces them when it starts"),
+        ({"folder"}, "warning", "cannot replace"),
+        ({"folder", "file"}, "info", "read-only"),
+    ],
+)
+def test_files_with_a_second_name_are_reported(
+    environment, find, tmp_path: Path, monkeypatch, closed: set[str], state, says
+):
+    file = tmp_path / "file"
+    places = {tmp_path if name == "folder" else file for name in closed}
+    monkeypatch.setattr(machine, "find_shared_files", lambda: [file])
+    monkeypatch.setattr(machine.os, "access", lambda path, _mode: path not in places)
+    check = find(machine.check_own_files(environment()))["own files"]
+    assert (check.state, says in check.found) == (state, True)
