@@ -32,6 +32,7 @@ from agent_tui.plain.keyboard import (
     Keyboard,
     TerminalInput,
     TypedMessage,
+    keep_typed_lines,
     terminal_lines,
 )
 from agent_tui.plain.narrator import Narrator
@@ -105,7 +106,7 @@ def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO =
             asker=Asker(lines, Keyboard(source, interrupts.reading, TerminalInput(stdin))),
             warm=partial(_warm, agent, options),
         )
-        with interrupts.handle_signals():
+        with interrupts.handle_signals(), keep_typed_lines(stdin):
             try:
                 PlainSession(front, options, history).run()
             finally:
@@ -200,7 +201,9 @@ class PlainSession:
         if price := self._runtime.cold_price():
             front.say(price.sentence)
         try:
-            typed = front.asker.keyboard.message(f"{front.runtime.conversation.usage.label} > ")
+            typed = front.asker.keyboard.next_message(
+                f"{front.runtime.conversation.usage.label} > "
+            )
         except EOFError:
             front.lines.line()
             front.leaves = True
@@ -217,7 +220,7 @@ class PlainSession:
             front.say(f"Pasted, with {more}: sent as one message.")
         if typed.text:
             self._remember(typed.text)
-            self._take(typed)
+            self._take(typed, is_on_terminal=not typed.is_held)
 
     def _tell_offer(self) -> None:
         """Say once what rule is offered, at the first prompt after it was found."""

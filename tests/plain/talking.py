@@ -39,11 +39,12 @@ class TypedLines:
     def remember(self, line: str) -> None:
         self.remembered.append(line)
 
-    def read(self, prompt: str) -> str:
+    def read(self, prompt: str, begun: str = "") -> str:
         typed = self._typed.pop(0) if self._typed else EOFError
         if not isinstance(typed, str):
             self._out.write(prompt)
             raise typed
+        typed = begun + typed
         self._out.write(f"{prompt}{typed}\n")
         if self._unread is None:
             return typed
