@@ -214,9 +214,12 @@ class Repetition:
             return bool(details.files.written or details.files.edited)
         if output.is_error or not details.diff:
             return False
-        change = _hash([asked, details.diff])
-        is_new = change not in self._changes
-        self._changes.add(change)
+        return self._is_new_change(asked, details.diff)
+
+    def _is_new_change(self, asked: str, change: str) -> bool:
+        made = _hash([asked, change])
+        is_new = made not in self._changes
+        self._changes.add(made)
         return is_new
 
     def _is_renumbered(self, call: ToolCall, told: str) -> bool:
@@ -237,8 +240,17 @@ class Repetition:
         self._commands.clear()
         self._renumbered.clear()
 
-    def note_changes(self) -> None:
-        """Forget earlier calls because the newest command changed files: any result may differ."""
+    def note_changes(self, state: str = "") -> None:
+        """Forget earlier calls because the newest command changed files: any result may differ.
+
+        Nothing is forgotten if a command has already made the same change in this turn.
+
+        Args:
+            state: What the files were and are now; empty if that is unknown.
+        """
+        self.has_progressed = not state or self._is_new_change("", state)
+        if not self.has_progressed:
+            return
         self._forget_commands()
         self._forget_renumbered()
         self._alike.clear()
