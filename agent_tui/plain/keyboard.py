@@ -114,6 +114,8 @@ class Keyboard:
         source: Reads one line.
         reading: Makes Ctrl+C interrupt the reading.
         unread: Input typed before it was requested.
+        held: Receives what `hold` keeps, and has what an earlier keyboard held; None: no message
+            will be read.
     """
 
     def __init__(
@@ -121,11 +123,12 @@ class Keyboard:
         source: LineSource,
         reading: Callable[[], AbstractContextManager[None]],
         unread: TypedInput,
+        held: list[str] | None,
     ) -> None:
         self._source = source
         self._reading = reading
         self._unread = unread
-        self._held: list[str] = []
+        self._held = held
         self._begun = ""
 
     def line(self, prompt: str, begun: str = "") -> str:
@@ -139,25 +142,28 @@ class Keyboard:
         self._unread.drop_rest()
         return lines
 
-    def hold(self, typed: str) -> None:
+    def hold(self, typed: str) -> bool:
         """Keep what was typed and answers no question: its lines are a message of their own.
 
-        The next message begins with a last line that no Enter ended.
+        The next message begins with a last line that no Enter ended. False if there will be none.
         """
-        lines, newline, rest = typed.rpartition("\n")
-        if text := (lines + newline).strip():
-            self._held.append(text)
-        self._begun += rest
+        if self._held is None:
+            return False
+        self._held.append(typed)
+        return True
 
     def next_message(self, prompt: str) -> TypedMessage:
         """The next message for the agent: what is held, else what `message` reads.
 
         A key recalls it later, if it is one line.
         """
-        if self._held:
-            text = self._held.pop(0)
+        typed = TypedMessage("")
+        while self._held and not typed.text:
+            lines, _, rest = self._held.pop(0).rpartition("\n")
+            self._begun += rest
+            text = lines.strip()
             typed = TypedMessage(text, is_pasted="\n" in text, is_held=True)
-        else:
+        if not typed.text:
             begun, self._begun = self._begun, ""
             typed = self.message(prompt, begun)
         if typed.text and "\n" not in typed.text:

@@ -164,20 +164,20 @@ class Asker:
             typed = self.keyboard.message(prompt)
             if not typed.is_pasted or typed.text[:2].lower() == "e ":
                 return typed.text.strip()
-            self._hold(f"{typed.text}\n", "Pasted lines are no choice")
+            self._hold(f"{typed.text}\n", "pasted lines are no choice", typed.text)
 
     def _hold_typed_ahead(self, choices: _Choices) -> None:
         """Hold what was typed before the question, as it cannot answer it. Bare answers go."""
         typed = self.keyboard.take_typed()
         answers = {"", "yes", "no", *(key for key, _ in choices)}
-        if any(_letter(line.strip(), choices).lower() not in answers for line in typed.split("\n")):
-            self._hold(typed, "Typed before the question")
-        elif typed := typed.strip():
-            self.lines.line(f"Ignored because it was typed before the question: {typed!r}")
+        lines = {_letter(line.strip(), choices).lower() for line in typed.split("\n")}
+        if lines != {""}:
+            self._hold("" if lines <= answers else typed, "it was typed before the question", typed)
 
-    def _hold(self, typed: str, why: str) -> None:
-        self.keyboard.hold(typed)
-        self.lines.line(f"{why}; that is your next message: {typed.strip()!r}")
+    def _hold(self, typed: str, why: str, shown: str) -> None:
+        is_held = bool(typed) and self.keyboard.hold(typed)
+        done = "Sent later" if is_held else "Ignored"
+        self.lines.line(f"{done} because {why}: {shown.strip()!r}")
 
 
 def approval_lines(request: ApprovalRequest) -> list[str]:

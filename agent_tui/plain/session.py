@@ -68,6 +68,7 @@ class PlainOptions:
         resume: A session to open at the start, by path, id or name.
         keeps_model: Keep the runtime's model instead of the opened session's.
         lists_sessions: Begin with the list of sessions (``-r`` without an id).
+        typed_before: What earlier questions held, as typed; sent first.
     """
 
     runtime: AgentRuntime
@@ -80,6 +81,7 @@ class PlainOptions:
     resume: str = ""
     keeps_model: bool = False
     lists_sessions: bool = False
+    typed_before: tuple[str, ...] = ()
 
 
 def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO = sys.stdout) -> int:
@@ -103,7 +105,10 @@ def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO =
             agent=agent,
             lines=lines,
             narrator=Narrator(lines, Progress(time.monotonic)),
-            asker=Asker(lines, Keyboard(source, interrupts.reading, TerminalInput(stdin))),
+            asker=Asker(
+                lines,
+                Keyboard(source, interrupts.reading, TerminalInput(stdin), [*options.typed_before]),
+            ),
             warm=partial(_warm, agent, options),
         )
         with interrupts.handle_signals(), keep_typed_lines(stdin):

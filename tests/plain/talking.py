@@ -96,7 +96,7 @@ def asker(*typed: Typed, pending: str = "") -> tuple[Asker, io.StringIO]:
     """Somebody to ask who answers with `typed`, and what they read."""
     out = io.StringIO()
     unread = Unread(pending)
-    keyboard = Keyboard(TypedLines(typed, out, unread), nullcontext, unread)
+    keyboard = Keyboard(TypedLines(typed, out, unread), nullcontext, unread, [])
     return Asker(LineWriter(out, tuple), keyboard), out
 
 
@@ -112,7 +112,7 @@ def talk(
     """All that was written while `typed` was typed, what was typed with it."""
     out = io.StringIO()
     lines = LineWriter(out, lambda: runtime.conversation.services.secrets)
-    keyboard = Keyboard(TypedLines(typed, out), nullcontext, Unread(*unread))
+    keyboard = Keyboard(TypedLines(typed, out), nullcontext, Unread(*unread), [])
     options = PlainOptions(
         runtime,
         CommandServices(Models(), KnownModels()),

@@ -17,7 +17,7 @@ from tests.plain.talking import TypedLines, Unread
 
 
 def message(*typed: str, unread: str = "") -> TypedMessage:
-    keyboard = Keyboard(TypedLines(typed, io.StringIO()), nullcontext, Unread(unread))
+    keyboard = Keyboard(TypedLines(typed, io.StringIO()), nullcontext, Unread(unread), [])
     return keyboard.message("> ")
 
 
@@ -77,16 +77,18 @@ def test_lines_typed_during_work_survive_ctrl_c():
 def test_what_answers_no_question_is_the_next_message_and_its_last_line_can_be_finished():
     out = io.StringIO()
     typed = TypedLines(("y", " and the rest", "next"), out)
-    keyboard = Keyboard(typed, nullcontext, Unread())
-    keyboard.hold("one\n")
+    keyboard = Keyboard(typed, nullcontext, Unread(), ["zero\n", "\n"])
+    assert keyboard.hold("one\n")
     keyboard.hold("two\n/exit\nhalf")
     assert keyboard.message("y or n: ") == TypedMessage("y")
-    assert [keyboard.next_message("> ") for _ in range(4)] == [
+    assert [keyboard.next_message("> ") for _ in range(5)] == [
+        TypedMessage("zero", is_held=True),
         TypedMessage("one", is_held=True),
         TypedMessage("two\n/exit", is_pasted=True, is_held=True),
         TypedMessage("half and the rest"),
         TypedMessage("next"),
     ]
+    assert not Keyboard(typed, nullcontext, Unread(), None).hold("lost\n")
     assert out.getvalue() == "y or n: y\n> half and the rest\n> next\n"
 
 
@@ -101,7 +103,7 @@ def test_without_a_terminal_that_can_draw_lines_are_read_as_they_come():
 
 def test_messages_of_one_line_can_be_brought_back_but_no_answers():
     typed = TypedLines(("one", "y", "a\\", "b", ""), io.StringIO())
-    keyboard = Keyboard(typed, nullcontext, Unread())
+    keyboard = Keyboard(typed, nullcontext, Unread(), [])
     keyboard.next_message("> ")
     keyboard.line("y or n: ")
     keyboard.next_message("> ")
@@ -111,5 +113,5 @@ def test_messages_of_one_line_can_be_brought_back_but_no_answers():
 
 def test_a_prompt_cannot_steer_the_terminal():
     out = io.StringIO()
-    Keyboard(TypedLines(("y",), out), nullcontext, Unread()).line("go on in /a\x1b[2J\nb: ")
+    Keyboard(TypedLines(("y",), out), nullcontext, Unread(), []).line("go on in /a\x1b[2J\nb: ")
     assert out.getvalue() == "go on in /a␛[2J⏎b: y\n"

@@ -134,7 +134,7 @@ def test_a_sentence_typed_before_a_question_is_the_next_message():
     for typed in ("use tabs\n", "y\nuse tabs\n", "e use tabs\n"):
         ask, out = asker("n", pending=typed)
         assert ask.approval(COMMAND) == ApprovalAnswer("no")
-        shown = f"Typed before the question; that is your next message: {typed.strip()!r}"
+        shown = f"Sent later because it was typed before the question: {typed.strip()!r}"
         assert out.getvalue().startswith(f"{shown}\nQuestion:")
         assert ask.keyboard.next_message("> ").text == typed.strip()
 
@@ -234,7 +234,7 @@ def test_every_line_of_a_pasted_reason_is_said():
 def test_pasted_lines_answer_no_question():
     asking, out = asker("see the log\ny\na", "n")
     assert asking.approval(with_body("x")) == ApprovalAnswer("no")
-    shown = "Pasted lines are no choice; that is your next message: 'see the log\\ny\\na'"
+    shown = "Sent later because pasted lines are no choice: 'see the log\\ny\\na'"
     assert shown in out.getvalue()
     assert asking.keyboard.next_message("> ").text == "see the log\ny\na"
     asking, _ = asker("y\ny", "")
