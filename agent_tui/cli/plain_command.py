@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from agent_tui import paths
@@ -39,35 +40,43 @@ def run_lines(arguments: Arguments) -> int:
     if not sys.stdin.isatty():
         raise UsageError("--plain needs a terminal.", "Use -p to run one prompt in a script.")
     trust = folder_trust(arguments)
+    held: list[str] = []
     if not arguments.is_demo:
-        ask_for_trust(trust, arguments)
-    may_lack_rules = ask_about_unread(lambda: find_unread(arguments, trust))
+        ask_for_trust(trust, arguments, held)
+    may_lack_rules = ask_about_unread(lambda: find_unread(arguments, trust), held)
     if arguments.is_local:
         have_a_local_model(ModelLibrary(paths.models_dir()), redraws=False)
     program = compose(arguments, is_interactive=True, trust=trust, may_lack_rules=may_lack_rules)
-    return run_plain(_options(arguments, program))
+    return run_plain(replace(_options(arguments, program), typed_before=tuple(held)))
 
 
-def ask_for_trust(trust: FolderTrust, arguments: Arguments) -> None:
-    """Ask on the terminal whether to trust the folder, before anything in it is read."""
+def ask_for_trust(trust: FolderTrust, arguments: Arguments, held: list[str] | None = None) -> None:
+    """Ask on the terminal whether to trust the folder, before anything in it is read.
+
+    `held` receives messages that were typed before the question.
+    """
     question = trust.question(launch_folder(arguments))
     if question is None:
         return
-    answer = _ask(trust_question(question))
+    answer = _ask(trust_question(question), held)
     try:
         trust.answer(question, answer)
     except AgentTuiError as error:
         LineWriter(sys.stdout, tuple).line(str(error))
 
 
-def ask_about_unread(find: Callable[[], Sequence[UnreadRules]]) -> bool:
+def ask_about_unread(
+    find: Callable[[], Sequence[UnreadRules]], held: list[str] | None = None
+) -> bool:
     """Ask on the terminal about deny rules that cannot be read, until they can be.
+
+    `held` receives messages that were typed before the question.
 
     Returns:
         Whether to continue without them.
     """
     while unread := find():
-        answer = _ask(unread_question(unread))
+        answer = _ask(unread_question(unread), held)
         file = file_to_open(unread)
         if answer != "open" or file is None:
             return answer == "ask"
@@ -78,11 +87,11 @@ def ask_about_unread(find: Callable[[], Sequence[UnreadRules]]) -> bool:
     return False
 
 
-def _ask(question: Question[ValueT]) -> ValueT | None:
+def _ask(question: Question[ValueT], held: list[str] | None) -> ValueT | None:
     lines = LineWriter(sys.stdout, tuple)
     interrupts = Interrupts(lambda: None)
     source = terminal_lines((), os.environ, sys.stdin, sys.stdout)
-    keyboard = Keyboard(source, interrupts.reading, TerminalInput(sys.stdin))
+    keyboard = Keyboard(source, interrupts.reading, TerminalInput(sys.stdin), held)
     with interrupts.handle_signals():
         return Asker(lines, keyboard).question(question)
 

@@ -69,8 +69,8 @@ _PASTE_GAP_S = 0.05
 class LineSource(Protocol):
     """Where lines come from."""
 
-    def read(self, prompt: str) -> str:
-        """The line typed after `prompt`, without its newline.
+    def read(self, prompt: str, begun: str = "") -> str:
+        """The line typed after `prompt` and `begun`, with `begun`, without its newline.
 
         Raises:
             EOFError: There are no more.
@@ -87,7 +87,7 @@ class TypedInput(Protocol):
     """Input that was typed but is not read yet."""
 
     def take(self) -> str:
-        """Remove and return it, without newlines at its end; empty if there is none."""
+        """Remove and return it; empty if there is none."""
         ...
 
     def drop_rest(self) -> None:
@@ -97,10 +97,14 @@ class TypedInput(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TypedMessage:
-    """A message from the user. `is_pasted`: its lines came at once, so none is a command."""
+    """A message from the user.
+
+    `is_pasted`: its lines came at once, so none is a command. `is_held`: it was typed earlier.
+    """
 
     text: str
     is_pasted: bool = False
+    is_held: bool = False
 
 
 class Keyboard:
@@ -110,6 +114,8 @@ class Keyboard:
         source: Reads one line.
         reading: Makes Ctrl+C interrupt the reading.
         unread: Input typed before it was requested.
+        held: Receives what `hold` keeps, and has what an earlier keyboard held; None: no message
+            will be read.
     """
 
     def __init__(
@@ -117,38 +123,67 @@ class Keyboard:
         source: LineSource,
         reading: Callable[[], AbstractContextManager[None]],
         unread: TypedInput,
+        held: list[str] | None,
     ) -> None:
         self._source = source
         self._reading = reading
         self._unread = unread
+        self._held = held
+        self._begun = ""
 
-    def line(self, prompt: str) -> str:
-        """Read one line. Raises like `LineSource.read`."""
+    def line(self, prompt: str, begun: str = "") -> str:
+        """Read one line. Takes and raises what `LineSource.read` does."""
         with self._reading():
-            return self._source.read(safe_text(prompt, keep_newlines=False))
+            return self._source.read(safe_text(prompt, keep_newlines=False), begun)
 
-    def drop_typed(self) -> str:
-        """Discard what was typed so far; returns its lines."""
+    def take_typed(self) -> str:
+        """Remove what was typed so far, and return it."""
         lines = self._unread.take()
         self._unread.drop_rest()
         return lines
 
-    def message(self, prompt: str, *, is_remembered: bool = True) -> TypedMessage:
+    def hold(self, typed: str) -> bool:
+        """Keep what was typed and answers no question: its lines are a message of their own.
+
+        The next message begins with a last line that no Enter ended. False if there will be none.
+        """
+        if self._held is None:
+            return False
+        self._held.append(typed)
+        return True
+
+    def next_message(self, prompt: str) -> TypedMessage:
+        """The next message for the agent: what is held, else what `message` reads.
+
+        A key recalls it later, if it is one line.
+        """
+        typed = TypedMessage("")
+        while self._held and not typed.text:
+            lines, _, rest = self._held.pop(0).rpartition("\n")
+            self._begun += rest
+            text = lines.strip()
+            typed = TypedMessage(text, is_pasted="\n" in text, is_held=True)
+        if not typed.text:
+            begun, self._begun = self._begun, ""
+            typed = self.message(prompt, begun)
+        if typed.text and "\n" not in typed.text:
+            self._source.remember(typed.text)
+        return typed
+
+    def message(self, prompt: str, begun: str = "") -> TypedMessage:
         r"""A message: a line, with ``\`` at its end also the next; or what `BLOCK` encloses.
 
         Lines that arrive together with the first were pasted: they are one message.
 
         Args:
             prompt: What is asked.
-            is_remembered: Whether a key recalls it later: answers are not worth recalling.
+            begun: The beginning of its first line.
         """
-        first = self.line(prompt)
+        first = self.line(prompt, begun)
         if first.strip() == BLOCK:
             return TypedMessage(self._block())
         if not first.endswith("\\"):
-            more = self._unread.take()
-            if first.strip() and not more and is_remembered:
-                self._source.remember(first)
+            more = self._unread.take().rstrip("\n")
             return TypedMessage("\n".join(filter(None, (first, more))).strip(), bool(more))
         lines = [first]
         while lines[-1].endswith("\\"):
@@ -191,13 +226,18 @@ class _PlainLines:
         self._stdin = stdin
         self._stdout = stdout
 
-    def read(self, prompt: str) -> str:
-        self._stdout.write(prompt)
+    def read(self, prompt: str, begun: str = "") -> str:
+        self._stdout.write(prompt + begun)
         self._stdout.flush()
-        line = self._stdin.readline()
+        try:
+            line = self._stdin.readline()
+        except KeyboardInterrupt:
+            if self._stdin.isatty():
+                termios.tcflush(self._stdin, termios.TCIFLUSH)
+            raise
         if not line:
             raise EOFError
-        return line.removesuffix("\n")
+        return begun + line.removesuffix("\n")
 
     def remember(self, line: str) -> None:
         pass
@@ -209,6 +249,8 @@ class _Editing(Protocol):
     def parse_and_bind(self, string: str, /) -> None: ...
     def add_history(self, string: str, /) -> None: ...
     def set_auto_history(self, enabled: bool, /) -> None: ...
+    def insert_text(self, string: str, /) -> None: ...
+    def set_startup_hook(self, function: Callable[[], object] | None = None, /) -> None: ...
 
 
 class _EditedLines:
@@ -223,7 +265,8 @@ class _EditedLines:
         for line in lines_before:
             readline.add_history(line)
 
-    def read(self, prompt: str) -> str:
+    def read(self, prompt: str, begun: str = "") -> str:
+        self._readline.set_startup_hook(lambda: self._readline.insert_text(begun))
         return input(prompt)
 
     def remember(self, line: str) -> None:
@@ -246,8 +289,8 @@ class TerminalInput:
                 typed += piece
                 if not piece or len(typed) >= _MOST_BYTES:
                     break
-        lines = typed.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
-        return lines.rstrip("\n")  # readline makes the Enter key send \r
+        # readline makes the Enter key send \r
+        return typed.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
 
     def drop_rest(self) -> None:
         """Discard the line that is being typed."""
@@ -255,12 +298,26 @@ class TerminalInput:
 
 
 @contextmanager
-def _unfinished_lines(terminal: int) -> Generator[None]:
+def keep_typed_lines(stdin: TextIO) -> Generator[None]:
+    """Keep what is typed during work when Ctrl+C stops it; terminals discard it otherwise."""
+    if not stdin.isatty():
+        yield
+        return
+    with _local_modes(stdin.fileno(), added=termios.NOFLSH):
+        yield
+
+
+def _unfinished_lines(terminal: int) -> AbstractContextManager[None]:
     """Let a line be read that no Enter ended; the end of a paste often is one."""
+    return _local_modes(terminal, removed=termios.ICANON)
+
+
+@contextmanager
+def _local_modes(terminal: int, *, added: int = 0, removed: int = 0) -> Generator[None]:
     before = termios.tcgetattr(terminal)
     local_modes = 3
     changed = [*before]
-    changed[local_modes] = before[local_modes] & ~termios.ICANON
+    changed[local_modes] = before[local_modes] & ~removed | added
     termios.tcsetattr(terminal, termios.TCSANOW, changed)
     try:
         yield

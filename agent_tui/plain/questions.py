@@ -57,7 +57,8 @@ class Asker:
         Raises:
             KeyboardInterrupt: Ctrl+C was pressed.
         """
-        self._drop_typed_ahead()
+        choices = _approval_choices(request)
+        self._hold_typed_ahead(choices)
         self.lines.lines(approval_lines(request))
         try:
             while True:
@@ -99,11 +100,11 @@ class Asker:
 
     def question(self, question: Question[ValueT]) -> ValueT | None:
         """Ask for an answer; None after Enter alone, Ctrl+C or the end of input."""
+        choices = tuple((choice.key, choice.label) for choice in question.choices)
         if question.is_grave:
-            self._drop_typed_ahead()
+            self._hold_typed_ahead(choices)
         self.lines.line(f"Question: {_one_line(question.title)}")
         self.lines.lines(f"{_INDENT}{fact.strip()}" for fact in question.facts if fact.strip())
-        choices = tuple((choice.key, choice.label) for choice in question.choices)
         values = {choice.key: choice.value for choice in question.choices}
         prompt = f"{_choices_text(choices)}; Enter alone: {question.unanswered}: "
         try:
@@ -155,20 +156,28 @@ class Asker:
 
     def _words(self, prompt: str) -> str:
         """A text with all lines of a paste."""
-        return self.keyboard.message(prompt, is_remembered=False).text
+        return self.keyboard.message(prompt).text
 
     def _choice(self, prompt: str) -> str:
         """A typed choice. A paste is none, whatever its lines are, except for a comment."""
         while True:
-            typed = self.keyboard.message(prompt, is_remembered=False)
+            typed = self.keyboard.message(prompt)
             if not typed.is_pasted or typed.text[:2].lower() == "e ":
                 return typed.text.strip()
-            self.lines.line(f"Ignored because pasted lines are no choice: {typed.text!r}")
+            self._hold(f"{typed.text}\n", "pasted lines are no choice", typed.text)
 
-    def _drop_typed_ahead(self) -> None:
-        """Discard input typed before the question was shown, as it cannot answer it."""
-        if typed := self.keyboard.drop_typed():
-            self.lines.line(f"Ignored because it was typed before the question: {typed!r}")
+    def _hold_typed_ahead(self, choices: _Choices) -> None:
+        """Hold what was typed before the question, as it cannot answer it. Bare answers go."""
+        typed = self.keyboard.take_typed()
+        answers = {"", "yes", "no", *(key for key, _ in choices)}
+        lines = {_letter(line.strip(), choices).lower() for line in typed.split("\n")}
+        if lines != {""}:
+            self._hold("" if lines <= answers else typed, "it was typed before the question", typed)
+
+    def _hold(self, typed: str, why: str, shown: str) -> None:
+        is_held = bool(typed) and self.keyboard.hold(typed)
+        done = "Sent later" if is_held else "Ignored"
+        self.lines.line(f"{done} because {why}: {shown.strip()!r}")
 
 
 def approval_lines(request: ApprovalRequest) -> list[str]:

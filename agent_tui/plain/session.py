@@ -32,6 +32,7 @@ from agent_tui.plain.keyboard import (
     Keyboard,
     TerminalInput,
     TypedMessage,
+    keep_typed_lines,
     terminal_lines,
 )
 from agent_tui.plain.narrator import Narrator
@@ -67,6 +68,7 @@ class PlainOptions:
         resume: A session to open at the start, by path, id or name.
         keeps_model: Keep the runtime's model instead of the opened session's.
         lists_sessions: Begin with the list of sessions (``-r`` without an id).
+        typed_before: What earlier questions held, as typed; sent first.
     """
 
     runtime: AgentRuntime
@@ -79,6 +81,7 @@ class PlainOptions:
     resume: str = ""
     keeps_model: bool = False
     lists_sessions: bool = False
+    typed_before: tuple[str, ...] = ()
 
 
 def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO = sys.stdout) -> int:
@@ -102,10 +105,13 @@ def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO =
             agent=agent,
             lines=lines,
             narrator=Narrator(lines, Progress(time.monotonic)),
-            asker=Asker(lines, Keyboard(source, interrupts.reading, TerminalInput(stdin))),
+            asker=Asker(
+                lines,
+                Keyboard(source, interrupts.reading, TerminalInput(stdin), [*options.typed_before]),
+            ),
             warm=partial(_warm, agent, options),
         )
-        with interrupts.handle_signals():
+        with interrupts.handle_signals(), keep_typed_lines(stdin):
             try:
                 PlainSession(front, options, history).run()
             finally:
@@ -200,7 +206,9 @@ class PlainSession:
         if price := self._runtime.cold_price():
             front.say(price.sentence)
         try:
-            typed = front.asker.keyboard.message(f"{front.runtime.conversation.usage.label} > ")
+            typed = front.asker.keyboard.next_message(
+                f"{front.runtime.conversation.usage.label} > "
+            )
         except EOFError:
             front.lines.line()
             front.leaves = True
@@ -217,7 +225,7 @@ class PlainSession:
             front.say(f"Pasted, with {more}: sent as one message.")
         if typed.text:
             self._remember(typed.text)
-            self._take(typed)
+            self._take(typed, is_on_terminal=not typed.is_held)
 
     def _tell_found(self) -> None:
         """Say once what features found, at the first prompt after that."""

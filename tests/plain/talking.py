@@ -39,11 +39,12 @@ class TypedLines:
     def remember(self, line: str) -> None:
         self.remembered.append(line)
 
-    def read(self, prompt: str) -> str:
+    def read(self, prompt: str, begun: str = "") -> str:
         typed = self._typed.pop(0) if self._typed else EOFError
         if not isinstance(typed, str):
             self._out.write(prompt)
             raise typed
+        typed = begun + typed
         self._out.write(f"{prompt}{typed}\n")
         if self._unread is None:
             return typed
@@ -95,7 +96,7 @@ def asker(*typed: Typed, pending: str = "") -> tuple[Asker, io.StringIO]:
     """Somebody to ask who answers with `typed`, and what they read."""
     out = io.StringIO()
     unread = Unread(pending)
-    keyboard = Keyboard(TypedLines(typed, out, unread), nullcontext, unread)
+    keyboard = Keyboard(TypedLines(typed, out, unread), nullcontext, unread, [])
     return Asker(LineWriter(out, tuple), keyboard), out
 
 
@@ -111,7 +112,7 @@ def talk(
     """All that was written while `typed` was typed, what was typed with it."""
     out = io.StringIO()
     lines = LineWriter(out, lambda: runtime.conversation.services.secrets)
-    keyboard = Keyboard(TypedLines(typed, out), nullcontext, Unread(*unread))
+    keyboard = Keyboard(TypedLines(typed, out), nullcontext, Unread(*unread), [])
     options = PlainOptions(
         runtime,
         CommandServices(Models(), KnownModels()),

@@ -5,12 +5,19 @@ from contextlib import nullcontext
 
 import pytest
 
-from agent_tui.plain.keyboard import BLOCK, Keyboard, TerminalInput, TypedMessage, terminal_lines
+from agent_tui.plain.keyboard import (
+    BLOCK,
+    Keyboard,
+    TerminalInput,
+    TypedMessage,
+    keep_typed_lines,
+    terminal_lines,
+)
 from tests.plain.talking import TypedLines, Unread
 
 
 def message(*typed: str, unread: str = "") -> TypedMessage:
-    keyboard = Keyboard(TypedLines(typed, io.StringIO()), nullcontext, Unread(unread))
+    keyboard = Keyboard(TypedLines(typed, io.StringIO()), nullcontext, Unread(unread), [])
     return keyboard.message("> ")
 
 
@@ -54,26 +61,57 @@ def test_what_was_typed_on_a_terminal_is_taken_once():
     os.close(terminal)
 
 
+def test_lines_typed_during_work_survive_ctrl_c():
+    terminal, program = os.openpty()
+    with os.fdopen(program, encoding="utf-8") as stdin:
+        before = termios.tcgetattr(stdin)
+        with keep_typed_lines(stdin):
+            os.write(terminal, b"use tabs\nhalf\x03")
+            assert TerminalInput(stdin).take() == "use tabs\nhalf"
+        assert termios.tcgetattr(stdin) == before
+        with keep_typed_lines(io.StringIO()):
+            pass
+    os.close(terminal)
+
+
+def test_what_answers_no_question_is_the_next_message_and_its_last_line_can_be_finished():
+    out = io.StringIO()
+    typed = TypedLines(("y", " and the rest", "next"), out)
+    keyboard = Keyboard(typed, nullcontext, Unread(), ["zero\n", "\n"])
+    assert keyboard.hold("one\n")
+    keyboard.hold("two\n/exit\nhalf")
+    assert keyboard.message("y or n: ") == TypedMessage("y")
+    assert [keyboard.next_message("> ") for _ in range(5)] == [
+        TypedMessage("zero", is_held=True),
+        TypedMessage("one", is_held=True),
+        TypedMessage("two\n/exit", is_pasted=True, is_held=True),
+        TypedMessage("half and the rest"),
+        TypedMessage("next"),
+    ]
+    assert not Keyboard(typed, nullcontext, Unread(), None).hold("lost\n")
+    assert out.getvalue() == "y or n: y\n> half and the rest\n> next\n"
+
+
 def test_without_a_terminal_that_can_draw_lines_are_read_as_they_come():
     out = io.StringIO()
     lines = terminal_lines((), {"TERM": "xterm"}, io.StringIO("one\ntwo"), out)
-    assert [lines.read("> "), lines.read("> ")] == ["one", "two"]
+    assert [lines.read("> ", "to "), lines.read("> ")] == ["to one", "two"]
     with pytest.raises(EOFError):
         lines.read("> ")
-    assert out.getvalue() == "> > > "
+    assert out.getvalue() == "> to > > "
 
 
 def test_messages_of_one_line_can_be_brought_back_but_no_answers():
     typed = TypedLines(("one", "y", "a\\", "b", ""), io.StringIO())
-    keyboard = Keyboard(typed, nullcontext, Unread())
-    keyboard.message("> ")
+    keyboard = Keyboard(typed, nullcontext, Unread(), [])
+    keyboard.next_message("> ")
     keyboard.line("y or n: ")
-    keyboard.message("> ")
-    keyboard.message("> ")
+    keyboard.next_message("> ")
+    keyboard.next_message("> ")
     assert typed.remembered == ["one"]
 
 
 def test_a_prompt_cannot_steer_the_terminal():
     out = io.StringIO()
-    Keyboard(TypedLines(("y",), out), nullcontext, Unread()).line("go on in /a\x1b[2J\nb: ")
+    Keyboard(TypedLines(("y",), out), nullcontext, Unread(), []).line("go on in /a\x1b[2J\nb: ")
     assert out.getvalue() == "go on in /a␛[2J⏎b: y\n"

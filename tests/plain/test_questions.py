@@ -130,6 +130,15 @@ def test_what_was_typed_before_the_question_is_told_and_does_not_answer_it():
     assert second == "Question: run this command?"
 
 
+def test_a_sentence_typed_before_a_question_is_the_next_message():
+    for typed in ("use tabs\n", "y\nuse tabs\n", "e use tabs\n"):
+        ask, out = asker("n", pending=typed)
+        assert ask.approval(COMMAND) == ApprovalAnswer("no")
+        shown = f"Sent later because it was typed before the question: {typed.strip()!r}"
+        assert out.getvalue().startswith(f"{shown}\nQuestion:")
+        assert ask.keyboard.next_message("> ").text == typed.strip()
+
+
 def test_a_number_chooses_and_anything_else_is_a_name():
     choices = (Choice(10, "first"), Choice(20, "second", details="the other\none"))
     listing = Listing("Choose", choices, "There is nothing.", typed="a name")
@@ -225,7 +234,9 @@ def test_every_line_of_a_pasted_reason_is_said():
 def test_pasted_lines_answer_no_question():
     asking, out = asker("see the log\ny\na", "n")
     assert asking.approval(with_body("x")) == ApprovalAnswer("no")
-    assert "Ignored because pasted lines are no choice: 'see the log\\ny\\na'" in out.getvalue()
+    shown = "Sent later because pasted lines are no choice: 'see the log\\ny\\na'"
+    assert shown in out.getvalue()
+    assert asking.keyboard.next_message("> ").text == "see the log\ny\na"
     asking, _ = asker("y\ny", "")
     assert asking.question(loss_question("Delete it?", "It is gone.")) is None
 

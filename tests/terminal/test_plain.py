@@ -87,6 +87,8 @@ def test_what_is_in_force_is_asked_first_and_ways_to_a_model_are_told(environ, t
     environ = {**environ, "TERM": "dumb"}
     with PtyProgram([*PLAIN[:-1]], environ=environ, cwd=folder) as program:
         talk = Talk(program)
+        program.send("hello\nhal")
+        talk.after("Sent later because it was typed before the question: 'hello\\nhal'")
         talk.after("Question: Trust this folder?")
         talk.after("These would take effect:")
         talk.after("    AGENTS.md")
@@ -94,7 +96,8 @@ def test_what_is_in_force_is_asked_first_and_ways_to_a_model_are_told(environ, t
         talk.after("Not read: AGENTS.md (the folder is not trusted).")
         talk.after("No model chosen yet.")
         talk.after("Looking for available models.")
-        talk.after(PROMPT, "hello\n")
+        talk.after("No model chosen.")
+        talk.after(f"{PROMPT}hal", "lo\n")
         talk.after("No model chosen.")
         talk.after(PROMPT)
         os.kill(program.process.pid, signal.SIGTERM)

@@ -34,6 +34,12 @@ class FileKeeper:
     def __init__(self, conversation: Conversation, environ: Mapping[str, str]) -> None:
         self._conversation = conversation
         self._environ = environ
+        self._newest: FileChanges | None = None
+
+    def take_newest(self) -> str:
+        """The changes recorded since the last call as a text; empty if there are none."""
+        newest, self._newest = self._newest, None
+        return newest.model_dump_json() if newest is not None else ""
 
     @asynccontextmanager
     async def watch(self, intent: Intent) -> AsyncGenerator[None, None]:
@@ -100,7 +106,8 @@ class FileKeeper:
 
     def _record(self, changes: Sequence[RecordedFileChange]) -> None:
         if changes:
-            self._conversation.log.append(file_changes_entry(FileChanges(changes=tuple(changes))))
+            self._newest = FileChanges(changes=tuple(changes))
+            self._conversation.log.append(file_changes_entry(self._newest))
 
 
 def _of_command(

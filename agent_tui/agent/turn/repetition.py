@@ -70,9 +70,10 @@ _NOT_RUN = f"no call of {MOST_REFUSED} replies in a row could be run"
 class Repetition:
     """The calls of one turn and their results, also across compactions.
 
-    Progress is a changed file, a look that shows a line which no earlier look of the turn showed,
-    or a command that was not run since files changed. If it was, but with other digits, it must
-    also print a line that no earlier command of the turn printed, whatever its digits.
+    Progress is a change of a file that no earlier call of the turn made, a look that shows a line
+    which no earlier look of the turn showed, or a command that was not run since files changed. If
+    it was, but with other digits, it must also print a line that no earlier command of the turn
+    printed, whatever its digits.
 
     Attributes:
         has_progressed: Whether the newest call made progress.
@@ -82,6 +83,7 @@ class Repetition:
     def __init__(self) -> None:
         self._same = Counter[str]()
         self._alike = Counter[str]()
+        self._changes: set[str] = set()
         self._commands: set[str] = set()
         self._renumbered: set[str] = set()
         self._printed: set[int] = set()
@@ -120,7 +122,7 @@ class Repetition:
         result = _hash([call.name, told])
         asked = _hash([call.name, call.arguments])
         self._newest = signature = _hash([call.name, call.arguments, told])
-        has_changed = _has_changed_files(call.name, output)
+        has_changed = self._has_changed_files(call.name, output, asked)
         if has_changed:
             self._forget_commands()
         is_news = self._is_news(call.name, output, asked) or has_changed
@@ -201,6 +203,25 @@ class Repetition:
         self._lines |= lines
         return is_new
 
+    def _has_changed_files(self, name: str, output: ToolOutput, asked: str) -> bool:
+        """Whether a call changed a file in a way that no earlier call of the turn did.
+
+        The same edit with the same diff brings back a text that the file already had: a model that
+        alternates between two versions of a line makes no progress.
+        """
+        details = output.for_person
+        if name not in _FILE_TOOLS:
+            return bool(details.files.written or details.files.edited)
+        if output.is_error or not details.diff:
+            return False
+        return self._is_new_change(asked, details.diff)
+
+    def _is_new_change(self, asked: str, change: str) -> bool:
+        made = _hash([asked, change])
+        is_new = made not in self._changes
+        self._changes.add(made)
+        return is_new
+
     def _is_renumbered(self, call: ToolCall, told: str) -> bool:
         """Whether a command differs in digits alone from an earlier one, and so does its output.
 
@@ -219,8 +240,17 @@ class Repetition:
         self._commands.clear()
         self._renumbered.clear()
 
-    def note_changes(self) -> None:
-        """Forget earlier calls because the newest command changed files: any result may differ."""
+    def note_changes(self, state: str = "") -> None:
+        """Forget earlier calls because the newest command changed files: any result may differ.
+
+        Nothing is forgotten if a command has already made the same change in this turn.
+
+        Args:
+            state: What the files were and are now; empty if that is unknown.
+        """
+        self.has_progressed = not state or self._is_new_change("", state)
+        if not self.has_progressed:
+            return
         self._forget_commands()
         self._forget_renumbered()
         self._alike.clear()
@@ -248,13 +278,6 @@ def _shown_lines(text: str) -> list[str]:
 
 def _without_digits(text: str) -> str:
     return re.sub(r"\d+", "0", text)
-
-
-def _has_changed_files(name: str, output: ToolOutput) -> bool:
-    details = output.for_person
-    if name in _FILE_TOOLS:
-        return not output.is_error and bool(details.diff)
-    return bool(details.files.written or details.files.edited)
 
 
 _LOOP_PERIODS = range(8, 201)

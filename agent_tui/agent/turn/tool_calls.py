@@ -626,8 +626,9 @@ class ToolRunner:
         self._emit(ToolFinished(entry.id, call.id, stored))
         if output.for_person.todos is not None:
             self._emit(TodosChanged(output.for_person.todos))
+        state = self._files.take_newest()
         if output.find_changes is not None:
-            finding = self._find_changes(entry.id, output.find_changes)
+            finding = self._find_changes(entry.id, output.find_changes, state)
             self._finding = asyncio.create_task(finding)
 
     async def settle(self) -> None:
@@ -645,13 +646,14 @@ class ToolRunner:
             finding.result()
 
     async def _find_changes(
-        self, result_id: str, find: Callable[[], Awaitable[FileTouches]]
+        self, result_id: str, find: Callable[[], Awaitable[FileTouches]], state: str
     ) -> None:
         files = await find()
         if files != FileTouches():
             self._conversation.log.append(changes_entry(result_id, files))
-            self.repetition.note_changes()
-            self._note_progress()
+            self.repetition.note_changes(state)
+            if self.repetition.has_progressed:
+                self._note_progress()
 
     def _note_progress(self) -> None:
         """Note that compactions are not all that happens."""

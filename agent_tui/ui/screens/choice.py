@@ -143,7 +143,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
             self._list.mark(number)
             give = self._burst.hold if event.is_printable else self._give
             give(event)
-        elif event.key == "enter" and is_quiet and early is not None and early.is_message_written:
+        elif event.key == "enter" and early is not None and self._sends(early, is_quiet=is_quiet):
             event.stop()
             self._send()
             self._quiet_since_s = self._clock()  # a second Enter must not answer
@@ -151,6 +151,10 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
             self.query_one(KeysLine).update(self._keys("answers"))
         elif early is not None and (event.is_printable or early.deletes(event.key)):
             await self._write(event, early)
+
+    def _sends(self, early: EarlyKeys, *, is_quiet: bool) -> bool:
+        """Whether Enter sends the draft: at once if it was typed, behind a paste after a pause."""
+        return early.is_message_written and (is_quiet or self._list.marked is None)
 
     def _give(self, event: Key) -> None:
         if (number := self._list.number_for(event.key)) is not None:

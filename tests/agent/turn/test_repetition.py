@@ -369,6 +369,32 @@ def test_the_same_test_run_after_each_edit_is_progress():
     assert not repetition.stuck
 
 
+def test_a_file_that_alternates_between_two_texts_is_a_circle():
+    repetition, replies = Repetition(), 0
+    run = call("c", "bash", command="pytest -q")
+    while not repetition.stuck and replies < 100:
+        old, new = ("one", "two") if replies % 2 else ("two", "one")
+        repetition.count_reply(is_refused=False)
+        repetition.with_remark(*_written(new, diff=f"-{old}\n+{new}"))
+        repetition.with_remark(run, ToolOutput(f"1 failed in 0.{replies} s", is_error=True))
+        replies += 1
+    assert 2 * REMARK_AT < replies <= 2 * STUCK_AT + 2
+    assert not repetition.has_progressed
+
+
+def test_a_change_made_again_beside_new_ones_is_no_circle():
+    repetition = Repetition()
+    for number in range(3 * STUCK_AT):
+        for made in (
+            _written("print", diff="+print"),
+            _written("", diff="-print"),
+            _written(str(number), diff=f"+{number}"),
+        ):
+            repetition.with_remark(*made)
+        assert repetition.has_progressed
+    assert not repetition.stuck
+
+
 def test_a_long_task_of_commands_that_print_nothing_is_work():
     repetition, stuck_after = Repetition(), 0
     while not repetition.stuck:

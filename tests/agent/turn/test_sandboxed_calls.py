@@ -10,9 +10,16 @@ import pytest
 from agent_tui.agent.prompt.fitted_prompt import full_prompt, short_prompt
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.events import ApprovalRequest, ApprovalRequested, Notice, ToolFinished
+from agent_tui.agent.turn.repetition import STUCK_AT
+from agent_tui.events import (
+    ApprovalRequest,
+    ApprovalRequested,
+    Notice,
+    ToolFinished,
+    TurnFinished,
+)
 from agent_tui.messages import JsonObject
-from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.tools.base import ToolContext, ToolOutput
 from agent_tui.tools.bash import BashArguments, BashTool
@@ -100,6 +107,21 @@ async def test_work_that_undo_does_not_keep_is_not_discarded(
     assert "Not permitted: git clean -qfd discards uncommitted work" in result
     assert "undo may not restore" in result
     assert (folder / "b.py").exists()
+
+
+async def test_commands_that_alternate_between_two_states_of_a_file_are_a_circle(
+    stage: Stage, keeper: ProcessKeeper
+):
+    _with_work(stage.workspace)
+    steps = [
+        Reply(tool_calls=(call(f"c{n}", "bash", command=f"sed -i s/{old}/{new}/ b.py"),))
+        for n in range(2 * STUCK_AT)
+        for old, new in [("more", "less"), ("less", "more")]
+    ]
+    runtime = stage.runtime(ScriptedProvider(steps), trees=WorkTrees(keeper))
+    events = await collect(runtime.submit("go"))
+    assert only(events, TurnFinished).outcome == "limit"
+    assert STUCK_AT < len(of_kind(events, ToolFinished)) <= 2 * STUCK_AT + 2
 
 
 @pytest.mark.parametrize("mode", ["plan", "full"])
