@@ -579,9 +579,15 @@ class ObeyedWatch:
         return self._own_copies / str(number) / node.relative_to(at)
 
     def _make_alike(self, node: Path, copy: Path) -> None:
+        """Bring `copy` up to date. Commands can read it elsewhere, so hidden files are empty."""
         if not copy.is_dir():
             make_private_dir(copy)
-        wanted = self._digests_below(node) or {}
+        covered = set(map(os.path.realpath, self.hidden.paths))
+        blank = self._contents.keep(b"", 0o600)
+        wanted = {
+            below: blank if os.fspath(node / below) in covered else digest
+            for below, digest in (self._digests_below(node) or {}).items()
+        }
         self._synced[node] = wanted
         if self._digests_below(copy) == wanted:
             return
