@@ -169,7 +169,9 @@ def test_large_texts_of_beginnings_take_no_time_to_speak_of():
         assert len(mask_secrets(text)) <= len(text) + 100
 
 
-@pytest.mark.parametrize("name", ["GITHUB_TOKEN", "MY_API_KEY", "PGPASSWORD", "AWS_SESSION_TOKEN"])
+@pytest.mark.parametrize(
+    "name", ["GITHUB_TOKEN", "MY_API_KEY", "PGPASSWORD", "AWS_SESSION_TOKEN", "client-secret"]
+)
 def test_names_of_secrets_are_known(name: str):
     assert is_secret_name(name)
 
