@@ -77,9 +77,6 @@ _WITH_CONTINUATION: Final = re.compile(r"(?:[^\\\n]|\\.?)*\n?", re.DOTALL)
 """A line of git's settings, with those that continue it."""
 
 _SECTION: Final = re.compile(r'\s*\[[^\]"\n]*(?:"(?:[^"\\\n]|\\.)*"\s*)?\]')
-_ENDS_OF_SECRETS: Final = ("extraheader", "pass", "token", "oauth")
-"""Git has names without capital letters, too: ``smtppass``."""
-
 _XML_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 _DEEPEST: Final = 5
 """How far below a shown folder installations are: ``.asdf/installs/nodejs/22.1.0``."""
@@ -293,7 +290,7 @@ def _lets_in(part: str) -> bool:
     is_setting = bool(mark) and not name.startswith("[")  # a branch may have any name
     folded = name.casefold()
     is_secret = is_setting and (
-        folded.endswith(_ENDS_OF_SECRETS)
+        folded in ("extraheader", "oauth")
         or is_secret_name(name)
         or (folded == "helper" and "password=" in value)
     )
