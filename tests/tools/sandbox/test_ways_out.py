@@ -134,6 +134,13 @@ async def test_keys_in_folders_that_programs_follow_are_hidden_like_others(talk:
         (talk.work / "moved/.env").unlink(missing_ok=True)
 
 
+async def test_only_a_wall_that_hides_a_file_says_so(talk: Conversation):
+    (talk.work / ".env").write_text("A=1\n")
+    said = await talk.says("cat .env; false")
+    assert ("A=1" in said) == (talk.backend == "landlock")
+    assert ("cannot see it" in said) == (talk.backend == "bubblewrap")
+
+
 async def test_no_hint_tells_what_exists_in_the_home_folder(talk: Conversation):
     (talk.home / "src/lib").mkdir(parents=True)
     (talk.home / "src/lib/notes").write_text("x")
