@@ -20,6 +20,7 @@ _SECRET_NAME: Final = re.compile(
     r"API_?KEYS?(?:_|$)"
     r"|(?:^|_)(?:(?:ACCESS|PRIVATE|SIGNING|ENCRYPTION|MASTER|ACCOUNT)_?KEY|SECRETS?"
     r"|TOKENS?|PASS|PASSWD|CREDENTIALS?|CREDS?|BEARER|COOKIE)(?:_|$)"
+    r"|(?:TOKENS?|SECRETS?|(?<!BY)(?<!COM)PASS|(?:SECRET|ACCESS|PRIVATE)_?KEY)$"
     r"|PASSWORD|PASSPHRASE|(?:^|_)(?:AUTH|PAT|DSN|KEY)$|_PWD(?:_|$)"
     r"|(?:_|BIND)PW$|^SSHPASS$|AUTH_CONFIG$|^(?:BW|OP)_SESSION|^BUNDLE_(?!BUILD__|LOCAL__|MIRROR__).*__"
     r"|^(?:UV_INDEX|POETRY_HTTP_BASIC)_.*_USERNAME$"
@@ -32,7 +33,7 @@ how password managers do. Bundler's variables name hosts, and some indexes take 
 ``PWD`` and ``OLDPWD`` are folders.
 """
 
-_NEXT_HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_NEXT_WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|-")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -341,8 +342,8 @@ def mask_values(text: str, known_values: Iterable[str]) -> str:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a variable of this name usually holds a secret."""
-    return _SECRET_NAME.search(_NEXT_HUMP.sub("_", name)) is not None
+    """Whether a variable or a setting of this name usually holds a secret."""
+    return _SECRET_NAME.search(_NEXT_WORD.sub("_", name)) is not None
 
 
 def has_key(text: str) -> bool:

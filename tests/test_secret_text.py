@@ -169,12 +169,26 @@ def test_large_texts_of_beginnings_take_no_time_to_speak_of():
         assert len(mask_secrets(text)) <= len(text) + 100
 
 
-@pytest.mark.parametrize("name", ["GITHUB_TOKEN", "MY_API_KEY", "PGPASSWORD", "AWS_SESSION_TOKEN"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "GITHUB_TOKEN",
+        "MY_API_KEY",
+        "PGPASSWORD",
+        "AWS_SESSION_TOKEN",
+        "client-secret",
+        "NPMTOKEN",
+        "dbpass",
+        "SECRETKEY",
+    ],
+)
 def test_names_of_secrets_are_known(name: str):
     assert is_secret_name(name)
 
 
-@pytest.mark.parametrize("name", ["PATH", "HOME", "AWS_REGION", "KEYBOARD", "TOKENIZERS"])
+@pytest.mark.parametrize(
+    "name", ["PATH", "HOME", "AWS_REGION", "KEYBOARD", "TOKENIZERS", "GATE_BYPASS"]
+)
 def test_other_names_are_no_secrets(name: str):
     assert not is_secret_name(name)
 

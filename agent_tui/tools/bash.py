@@ -141,9 +141,8 @@ class BashTool:
         if not is_job:
             watch.hidden.forget_command(arguments.command)
         lines = [output.for_model, *_after(settled, context)]
-        if output.is_error and (hint := watch.hidden.hint(arguments.command, output.for_model)):
-            lines.append(f"[{hint}]")
-        notices = watch.hidden.take_notices(output.for_model)
+        hint = watch.hidden.hint(arguments.command, output.for_model) if output.is_error else ""
+        notices = filter(None, (hint, *watch.hidden.take_notices(output.for_model)))
         lines += () if wall.is_coarse(context.cwd) else (f"[{notice}]" for notice in notices)
         return replace(
             output,

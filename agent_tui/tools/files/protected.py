@@ -17,12 +17,13 @@ _SECRET_NAMES = """
     .env .env.* .env[-_~]* *.env .envrc *.pem *.key *.p12 *.pfx *.jks *.kdbx id_rsa* id_dsa*
     id_ecdsa* id_ed25519* .netrc _netrc .pgpass .my.cnf .vault-token .bash_history .zsh_history
     .npmrc .pypirc .git-credentials .htpasswd .*_history .databrickscfg .dev.vars* .dockercfg .boto
-    *.keystore .s3cfg .terraformrc .vault_pass* *.kubeconfig *.ppk ssh_host_*_key
+    *.keystore .s3cfg .terraformrc .vault_pass* *.kubeconfig *.ppk ssh_host_*_key *.p8 *.pk8
+    .mylogin.cnf .sentryclirc
 """
 SECRET_GLOBS = tuple(_SECRET_NAMES.split())
 _PLAIN_SECRET_NAMES = """
-    .claude.json credentials.json credentials.toml client_secret*.json deploy_key* kubeconfig
-    kubeconfig.y*ml local.settings.json
+    .claude.json application_default_credentials.json credentials.json credentials.tfrc.json
+    credentials.toml client_secret*.json deploy_key* kubeconfig kubeconfig.y*ml local.settings.json
     secrets.json secrets.toml secrets.y*ml service[-_]account*.json terraform.tfvars *.auto.tfvars
     *.tfstate *.tfstate.backup wallet.dat
 """
@@ -39,6 +40,7 @@ _SECRET_PAIR_NAMES = """
     .config/gcloud .config/gh .config/hub .config/op .config/rclone .config/doctl .config/chromium
     .config/google-chrome library/keychains etc/shadow etc/gshadow etc/sudoers etc/sudoers.d
     run/secrets .m2/settings.xml .fly/config.yml .oci/config .kaggle/kaggle.json nuget/nuget.config
+    .envs/.local .envs/.production
 """
 SECRET_PAIRS = frozenset(
     (first, second)

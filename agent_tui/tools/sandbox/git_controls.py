@@ -207,6 +207,12 @@ def named_in_tree(entry: Path, hooks_path: str) -> Iterator[Path]:
         yield from (path for path in named if own.isdisjoint((path, *path.parents)))
 
 
+def included_settings(git: Path) -> Iterator[Path]:
+    """The files in the git folder `git` that its settings include."""
+    named = (path for path, kind in _find_named(git, git) if kind == "config")
+    return (path for path in named if path.is_relative_to(git.resolve()))
+
+
 def _find_named(git: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:
     """What the settings of `git` name for the work tree at `top`, also in several steps.
 

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -69,11 +69,13 @@ class _Folder:
         stamp: Of its list.
         below: The folders in it that are visited.
         found: What is in it.
+        is_obeyed: Whether it is, or is in, a folder that outside programs follow.
     """
 
     stamp: ListStamp
     below: tuple[str, ...]
     found: _Found | None
+    is_obeyed: bool = False
 
 
 class ProjectWalk:
@@ -129,9 +131,9 @@ class ProjectWalk:
                 status = os.lstat(path)
                 if folder is None or folder.stamp.differs(status):
                     self._open(path, status, is_first=is_first)
-                    folder = self._read(path)
+                    folder = self._read(path, is_obeyed=self._is_obeyed(path, seen))
             except OSError:
-                if self._is_closed(path):
+                if self._is_closed(path) and not self._is_obeyed(path, seen):
                     found.closed.append(Path(path))
                 continue
             seen[path] = folder
@@ -194,16 +196,26 @@ class ProjectWalk:
             return is_users and (status.st_ino, status.st_ctime_ns) in self._closed
         return False
 
+    def _is_obeyed(self, path: str, seen: Mapping[str, _Folder]) -> bool:
+        """Whether outside programs follow `path`, or a folder around it."""
+        if path in self._tops:
+            return False
+        around, _, name = path.rpartition("/")
+        if (folder := seen.get(around)) is not None and folder.is_obeyed:
+            return True
+        is_entry = bool(who_obeys_entry(around, name))
+        return is_entry or (folder is None and self._is_obeyed(around, seen))
+
     def _names_below_root(self, path: str) -> list[str]:
         """The folders that lead to `path`, and the nearest root: that one may be anywhere."""
         around = (top for top in self._tops if f"{path}/".startswith(f"{top}/"))
         root = max(around, key=len, default="")
         return path[len(root) + 1 :].split("/")
 
-    def _read(self, path: str) -> _Folder:
+    def _read(self, path: str, *, is_obeyed: bool) -> _Folder:
         stamp, entries = list_folder(path)
         here = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
-        gits = _find_gits(Path(path), here)
+        gits = [] if is_obeyed else _find_gits(Path(path), here)
         below = [fold_name(name) for name in self._names_below_root(path)]
         has_keys = is_where_keys_are(below)
         secrets = [
@@ -215,17 +227,15 @@ class ProjectWalk:
         if "pyvenv.cfg" in here and may_hold_key(read_settings(Path(path, "pip.conf"))):
             secrets.append(Path(path, "pip.conf"))
         if path.rpartition("/")[2] in REBUILT_FOLDERS and path not in self._tops:
-            return _Folder(stamp, (), ({}, gits, secrets) if gits or secrets else None)
-        obeyed = {name: who for name in sorted(here) if (who := who_obeys_entry(path, name))}
-        skipped = _SKIPPED | obeyed.keys()
-        found = (
-            {Path(path, name): who for name, who in obeyed.items()},
-            gits,
-            secrets,
-        )
-        below = (name for name in sorted(here) if here[name] and name not in skipped)
+            return _Folder(stamp, (), ({}, gits, secrets) if gits or secrets else None, is_obeyed)
+        obeyed: dict[Path, str] = {}
+        if not is_obeyed:
+            whose = ((name, who_obeys_entry(path, name)) for name in sorted(here))
+            obeyed = {Path(path, name): who for name, who in whose if who}
+        found = (obeyed, gits, secrets)
+        below = (name for name in sorted(here) if here[name] and name not in _SKIPPED)
         folders = tuple(f"{path}/{name}" for name in below)
-        return _Folder(stamp, folders, found if any(found) else None)
+        return _Folder(stamp, folders, found if any(found) else None, is_obeyed)
 
 
 def _find_gits(folder: Path, here: dict[str, bool]) -> list[Path]:

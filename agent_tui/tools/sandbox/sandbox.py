@@ -53,6 +53,7 @@ from agent_tui.tools.sandbox.mounts import (
     Mount,
     close_ways,
     islands_of,
+    mounts_of,
     read_mount_points,
     relay,
 )
@@ -630,19 +631,22 @@ class Sandbox:
         mounted = read_mount_points(wall.pid)
         plan = self._plan_now(cwd, wall.plan)
         wanted = {mount.path: mount for mount in islands_of(plan)}
-        stale = [
+        # One that stays where it was; outside, a folder may be moved with the mounts on it.
+        steady = {mount.path for mount in mounts_of(plan) if mount.path not in wanted}
+        kept = {path for path, mount in wanted.items() if wall.islands.get(path) == mount}
+        stale = {
             path
-            for path, mount in wall.islands.items()
-            if path in mounted and wanted.get(path) != mount
-        ]
+            for path in mounted - kept - steady
+            if path in wall.islands or _is_inside(path, plan)
+        }
         missing = [
             mount
             for path, mount in wanted.items()
-            if (path not in mounted or path in stale or path not in wall.islands)
+            if (path not in mounted & kept or not stale.isdisjoint(path.parents))
             and path_exists(path)
         ]
         if stale or missing:
-            said = relay(self._outside, wall.pid, missing, reversed(stale))
+            said = relay(self._outside, wall.pid, missing, sorted(stale, reverse=True))
             mounted = read_mount_points(wall.pid)
             unlaid = (path for path in wanted if path not in mounted and path_exists(path))
             bare = [path for path in unlaid if not path.is_socket()]  # one may be new by now

@@ -22,6 +22,7 @@ from agent_tui.secret_text import (
 from agent_tui.tools.files import protected
 from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.sandbox.git_controls import included_settings
 
 _GIT_SETTINGS: Final = (
     r"^(user\.(name|email)|init\.defaultbranch|core\.(autocrlf|eol|safecrlf|quotepath|excludesfile)"
@@ -72,6 +73,10 @@ _WITHOUT_INSTALLATIONS: Final = frozenset(
         *("node_modules", "conda-meta", "jmods", "legal", "docs", "test", "tests"),
     )
 )
+_WITH_CONTINUATION: Final = re.compile(r"(?:[^\\\n]|\\.?)*\n?", re.DOTALL)
+"""A line of git's settings, with those that continue it."""
+
+_SECTION: Final = re.compile(r'\s*\[[^\]"\n]*(?:"(?:[^"\\\n]|\\.)*"\s*)?\]')
 _XML_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 _DEEPEST: Final = 5
 """How far below a shown folder installations are: ``.asdf/installs/nodejs/22.1.0``."""
@@ -243,10 +248,9 @@ def plain_git_settings(obeyed: Iterable[Path]) -> dict[Path, tuple[bytes, int]]:
 def has_git_tokens(file: Path) -> bool:
     """Whether a file in a git folder is one of git's settings, and has tokens. Blocking."""
     is_remote = file.parent.name in ("remotes", "branches")
-    if not (is_remote or file.name.startswith("config") or "credentials" in file.name):
-        return False
+    is_named = is_remote or file.name.startswith("config") or "credentials" in file.name
     text = read_settings(file)
-    return _without_tokens(text) != text
+    return (is_named or text.lstrip().startswith("[")) and _without_tokens(text) != text
 
 
 def _git_settings_among(obeyed: Iterable[Path]) -> Iterator[Path]:
@@ -255,6 +259,7 @@ def _git_settings_among(obeyed: Iterable[Path]) -> Iterator[Path]:
             yield path
         elif path.name == "config":
             yield from (*_glob(path.parent, "config*"), *_glob(path.parent, "*credentials*"))
+            yield from included_settings(path.parent)
         elif path.name in ("remotes", "branches"):
             yield from _glob(path, "*")
 
@@ -263,19 +268,33 @@ def _git_settings_among(obeyed: Iterable[Path]) -> Iterator[Path]:
 def _without_tokens(text: str) -> str:
     """Git settings without users in addresses, and without lines that still may let in."""
     lines: list[str] = []
-    for line in text.splitlines(keepends=True):
-        plain = without_user(line) if _lets_in(line) else line
-        if _lets_in(plain):
-            plain = "[hidden]\n" if plain.lstrip().startswith("[") else "\n"
-        lines.append(plain)
+    for line in _WITH_CONTINUATION.findall(text):
+        joined = line.replace("\\\n", "")
+        section = _SECTION.match(joined)
+        cut = section.end() if section else 0
+        plain = _plain_setting(joined[:cut]) + _plain_setting(joined[cut:])
+        lines.append(line if plain == joined else plain)
     return "".join(lines)
 
 
-def _lets_in(line: str) -> bool:
-    name = line.partition("=")[0].strip().casefold()
-    is_section = name.startswith("[")  # a branch may have any name
-    is_secret = not is_section and (name == "extraheader" or is_secret_name(name))
-    return is_secret or has_key(line) or has_password_in_address(line) or may_let_in(line)
+def _plain_setting(part: str) -> str:
+    """The name of a section, or one setting, without what lets in."""
+    plain = without_user(part) if _lets_in(part) else part
+    if not _lets_in(plain):
+        return plain
+    return "[hidden]" if plain.lstrip().startswith("[") else "\n"
+
+
+def _lets_in(part: str) -> bool:
+    name, mark, value = (word.strip() for word in part.partition("="))
+    is_setting = bool(mark) and not name.startswith("[")  # a branch may have any name
+    folded = name.casefold()
+    is_secret = is_setting and (
+        folded in ("extraheader", "oauth")
+        or is_secret_name(name)
+        or (folded == "helper" and "password=" in value)
+    )
+    return is_secret or has_key(part) or has_password_in_address(part) or may_let_in(part)
 
 
 def may_hold_key(text: str) -> bool:

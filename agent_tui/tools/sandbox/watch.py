@@ -31,6 +31,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -567,10 +568,11 @@ class ObeyedWatch:
 
     def _copies_of(self, look: Look) -> Iterator[tuple[Path, Path]]:
         """The copy of each folder that has one, brought up to date."""
+        covered = frozenset(map(os.path.realpath, self.hidden.paths))
         for path, node in look.nodes.items():
             if node.way == "copied":
                 copy = self._copy_of(path)
-                self._make_alike(path, copy)
+                self._make_alike(path, copy, covered)
                 yield path, copy
 
     def _copy_of(self, node: Path) -> Path:
@@ -578,10 +580,15 @@ class ObeyedWatch:
         number = self._roots.index(at)
         return self._own_copies / str(number) / node.relative_to(at)
 
-    def _make_alike(self, node: Path, copy: Path) -> None:
+    def _make_alike(self, node: Path, copy: Path, covered: AbstractSet[str]) -> None:
+        """Bring `copy` up to date. Commands can read it elsewhere, so `covered` files are empty."""
         if not copy.is_dir():
             make_private_dir(copy)
-        wanted = self._digests_below(node) or {}
+        blank = self._contents.keep(b"", 0o600)
+        wanted = {
+            below: blank if os.fspath(node / below) in covered else digest
+            for below, digest in (self._digests_below(node) or {}).items()
+        }
         self._synced[node] = wanted
         if self._digests_below(copy) == wanted:
             return

@@ -6,7 +6,7 @@ import pytest
 
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.home import furnish, what_runs
-from agent_tui.tools.sandbox.tool_settings import tool_settings
+from agent_tui.tools.sandbox.tool_settings import has_git_tokens, plain_git_settings, tool_settings
 from tests.support.rows import each_row
 
 
@@ -272,6 +272,34 @@ def test_git_knows_who_the_person_is_and_nothing_that_runs_or_lets_in(home: Path
         "user.email=ada@work.example",
         "filter.lfs.clean=git-lfs clean -- %f",
     ]
+
+
+@each_row(
+    ("text", "shown"),
+    [
+        ("[sendemail]\n\tsmtpPass = decoy\n\tto = a@b\n", "[sendemail]\n\n\tto = a@b\n"),
+        ("[sendemail]\n\tsmtppass = decoy\n", "[sendemail]\n\n"),
+        ("[github]\n\toauth-token = decoy\n", "[github]\n\n"),
+        ('[a "x] y"] private-token = decoy # z\n', '[a "x] y"]\n'),
+        ("[a] b = c\n", "[a] b = c\n"),
+        ("[http] extraHeader = Authorization: decoy\n", "[http]\n"),
+        ("[a]\n\turl = https://ada:de\\\ncoy@h.example/x\n", "[a]\n\turl = https://h.example/x\n"),
+        ('[credential]\n\thelper = "!f() { echo password=decoy; }; f"\n', "[credential]\n\n"),
+        ("[credential]\n\thelper = !gh auth\n", "[credential]\n\thelper = !gh auth\n"),
+        ("[include]\n\tpath = more.inc\n", "[include]\n\tpath = more.inc\n"),
+    ],
+)
+def test_a_secret_in_git_settings_is_left_out_however_it_is_written(
+    tmp_path: Path, text: str, shown: str
+):
+    config, more = tmp_path / "config", tmp_path / "more.inc"
+    config.write_text(text)
+    more.write_text("[http]\n\textraHeader = Authorization: decoy\n")
+    found = plain_git_settings([config])
+    assert found.get(config, (text.encode(), 0))[0].decode() == shown
+    assert (more in found) == ("more" in text)
+    assert has_git_tokens(config) == (text != shown)
+    assert has_git_tokens(more)
 
 
 def test_indexes_come_without_passwords(home: Path, tmp_path: Path):

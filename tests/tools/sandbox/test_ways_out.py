@@ -103,6 +103,44 @@ async def test_what_the_person_writes_while_a_command_runs_is_hidden_later(talk:
     assert KEY not in await talk.says("cat .env")
 
 
+async def test_keys_in_folders_that_programs_follow_are_hidden_like_others(talk: Conversation):
+    if talk.backend == "landlock":
+        pytest.skip("it hides no file in a folder that may be written")
+    git(talk.work, "init", "-q")
+    (talk.work / ".claude/closed").mkdir(parents=True)
+    (talk.work / ".claude/closed").chmod(0)
+    keys = [".vscode/.env", ".claude/a/.credentials.json", "sub/.zed/b/server.key", ".vscode/x.pem"]
+    copies = "$(awk '$5 ~ /sandbox.copies/ {print $5}' /proc/self/mountinfo)"
+    search = f"cat .vscode/settings.json; grep -rsl {KEY} . {copies} | sed s/^/found:/"
+    for name in ("late", "latest"):
+        for path in (talk.work / key for key in keys):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(KEY)
+        (talk.work / ".vscode/settings.json").write_text("{}\n")
+        (talk.work / f".vscode/{name}.link").symlink_to("x.pem")
+        said = await talk.says(search)
+        assert said.startswith("{}")
+        assert "found:" not in said
+        keys.append(f".vscode/{name}.key")
+    assert all((talk.work / key).read_text() == KEY for key in keys[:-1])
+    for name in map(str, range(2_001)):  # too many for a copy
+        (talk.work / f".claude/{name}").touch()
+    (talk.work / ".vscode").rename(talk.work / "moved")
+    for _ in range(2):
+        output = await talk.bash("ls .claude/2000 moved/settings.json; cat */x.pem")
+        assert output.for_model.startswith(".claude/2000\nmoved/settings.json")
+        assert KEY not in output.for_model
+        assert output.held == ()
+        (talk.work / "moved/.env").unlink(missing_ok=True)
+
+
+async def test_only_a_wall_that_hides_a_file_says_so(talk: Conversation):
+    (talk.work / ".env").write_text("A=1\n")
+    said = await talk.says("cat .env; false")
+    assert ("A=1" in said) == (talk.backend == "landlock")
+    assert ("cannot see it" in said) == (talk.backend == "bubblewrap")
+
+
 async def test_no_hint_tells_what_exists_in_the_home_folder(talk: Conversation):
     (talk.home / "src/lib").mkdir(parents=True)
     (talk.home / "src/lib/notes").write_text("x")
