@@ -28,7 +28,7 @@ from agent_tui.safe_paths import git_entry
 from agent_tui.tools.files.protected import fold_name
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, object_id
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.git_controls import git_folders
+from agent_tui.tools.sandbox.git_controls import folders_in, git_folders
 from agent_tui.tools.sandbox.obeyed_state import References
 from agent_tui.tools.sandbox.verified_objects import VerifiedObjects
 
@@ -204,7 +204,7 @@ def _refs_stamp(store: Path) -> RefsStamp:
 
 def _refs_files(store: Path) -> Iterator[tuple[str, int]]:
     pending: list[str] = []
-    for git in (store, *store.glob("worktrees/*")):
+    for git in (store, *folders_in(store / "worktrees")):
         pending += [f"{git}/{name}" for name in ("HEAD", "packed-refs", "refs", "reftable")]
     for place in pending:
         try:

@@ -520,7 +520,7 @@ class ObeyedWatch:
         """What git follows, except in commands' own repositories, which they may remove."""
         if self._has_mounts:
             for entry in self.found.gits:
-                if entry not in self._made:
+                if entry not in self._made and not self._walk.is_rebuilt(entry.parent):
                     covers = covers_of(entry, self._find_hooks_path())
                     yield from (path for path in covers if not self._is_followed(path))
 
@@ -613,28 +613,43 @@ class ObeyedWatch:
             self._is_unsettled = False
             return brought
         await self._versions.note(moved, are_persons=False)
+        failures = list[OSError]()
         for change in changes:
-            if change.link is not None and not self._is_users_link(change.link, judged):
-                pass  # nobody follows it without the link
-            elif await self._may_stay(change):
-                if change.source != change.path:
-                    brought += await asyncio.to_thread(self._bring, change)
-                    judged.ours.update(change.files)
-            elif change.files[:1] == ((change.path, ""),):
-                pass  # what was deleted in a copy is restored
-            elif await self._is_separated(change):
-                pass
-            elif change.may_be_users or (change.control == "step" and not is_over):
-                question = Question(change.who, change.before)
-                self._approved.asked.setdefault(change.path, question)
-            else:
+            try:
+                brought += await self._settle_change(change, judged, is_over=is_over)
+            except OSError as error:  # nothing else stays in place because of it
                 judged.aside.add(change.path)
-                with suppress(FileNotFoundError):  # another program was faster
-                    held = await asyncio.to_thread(self._put_aside, change, judged.ours)
-                    self._pending.append(held)
+                failures.append(error)
         known = None if changes or brought else judged.look
         await asyncio.to_thread(self._approve, None, known, judged)
+        if failures:
+            raise failures[0]
         self._is_unsettled = False
+        return brought
+
+    async def _settle_change(
+        self, change: _Change, judged: _Judged, *, is_over: bool
+    ) -> list[Path]:
+        """Accept one change, set it aside, or ask; returns what git brought with it."""
+        brought = list[Path]()
+        if change.link is not None and not self._is_users_link(change.link, judged):
+            pass  # nobody follows it without the link
+        elif await self._may_stay(change):
+            if change.source != change.path:
+                brought = await asyncio.to_thread(self._bring, change)
+                judged.ours.update(change.files)
+        elif change.files[:1] == ((change.path, ""),):
+            pass  # what was deleted in a copy is restored
+        elif await self._is_separated(change):
+            pass
+        elif change.may_be_users or (change.control == "step" and not is_over):
+            question = Question(change.who, change.before)
+            self._approved.asked.setdefault(change.path, question)
+        else:
+            judged.aside.add(change.path)
+            with suppress(FileNotFoundError):  # another program was faster
+                held = await asyncio.to_thread(self._put_aside, change, judged.ours)
+                self._pending.append(held)
         return brought
 
     def _find_done(
