@@ -163,6 +163,8 @@ class ObeyedWatch:
         may_show: Whether a rule of the user lets commands see a file with keys.
         has_mounts: Whether the wall can protect files in writable folders.
         linked: See `find_linked`.
+        repositories: Our folder for what all conversations know of repositories; None for one
+            in `folder`.
 
     Attributes:
         found: The result of the latest walk.
@@ -180,6 +182,7 @@ class ObeyedWatch:
         may_show: Callable[[Path], bool] = lambda _path: False,
         has_mounts: bool = True,
         linked: Mapping[Path, Path] = MappingProxyType({}),
+        repositories: Path | None = None,
     ) -> None:
         roots = tuple(dict.fromkeys(root.resolve() for root in roots))
         places = [place for place in map(git_place, roots) if place is not None]
@@ -191,7 +194,9 @@ class ObeyedWatch:
         self._folder = folder
         self._contents = Contents(folder / "versions", (*self._roots, folder / "copies"))
         self._store = HeldStore(folder / "held", self._roots)
-        self._versions = KnownVersions(keeper, environ, self._walk.roots)
+        self._versions = KnownVersions(
+            keeper, environ, self._walk.roots, repositories or folder / "repositories"
+        )
         self._has_mounts = has_mounts
         self._own_copies = folder / "copies" / f"{os.getpid()}-{os.urandom(4).hex()}"
         self._commands = 0
@@ -245,6 +250,7 @@ class ObeyedWatch:
                 elif moved:
                     await self._versions.note(moved, are_persons=True)
                     await asyncio.to_thread(self._approve)
+                self._versions.say_busy()
             if not (self._commands or self._jobs or self._is_unsettled):
                 self._ground, self._told = self._identify_roots(), set()
             self._commands += 1
@@ -344,6 +350,7 @@ class ObeyedWatch:
 
     def _remove(self) -> None:
         self._marker.remove()
+        self._versions.close()
         shutil.rmtree(self._own_copies, ignore_errors=True)
 
     def _begin(self, turn: IO[bytes]) -> tuple[bool, bool, Mapping[Path, RefsStamp]]:
@@ -383,7 +390,7 @@ class ObeyedWatch:
         has_state = self._stamp_of_state() == self._written[1]
         if not has_state and (state := Approved.read(self._state_file)) is not None:
             self._approved, has_state = state, True
-            self._versions.references, self._walk.first = state.references, state.first
+            self._walk.first = state.first
         return self._marker.is_another_busy() and has_state
 
     def _questions(self) -> Iterator[HeldFile]:
@@ -399,6 +406,7 @@ class ObeyedWatch:
     def _say_if_idle(self) -> None:
         if not (self._commands or self._jobs):
             self._marker.say_idle()
+            self._versions.say_idle()
 
     def _take_notice(self) -> str:
         if self._walk.left_out and not self._is_limit_told:
@@ -504,7 +512,7 @@ class ObeyedWatch:
     def _write_state(self) -> None:
         state = self._approved
         state.note_seen()
-        state.references, state.first = self._versions.references, self._walk.first
+        state.first = self._walk.first
         text = state.model_dump_json().encode()
         if (text, self._stamp_of_state()) != self._written:
             replace_private_file(self._state_file, text)
