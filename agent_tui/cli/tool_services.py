@@ -61,6 +61,7 @@ def command_sandbox(
             environ=environ,
             has_mounts=has_mounts,
             linked=linked_settings(folders, environ)(),
+            repositories=paths.user_data_dir() / "repositories",
         )
 
     gate = NetworkGate(may_be_private=settings.fetch_private)

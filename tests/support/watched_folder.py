@@ -30,6 +30,7 @@ class WatchedFolder:
     own: Path
     home: Path
     has_mounts: bool = True
+    repositories: Path | None = None
     watch: ObeyedWatch = field(init=False)
     printed: str = field(init=False, default="")
 
@@ -45,6 +46,7 @@ class WatchedFolder:
             environ=self.environ,
             has_mounts=self.has_mounts,
             linked=find_linked(self.home, (), (self.root,)),
+            repositories=self.repositories,
         )
 
     @property

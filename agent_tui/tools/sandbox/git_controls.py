@@ -141,13 +141,11 @@ def controls_of(entry: Path, hooks_path: str = "") -> Iterator[tuple[Path, Contr
     for git in repositories_of(entry):
         yield from _controls_in(git)
         for path, kind in _find_named(git, entry.parent):
-            for each in _hooks_in(path) if kind == "hook" else [path]:
-                if not is_folder(each):
-                    yield each, kind
+            for each in _hooks_in(path, entry) if kind == "hook" else [path]:
+                yield each, kind
     for folder in _named_hooks(entry, hooks_path):
-        for hook in [folder] if is_link(folder) else _hooks_in(folder):
-            if not is_folder(hook):
-                yield hook, "hook"
+        for hook in [folder] if is_link(folder) else _hooks_in(folder, entry):
+            yield hook, "hook"
 
 
 def _named_hooks(entry: Path, hooks_path: str) -> Iterator[Path]:
@@ -161,7 +159,7 @@ def _named_hooks(entry: Path, hooks_path: str) -> Iterator[Path]:
 
 def _controls_in(git: Path) -> Iterator[tuple[Path, ControlKind]]:
     hooks = git / "hooks"
-    for hook in [hooks] if is_link(hooks) else _hooks_in(hooks):
+    for hook in [hooks] if is_link(hooks) else _hooks_in(hooks, git):
         yield hook, "hook"
     for name, kind in _FILES:
         if os.path.lexists(git / name):
@@ -284,6 +282,8 @@ def why_obeyed(
         case "step":
             odd = _odd_steps(path, before)
             return f"git would run {odd[0]}" if odd else ""
+        case "irregular" if is_folder(path) and not is_link(path):
+            return "its path is too long to look into it"
         case "irregular" | "shared":
             # Git writes its index, logs and messages through a link, and hangs on a pipe.
             is_pipe = not (is_link(path) or is_file(path))
@@ -428,11 +428,22 @@ def _is_by_git(name: str, config: Path) -> bool:
     return name in _MADE_BY_GIT
 
 
-def _hooks_in(folder: Path) -> list[Path]:
-    return [Path(entry) for entry in _entries(folder) if not entry.name.endswith(".sample")]
+def _hooks_in(folder: Path, git: Path) -> Iterator[Path]:
+    """The hooks in `folder`, and what is in folders there: hooks run it (``pre-commit.d``).
+
+    In one that is around `git`, the project's folders do not count.
+    """
+    pending = [folder]
+    for each in pending:
+        for entry in _entries(each):
+            if entry.is_dir(follow_symlinks=False):
+                pending += [] if git.is_relative_to(folder) else [Path(entry)]
+            elif not entry.name.endswith(".sample"):
+                yield Path(entry)
 
 
-def _folders_in(folder: Path) -> list[Path]:
+def folders_in(folder: Path) -> list[Path]:
+    """The folders in `folder`; none if it cannot be listed."""
     return [Path(entry) for entry in _entries(folder) if entry.is_dir(follow_symlinks=False)]
 
 
@@ -486,7 +497,7 @@ def is_linked_tree(entry: Path) -> bool:
 
 
 def _repositories_around(git: Path, common: Path) -> Iterable[Path]:
-    worktrees = _folders_in(common / "worktrees")
+    worktrees = folders_in(common / "worktrees")
     return dict.fromkeys((git, common, *worktrees, *_submodules_in(common / "modules")))
 
 
@@ -526,10 +537,10 @@ def _submodules_in(folder: Path) -> Iterator[Path]:
     """The git folders below and their worktrees'; the name of a submodule may have slashes."""
     pending = [folder]
     for folder in pending:
-        for below in _folders_in(folder):
+        for below in folders_in(folder):
             is_git = os.path.lexists(below / "HEAD")
             if is_git:
-                yield from (below, *_folders_in(below / "worktrees"))
+                yield from (below, *folders_in(below / "worktrees"))
             pending.append(below / "modules" if is_git else below)
 
 
@@ -590,7 +601,7 @@ def git_place(folder: Path) -> GitPlace | None:
 def _place(folder: Path, entry: Path, git: Path) -> GitPlace:
     is_linked = git.parent.name == "worktrees" and os.path.lexists(git / "commondir")
     common = git.parent.parent if is_linked else git
-    trees = {tree: _worktree(tree) for tree in _folders_in(common / "worktrees")}
+    trees = {tree: _worktree(tree) for tree in folders_in(common / "worktrees")}
     # One that lies in the folder may be removed there, so all of it must be removable.
     inside = {tree for tree, file in trees.items() if file and folder in file.parents} - {git}
     repositories = [each for each in _repositories_around(git, common) if each not in inside]

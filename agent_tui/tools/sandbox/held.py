@@ -6,8 +6,10 @@ import os
 import secrets
 import stat
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -186,8 +188,8 @@ def _contents(aside: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:
 
     Without links, files too large to review, and files beyond the 200th.
     """
-    found = [aside] if not aside.is_dir() or aside.is_symlink() else sorted(aside.rglob("*"))
-    files = [path for path in found if stat.S_ISREG(path.lstat().st_mode)]
+    aside.lstat()  # raises if it is gone
+    files = [path for path in sorted(_entries_of(aside)) if _has_type(path, stat.S_IFREG)]
     for path in files[:_MOST_FILES]:
         try:
             with folder_of(path, (aside.parent,)) as folder:
@@ -199,13 +201,25 @@ def _contents(aside: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:
 
 def _others(folder: Path, shown: Iterable[str]) -> list[str]:
     """What is in `folder` besides `shown`: links, files too large, and those beyond the 200th."""
-    found = folder.rglob("*") if folder.is_dir() and not folder.is_symlink() else ()
-    names = {path.relative_to(folder).as_posix() for path in found if not _is_folder(path)}
+    found = _entries_of(folder)
+    names = {
+        path.relative_to(folder).as_posix() for path in found if not _has_type(path, stat.S_IFDIR)
+    }
     return sorted(names.difference(shown))
 
 
-def _is_folder(path: Path) -> bool:
-    return stat.S_ISDIR(path.lstat().st_mode)
+def _entries_of(place: Path) -> Iterator[Path]:
+    """All that is in a folder, as far as its paths can be used; `place` itself if it is none."""
+    if not _has_type(place, stat.S_IFDIR):
+        yield place
+    for folder, *names in os.walk(place):
+        yield from (Path(folder, name) for name in chain(*names))
+
+
+def _has_type(path: Path, kind: int) -> bool:
+    with suppress(OSError):
+        return stat.S_IFMT(path.lstat().st_mode) == kind
+    return False
 
 
 def _digest(contents: dict[str, tuple[bytes, int]]) -> str:

@@ -3,7 +3,8 @@
 A checkout, a merge or a rebase writes files that editors and agents read. Their text comes from the
 user's commits, so nobody needs to be asked. But commands can also create commits, and point any
 branch to them. So only those commits count that existed when the repository was first seen, and
-those that references moved to while no command ran: by the user's own pull, fetch or commit.
+those that references moved to while no command ran: by the user's own pull, fetch or commit. All
+conversations share what is known of a repository, as they may have other folders of it.
 
 Each file belongs to the repository that it lies in: a submodule, say, or one within another. The
 work trees of a repository share what is known of it, so one that a command adds has the user's
@@ -15,6 +16,7 @@ checked by the ids of the objects.
 """
 
 import asyncio
+import hashlib
 import os
 import re
 import time
@@ -24,12 +26,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from agent_tui.atomic_files import replace_private_file
 from agent_tui.safe_paths import git_entry
 from agent_tui.tools.files.protected import fold_name
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, object_id
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.git_controls import git_folders
-from agent_tui.tools.sandbox.obeyed_state import References
+from agent_tui.tools.sandbox.git_controls import folders_in, git_folders
+from agent_tui.tools.sandbox.obeyed_state import BusyMarker, References
 from agent_tui.tools.sandbox.verified_objects import VerifiedObjects
 
 _MOST_REFS: Final = 2_000
@@ -58,19 +61,24 @@ class KnownVersions:
         keeper: Starts git, outside the wall.
         environ: The environment of commands.
         roots: The working folders.
-
-    Attributes:
-        references: By the git folder that has the commits.
+        folder: Our folder for what all conversations know of repositories.
     """
 
     def __init__(
-        self, keeper: ProcessKeeper, environ: Mapping[str, str], roots: Iterable[Path]
+        self,
+        keeper: ProcessKeeper,
+        environ: Mapping[str, str],
+        roots: Iterable[Path],
+        folder: Path,
     ) -> None:
         self._keeper, self._environ = keeper, environ
         self._roots = tuple(roots)
+        self._folder = folder
+        self._name = os.urandom(8).hex()
+        self._markers: dict[Path, BusyMarker] = {}
         self._stores: dict[Path, Path] = {}
         self._stamps: dict[Path, RefsStamp] = {}
-        self.references: dict[Path, References] = {}
+        self._references: dict[Path, References] = {}
 
     def find_moved(self, entries: Iterable[Path]) -> dict[Path, RefsStamp]:
         """The repositories in which a reference may have moved since the last note. Blocking.
@@ -90,20 +98,59 @@ class KnownVersions:
 
         Args:
             moved: The repositories to read.
-            are_persons: Whether no command ran since the last time, so that the user moved them.
+            are_persons: Whether no command of this conversation ran since the last time. Then the
+                user moved them, unless another conversation runs commands in the repository.
+
+        Raises:
+            OSError: Our folder cannot be used.
         """
         for store, stamp in moved.items():
-            known = self.references.setdefault(store, References(last={}))
             self._stamps[store] = stamp  # whatever git answers, it is not called again for this
             try:
                 async with asyncio.timeout(_PATIENCE_S):
                     now = await self._refs(store)
             except (GitSilentError, TimeoutError):
                 now = None
-            if are_persons and now is not None and known.last is not None:
+            # In this order: what a command has moved by now is in the file, or it still runs.
+            is_busy = self._marker_of(store).is_another_busy()
+            known = self._read(store)
+            if are_persons and not is_busy and now is not None and known.last is not None:
                 fresh = (id for name, id in now.items() if known.last.get(name) != id)
                 known.trusted = list(dict.fromkeys((*fresh, *known.trusted)))[:_MOST_REFS]
             known.last = now
+            self._references[store] = known
+            replace_private_file(self._file_of(store), known.model_dump_json().encode())
+
+    def say_busy(self) -> None:
+        """Note that commands run in these repositories from now on.
+
+        Raises:
+            OSError: Our folder cannot be used.
+        """
+        for store in set(self._stores.values()):
+            self._marker_of(store).say_busy()
+
+    def say_idle(self) -> None:
+        """Note that no command of this conversation runs."""
+        for marker in self._markers.values():
+            marker.say_idle()
+
+    def close(self) -> None:
+        """Remove the notes that this conversation runs commands."""
+        for marker in self._markers.values():
+            marker.remove()
+
+    def _read(self, store: Path) -> References:
+        with suppress(OSError, ValueError):
+            return References.model_validate_json(self._file_of(store).read_bytes())
+        return self._references.get(store, References(last={}))
+
+    def _file_of(self, store: Path) -> Path:
+        return self._folder / hashlib.sha256(os.fsencode(store)).hexdigest() / "references.json"
+
+    def _marker_of(self, store: Path) -> BusyMarker:
+        running = self._file_of(store).with_name("running")
+        return self._markers.setdefault(store, BusyMarker(running, self._name))
 
     async def has(self, path: Path, content: bytes) -> bool:
         """Whether the user's commits have `path` with this content.
@@ -111,7 +158,7 @@ class KnownVersions:
         False too if git does not answer in time, and for what no checkout writes.
         """
         top = next((each for each in path.parents if each in self._stores), None)
-        known = None if top is None else self.references.get(self._stores[top])
+        known = None if top is None else self._references.get(self._stores[top])
         if top is None or known is None or not known.trusted:
             return False
         name, tips = path.relative_to(top), known.trusted
@@ -204,7 +251,7 @@ def _refs_stamp(store: Path) -> RefsStamp:
 
 def _refs_files(store: Path) -> Iterator[tuple[str, int]]:
     pending: list[str] = []
-    for git in (store, *store.glob("worktrees/*")):
+    for git in (store, *folders_in(store / "worktrees")):
         pending += [f"{git}/{name}" for name in ("HEAD", "packed-refs", "refs", "reftable")]
     for place in pending:
         try:

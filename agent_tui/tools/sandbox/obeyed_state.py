@@ -84,7 +84,6 @@ class Approved(BaseModel):
         files: The digest of each file in them, and of what git follows.
         asked: What of it the user has yet to decide.
         seen: The digests that each file had, the newest first.
-        references: See `KnownVersions`.
         first: See `ProjectWalk`.
     """
 
@@ -92,7 +91,6 @@ class Approved(BaseModel):
     files: dict[_FsPath, str] = {}
     asked: dict[_FsPath, Question] = {}
     seen: dict[_FsPath, tuple[str, ...]] = {}
-    references: dict[_FsPath, References] = {}
     first: tuple[_FsText, ...] = ()
 
     @classmethod

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -32,9 +33,11 @@ REBUILT_FOLDERS: Final = frozenset(
     )
 )
 """Folders that builds and package managers fill with thousands of unimportant folders: only a
-repository or a file with keys directly in one counts."""
+repository in one, however deep, or a file with keys directly in one counts."""
 
-_SKIPPED: Final = frozenset((".git", ".svn"))
+_LONGEST_BYTES: Final = 3_000
+"""Linux takes paths of up to 4,095 bytes. A program that is in a longer one can still use the files
+there by their relative names, but nobody else can look at them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,8 @@ class WalkFindings:
         gits: Each ``.git``, and folders that are themselves git folders.
         secrets: Files whose names suggest keys.
         closed: The user's folders that nobody can enter or list, but a command could open.
-        irregular: What in git folders is not what git keeps there; see `GitState`.
+        irregular: What in git folders is not what git keeps there (see `GitState`), and folders
+            with paths too long for looking into them.
         shared: The files there that have other names, too, each with what identifies it.
     """
 
@@ -70,20 +74,23 @@ class _Folder:
         below: The folders in it that are visited.
         found: What is in it.
         is_obeyed: Whether it is, or is in, a folder that outside programs follow.
+        is_rebuilt: Whether it is one of `REBUILT_FOLDERS`, or in one.
     """
 
     stamp: ListStamp
     below: tuple[str, ...]
     found: _Found | None
-    is_obeyed: bool = False
+    is_obeyed: bool
+    is_rebuilt: bool
 
 
 class ProjectWalk:
     """Walks through `roots`, and remembers the entries of unchanged folders.
 
-    Folders nearest to a root come first, and those with findings before. The first look leaves out
-    what is beyond the limit; later ones visit all that is new, however much a command made. Links
-    are not followed. What cannot be listed later, but is the user's, gets the mode that allows it.
+    Folders nearest to a root come first, those with findings before, and what builds fill comes
+    last. The first look leaves out what is beyond the limit; later ones visit all that is new,
+    however much a command made. Links are not followed. What cannot be listed later, but is the
+    user's, gets the mode that allows it.
 
     Attributes:
         first: The folders with findings at the last look.
@@ -105,7 +112,8 @@ class ProjectWalk:
             roots: Where it begins.
             without: Folders that it leaves out.
             gits: Each ``.git`` and git folder outside of `roots` that is theirs.
-            opens: Whether commands may have closed folders, which are to be opened.
+            opens: Whether commands may write there: folders that they closed are opened, and what
+                builds fill is searched for repositories.
         """
         self._opens = opens
         self._gits = tuple(gits)
@@ -122,9 +130,12 @@ class ProjectWalk:
         """Everything that exists now. Blocking."""
         found, seen, first = WalkFindings(), dict[str, _Folder](), list[str]()
         known, is_first = self._known, not self._known
-        pending = [*self._tops, *filter(self._holds, self.first)]
-        for path in pending:
+        pending, rebuilt = [*self._tops, *filter(self._holds, self.first)], list[str]()
+        for path in chain(pending, rebuilt):  # both grow meanwhile
             if path in seen:
+                continue
+            if len(os.fsencode(path)) > _LONGEST_BYTES:
+                found.irregular.append(Path(path))
                 continue
             folder = known.get(path)
             try:
@@ -139,10 +150,10 @@ class ProjectWalk:
             seen[path] = folder
             if not is_first and path not in known:
                 self.new.add(path)
-            pending += self._without(folder.below) if self.left_out else folder.below
-            if is_first and len(pending) > MOST_FOLDERS:
-                self.left_out.update(pending[MOST_FOLDERS:])
-                del pending[MOST_FOLDERS:]
+            further = rebuilt if folder.is_rebuilt else pending
+            further += self._without(folder.below) if self.left_out else folder.below
+            if is_first:
+                self._leave_out(pending, rebuilt)
             if folder.found is not None:
                 first.append(path)
                 obeyed, gits, secrets = folder.found
@@ -153,6 +164,17 @@ class ProjectWalk:
         self._look_into_gits(found, is_first=is_first)
         self._known, self.first = seen, tuple(first)
         return found
+
+    def _leave_out(self, pending: list[str], rebuilt: list[str]) -> None:
+        """Remove what is beyond the limit, `rebuilt` first."""
+        if len(pending) + len(rebuilt) > MOST_FOLDERS:
+            kept = max(0, MOST_FOLDERS - len(pending))
+            self.left_out.update(rebuilt[kept:], pending[MOST_FOLDERS:])
+            del rebuilt[kept:], pending[MOST_FOLDERS:]
+
+    def is_rebuilt(self, folder: Path) -> bool:
+        """Whether `folder` is in one of `REBUILT_FOLDERS`, which commands remove as a whole."""
+        return not REBUILT_FOLDERS.isdisjoint(self._names_below_root(os.fspath(folder.parent)))
 
     def _look_into_gits(self, found: WalkFindings, *, is_first: bool) -> None:
         """Find what git would follow, wait for, or write elsewhere for, in each git folder."""
@@ -216,7 +238,13 @@ class ProjectWalk:
         stamp, entries = list_folder(path)
         here = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
         gits = [] if is_obeyed else _find_gits(Path(path), here)
-        below = [fold_name(name) for name in self._names_below_root(path)]
+        names = self._names_below_root(path)
+        is_rebuilt = not REBUILT_FOLDERS.isdisjoint(names)
+        if is_rebuilt and names[-1] not in REBUILT_FOLDERS:
+            folders = tuple(f"{path}/{name}" for name in here if here[name] and name != ".git")
+            found = ({}, gits, []) if gits else None
+            return _Folder(stamp, folders, found, is_obeyed, is_rebuilt)
+        below = [fold_name(name) for name in names]
         has_keys = is_where_keys_are(below)
         secrets = [
             Path(path, name)
@@ -226,16 +254,16 @@ class ProjectWalk:
         ]
         if "pyvenv.cfg" in here and may_hold_key(read_settings(Path(path, "pip.conf"))):
             secrets.append(Path(path, "pip.conf"))
-        if path.rpartition("/")[2] in REBUILT_FOLDERS and path not in self._tops:
-            return _Folder(stamp, (), ({}, gits, secrets) if gits or secrets else None, is_obeyed)
         obeyed: dict[Path, str] = {}
-        if not is_obeyed:
+        if not (is_obeyed or is_rebuilt):
             whose = ((name, who_obeys_entry(path, name)) for name in sorted(here))
             obeyed = {Path(path, name): who for name, who in whose if who}
         found = (obeyed, gits, secrets)
-        below = (name for name in sorted(here) if here[name] and name not in _SKIPPED)
+        is_last = is_rebuilt and (is_obeyed or not self._opens)
+        skipped = set(here) if is_last else {".git"}
+        below = (name for name in sorted(here) if here[name] and name not in skipped)
         folders = tuple(f"{path}/{name}" for name in below)
-        return _Folder(stamp, folders, found if any(found) else None, is_obeyed)
+        return _Folder(stamp, folders, found if any(found) else None, is_obeyed, is_rebuilt)
 
 
 def _find_gits(folder: Path, here: dict[str, bool]) -> list[Path]:

@@ -164,6 +164,8 @@ class ObeyedWatch:
         may_show: Whether a rule of the user lets commands see a file with keys.
         has_mounts: Whether the wall can protect files in writable folders.
         linked: See `find_linked`.
+        repositories: Our folder for what all conversations know of repositories; None for one
+            in `folder`.
 
     Attributes:
         found: The result of the latest walk.
@@ -181,6 +183,7 @@ class ObeyedWatch:
         may_show: Callable[[Path], bool] = lambda _path: False,
         has_mounts: bool = True,
         linked: Mapping[Path, Path] = MappingProxyType({}),
+        repositories: Path | None = None,
     ) -> None:
         roots = tuple(dict.fromkeys(root.resolve() for root in roots))
         places = [place for place in map(git_place, roots) if place is not None]
@@ -192,7 +195,9 @@ class ObeyedWatch:
         self._folder = folder
         self._contents = Contents(folder / "versions", (*self._roots, folder / "copies"))
         self._store = HeldStore(folder / "held", self._roots)
-        self._versions = KnownVersions(keeper, environ, self._walk.roots)
+        self._versions = KnownVersions(
+            keeper, environ, self._walk.roots, repositories or folder / "repositories"
+        )
         self._has_mounts = has_mounts
         self._own_copies = folder / "copies" / f"{os.getpid()}-{os.urandom(4).hex()}"
         self._commands = 0
@@ -246,6 +251,7 @@ class ObeyedWatch:
                 elif moved:
                     await self._versions.note(moved, are_persons=True)
                     await asyncio.to_thread(self._approve)
+                self._versions.say_busy()
             if not (self._commands or self._jobs or self._is_unsettled):
                 self._ground, self._told = self._identify_roots(), set()
             self._commands += 1
@@ -345,6 +351,7 @@ class ObeyedWatch:
 
     def _remove(self) -> None:
         self._marker.remove()
+        self._versions.close()
         shutil.rmtree(self._own_copies, ignore_errors=True)
 
     def _begin(self, turn: IO[bytes]) -> tuple[bool, bool, Mapping[Path, RefsStamp]]:
@@ -384,7 +391,7 @@ class ObeyedWatch:
         has_state = self._stamp_of_state() == self._written[1]
         if not has_state and (state := Approved.read(self._state_file)) is not None:
             self._approved, has_state = state, True
-            self._versions.references, self._walk.first = state.references, state.first
+            self._walk.first = state.first
         return self._marker.is_another_busy() and has_state
 
     def _questions(self) -> Iterator[HeldFile]:
@@ -400,6 +407,7 @@ class ObeyedWatch:
     def _say_if_idle(self) -> None:
         if not (self._commands or self._jobs):
             self._marker.say_idle()
+            self._versions.say_idle()
 
     def _take_notice(self) -> str:
         if self._walk.left_out and not self._is_limit_told:
@@ -505,7 +513,7 @@ class ObeyedWatch:
     def _write_state(self) -> None:
         state = self._approved
         state.note_seen()
-        state.references, state.first = self._versions.references, self._walk.first
+        state.first = self._walk.first
         text = state.model_dump_json().encode()
         if (text, self._stamp_of_state()) != self._written:
             replace_private_file(self._state_file, text)
@@ -521,7 +529,7 @@ class ObeyedWatch:
         """What git follows, except in commands' own repositories, which they may remove."""
         if self._has_mounts:
             for entry in self.found.gits:
-                if entry not in self._made:
+                if entry not in self._made and not self._walk.is_rebuilt(entry.parent):
                     covers = covers_of(entry, self._find_hooks_path())
                     yield from (path for path in covers if not self._is_followed(path))
 
@@ -620,28 +628,43 @@ class ObeyedWatch:
             self._is_unsettled = False
             return brought
         await self._versions.note(moved, are_persons=False)
+        failures = list[OSError]()
         for change in changes:
-            if change.link is not None and not self._is_users_link(change.link, judged):
-                pass  # nobody follows it without the link
-            elif await self._may_stay(change):
-                if change.source != change.path:
-                    brought += await asyncio.to_thread(self._bring, change)
-                    judged.ours.update(change.files)
-            elif change.files[:1] == ((change.path, ""),):
-                pass  # what was deleted in a copy is restored
-            elif await self._is_separated(change):
-                pass
-            elif change.may_be_users or (change.control == "step" and not is_over):
-                question = Question(change.who, change.before)
-                self._approved.asked.setdefault(change.path, question)
-            else:
+            try:
+                brought += await self._settle_change(change, judged, is_over=is_over)
+            except OSError as error:  # nothing else stays in place because of it
                 judged.aside.add(change.path)
-                with suppress(FileNotFoundError):  # another program was faster
-                    held = await asyncio.to_thread(self._put_aside, change, judged.ours)
-                    self._pending.append(held)
+                failures.append(error)
         known = None if changes or brought else judged.look
         await asyncio.to_thread(self._approve, None, known, judged)
+        if failures:
+            raise failures[0]
         self._is_unsettled = False
+        return brought
+
+    async def _settle_change(
+        self, change: _Change, judged: _Judged, *, is_over: bool
+    ) -> list[Path]:
+        """Accept one change, set it aside, or ask; returns what git brought with it."""
+        brought = list[Path]()
+        if change.link is not None and not self._is_users_link(change.link, judged):
+            pass  # nobody follows it without the link
+        elif await self._may_stay(change):
+            if change.source != change.path:
+                brought = await asyncio.to_thread(self._bring, change)
+                judged.ours.update(change.files)
+        elif change.files[:1] == ((change.path, ""),):
+            pass  # what was deleted in a copy is restored
+        elif await self._is_separated(change):
+            pass
+        elif change.may_be_users or (change.control == "step" and not is_over):
+            question = Question(change.who, change.before)
+            self._approved.asked.setdefault(change.path, question)
+        else:
+            judged.aside.add(change.path)
+            with suppress(FileNotFoundError):  # another program was faster
+                held = await asyncio.to_thread(self._put_aside, change, judged.ours)
+                self._pending.append(held)
         return brought
 
     def _find_done(

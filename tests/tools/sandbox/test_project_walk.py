@@ -65,12 +65,27 @@ def test_what_was_found_before_is_found_by_the_next_walk_beyond_its_limit(
     assert _names(tmp_path, later.look().secrets) == {"z/deep/.env"}
 
 
-def test_of_folders_that_builds_fill_only_what_is_directly_in_them_counts(tmp_path: Path):
+def test_in_folders_that_builds_fill_only_repositories_and_keys_directly_there_count(
+    tmp_path: Path,
+):
     _make(tmp_path, ".venv/.git/config", "node_modules/.git/config", "node_modules/a/.git/config")
+    _make(tmp_path, "node_modules/a/AGENTS.md", ".svn/a/.git/config")
     _make(tmp_path, ".terraform/terraform.tfstate", "venv/.env", "node_modules/a/.env")
     found = ProjectWalk([tmp_path]).look()
-    assert _names(tmp_path, found.gits) == {".venv/.git", "node_modules/.git"}
+    assert _names(tmp_path, found.gits) == {
+        *(".venv/.git", "node_modules/.git", "node_modules/a/.git", ".svn/a/.git"),
+    }
+    assert not found.obeyed
     assert _names(tmp_path, found.secrets) == {".terraform/terraform.tfstate", "venv/.env"}
+
+
+def test_what_builds_fill_is_left_out_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(project_walk, "MOST_FOLDERS", 6)
+    _make(tmp_path, *(f"node_modules/{number}/" for number in range(9)), "a/b/c/.env")
+    walk = ProjectWalk([tmp_path])
+    assert _names(tmp_path, walk.look().secrets) == {"a/b/c/.env"}
+    assert len(walk.left_out) == 8
+    assert all("node_modules" in path for path in walk.left_out)
 
 
 def test_later_looks_tell_which_folders_are_new(tmp_path: Path):

@@ -256,3 +256,30 @@ async def test_a_work_tree_that_a_command_makes_of_a_folder_uncovers_nothing(tmp
     await place.run("true")
     covered = {str(path.relative_to(place.root)) for path, _ in place.watch.covers.copies}
     assert covered == {"sub/vim", "tools/hooks"}
+
+
+_COMMIT = "echo evil > AGENTS.md; git commit -qam evil; git branch evil"
+
+
+@each_row("command", ["", "before", "meanwhile"])
+async def test_what_a_command_commits_elsewhere_in_the_repository_is_held(
+    tmp_path_factory: pytest.TempPathFactory, command: str
+):
+    base = tmp_path_factory.mktemp("trees")
+    place = _place(base, has_mounts=False)
+    place.repositories = base / "own/repositories"
+    place.watch = place.watch_again()
+    place.outside(f"{_TEXTS}; git worktree add -q --detach ../tree")
+    other = WatchedFolder(base / "tree", base / "other", place.home, False, place.repositories)
+    if command:
+        await other.run("true")
+    await place.watch.note()
+    place.inside(_COMMIT)
+    if command == "meanwhile":  # the other conversation begins a command meanwhile
+        await other.run("true")
+    await place.watch.hold()
+    settled = await other.run("git checkout -q evil -- .")
+    assert set(other.held(settled)) == {"AGENTS.md"}
+    assert (await other.run("git checkout -qf v1")).held == ()
+    place.outside("git branch mine evil")
+    assert (await other.run("git checkout -qf mine")).held == ()

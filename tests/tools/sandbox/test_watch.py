@@ -1,4 +1,5 @@
 import asyncio
+import errno
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from agent_tui.errors import ToolError
 from agent_tui.file_locks import lock_descriptor
 from agent_tui.tools.sandbox import project_walk
 from agent_tui.tools.sandbox.git_controls import covers_of
+from agent_tui.tools.sandbox.held import HeldStore
 from agent_tui.tools.sandbox.project_walk import ProjectWalk, WalkFindings
 from tests.support.rows import each_row
 from tests.support.sandbox import needs_bwrap
@@ -1112,6 +1114,82 @@ def test_a_walk_finds_what_outside_programs_follow(tmp_path: Path):
         *(".vscode", ".git/hooks", ".git/config", "sub/.claude", "sub/.git/config"),
         "CLAUDE.md",
     }
+
+
+_LONG = """python3 - <<'END'
+import os
+for _ in range({}):
+    os.mkdir("d" * 200)
+    os.chdir("d" * 200)
+os.system("git init -q && git config core.fsmonitor x; echo > .envrc")
+END
+"""
+
+
+@each_row("depth", [15, 20, 25])
+async def test_a_path_too_long_for_looking_is_held_and_keeps_nothing_else_in_place(
+    tmp_path_factory: pytest.TempPathFactory, depth: int
+):
+    place = _place(tmp_path_factory.mktemp("long"), has_mounts=False)
+    place.outside("git init -q; git commit -qm one --allow-empty")
+    settled = await place.run(
+        f"echo > .envrc; mkdir .vscode; echo > .vscode/x; {_LONG.format(depth)}"
+    )
+    held = {name.rpartition("/")[2][:10]: who for name, who in place.held(settled).items()}
+    assert held == {
+        ".envrc": "the shell obeys it",
+        ".vscode": "an editor obeys it",
+        "d" * 10: "its path is too long to look into it",
+    }
+    place.outside("test -z $(find . -name .envrc -o -path './.git' -prune -o -name .git -print)")
+    assert (await place.run("true")).held == ()
+
+
+async def test_what_cannot_be_set_aside_keeps_nothing_else_in_place(
+    open_place: WatchedFolder, monkeypatch: pytest.MonkeyPatch
+):
+    move = HeldStore.set_aside
+
+    def fail(store: HeldStore, path: Path, *words: object) -> object:
+        if path.name == ".envrc":
+            raise OSError(errno.ENOSPC, "no space")
+        return move(store, path, *words)  # pyright: ignore[reportArgumentType]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(HeldStore, "set_aside", fail)
+        with pytest.raises(ToolError, match="no space"):
+            await open_place.run("echo > .envrc; mkdir .vscode; echo > .vscode/x")
+    assert not (open_place.root / ".vscode").exists()
+    assert set(open_place.held(await open_place.run("true"))) == {".envrc", ".vscode"}
+
+
+async def test_what_hooks_run_from_folders_beside_them_is_held(open_place: WatchedFolder):
+    place = open_place
+    place.outside("git init -q; mkdir -p .git/hooks/a.d/b scripts; echo 1 > .git/hooks/a.d/b/one")
+    place.outside("ln -s ../../scripts .git/hooks/link.d; echo 1 > scripts/one")
+    settled = await place.run(
+        "cd .git/hooks; echo 2 | tee a.d/b/one > a.d/two; mkdir c.d; echo 2 > c.d/x;"
+        "echo 2 > ../../scripts/one"
+    )
+    assert set(place.held(settled)) == {
+        *(".git/hooks/a.d/b/one", ".git/hooks/a.d/two", ".git/hooks/c.d/x", "scripts/one"),
+    }
+    assert place.text(".git/hooks/a.d/b/one") == place.text("scripts/one") == "1\n"
+
+
+async def test_no_commit_of_a_command_has_the_users_git_run_what_is_in_a_package(
+    open_place: WatchedFolder,
+):
+    open_place.outside("git init -q -b main; git commit -qm one --allow-empty; mkdir node_modules")
+    settled = await open_place.run(
+        "git init -q node_modules/a/b; cd node_modules/a/b; git commit -qm x --allow-empty;"
+        "git config core.fsmonitor 'touch ran; false'; id=$(git rev-parse HEAD); cd ../../..;"
+        "export GIT_INDEX_FILE=.git/other;"
+        "git update-index --add --cacheinfo 160000,$id,node_modules/a/b;"
+        "git branch more $(git commit-tree -p HEAD -m more $(git write-tree))"
+    )
+    assert set(open_place.held(settled)) == {"node_modules/a/b/.git/config"}
+    open_place.outside("git switch -q more; git status; test -z $(find . -name ran)")
 
 
 async def test_the_limit_of_folders_is_told_once(
