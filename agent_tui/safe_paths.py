@@ -140,6 +140,25 @@ def follow_links(path: str) -> str:
         raise OSError(errno.EINVAL, str(error)) from error
 
 
+def trace_links(path: Path) -> tuple[Path, dict[Path, str]]:
+    """Where the absolute `path` leads, whether or not it exists, and the links on the way."""
+    links: dict[Path, str] = {}
+    place, pending = Path(path.anchor), list(path.parts[1:])
+    followed = 0
+    while pending and followed < 40:  # the kernel's own limit
+        step = place / pending.pop(0)
+        if step.name == "..":
+            place = place.parent
+        elif step.is_symlink():
+            links[step] = os.fspath(step.readlink())
+            followed += 1
+            aim = place / links[step]
+            place, pending = Path(aim.anchor), [*aim.parts[1:], *pending]
+        else:
+            place = step
+    return place.joinpath(*pending), links
+
+
 @contextlib.contextmanager
 def open_folder(folder: Path, *, makes: bool = False) -> Generator[int]:
     """A handle of `folder`, whose path must have no links, as from `follow_links`.

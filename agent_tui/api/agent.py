@@ -48,9 +48,9 @@ from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust, TrustFile
 from agent_tui.providers.access import open_models
 from agent_tui.sessions.store import SessionStore
+from agent_tui.tools.files.home_links import linked_settings
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import OfferedTool, default_toolbox
-from agent_tui.tools.sandbox.home_links import linked_settings
 
 Event: TypeAlias = (
     TextDelta

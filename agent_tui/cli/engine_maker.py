@@ -15,7 +15,7 @@ from agent_tui.permissions.rule_book import RUN_SOURCE
 from agent_tui.permissions.rule_sources import RuleSources, add_rules
 from agent_tui.permissions.rules import Rule, parse_rule, rules_for_names
 from agent_tui.permissions.trust import FolderTrust
-from agent_tui.tools.sandbox.home_links import linked_settings
+from agent_tui.tools.files.home_links import linked_settings
 from agent_tui.tools.sandbox.sandbox import Sandbox
 
 

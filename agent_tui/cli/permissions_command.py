@@ -29,9 +29,9 @@ from agent_tui.permissions.rules import Decision, Rule, parse_rule
 from agent_tui.safe_text import safe_text
 from agent_tui.tool_names import is_remote
 from agent_tui.tools.base import Intent, Toolbox, ToolContext
+from agent_tui.tools.files.home_links import linked_settings
 from agent_tui.tools.files.memory import FileMemory
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.sandbox.home_links import linked_settings
 
 _DESCRIPTION = "Check what the permission rules decide, and list or remove rules."
 _CHECK_EPILOG = """\

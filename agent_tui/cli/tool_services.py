@@ -11,13 +11,13 @@ from agent_tui.cli.settings import session_root, user_config_path
 from agent_tui.config import Settings
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.keys import key_values
+from agent_tui.tools.files.home_links import linked_settings
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.server import ServerContext
 from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.processes.environment import model_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox import gate_process
-from agent_tui.tools.sandbox.home_links import linked_settings
 from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings, WallParts
 from agent_tui.tools.sandbox.watch import ObeyedWatch

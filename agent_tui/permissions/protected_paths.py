@@ -14,8 +14,8 @@ from agent_tui.tools.files.protected import (
     is_secret_name,
     is_where_keys_are,
 )
+from agent_tui.tools.git.token_settings import has_git_tokens
 from agent_tui.tools.sandbox.obeyed import is_read_at_start
-from agent_tui.tools.sandbox.tool_settings import has_git_tokens
 
 _KEY_OF_A_PROGRAM = re.compile(
     r"(?:.*[._-])?(?:credentials?|creds|tokens?|auth|keys?|secrets?)"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent_tui.tools.sandbox.home_links import find_linked
+from agent_tui.tools.files.home_links import find_linked
 from agent_tui.tools.sandbox.watch import ObeyedWatch, Settled
 from tests.support.tool_calls import KEEPER
 

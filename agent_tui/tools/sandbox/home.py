@@ -17,10 +17,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from agent_tui.safe_paths import git_entry, is_file, is_folder, is_trusted, resolve_path
+from agent_tui.safe_paths import (
+    git_entry,
+    is_file,
+    is_folder,
+    is_trusted,
+    resolve_path,
+    trace_links,
+)
+from agent_tui.tools.git.token_settings import read_settings
 from agent_tui.tools.sandbox.beneath import folder_of, make_folders
 from agent_tui.tools.sandbox.plan import TEMPORARY_PLACES
-from agent_tui.tools.sandbox.tool_settings import read_settings
 
 _TOOLCHAINS: Final = (
     *(".local/bin", ".local/lib", ".rustup", ".nvm", ".pyenv", ".volta/tools", ".asdf", ".sdkman"),
@@ -196,28 +203,9 @@ def make_links(stand_in: Path, place: Path, view: HomeView) -> None:
 def _follow(path: Path) -> tuple[Path | None, dict[Path, str]]:
     """Where `path` leads (None if nothing is there), and the links on the way."""
     try:
-        return path.resolve(strict=True), follow_links(path)[1]
+        return path.resolve(strict=True), trace_links(path)[1]
     except (OSError, RuntimeError):
         return None, {}
-
-
-def follow_links(path: Path) -> tuple[Path, dict[Path, str]]:
-    """Where the absolute `path` leads, whether or not it exists, and the links on the way."""
-    links: dict[Path, str] = {}
-    place, pending = Path(path.anchor), list(path.parts[1:])
-    followed = 0
-    while pending and followed < 40:  # the kernel's own limit
-        step = place / pending.pop(0)
-        if step.name == "..":
-            place = place.parent
-        elif step.is_symlink():
-            links[step] = os.fspath(step.readlink())
-            followed += 1
-            aim = place / links[step]
-            place, pending = Path(aim.anchor), [*aim.parts[1:], *pending]
-        else:
-            place = step
-    return place.joinpath(*pending), links
 
 
 def _installation(programs: Path, view: HomeView, *, is_certain: bool = True) -> Iterator[Path]:

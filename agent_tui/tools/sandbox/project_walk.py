@@ -16,10 +16,11 @@ from agent_tui.tools.files.protected import (
     is_secret_name,
     is_where_keys_are,
 )
+from agent_tui.tools.git.token_settings import read_settings
 from agent_tui.tools.sandbox.beneath import folder_of, open_up
 from agent_tui.tools.sandbox.git_state import GitState, ListStamp, list_folder
 from agent_tui.tools.sandbox.obeyed import who_obeys_entry
-from agent_tui.tools.sandbox.tool_settings import may_hold_key, read_settings
+from agent_tui.tools.sandbox.tool_settings import may_hold_key
 
 MOST_FOLDERS: Final = 250_000
 """The most folders of the user's that are visited. Per 100,000, the first look takes 3 s of
@@ -242,8 +243,8 @@ class ProjectWalk:
         is_rebuilt = not REBUILT_FOLDERS.isdisjoint(names)
         if is_rebuilt and names[-1] not in REBUILT_FOLDERS:
             folders = tuple(f"{path}/{name}" for name in here if here[name] and name != ".git")
-            found = ({}, gits, []) if gits else None
-            return _Folder(stamp, folders, found, is_obeyed, is_rebuilt)
+            gits_alone: _Found | None = ({}, gits, []) if gits else None
+            return _Folder(stamp, folders, gits_alone, is_obeyed, is_rebuilt)
         below = [fold_name(name) for name in names]
         has_keys = is_where_keys_are(below)
         secrets = [

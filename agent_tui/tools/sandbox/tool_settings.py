@@ -6,20 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from configparser import Error as ConfigParserError
 from configparser import RawConfigParser
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from agent_tui.errors import ToolError
-from agent_tui.regular_files import open_regular_file
 from agent_tui.secret_text import (
     has_key,
     has_password_in_address,
     is_secret_name,
     may_let_in,
-    without_user,
 )
 from agent_tui.tools.files import protected
+from agent_tui.tools.git.token_settings import read_settings, without_tokens
 from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.git_controls import included_settings
@@ -40,7 +38,6 @@ _NPM_KEYS: Final = frozenset(
 _COPIED: Final = (".cargo/config.toml", ".config/uv/uv.toml", ".config/go/env", ".condarc")
 """Settings files that are copied whole, unless something in them looks like a secret."""
 
-_MOST_BYTES: Final = 1_000_000
 _SECRET_WORDS: Final = ("token", "password", "_auth", "credential")
 _SETTING_NAME: Final = re.compile(r"([\w.-]+)[\"']?\s*[=:]")
 _PASSWORD_OR_CHANNEL: Final = re.compile(
@@ -73,10 +70,6 @@ _WITHOUT_INSTALLATIONS: Final = frozenset(
         *("node_modules", "conda-meta", "jmods", "legal", "docs", "test", "tests"),
     )
 )
-_WITH_CONTINUATION: Final = re.compile(r"(?:[^\\\n]|\\.?)*\n?", re.DOTALL)
-"""A line of git's settings, with those that continue it."""
-
-_SECTION: Final = re.compile(r'\s*\[[^\]"\n]*(?:"(?:[^"\\\n]|\\.)*"\s*)?\]')
 _XML_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 _DEEPEST: Final = 5
 """How far below a shown folder installations are: ``.asdf/installs/nodejs/22.1.0``."""
@@ -240,17 +233,9 @@ def plain_git_settings(obeyed: Iterable[Path]) -> dict[Path, tuple[bytes, int]]:
     found: dict[Path, tuple[bytes, int]] = {}
     for file in _git_settings_among(obeyed):
         text = read_settings(file)
-        if (plain := _without_tokens(text)) != text:
+        if (plain := without_tokens(text)) != text:
             found[file] = plain.encode("utf-8", "surrogateescape"), 0o600
     return found
-
-
-def has_git_tokens(file: Path) -> bool:
-    """Whether a file in a git folder is one of git's settings, and has tokens. Blocking."""
-    is_remote = file.parent.name in ("remotes", "branches")
-    is_named = is_remote or file.name.startswith("config") or "credentials" in file.name
-    text = read_settings(file)
-    return (is_named or text.lstrip().startswith("[")) and _without_tokens(text) != text
 
 
 def _git_settings_among(obeyed: Iterable[Path]) -> Iterator[Path]:
@@ -264,39 +249,6 @@ def _git_settings_among(obeyed: Iterable[Path]) -> Iterator[Path]:
             yield from _glob(path, "*")
 
 
-@lru_cache(maxsize=256)
-def _without_tokens(text: str) -> str:
-    """Git settings without users in addresses, and without lines that still may let in."""
-    lines: list[str] = []
-    for line in _WITH_CONTINUATION.findall(text):
-        joined = line.replace("\\\n", "")
-        section = _SECTION.match(joined)
-        cut = section.end() if section else 0
-        plain = _plain_setting(joined[:cut]) + _plain_setting(joined[cut:])
-        lines.append(line if plain == joined else plain)
-    return "".join(lines)
-
-
-def _plain_setting(part: str) -> str:
-    """The name of a section, or one setting, without what lets in."""
-    plain = without_user(part) if _lets_in(part) else part
-    if not _lets_in(plain):
-        return plain
-    return "[hidden]" if plain.lstrip().startswith("[") else "\n"
-
-
-def _lets_in(part: str) -> bool:
-    name, mark, value = (word.strip() for word in part.partition("="))
-    is_setting = bool(mark) and not name.startswith("[")  # a branch may have any name
-    folded = name.casefold()
-    is_secret = is_setting and (
-        folded in ("extraheader", "oauth")
-        or is_secret_name(name)
-        or (folded == "helper" and "password=" in value)
-    )
-    return is_secret or has_key(part) or has_password_in_address(part) or may_let_in(part)
-
-
 def may_hold_key(text: str) -> bool:
     """Whether something in the settings `text` of a tool may let in."""
     lowered = text.casefold()
@@ -308,12 +260,3 @@ def may_hold_key(text: str) -> bool:
         or any(word in lowered for word in _SECRET_WORDS)
         or any(map(is_secret_name, _SETTING_NAME.findall(text)))
     )
-
-
-def read_settings(file: Path) -> str:
-    """The text of a settings file; empty if there is none."""
-    try:
-        with open_regular_file(file) as opened:
-            return opened.read(_MOST_BYTES).decode("utf-8", "surrogateescape")
-    except OSError:
-        return ""

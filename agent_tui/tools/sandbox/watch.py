@@ -43,6 +43,7 @@ from agent_tui.errors import ToolError
 from agent_tui.file_locks import LockHeldError, lock_within
 from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_folder
+from agent_tui.tools.files.home_links import describe_linked
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import folder_of, separate
 from agent_tui.tools.sandbox.git_controls import (
@@ -56,7 +57,6 @@ from agent_tui.tools.sandbox.git_controls import (
 )
 from agent_tui.tools.sandbox.held import HeldFile, HeldStore
 from agent_tui.tools.sandbox.hidden import HiddenFiles
-from agent_tui.tools.sandbox.home_links import describe_linked
 from agent_tui.tools.sandbox.known_versions import KnownVersions, RefsStamp
 from agent_tui.tools.sandbox.obeyed_state import (
     LINK,

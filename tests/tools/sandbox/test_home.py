@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.tools.git.token_settings import has_git_tokens
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.home import furnish, what_runs
-from agent_tui.tools.sandbox.tool_settings import has_git_tokens, plain_git_settings, tool_settings
+from agent_tui.tools.sandbox.tool_settings import plain_git_settings, tool_settings
 from tests.support.rows import each_row
 
 

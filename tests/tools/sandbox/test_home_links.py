@@ -8,7 +8,7 @@ import pytest
 from agent_tui.config import PermissionSettings
 from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.tools.base import Intent
-from agent_tui.tools.sandbox.home_links import find_linked, linked_settings
+from agent_tui.tools.files.home_links import find_linked, linked_settings
 from tests.support.rows import each_row
 from tests.support.sandbox import needs_bwrap
 from tests.support.watched_folder import WatchedFolder

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from agent_tui import paths
-from agent_tui.tools.sandbox.home import follow_links
+from agent_tui.safe_paths import trace_links
 
 _CONFIG: Final = ".config"
 _CONFIG_DEPTH: Final = 3
@@ -58,7 +58,7 @@ def find_linked(home: Path, settings: Iterable[Path], roots: Iterable[Path]) -> 
     inside = tuple(roots)
     found: dict[Path, Path] = {}
     for link in _links_from(home, settings, inside):
-        place, links = follow_links(link)
+        place, links = trace_links(link)
         for each in (*links, place):
             if any(each.is_relative_to(root) for root in inside):
                 found.setdefault(each, link)
