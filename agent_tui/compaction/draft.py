@@ -255,7 +255,7 @@ def _fit(
                 return drafts[-1]
             if not room:
                 break
-            step = max(size - target, 2 * step)
+            step = max(size - target, 2 * step, _LEAST_STEP_TOKENS)
             room = room - step if room - step >= _LEAST_STEP_TOKENS else 0
     if is_limit:
         raise TargetTooSmallError(request.sizes.target, min(size, request.sizes.used_estimate))

@@ -11,6 +11,7 @@ MODULE = '''\
 
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.providers.client import OnProgress, OnUsage
+from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.strategies.base import BuiltInStrategy, StrategyServices
 from agent_tui.errors import NothingToCompactError
 from agent_tui.sessions.entries import ContextEditEntry, Entry, MessageEntry
