@@ -24,10 +24,11 @@ _PROGRAMS: Final = "bin"
 
 _WITHIN: Final = (
     "Links in the home folder lead to files here: {}{}. Programs outside read them at their start, "
-    "so the user is asked about each change."
+    "so each change needs the approval of the user."
 )
 _WHOLE: Final = (
-    "{} leads to {}. Programs outside read what commands write there, and nobody is asked about it."
+    "{} leads to {}. Programs outside read what commands write there, and no change there needs "
+    "approval."
 )
 _MOST_NAMED: Final = 5
 
