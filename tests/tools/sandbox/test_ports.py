@@ -24,13 +24,20 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+def bound(address: str) -> socket.socket:
+    """A socket with a port on which nobody listens at another address of the loopback."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    while True:
+        one = socket.socket(family)
+        one.bind((address, 0))
+        if one.getsockname()[1] not in listening_ports(psutil.Process().pid):
+            return one
+        one.close()
+
+
 def test_listening_ports_are_those_that_the_loopback_meets():
-    with socket.socket() as near, socket.socket() as far, socket.socket(socket.AF_INET6) as six:
-        near.bind(("127.0.0.1", 0))
-        far.bind(("127.0.0.2", 0))
-        six.bind(("::1", 0))
+    with bound("127.0.0.1") as near, bound("127.0.0.2") as far, bound("::1") as six:
         ports = [one.getsockname()[1] for one in (near, far, six)]
-        assert not listening_ports(psutil.Process().pid) & set(ports)
         for one in (near, far, six):
             one.listen()
         assert listening_ports(psutil.Process().pid) & set(ports) == {ports[0], ports[2]}
