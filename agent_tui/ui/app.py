@@ -174,8 +174,9 @@ class AgentApp(App[UiOutcome]):
             return
         from agent_tui.ui.assembly import assemble
 
-        self.loaded = loaded = assemble(self.window, self.status, options)
+        loaded = assemble(self.window, self.status, options)
         await self.query_one("#upper").mount_all(loaded.view.widgets.above_prompt)
+        self.loaded = loaded  # no sooner: the transcript is drawn anew by `begin`, without notices
         self.prompt.attach(loaded.sources)
         warnings = self._use_loaded_settings(options)
         loaded.view.refresh_status()

@@ -1,11 +1,13 @@
 import asyncio
 import os
+from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from threading import Event
 
 import pytest
 from textual import events
+from textual.widget import Widget
 from textual.widgets import Input
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
@@ -595,6 +597,30 @@ async def test_an_unknown_command_sent_before_the_program_was_ready_comes_back(t
         await ui.started()
         assert ui.sent == ["hello"]
         assert ui.text == "/nonsense"
+
+
+async def test_the_answer_to_a_command_sent_as_the_chat_appears_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    stage, models, mounted, sent = Stage(tmp_path), ListedModels(), asyncio.Event(), asyncio.Event()
+    runtime, mount_all = asking(stage, DONE, models=models), Widget.mount_all
+
+    async def mount_until_sent(widget: Widget, widgets: Iterable[Widget]) -> None:
+        await mount_all(widget, widgets)
+        if widget.id == "upper":
+            mounted.set()
+            await sent.wait()
+
+    monkeypatch.setattr(Widget, "mount_all", mount_until_sent)
+    app = AgentApp(lambda: UiOptions(runtime, CommandServices(models, KnownModels())))
+    async with app.run_test() as pilot:
+        ui = Ui(app, runtime, pilot, stage)
+        await mounted.wait()
+        await ui.write("/copy")
+        await pilot.press("enter")
+        sent.set()
+        await ui.started()
+        await ui.until(lambda: "No reply to copy yet." in ui.notices)
 
 
 async def test_the_chat_is_as_wide_as_the_screen_from_the_start(tmp_path: Path):

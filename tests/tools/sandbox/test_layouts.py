@@ -18,6 +18,7 @@ from tests.support.users import User, can_run, run_module, system_folders, users
         pytest.param("landlock", marks=needs_landlock),
     ],
 )
+@pytest.mark.timeout(600)  # 19 layouts
 def test_commands_run_in_every_layout_and_nothing_else_is_changed(backend: Backend, user: User):
     if not can_run(user, layouts.__name__):
         pytest.skip(f"{user.name} cannot run the program from here")
