@@ -147,8 +147,17 @@ async def test_where_no_mount_holds_a_file_its_old_text_is_back(open_place: Watc
             ".git/branches/o",
         ),
         (
-            "git checkout -q -b work; git config branch.work.remote origin; git remote remove old",
+            "git checkout -q -b work; git config branch.work.remote origin; git remote remove old;"
+            "git config branch.work.merge refs/heads/main; git config branch.x.remote .",
             "",
+        ),
+        ("git config --unset remote.origin.url; ln -s /evil.git origin", ".git/config"),
+        ("git config --unset remote.origin.pushurl", ".git/config"),
+        ("git config branch.main.remote evil; ln -s /evil.git evil", ".git/config"),
+        ("git config remote.origin.mirror true", ".git/config"),
+        (
+            "sed -i 's/x.example/T/;s/mine.example$/x.example/;s/T/mine.example/' .git/config",
+            ".git/config",
         ),
         ("git init -q new; git -C new remote add origin https://new.example/x", ""),
     ],
@@ -158,7 +167,8 @@ async def test_without_mounts_where_a_push_goes_is_held_back(
 ):
     open_place.outside(
         "git init -q -b main; git commit -qm one --allow-empty; git remote add old https://x.example;"
-        "git remote add origin https://mine.example/x; git config branch.main.remote origin"
+        "git remote add origin https://mine.example; git config branch.main.remote origin;"
+        "git config remote.origin.pushurl https://mine.example/x"
     )
     settled = await open_place.run(command)
     assert set(open_place.held(settled)) == ({held} if held else set())
