@@ -173,6 +173,24 @@ def _controls_in(git: Path) -> Iterator[tuple[Path, ControlKind]]:
             yield git / name, "step"
 
 
+def controls_at(
+    paths: Iterable[Path], entries: Iterable[Path]
+) -> Iterator[tuple[Path, ControlKind]]:
+    """Which of `paths` are the hooks and the settings of a repository, whether they exist or not.
+
+    Args:
+        paths: Files.
+        entries: Each ``.git`` that exists.
+    """
+    if paths := list(paths):
+        gits = {git for entry in entries for git in repositories_of(entry)}
+        for path in paths:
+            if path.name == "config" and path.parent in gits:
+                yield path, "config"
+            elif any(git / "hooks" in path.parents for git in gits.intersection(path.parents)):
+                yield path, "hook"
+
+
 def covers_of(entry: Path, hooks_path: str = "") -> Iterator[Path]:
     """The existing files that git follows and only the user changes.
 
@@ -307,8 +325,9 @@ def foreign_settings(config: Path, before: bytes | None = None) -> list[str]:
             for name, doubt, line in odd_settings(config)
             if line not in known and not _is_by_git(name, config)
         ]
-        is_led = before is not None and _leads_elsewhere(_text(config), _decode(before))
-        return [*odd, "git would push elsewhere"] if is_led else odd
+        if before is not None:
+            odd += _doubts_about_changes(_text(config), _decode(before))
+        return odd
     except (OSError, UnicodeDecodeError):
         return ["it cannot be read"]
 
@@ -327,7 +346,7 @@ def plain_content(path: Path, kind: ControlKind, before: bytes | None = None) ->
         return b"".join(line for line in content.splitlines(True) if _shown(line) not in odd)
     known = _lines_before(before)
     text = _decode(content)
-    if before is not None and _leads_elsewhere(text, _decode(before)):
+    if before is not None and _doubts_about_changes(text, _decode(before)):
         return before  # a remote must not be left without its address
     return "\n".join(
         line
@@ -346,6 +365,18 @@ def _odd_steps(path: Path, before: bytes | None) -> list[str]:
     except OSError:
         return ["what cannot be read"]
     return [_shown(line) for line in lines if line not in known and not plain.fullmatch(line)]
+
+
+def _doubts_about_changes(text: str, before: str) -> list[str]:
+    """What is wrong with git settings because of those that were there `before`."""
+    now = {(section, line.strip()) for _, section, line in _lines(text)}
+    lost = [
+        f"git would run without {name or line.strip()}"
+        for name, section, line in _lines(before)
+        if (name is None or not (name in ("", _TREE, *_MADE_BY_GIT) or _is_plain(name)))
+        and (section, line.strip()) not in now
+    ]
+    return [*lost, *(["git would push elsewhere"] if _leads_elsewhere(text, before) else [])]
 
 
 def _leads_elsewhere(text: str, before: str) -> bool:

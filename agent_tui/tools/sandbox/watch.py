@@ -48,6 +48,7 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import folder_of, separate
 from agent_tui.tools.sandbox.git_controls import (
     ControlKind,
+    controls_at,
     covers_of,
     git_place,
     is_linked_tree,
@@ -80,6 +81,9 @@ _TOO_MANY = (
 _MOVED = (
     "{} was moved or replaced while a command ran. What the command wrote since is in the folder "
     "that was there before. Nobody checked what it left there for editors, shells and git."
+)
+_RESTORED = (
+    "{} was deleted by a command and is back: only the user removes git's hooks and settings."
 )
 _STUCK = (
     "{} is starting a command in this folder and does not go on. Nothing was run. Continue or end "
@@ -654,7 +658,12 @@ class ObeyedWatch:
                 brought = await asyncio.to_thread(self._bring, change)
                 judged.ours.update(change.files)
         elif change.files[:1] == ((change.path, ""),):
-            pass  # what was deleted in a copy is restored
+            if change.control is not None:  # what was deleted in a copy comes back anyway
+                await asyncio.to_thread(
+                    self._contents.write, change.path, change.before, self._roots
+                )
+                judged.ours[change.path] = change.before
+                self._notices.append(_RESTORED.format(change.path))
         elif await self._is_separated(change):
             pass
         elif change.may_be_users or (change.control == "step" and not is_over):
@@ -686,6 +695,7 @@ class ObeyedWatch:
             *self._new_nodes(look, only_jobs),
             *self._find_changed_files(look, only_jobs),
             *self._find_changed_copies(look),
+            *(() if only_jobs else self._find_deleted_controls(look)),
         ]
         changes.sort(key=lambda change: change.link is not None)  # links first
         judged = _Judged(look, only_jobs=only_jobs)
@@ -744,6 +754,13 @@ class ObeyedWatch:
                 old, new = before.get(below, ""), now.get(below, "")
                 if new != old:
                     yield _Change(path / below, copy / below, who, old, ((path / below, new),))
+
+    def _find_deleted_controls(self, look: Look) -> Iterator[_Change]:
+        """Hooks and settings that are gone from a repository: without one, git does less."""
+        gone = self._approved.files.keys() - look.files.keys()
+        for path, kind in controls_at(gone, self.found.gits):
+            if (before := self._approved.files[path]) != OTHER:
+                yield _Change(path, path, "git does less without it", before, ((path, ""),), kind)
 
     def _is_users_link(self, link: Path, judged: _Judged) -> bool:
         return judged.stays(link) and not self._approved.is_asked(link)

@@ -178,6 +178,25 @@ async def test_without_mounts_where_a_push_goes_is_held_back(
 
 
 @pytest.mark.parametrize(
+    "command", ["rm .git/hooks/pre-push .git/config", "mv .git/hooks .git/old; : > .git/config"]
+)
+async def test_without_mounts_a_hook_and_settings_that_a_command_deletes_are_back(
+    open_place: WatchedFolder, command: str
+):
+    open_place.outside(
+        "git init -q; git init -q sub; git config alias.x y; echo exit 1 > .git/hooks/pre-push;"
+        "chmod +x .git/hooks/pre-push; echo > .git/hooks/mine"
+    )
+    await open_place.run("true")
+    open_place.outside("rm .git/hooks/mine")
+    settled = await open_place.run(f"{command}; rm -rf sub")
+    assert f"{open_place.root}/.git/hooks/pre-push was deleted" in settled.notice
+    open_place.outside("test -x .git/hooks/pre-push; git config alias.x; test ! -e .git/hooks/mine")
+    assert not (open_place.root / "sub").exists()
+    assert (await open_place.run("true")).notice == ""
+
+
+@pytest.mark.parametrize(
     "command",
     [
         pytest.param(
