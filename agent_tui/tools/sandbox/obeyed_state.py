@@ -357,11 +357,16 @@ class BusyMarker:
             return False
         return any([self._is_busy(state) for state in states if state.stem != self._file.name])
 
-    def remove(self) -> None:
-        """Remove the marker when the program or the conversation ends."""
+    def remove(self, *, is_settled: bool = True) -> None:
+        """Remove the marker when the program or the conversation ends.
+
+        Args:
+            is_settled: Whether what commands did was judged. Otherwise it stays, as after a kill.
+        """
         if self._lock is not None:
             os.close(self._state)
-            self._file.with_name(self._file.name + _STATE).unlink(missing_ok=True)
+            if is_settled:
+                self._file.with_name(self._file.name + _STATE).unlink(missing_ok=True)
             self._lock.release()
             self._lock = None
 

@@ -5,7 +5,6 @@ import json
 import os
 import platform
 import select
-import shutil
 import socket
 import sys
 import tempfile
@@ -35,6 +34,7 @@ from agent_tui.tools.sandbox.backends import (
     link_home,
     make_cache_folders,
 )
+from agent_tui.tools.sandbox.beneath import remove_folder
 from agent_tui.tools.sandbox.folders import Scratch, StandIns, write_versions
 from agent_tui.tools.sandbox.hints import HiddenPlaces, WallView, paths_in
 from agent_tui.tools.sandbox.home import (
@@ -477,7 +477,7 @@ class Sandbox:
     async def _end(self, wall: _Wall) -> None:
         await wall.ways.aclose()
         await asyncio.to_thread(wall.keeper.close)
-        await asyncio.to_thread(shutil.rmtree, wall.plan.gate, ignore_errors=True)
+        await asyncio.to_thread(remove_folder, wall.plan.gate)
 
     def _protects_nothing(self, cwd: Path) -> str:
         for folder in (cwd, *self._around.added):

@@ -22,7 +22,6 @@ folder compares with it.
 
 import asyncio
 import os
-import shutil
 from collections.abc import (
     Callable,
     Generator,
@@ -45,7 +44,7 @@ from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_folder
 from agent_tui.tools.files.home_links import describe_linked
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.beneath import folder_of, separate
+from agent_tui.tools.sandbox.beneath import folder_of, remove_folder, separate
 from agent_tui.tools.sandbox.git_controls import (
     ControlKind,
     controls_at,
@@ -346,17 +345,20 @@ class ObeyedWatch:
         return held
 
     async def close(self) -> None:
-        """Close the watch once no command runs or will run. What jobs left is judged before."""
+        """Close the watch once no command runs or will run. What jobs left is judged before.
+
+        If that fails, the next program in the folder does it.
+        """
         async with self._turn:
-            if self._commands or self._jobs:
+            if self._commands or self._jobs or self._is_unsettled:
                 with suppress(OSError):
                     await self._settle(only_jobs=self._runs_only_jobs)
             await asyncio.to_thread(self._remove)
 
     def _remove(self) -> None:
-        self._marker.remove()
+        self._marker.remove(is_settled=not self._is_unsettled)
         self._versions.close()
-        shutil.rmtree(self._own_copies, ignore_errors=True)
+        remove_folder(self._own_copies)
 
     def _begin(self, turn: IO[bytes]) -> tuple[bool, bool, Mapping[Path, RefsStamp]]:
         """How things are as a command begins, once no other program takes up the user's state.
@@ -899,6 +901,6 @@ def _obeys(who: str) -> str:
 
 def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
+        remove_folder(path)
     else:
         path.unlink()

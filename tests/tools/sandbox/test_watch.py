@@ -1174,6 +1174,48 @@ async def test_a_path_too_long_for_looking_is_held_and_keeps_nothing_else_in_pla
     assert (await place.run("true")).held == ()
 
 
+_DEEP = """python3 - <<'END'
+import os
+os.chdir("{}")
+for _ in range(1_200):
+    os.mkdir("d")
+    os.chdir("d")
+END
+"""
+
+
+@needs_bwrap
+async def test_no_folder_of_a_command_in_a_copy_stops_the_next_command(place: WatchedFolder):
+    place.outside("git init -q; mkdir .vscode; echo 1 > .vscode/settings.json")
+    await place.run("mkdir -p .vscode/a; touch .vscode/a/b .vscode/new; chmod 0 .vscode/a")
+    await place.run(f"{_DEEP.format('.vscode')} touch .vscode/new")
+    await place.run("test $(ls .vscode) = settings.json")
+
+
+async def test_a_folder_of_any_depth_is_held(open_place: WatchedFolder):
+    settled = await open_place.run(f"mkdir .vscode; {_DEEP.format('.vscode')} touch .vscode/x")
+    assert set(open_place.held(settled)) == {".vscode"}
+    assert (await open_place.run("true")).held == ()
+
+
+async def test_what_cannot_be_set_aside_is_judged_again_by_the_next_program(
+    open_place: WatchedFolder, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_words: object) -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(HeldStore, "set_aside", fail)
+        with pytest.raises(ToolError, match="no space"):
+            await open_place.run("echo > .envrc")
+        await open_place.watch.close()
+    for expected in ([".envrc"], []):
+        open_place.watch = open_place.watch_again()
+        held = await open_place.watch.recover()
+        assert [file.path.name for file in held] == expected
+        await open_place.watch.close()
+
+
 async def test_what_cannot_be_set_aside_keeps_nothing_else_in_place(
     open_place: WatchedFolder, monkeypatch: pytest.MonkeyPatch
 ):
