@@ -18,6 +18,7 @@ from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.processes.environment import model_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox import gate_process
+from agent_tui.tools.sandbox.folders import GATES_BEGIN
 from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings, WallParts
 from agent_tui.tools.sandbox.watch import ObeyedWatch
@@ -51,6 +52,8 @@ def command_sandbox(
         caches=tuple(_caches(settings, Path.home())),
     )
 
+    written = (around.scratch_parent, *(folder for _, folder in around.caches))
+
     def watch(folders: Sequence[Path], has_mounts: bool) -> ObeyedWatch:
         folder = _watch_folder(folders[0])
         git = keeper or ProcessKeeper()
@@ -62,6 +65,7 @@ def command_sandbox(
             has_mounts=has_mounts,
             linked=linked_settings(folders, environ)(),
             repositories=paths.user_data_dir() / "repositories",
+            unchecked=(*(f"{folder.resolve()}/" for folder in written), GATES_BEGIN, "/dev/shm/"),
         )
 
     gate = NetworkGate(may_be_private=settings.fetch_private)

@@ -26,6 +26,8 @@ _SHORT: Final = "/tmp"
 """Where the gate's sockets are; their paths are limited to 107 bytes."""
 
 _GATE: Final = "agent-tui-gate-"
+GATES_BEGIN: Final = f"{_SHORT}/{_GATE}"
+"""How the paths of the gates' folders begin, which commands write."""
 _GATES: Final = "gates"
 _HOME: Final = "home-"
 

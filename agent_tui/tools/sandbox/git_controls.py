@@ -21,12 +21,12 @@ from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_file, is_folder, is_link
 
 ControlKind: TypeAlias = Literal[
-    "entry", "hook", "config", "pointer", "attributes", "step", "irregular", "shared"
+    "entry", "hook", "config", "pointer", "attributes", "step", "irregular", "shared", "way"
 ]
 """Kinds: a ``.git`` that is a file or a link; a hook; settings; a pointer to more of the
 repository; attributes, which select drivers for files; the next steps of an unfinished rebase,
 cherry-pick or bisection; in a git folder, what is not as git keeps it, and a file with further
-names (`git_state`)."""
+names (`git_state`); a link to where commands write unchecked, perhaps to a repository."""
 
 MAX_CONFIG_BYTES: Final = 64_000
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+("(?:[^"\\]|\\.)*"))?\s*\]')
@@ -307,6 +307,8 @@ def why_obeyed(
             # Git writes its index, logs and messages through a link, and hangs on a pipe.
             is_pipe = not (is_link(path) or is_file(path))
             return "git would wait for it" if is_pipe else "git would write elsewhere"
+        case "way":
+            return "it leads to where commands write unchecked"
         case _:
             assert_never(kind)
 

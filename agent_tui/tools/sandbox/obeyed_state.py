@@ -249,7 +249,9 @@ class Contents:
             links |= {path: who for path in digests if is_link(path)}
         look.controls = dict.fromkeys(found.shared, "shared")
         look.controls |= dict.fromkeys(found.irregular, "irregular")
-        look.files |= found.shared | {path: self.digest_of(path) for path in found.irregular}
+        look.controls |= dict.fromkeys(found.ways, "way")
+        unclear = (*found.irregular, *found.ways)
+        look.files |= found.shared | {path: self.digest_of(path) for path in unclear}
         for entry in found.gits:
             for path, kind in controls_of(entry, hooks_path):
                 if look.node_of(path) is not None:

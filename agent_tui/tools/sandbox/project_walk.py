@@ -53,6 +53,7 @@ class WalkFindings:
         irregular: What in git folders is not what git keeps there (see `GitState`), and folders
             with paths too long for looking into them.
         shared: The files there that have other names, too, each with what identifies it.
+        ways: Links to what commands write unchecked.
     """
 
     obeyed: dict[Path, str] = field(default_factory=dict[Path, str])
@@ -61,9 +62,10 @@ class WalkFindings:
     closed: list[Path] = field(default_factory=list[Path])
     irregular: list[Path] = field(default_factory=list[Path])
     shared: dict[Path, str] = field(default_factory=dict[Path, str])
+    ways: list[Path] = field(default_factory=list[Path])
 
 
-_Found: TypeAlias = tuple[dict[Path, str], list[Path], list[Path]]
+_Found: TypeAlias = tuple[dict[Path, str], list[Path], list[Path], list[Path]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,7 @@ class ProjectWalk:
         gits: Iterable[Path] = (),
         *,
         opens: bool = True,
+        unchecked: Iterable[str] = (),
     ) -> None:
         """Create a walk that has seen nothing.
 
@@ -115,8 +118,10 @@ class ProjectWalk:
             gits: Each ``.git`` and git folder outside of `roots` that is theirs.
             opens: Whether commands may write there: folders that they closed are opened, and what
                 builds fill is searched for repositories.
+            unchecked: What begins the real paths of what commands write elsewhere.
         """
         self._opens = opens
+        self._unchecked = tuple(unchecked)
         self._gits = tuple(gits)
         self.roots = tuple(dict.fromkeys(root.resolve() for root in roots))
         self._tops = tuple(map(os.fspath, self.roots))
@@ -157,10 +162,11 @@ class ProjectWalk:
                 self._leave_out(pending, rebuilt)
             if folder.found is not None:
                 first.append(path)
-                obeyed, gits, secrets = folder.found
+                obeyed, gits, secrets, ways = folder.found
                 found.obeyed.update(obeyed)
                 found.gits.extend(gits)
                 found.secrets.extend(secrets)
+                found.ways.extend(ways)
         found.gits.extend(self._gits)
         self._look_into_gits(found, is_first=is_first)
         self._known, self.first = seen, tuple(first)
@@ -243,7 +249,7 @@ class ProjectWalk:
         is_rebuilt = not REBUILT_FOLDERS.isdisjoint(names)
         if is_rebuilt and names[-1] not in REBUILT_FOLDERS:
             folders = tuple(f"{path}/{name}" for name in here if here[name] and name != ".git")
-            gits_alone: _Found | None = ({}, gits, []) if gits else None
+            gits_alone: _Found | None = ({}, gits, [], []) if gits else None
             return _Folder(stamp, folders, gits_alone, is_obeyed, is_rebuilt)
         below = [fold_name(name) for name in names]
         has_keys = is_where_keys_are(below)
@@ -259,16 +265,25 @@ class ProjectWalk:
         if not (is_obeyed or is_rebuilt):
             whose = ((name, who_obeys_entry(path, name)) for name in sorted(here))
             obeyed = {Path(path, name): who for name, who in whose if who}
-        found = (obeyed, gits, secrets)
+        ways = [] if is_rebuilt else [Path(entry) for entry in entries if self._is_way(entry)]
+        found = (obeyed, gits, secrets, ways)
         is_last = is_rebuilt and (is_obeyed or not self._opens)
         skipped = set(here) if is_last else {".git"}
         below = (name for name in sorted(here) if here[name] and name not in skipped)
         folders = tuple(f"{path}/{name}" for name in below)
         return _Folder(stamp, folders, found if any(found) else None, is_obeyed, is_rebuilt)
 
+    def _is_way(self, entry: os.DirEntry[str]) -> bool:
+        """Whether an entry is a link to what commands write unchecked."""
+        if not (self._unchecked and entry.is_symlink()):
+            return False
+        target = f"{os.path.realpath(entry.path)}/"
+        is_inside = target.startswith(tuple(f"{top}/" for top in self._tops))
+        return target.startswith(self._unchecked) and not is_inside
+
 
 def _find_gits(folder: Path, here: dict[str, bool]) -> list[Path]:
-    gits = [folder / name for name in here if name.lower() == ".git"]
+    gits = [folder / name for name in here if fold_name(name) == ".git"]
     # Git accepts links for these folders, and searches where a `commondir` leads.
     if "HEAD" in here and ({"objects", "refs"} <= here.keys() or "commondir" in here):
         gits.append(folder)

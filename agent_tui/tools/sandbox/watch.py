@@ -23,7 +23,6 @@ folder compares with it.
 import asyncio
 import os
 from collections.abc import (
-    Callable,
     Generator,
     Iterable,
     Iterator,
@@ -164,11 +163,11 @@ class ObeyedWatch:
         folder: Our folder for these roots; hidden from commands.
         keeper: Starts git, outside the wall.
         environ: The environment of commands.
-        may_show: Whether a rule of the user lets commands see a file with keys.
         has_mounts: Whether the wall can protect files in writable folders.
         linked: See `find_linked`.
         repositories: Our folder for what all conversations know of repositories; None for one
             in `folder`.
+        unchecked: See `ProjectWalk`.
 
     Attributes:
         found: The result of the latest walk.
@@ -183,17 +182,17 @@ class ObeyedWatch:
         *,
         keeper: ProcessKeeper,
         environ: Mapping[str, str],
-        may_show: Callable[[Path], bool] = lambda _path: False,
         has_mounts: bool = True,
         linked: Mapping[Path, Path] = MappingProxyType({}),
         repositories: Path | None = None,
+        unchecked: Iterable[str] = (),
     ) -> None:
         roots = tuple(dict.fromkeys(root.resolve() for root in roots))
         places = [place for place in map(git_place, roots) if place is not None]
         gits = {git for place in places for git in (place.entry, place.folder)}
         outside = [git for git in gits if not any(root in git.parents for root in roots)]
         self._tracked = TrackedFiles(keeper, environ)
-        self._walk = ProjectWalk(roots, gits=sorted(outside))
+        self._walk = ProjectWalk(roots, gits=sorted(outside), unchecked=unchecked)
         self._roots = tuple(dict.fromkeys((*roots, *(place.folder for place in places))))
         self._folder = folder
         self._contents = Contents(folder / "versions", (*self._roots, folder / "copies"))
@@ -219,7 +218,7 @@ class ObeyedWatch:
         self._linked = linked
         self._notices = list(describe_linked(linked, roots))
         self._turn = asyncio.Lock()
-        self.hidden = HiddenFiles(may_show, environ, keeper)
+        self.hidden = HiddenFiles(lambda _path: False, environ, keeper)
         self.found = WalkFindings()
         self.covers = Covers()
         self._synced: dict[Path, dict[str, str]] = {}

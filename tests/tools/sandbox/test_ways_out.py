@@ -410,6 +410,27 @@ async def test_no_line_that_a_command_adds_to_a_rebase_runs_when_it_goes_on(talk
     assert git(talk.work, "log", "--format=%s").split() == ["two", "one"]
 
 
+@pytest.mark.parametrize("place", ["$HOME/.npm", "$TMPDIR"])
+async def test_no_link_leads_to_a_repository_that_nobody_checks(talk: Conversation, place: str):
+    """In a cache of commands, or in their ``/tmp``, by the path outside."""
+    git(talk.work, "init", "-q")
+    (talk.work / "sub").mkdir()
+    inside = {"$HOME/.npm": f"{talk.home}/.npm", "$TMPDIR": "/tmp"}[place]
+    base = f"""$(awk '$5 == "{inside}" {{print $4}}' /proc/self/mountinfo | tail -1)"""
+    if talk.backend == "landlock":
+        base = f"$(readlink -f {place})"
+    output = await talk.bash(
+        f"cd {place} && git init -q evil && git -C evil config core.fsmonitor ./x;"
+        f"cd {talk.work}; ln -s {base}/evil docs; ln -s {base} sub/deep; ln -s sub own; ls -l docs"
+    )
+    assert str(talk.base / "own") in output.for_model
+    names = {str(held.path.relative_to(talk.work)): held.who for held in output.held}
+    who = "it leads to where commands write unchecked"
+    assert names == {"docs": who, "sub/deep": who}
+    assert not (talk.work / "docs").is_symlink()
+    assert (talk.work / "own").is_symlink()
+
+
 async def test_git_writes_nowhere_else_for_what_a_command_leaves_in_its_folder(talk: Conversation):
     (talk.work / "file").write_text("one\n")
     git(talk.work, "init", "-q")
