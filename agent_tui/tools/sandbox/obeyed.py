@@ -145,6 +145,7 @@ _RUN_BY: Final = {program: tuple(names.split()) for program, names in _RUN_BY_NA
 
 
 _UNASKED: Final = frozenset[When](("unasked", "text"))
+_UNASKED_OR_AT_START: Final = frozenset[When]((*_UNASKED, "start"))
 _EDITED: Final = frozenset[When]((*_UNASKED, "later"))
 
 
@@ -232,7 +233,7 @@ def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
     return ""
 
 
-def who_obeys_entry(folder: str, name: str) -> str:
+def who_obeys_entry(folder: str, name: str, *, at_start: bool = False) -> str:
     """Which program follows the entry `name` of `folder`, outside and unasked.
 
     For a folder, this covers all its content. Empty if none does.
@@ -240,13 +241,16 @@ def who_obeys_entry(folder: str, name: str) -> str:
     Args:
         folder: Its path, or as much of the end as there is.
         name: The entry's name.
+        at_start: Whether programs read settings there when they start.
     """
     last = fold_name(name)
     if not _PATHS.is_listed(last):
         return ""
     around = [fold_name(part) for part in folder.split("/")[-_MOST_AROUND:]]
-    found = _PATHS.find((*around, last), _UNASKED)
-    return found.who if found else ""
+    found = _PATHS.find((*around, last), _UNASKED_OR_AT_START if at_start else _UNASKED)
+    if found is None:
+        return ""
+    return "what runs at each start" if found.when == "start" else found.who
 
 
 def is_only_read(name: str) -> bool:

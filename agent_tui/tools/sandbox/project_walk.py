@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -109,6 +109,7 @@ class ProjectWalk:
         *,
         opens: bool = True,
         unchecked: Iterable[str] = (),
+        settings: Iterable[Path] = (),
     ) -> None:
         """Create a walk that has seen nothing.
 
@@ -119,16 +120,19 @@ class ProjectWalk:
             opens: Whether commands may write there: folders that they closed are opened, and what
                 builds fill is searched for repositories.
             unchecked: What begins the real paths of what commands write elsewhere.
+            settings: The `roots` in which programs read settings when they start.
         """
         self._opens = opens
         self._unchecked = tuple(unchecked)
+        self._settings = tuple(f"{folder}/" for folder in settings)
         self._gits = tuple(gits)
         self.roots = tuple(dict.fromkeys(root.resolve() for root in roots))
         self._tops = tuple(map(os.fspath, self.roots))
         self._state = GitState((*self.roots, *self._gits))
         self._known: dict[str, _Folder] = {}
         self.first: tuple[str, ...] = ()
-        self.left_out = set(map(os.fspath, without))
+        self._skipped = set(map(os.fspath, without))
+        self.left_out: set[str] = set()
         self._closed: set[tuple[int, int]] = set()
         self.new: set[str] = set()
 
@@ -157,7 +161,7 @@ class ProjectWalk:
             if not is_first and path not in known:
                 self.new.add(path)
             further = rebuilt if folder.is_rebuilt else pending
-            further += self._without(folder.below) if self.left_out else folder.below
+            further += self._without(folder.below)
             if is_first:
                 self._leave_out(pending, rebuilt)
             if folder.found is not None:
@@ -194,8 +198,11 @@ class ProjectWalk:
         found.irregular.extend(irregular)
         found.shared.update(shared)
 
-    def _without(self, folders: Iterable[str]) -> Iterator[str]:
-        return (folder for folder in folders if folder not in self.left_out)
+    def _without(self, folders: tuple[str, ...]) -> Iterable[str]:
+        if not (self.left_out or self._skipped):
+            return folders
+        out = (self.left_out, self._skipped)
+        return (folder for folder in folders if not any(folder in each for each in out))
 
     def _holds(self, path: str) -> bool:
         return os.path.realpath(path) == path and any(
@@ -232,7 +239,7 @@ class ProjectWalk:
         around, _, name = path.rpartition("/")
         if (folder := seen.get(around)) is not None and folder.is_obeyed:
             return True
-        is_entry = bool(who_obeys_entry(around, name))
+        is_entry = bool(self._who_obeys(around, name))
         return is_entry or (folder is None and self._is_obeyed(around, seen))
 
     def _names_below_root(self, path: str) -> list[str]:
@@ -263,7 +270,7 @@ class ProjectWalk:
             secrets.append(Path(path, "pip.conf"))
         obeyed: dict[Path, str] = {}
         if not (is_obeyed or is_rebuilt):
-            whose = ((name, who_obeys_entry(path, name)) for name in sorted(here))
+            whose = ((name, self._who_obeys(path, name)) for name in sorted(here))
             obeyed = {Path(path, name): who for name, who in whose if who}
         ways = [] if is_rebuilt else [Path(entry) for entry in entries if self._is_way(entry)]
         found = (obeyed, gits, secrets, ways)
@@ -272,6 +279,10 @@ class ProjectWalk:
         below = (name for name in sorted(here) if here[name] and name not in skipped)
         folders = tuple(f"{path}/{name}" for name in below)
         return _Folder(stamp, folders, found if any(found) else None, is_obeyed, is_rebuilt)
+
+    def _who_obeys(self, folder: str, name: str) -> str:
+        at_start = f"{folder}/".startswith(self._settings)
+        return who_obeys_entry(folder, name, at_start=at_start)
 
     def _is_way(self, entry: os.DirEntry[str]) -> bool:
         """Whether an entry is a link to what commands write unchecked."""

@@ -192,7 +192,13 @@ class ObeyedWatch:
         gits = {git for place in places for git in (place.entry, place.folder)}
         outside = [git for git in gits if not any(root in git.parents for root in roots)]
         self._tracked = TrackedFiles(keeper, environ)
-        self._walk = ProjectWalk(roots, gits=sorted(outside), unchecked=unchecked)
+        self._walk = ProjectWalk(
+            roots,
+            (folder,),
+            sorted(outside),
+            unchecked=unchecked,
+            settings=(root for root in roots if root in linked),
+        )
         self._roots = tuple(dict.fromkeys((*roots, *(place.folder for place in places))))
         self._folder = folder
         self._contents = Contents(folder / "versions", (*self._roots, folder / "copies"))

@@ -705,6 +705,35 @@ async def test_a_pointer_to_a_repository_elsewhere_is_laid_aside_and_nothing_els
     assert not (talk.work / "sub/.git").exists()
 
 
+async def test_no_command_reads_or_writes_our_own_files_in_a_working_folder(
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("AGENT_TUI_HOME", str(talk.work / "state"))
+    (talk.work / "state/data").mkdir(parents=True)
+    (talk.work / "state/data/keys").write_text(KEY)
+    talk.begin()
+    if talk.backend == "landlock":
+        assert "own files" in talk.sandbox.state(talk.work).problem
+        return
+    for _ in range(2):
+        output = await talk.bash(
+            "cat state/data/keys; touch state/config/config.toml; mkdir -p .vscode; touch .vscode/x"
+        )
+        assert KEY not in output.for_model
+        assert [held.path.name for held in output.held] == [".vscode"]
+    assert (talk.work / "state/data/keys").read_text() == KEY
+    assert not list((talk.work / "state/config").iterdir())
+
+
+async def test_in_a_folder_of_ours_there_is_no_sandbox(
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch
+):
+    for own in (talk.work, talk.base):
+        monkeypatch.setenv("AGENT_TUI_CONFIG_DIR", str(own))
+        talk.begin()
+        assert "belongs to agent-tui" in talk.sandbox.state(talk.work).problem
+
+
 async def test_the_environment_that_this_program_runs_in_is_not_changed(
     talk: Conversation, monkeypatch: pytest.MonkeyPatch
 ):
