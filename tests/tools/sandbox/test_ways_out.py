@@ -586,6 +586,16 @@ async def test_a_pipe_in_the_repository_holds_nothing_up(talk: Conversation, pla
         assert "up" in await talk.says("echo up")
 
 
+async def test_no_process_that_belongs_to_no_command_can_be_written_to(talk: Conversation):
+    """What is started there, as in the gate's process, would outlive the command unseen."""
+    said = await talk.says(
+        "n=0; for p in /proc/[0-9]*; do n=$((n + 1)); test $p = /proc/$$ && continue;"
+        "{ : <> $p/mem; } 2>/dev/null && echo got $p; done; echo tried $n"
+    )
+    assert int(said.split()[1]) > 3
+    assert said.startswith("tried")
+
+
 @pytest.mark.thorough
 async def test_a_stopped_keeper_is_replaced(talk: Conversation):
     await talk.says("true")
