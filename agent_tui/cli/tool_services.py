@@ -18,7 +18,6 @@ from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.processes.environment import model_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox import gate_process
-from agent_tui.tools.sandbox.folders import GATES_BEGIN
 from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings, WallParts
 from agent_tui.tools.sandbox.watch import ObeyedWatch
@@ -52,8 +51,6 @@ def command_sandbox(
         caches=tuple(_caches(settings, Path.home())),
     )
 
-    written = (around.scratch_parent, *(folder for _, folder in around.caches))
-
     def watch(folders: Sequence[Path], has_mounts: bool) -> ObeyedWatch:
         folder = _watch_folder(folders[0])
         git = keeper or ProcessKeeper()
@@ -65,7 +62,7 @@ def command_sandbox(
             has_mounts=has_mounts,
             linked=linked_settings(folders, environ)(),
             repositories=paths.user_data_dir() / "repositories",
-            unchecked=(*(f"{folder.resolve()}/" for folder in written), GATES_BEGIN, "/dev/shm/"),
+            unchecked=around.unchecked(),
         )
 
     gate = NetworkGate(may_be_private=settings.fetch_private)

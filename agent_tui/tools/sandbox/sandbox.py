@@ -35,7 +35,7 @@ from agent_tui.tools.sandbox.backends import (
     make_cache_folders,
 )
 from agent_tui.tools.sandbox.beneath import remove_folder
-from agent_tui.tools.sandbox.folders import Scratch, StandIns, write_versions
+from agent_tui.tools.sandbox.folders import GATES_BEGIN, Scratch, StandIns, write_versions
 from agent_tui.tools.sandbox.hints import HiddenPlaces, WallView, paths_in
 from agent_tui.tools.sandbox.home import (
     HomeView,
@@ -153,6 +153,11 @@ class Surroundings:
     added: tuple[Path, ...] = ()
     caches: tuple[tuple[Path, Path], ...] = ()
     hidden_places: tuple[Path, ...] = field(default_factory=find_data_places)
+
+    def unchecked(self) -> tuple[str, ...]:
+        """How the real paths begin of what commands write and nobody looks at."""
+        written = (self.scratch_parent, *(folder for _, folder in self.caches))
+        return (*(f"{folder.resolve()}/" for folder in written), GATES_BEGIN, "/dev/shm/")
 
 
 @dataclass(frozen=True, slots=True)
