@@ -316,10 +316,16 @@ class BusyMarker:
 
     One is locked while the program lives, the other says whether commands run: writing a byte costs
     nothing, while creating and removing a file takes some milliseconds.
+
+    Args:
+        folder: Where the markers are.
+        name: This program's.
+        roots: Where its commands run; none if all programs that use `folder` run them in one place.
     """
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, roots: Sequence[Path] = ()) -> None:
         self._folder = folder
+        self._roots = tuple(os.fsencode(root) + b"/" for root in roots)
         self._file = folder / name
         self._lock: FileLock | None = None
         self._state = -1
@@ -344,6 +350,7 @@ class BusyMarker:
             self._lock = FileLock(self._file)
             state = self._file.with_name(self._file.name + _STATE)
             self._state = os.open(state, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            os.pwrite(self._state, b"\0".join((_IDLE, *self._roots)), 0)
         os.pwrite(self._state, _BUSY, 0)
 
     def say_idle(self) -> None:
@@ -352,7 +359,10 @@ class BusyMarker:
             os.pwrite(self._state, _IDLE, 0)
 
     def is_another_busy(self) -> bool:
-        """Whether another program runs commands, or did when it was killed."""
+        """Whether another program runs commands in our roots, or did when it was killed.
+
+        That is also around one of them, or in a folder in one.
+        """
         try:
             states = [path for path in self._folder.iterdir() if path.suffix == _STATE]
         except OSError:
@@ -372,9 +382,15 @@ class BusyMarker:
             self._lock.release()
             self._lock = None
 
+    def _overlaps(self, other: bytes) -> bool:
+        return any(root.startswith(other) or other.startswith(root) for root in self._roots)
+
     def _is_busy(self, state: Path) -> bool:
         with suppress(OSError):
-            is_busy = state.read_bytes() == _BUSY
+            busy, *roots = state.read_bytes().split(b"\0")
+            is_busy = busy == _BUSY
+            if self._roots and not any(self._overlaps(root) for root in roots):
+                return False
             try:
                 FileLock(state.with_suffix("")).release()
                 state.unlink()  # its program has ended

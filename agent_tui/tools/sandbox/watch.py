@@ -203,15 +203,16 @@ class ObeyedWatch:
         self._folder = folder
         self._contents = Contents(folder / "versions", (*self._roots, folder / "copies"))
         self._store = HeldStore(folder / "held", self._roots)
-        self._versions = KnownVersions(
-            keeper, environ, self._walk.roots, repositories or folder / "repositories"
-        )
+        repositories = repositories or folder / "repositories"
+        self._versions = KnownVersions(keeper, environ, self._walk.roots, repositories)
         self._has_mounts = has_mounts
         self._own_copies = folder / "copies" / f"{os.getpid()}-{os.urandom(4).hex()}"
         self._commands = 0
         self._jobs = 0
         self._is_unsettled = False
-        self._marker = BusyMarker(folder / "running", self._own_copies.name)
+        name = self._own_copies.name
+        self._marker = BusyMarker(folder / "running", name)
+        self._near = BusyMarker(repositories.with_name("conversations"), name, self._roots)
         self._approved = Approved()
         self._state_file = folder / "approved.json"
         self._written: tuple[bytes, tuple[int, int]] = b"", (0, 0)
@@ -362,6 +363,7 @@ class ObeyedWatch:
 
     def _remove(self) -> None:
         self._marker.remove(is_settled=not self._is_unsettled)
+        self._near.remove()
         self._versions.close()
         remove_folder(self._own_copies)
 
@@ -387,7 +389,9 @@ class ObeyedWatch:
         is_alone = not self._take_up()
         if not is_alone:
             self._covered = {}
-        is_users = is_alone and not (self._commands or self._jobs or self._is_unsettled)
+        is_users = is_alone and not (
+            self._commands or self._jobs or self._is_unsettled or self._is_near_busy()
+        )
         moved: Mapping[Path, RefsStamp] = {}
         if is_users:
             look = self._look()
@@ -405,6 +409,14 @@ class ObeyedWatch:
             self._walk.first = state.first
         return self._marker.is_another_busy() and has_state
 
+    def _is_near_busy(self) -> bool:
+        """Whether commands of another conversation run in a folder around these or in them.
+
+        What is new since the last look may be theirs. Without a last look, all is the user's.
+        """
+        self._near.say_busy()
+        return self._written[0] != b"" and self._near.is_another_busy()
+
     def _questions(self) -> Iterator[HeldFile]:
         """What was left in place, as it is now, until the user has decided."""
         for path, (who, before) in self._approved.asked.items():
@@ -418,6 +430,7 @@ class ObeyedWatch:
     def _say_if_idle(self) -> None:
         if not (self._commands or self._jobs):
             self._marker.say_idle()
+            self._near.say_idle()
             self._versions.say_idle()
 
     def _take_notice(self) -> str:

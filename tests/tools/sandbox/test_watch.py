@@ -315,6 +315,35 @@ async def test_two_programs_at_once_hold_what_either_made(open_place: WatchedFol
     assert not (open_place.root / ".envrc").exists()
 
 
+async def test_what_a_conversation_in_a_folder_around_sees_meanwhile_is_no_known_version(
+    open_place: WatchedFolder,
+):
+    base = open_place.root
+    for name in ("sub", "../proj-2"):
+        (base / name).mkdir()
+    (base / "sub/AGENTS.md").write_text("mine\n")
+    own, home = open_place.own, open_place.home
+    around, inside, apart = (
+        WatchedFolder(root, own / name, home, has_mounts=False, repositories=own / "repositories")
+        for root, name in ((base, "a"), (base / "sub", "b"), (base.with_name("proj-2"), "c"))
+    )
+    for place in (around, inside, apart):
+        await place.run("true")
+    await inside.watch.note()
+    inside.inside("echo evil > AGENTS.md")
+    apart.outside("echo mine > AGENTS.md")
+    assert (await apart.run("true")).held == ()
+    (asked,) = (await around.run("true")).held
+    assert (asked.path, asked.is_in_place) == (base / "sub/AGENTS.md", True)
+    assert len((await inside.watch.hold()).held) == 1
+    assert (await around.run("true")).held == ()
+    settled = await around.run("echo evil > sub/AGENTS.md")
+    assert set(around.held(settled)) == {"sub/AGENTS.md"}
+    assert inside.text("AGENTS.md") == "mine\n"
+    await inside.watch.close()
+    assert apart.text("AGENTS.md") == "mine\n"
+
+
 async def test_two_programs_that_begin_at_once_hold_nothing_of_the_persons(
     open_place: WatchedFolder, monkeypatch: pytest.MonkeyPatch
 ):
