@@ -62,6 +62,7 @@ def command_sandbox(
             has_mounts=has_mounts,
             linked=linked_settings(folders, environ)(),
             repositories=paths.user_data_dir() / "repositories",
+            unchecked=around.unchecked(),
         )
 
     gate = NetworkGate(may_be_private=settings.fetch_private)

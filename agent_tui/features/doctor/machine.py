@@ -26,6 +26,7 @@ from agent_tui.installation import COMMAND, DISTRIBUTION, foreign_program, insta
 from agent_tui.local_models.model import size_text
 from agent_tui.safe_paths import find_program
 from agent_tui.tools.files.ripgrep import ripgrep_program
+from agent_tui.tools.sandbox.beneath import entries_below
 
 _MIN_FREE_BYTES = 200_000_000
 
@@ -206,9 +207,16 @@ def check_caches(env: Environment) -> Iterator[Check]:
             yield Check("caches", "warning", found, advice)
         return
     folder = caches_folder()
-    files = (Path(place, name) for place, _, names in os.walk(folder) for name in names)
-    size = size_text(sum(path.lstat().st_size for path in files if os.path.lexists(path)))
+    files = (entry for entry in entries_below(folder) if not entry.is_dir(follow_symlinks=False))
+    size = size_text(sum(map(_size_of, files)))
     yield Check("caches", "info", f"{size} in {path_text(folder, env)}; you may delete it")
+
+
+def _size_of(entry: os.DirEntry[str]) -> int:
+    try:
+        return entry.stat(follow_symlinks=False).st_size
+    except OSError:  # it was removed meanwhile
+        return 0
 
 
 def check_own_files(env: Environment) -> Iterator[Check]:

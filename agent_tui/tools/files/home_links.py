@@ -27,8 +27,12 @@ _WITHIN: Final = (
     "so each change needs the approval of the user."
 )
 _WHOLE: Final = (
-    "{} leads to {}. Programs outside read what commands write there, and no change there needs "
-    "approval."
+    "{} leads to {}. Programs outside read what commands write there. Only changes of files that "
+    "agent-tui knows need approval."
+)
+_SETTINGS: Final = (
+    "Programs outside read what commands write in {}. Only changes of files that agent-tui knows "
+    "need approval."
 )
 _MOST_NAMED: Final = 5
 
@@ -49,7 +53,8 @@ def linked_settings(
 def find_linked(home: Path, settings: Iterable[Path], roots: Iterable[Path]) -> dict[Path, Path]:
     """What programs reach in `roots` through links in the home folder, and one link to each.
 
-    A root itself may be among them, and what does not exist yet. Blocking.
+    A root itself may be among them, and what does not exist yet. A root in a folder of settings
+    leads to itself. Blocking.
 
     Args:
         home: The home folder.
@@ -57,7 +62,8 @@ def find_linked(home: Path, settings: Iterable[Path], roots: Iterable[Path]) -> 
         roots: The working folders, with links resolved.
     """
     inside = tuple(roots)
-    found: dict[Path, Path] = {}
+    places = [path.resolve() for path in (home / _CONFIG, home / ".local/bin", *settings)]
+    found = {root: root for root in inside if any(map(root.is_relative_to, places))}
     for link in _links_from(home, settings, inside):
         place, links = trace_links(link)
         for each in (*links, place):
@@ -72,7 +78,9 @@ def describe_linked(linked: Mapping[Path, Path], roots: Collection[Path]) -> Ite
         links = ", ".join(map(str, within[:_MOST_NAMED]))
         more = f" and {len(within) - _MOST_NAMED} more" if len(within) > _MOST_NAMED else ""
         yield _WITHIN.format(links, more)
-    yield from (_WHOLE.format(link, root) for root, link in linked.items() if root in roots)
+    for root, link in linked.items():
+        if root in roots:
+            yield _SETTINGS.format(root) if link == root else _WHOLE.format(link, root)
 
 
 def _links_from(home: Path, settings: Iterable[Path], roots: Sequence[Path]) -> Iterator[Path]:

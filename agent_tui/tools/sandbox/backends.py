@@ -48,6 +48,10 @@ _HIDDEN_OF_PROC: Final = tuple(Path(f"/proc/{name}") for name in ("kcore", "keys
 The kernel lets its uid 0 write there, also in a user namespace.
 """
 
+_REAPER: Final = "/proc/1"
+"""The first process inside, which is bubblewrap's. What is written into its memory would run, and
+belong to no command; and it has the keeper's socket."""
+
 _MOST_ISLANDS: Final = 500
 
 
@@ -200,6 +204,7 @@ def bwrap_argv(
         words += ["--ro-bind-try", name, name]
     for path in _HIDDEN_OF_PROC:
         words += ["--ro-bind", "/dev/null", str(path)] if path.exists() else []
+    words += ["--tmpfs", _REAPER, "--remount-ro", _REAPER]
     mounts = {mount.path: mount for mount in _at_first(plan)}
     for mount in mounts.values():
         words += _words(mount, is_read_only=plan.is_read_only and mount.path != plan.gate)

@@ -9,7 +9,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,9 @@ MOST_BYTES: Final = 1_000_000
 """Bytes of a file that outside programs read; larger ones are not examined."""
 
 _MOST_COPIED: Final = 200_000_000
+
+_DEEPEST: Final = 100
+"""Folders in each other that are copied to another disk; what is deeper is left out."""
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -133,17 +136,97 @@ def make_folders(path: Path, roots: Sequence[Path]) -> None:
 
 
 def open_up(folder: int, name: str) -> None:
-    """Give us, its owner, all rights in the folder `name`; anything else stays as it is.
+    """Give us, its owner, all rights in the folder `name`, or the right to read that file.
 
-    A command may take them away, so that nobody but root finds or moves what it left there.
+    A command may take them away, so that nobody but root finds or moves what it left there. Links
+    stay as they are.
     """
     with suppress(OSError):
-        handle = os.open(name, _FOLDER | os.O_PATH, dir_fd=folder)
+        handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         try:
-            mode = stat.S_IMODE(os.fstat(handle).st_mode)
-            Path(f"/proc/self/fd/{handle}").chmod(mode | stat.S_IRWXU)
+            mode = os.fstat(handle).st_mode
+            if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
+                ours = stat.S_IRWXU if stat.S_ISDIR(mode) else stat.S_IRUSR
+                Path(f"/proc/self/fd/{handle}").chmod(stat.S_IMODE(mode) | ours)
         finally:
             os.close(handle)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder, however deep, with all in it that commands closed, as far as we may."""
+    with suppress(OSError), folder_of(path, (path.parent,)) as around:
+        _remove_at(around, path.name)
+
+
+def _remove_at(around: int, name: str) -> None:
+    """Remove the folder `name`; what is deeper is moved up first, as no path leads to it.
+
+    Raises:
+        OSError: Something in it cannot be removed.
+    """
+    top = _open_folder(around, name)
+    try:
+        left = list[str]()
+        while (folders := _remove_files(top)) and folders != left:
+            left = folders
+            for each in folders:
+                with suppress(OSError):
+                    _move_up(top, each)
+    finally:
+        os.close(top)
+    os.rmdir(name, dir_fd=around)
+
+
+def _move_up(top: int, name: str) -> None:
+    """Move the folders in the folder `name` to `top`, and remove all else in it, and itself."""
+    folder = _open_folder(top, name)
+    try:
+        for below in _remove_files(folder):
+            open_up(folder, below)
+            os.rename(below, secrets.token_hex(8), src_dir_fd=folder, dst_dir_fd=top)
+    finally:
+        os.close(folder)
+    os.rmdir(name, dir_fd=top)
+
+
+def _open_folder(around: int, name: str) -> int:
+    open_up(around, name)
+    return os.open(name, _FOLDER, dir_fd=around)
+
+
+def _remove_files(folder: int) -> list[str]:
+    """Remove all that is directly in `folder`, but return the folders."""
+    with os.scandir(folder) as entries:
+        found = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+    for name in found:
+        if not found[name]:
+            with suppress(OSError):
+                os.unlink(name, dir_fd=folder)
+    return sorted(name for name, is_folder in found.items() if is_folder)
+
+
+def entries_below(place: Path) -> Iterator[os.DirEntry[str]]:
+    """All that is in a folder, as far as its paths can be used; links are not followed."""
+    pending = [os.fspath(place)]
+    for folder in pending:
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                yield entry
+
+
+def _open(name: str, flags: int, folder: int) -> int:
+    """Open what a command may have closed.
+
+    Raises:
+        OSError: It is gone, or another user's.
+    """
+    try:
+        return os.open(name, flags, dir_fd=folder)
+    except PermissionError:
+        open_up(folder, name)
+        return os.open(name, flags, dir_fd=folder)
 
 
 def move_out(folder: int, name: str, target: Path) -> None:
@@ -165,9 +248,28 @@ def move_out(folder: int, name: str, target: Path) -> None:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         _copy(folder, name, status.st_mode, target)
         if stat.S_ISDIR(status.st_mode):
-            shutil.rmtree(name, dir_fd=folder)
+            _remove_at(folder, name)
         else:
             os.unlink(name, dir_fd=folder)
+
+
+def replace_at(folder: int, name: str, content: bytes, mode: int, target: Path) -> None:
+    """Move what is at `name` to `target`, and write a file with `content` in its place.
+
+    There is a file at each moment, if there was one: this program may be killed at any.
+
+    Raises:
+        OSError: It is gone, or cannot be moved or written.
+    """
+    try:
+        os.link(name, target, src_dir_fd=folder, follow_symlinks=False)
+    except OSError as error:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if error.errno == errno.EXDEV and not stat.S_ISDIR(status.st_mode):
+            _copy(folder, name, status.st_mode, target)
+        else:
+            move_out(folder, name, target)
+    write_at(folder, name, content, mode, target.lstat())
 
 
 def copy_entry(source: Path, target: Path) -> None:
@@ -181,22 +283,24 @@ def copy_entry(source: Path, target: Path) -> None:
         _copy(folder, source.name, status.st_mode, target)
 
 
-def _copy(folder: int, name: str, mode: int, target: Path) -> None:
+def _copy(folder: int, name: str, mode: int, target: Path, depth: int = 0) -> None:
     """Copy one entry; pipes, sockets and devices are left out."""
     if stat.S_ISDIR(mode):
-        below = os.open(name, _FOLDER, dir_fd=folder)
+        if depth == _DEEPEST:
+            return
+        below = _open(name, _FOLDER, folder)
         try:
             target.mkdir(mode=0o700)
             with os.scandir(below) as entries:
                 found = [(each.name, each.stat(follow_symlinks=False).st_mode) for each in entries]
             for entry, entry_mode in found:
-                _copy(below, entry, entry_mode, target / entry)
+                _copy(below, entry, entry_mode, target / entry, depth + 1)
         finally:
             os.close(below)
     elif stat.S_ISLNK(mode):
         target.symlink_to(os.readlink(name, dir_fd=folder))
     elif stat.S_ISREG(mode):
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        opened = os.fdopen(os.open(name, flags, dir_fd=folder), "rb")
+        opened = os.fdopen(_open(name, flags, folder), "rb")
         with opened as source, target.open("xb") as copy:
             shutil.copyfileobj(source, copy)

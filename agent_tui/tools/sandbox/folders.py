@@ -3,7 +3,6 @@
 import hashlib
 import os
 import secrets
-import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping
@@ -15,13 +14,20 @@ from typing import Final
 from agent_tui.file_locks import lock_descriptor
 from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_file, is_folder, is_link, resolve_path
-from agent_tui.tools.sandbox.beneath import folder_of, write_at
+from agent_tui.tools.sandbox.beneath import (
+    folder_of,
+    open_up,
+    remove_folder,
+    write_at,
+)
 from agent_tui.tools.sandbox.plan import TEMPORARY_PLACES, WallFolders
 
 _SHORT: Final = "/tmp"
 """Where the gate's sockets are; their paths are limited to 107 bytes."""
 
 _GATE: Final = "agent-tui-gate-"
+GATES_BEGIN: Final = f"{_SHORT}/{_GATE}"
+"""How the paths of the gates' folders begin, which commands write."""
 _GATES: Final = "gates"
 _HOME: Final = "home-"
 
@@ -152,22 +158,15 @@ def _remove_left(base: Path) -> None:
 
 def _remove(base: Path, lock: int) -> None:
     """Remove `base` with all folders that commands closed in it, and the gates that it names."""
-    _open_up(base)
-    for place, below, _ in os.walk(base):  # which lists a folder after its name was seen here
-        for name in below:
-            _open_up(Path(place, name))
+    for folder in (base, base / _GATES):
+        with suppress(OSError), folder_of(folder, (folder.parent,)) as around:
+            open_up(around, folder.name)
     with suppress(OSError):
         for name in [path.name for path in (base / _GATES).iterdir()]:
             if name.startswith(_GATE):
-                shutil.rmtree(Path(_SHORT, name), ignore_errors=True)
-    shutil.rmtree(base, ignore_errors=True)
+                remove_folder(Path(_SHORT, name))
+    remove_folder(base)
     os.close(lock)
-
-
-def _open_up(folder: Path) -> None:
-    with suppress(OSError):
-        if not folder.is_symlink():
-            folder.chmod(0o700)
 
 
 @dataclass(frozen=True, slots=True)

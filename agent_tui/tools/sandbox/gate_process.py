@@ -3,7 +3,7 @@
 Commands connect to ``127.0.0.1:PORT``, and are connected to the socket ``proxy`` in FOLDER, where
 the program listens outside. In the other direction, the program connects to ``back`` in FOLDER,
 names a port in a line, and is connected to the server on that port of the loopback inside. Nothing
-is decided here: commands inside may end or replace this process, and cut off only themselves.
+is decided here: commands inside may end this process, and cut off only themselves.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ _MOST_WAITING = 262_144
 
 _BACKLOG = 128
 _MOST_RELAYS = 400
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 _LOOPBACK = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 
 
@@ -241,9 +241,19 @@ def _end_with_parent() -> None:
         sys.exit()
 
 
+def _close_memory() -> None:
+    """On Linux, keep commands from writing into this process: what it starts would be no command's.
+
+    They have none of their own yet when it starts.
+    """
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
 def main() -> None:
     """Listen, report readiness, and relay."""
     _end_with_parent()
+    _close_memory()
     folder, port = sys.argv[1:]
     os.chdir(folder)  # socket paths are limited to 107 bytes
     process = GateProcess(int(port))

@@ -21,15 +21,15 @@ from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_file, is_folder, is_link
 
 ControlKind: TypeAlias = Literal[
-    "entry", "hook", "config", "pointer", "attributes", "step", "irregular", "shared"
+    "entry", "hook", "config", "pointer", "attributes", "step", "irregular", "shared", "way"
 ]
 """Kinds: a ``.git`` that is a file or a link; a hook; settings; a pointer to more of the
 repository; attributes, which select drivers for files; the next steps of an unfinished rebase,
 cherry-pick or bisection; in a git folder, what is not as git keeps it, and a file with further
-names (`git_state`)."""
+names (`git_state`); a link to where commands write unchecked, perhaps to a repository."""
 
 MAX_CONFIG_BYTES: Final = 64_000
-_SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
+_SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+("(?:[^"\\]|\\.)*"))?\s*\]')
 _SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=.*)?")
 _VALUE_PART: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|([^"#;\\]+|\\.)')
 _DRIVER: Final = re.compile(r"(?:^|\s)(?:filter|merge|diff)=(?!lfs(?:\s|$))", re.MULTILINE)
@@ -63,9 +63,9 @@ _REMOTES: Final = ("remotes", "branches")
 _OBEYED: Final = ("hooks", "gitdir", *_REMOTES, *(name for name, _ in _FILES))
 """What in a git folder determines what runs, or where git looks."""
 
-_ADDRESSES: Final = frozenset(("remote.url", "remote.pushurl"))
+_PUSHES: Final = frozenset(("remote.url", "remote.pushurl", "remote.mirror"))
 _NAMES_REMOTE: Final = "branch.remote"
-"""Settings that say where a push goes. A branch may name an address as its remote."""
+"""Settings that say where a push goes. What is no remote's name is an address: also a folder."""
 _ANY_FORMAT: Final = re.compile(r"\bobjectformat\b", re.IGNORECASE)
 _ID_FORMAT: Final = re.compile(
     r"^\[extensions\]\n(?:\t\w+ = .*\n)*\tobjectformat = (sha1|sha256)$",
@@ -173,6 +173,24 @@ def _controls_in(git: Path) -> Iterator[tuple[Path, ControlKind]]:
             yield git / name, "step"
 
 
+def controls_at(
+    paths: Iterable[Path], entries: Iterable[Path]
+) -> Iterator[tuple[Path, ControlKind]]:
+    """Which of `paths` are the hooks and the settings of a repository, whether they exist or not.
+
+    Args:
+        paths: Files.
+        entries: Each ``.git`` that exists.
+    """
+    if paths := list(paths):
+        gits = {git for entry in entries for git in repositories_of(entry)}
+        for path in paths:
+            if path.name == "config" and path.parent in gits:
+                yield path, "config"
+            elif any(git / "hooks" in path.parents for git in gits.intersection(path.parents)):
+                yield path, "hook"
+
+
 def covers_of(entry: Path, hooks_path: str = "") -> Iterator[Path]:
     """The existing files that git follows and only the user changes.
 
@@ -238,7 +256,8 @@ def _names_in(config: Path) -> Iterator[tuple[str, ControlKind]]:
         return
     for _, section, line in _lines(_SECTION.sub(r"\g<0>\n", text)):
         key, _, value = line.partition("=")
-        if (kind := _NAMING.get(f"{section}.{key.strip().lower()}")) is not None:
+        setting = f"{_kind_of(section)}.{key.strip().lower()}"
+        if (kind := _NAMING.get(setting)) is not None:
             yield _plain_value(value), kind
 
 
@@ -288,6 +307,8 @@ def why_obeyed(
             # Git writes its index, logs and messages through a link, and hangs on a pipe.
             is_pipe = not (is_link(path) or is_file(path))
             return "git would wait for it" if is_pipe else "git would write elsewhere"
+        case "way":
+            return "it leads to where commands write unchecked"
         case _:
             assert_never(kind)
 
@@ -306,8 +327,9 @@ def foreign_settings(config: Path, before: bytes | None = None) -> list[str]:
             for name, doubt, line in odd_settings(config)
             if line not in known and not _is_by_git(name, config)
         ]
-        is_led = before is not None and _leads_elsewhere(_text(config), known)
-        return [*odd, "git would push elsewhere"] if is_led else odd
+        if before is not None:
+            odd += _doubts_about_changes(_text(config), _decode(before))
+        return odd
     except (OSError, UnicodeDecodeError):
         return ["it cannot be read"]
 
@@ -325,8 +347,8 @@ def plain_content(path: Path, kind: ControlKind, before: bytes | None = None) ->
         odd = set(_odd_steps(path, before))
         return b"".join(line for line in content.splitlines(True) if _shown(line) not in odd)
     known = _lines_before(before)
-    text = content.decode("utf-8", "surrogateescape")
-    if before is not None and _leads_elsewhere(text, known):
+    text = _decode(content)
+    if before is not None and _doubts_about_changes(text, _decode(before)):
         return before  # a remote must not be left without its address
     return "\n".join(
         line
@@ -347,13 +369,40 @@ def _odd_steps(path: Path, before: bytes | None) -> list[str]:
     return [_shown(line) for line in lines if line not in known and not plain.fullmatch(line)]
 
 
-def _leads_elsewhere(text: str, known: AbstractSet[tuple[str, str]]) -> bool:
-    """Whether git settings have an address of a remote that is not among the `known` lines."""
-    return any(
-        (section, line.strip()) not in known
-        and (name in _ADDRESSES or (name == _NAMES_REMOTE and re.search("[:/]", line)))
-        for name, section, line in _lines(text)
-    )
+def _doubts_about_changes(text: str, before: str) -> list[str]:
+    """What is wrong with git settings because of those that were there `before`."""
+    now = {(section, line.strip()) for _, section, line in _lines(text)}
+    lost = [
+        f"git would run without {name or line.strip()}"
+        for name, section, line in _lines(before)
+        if (name is None or not (name in ("", _TREE, *_MADE_BY_GIT) or _is_plain(name)))
+        and (section, line.strip()) not in now
+    ]
+    return [*lost, *(["git would push elsewhere"] if _leads_elsewhere(text, before) else [])]
+
+
+def _leads_elsewhere(text: str, before: str) -> bool:
+    """Whether git settings send a push elsewhere than those `before` did.
+
+    A remote may be removed, unless a branch names it.
+    """
+    is_now, was = _settings(text, _PUSHES), _settings(before, _PUSHES)
+    remotes = {section for section, _ in is_now}
+    if is_now != {each for each in was if each[0] in remotes}:
+        return True
+    lost = {section for section, _ in was} - remotes
+    branches = _settings(before, {_NAMES_REMOTE})
+    for branch in _settings(text, {_NAMES_REMOTE}):
+        named = f'remote "{_plain_value(branch[1].partition("=")[2])}"'
+        is_known = named in remotes or named == 'remote "."' or branch in branches
+        if named in lost or not is_known:
+            return True
+    return False
+
+
+def _settings(text: str, names: AbstractSet[str]) -> set[tuple[str, str]]:
+    """The lines with settings of these `names`, each with its section."""
+    return {(section, line.strip()) for name, section, line in _lines(text) if name in names}
 
 
 def _shown(line: bytes) -> str:
@@ -361,12 +410,15 @@ def _shown(line: bytes) -> str:
 
 
 def _lines_before(before: bytes | None) -> set[tuple[str, str]]:
-    text = (before or b"").decode("utf-8", "surrogateescape")
-    return {(section, line.strip()) for _, section, line in _lines(text)}
+    return {(section, line.strip()) for _, section, line in _lines(_decode(before or b""))}
+
+
+def _decode(content: bytes) -> str:
+    return content.decode("utf-8", "surrogateescape")
 
 
 def _lines(text: str) -> Iterator[tuple[str | None, str, str]]:
-    """Each line's setting (see `_setting_of`), its section and the line itself."""
+    """Each line's setting (see `_setting_of`), its section (``remote "origin"``), and the line."""
     section = ""
     for line in text.split("\n"):
         name, section = _setting_of(line.strip(), section)
@@ -389,7 +441,7 @@ def odd_settings(config: Path) -> Iterator[tuple[str, str, tuple[str, str]]]:
     lines = _lines(content.decode("utf-8"))
     for number, (name, section, line) in enumerate(lines, start=1):
         if name is None or (name and not _is_plain(name)):
-            shown = name or (f"the section {section}" if section else "this line")
+            shown = name or (f"the section {_kind_of(section)}" if section else "this line")
             doubt = f"{config}:{number}: {shown} could run a program"
             yield shown, doubt, (section, line.strip())
 
@@ -403,12 +455,18 @@ def _setting_of(line: str, section: str) -> tuple[str | None, str]:
         return "", section
     header = _SECTION.fullmatch(line)
     if header is not None:
-        section = header[1].lower()
-        return ("" if section in _SECTIONS else None), section
+        kind = header[1].lower()
+        section = f"{kind} {header[2]}" if header[2] else kind
+        return ("" if kind in _SECTIONS else None), section
     setting = _SETTING.fullmatch(line)
     if setting is None or line.endswith("\\"):
         return None, section
-    return f"{section}.{setting[1].lower()}", section
+    return f"{_kind_of(section)}.{setting[1].lower()}", section
+
+
+def _kind_of(section: str) -> str:
+    """The kind of a section: ``remote`` of ``remote "origin"``."""
+    return section.partition(" ")[0]
 
 
 def _is_plain(name: str) -> bool:
@@ -465,7 +523,7 @@ def _leads_to(pointer: Path, *, follow_links: bool = False) -> Path | None:
 
 
 def _text(file: Path, *, follow_links: bool = True) -> str:
-    return _bytes(file, follow_links=follow_links).decode("utf-8", "surrogateescape")
+    return _decode(_bytes(file, follow_links=follow_links))
 
 
 def _bytes(file: Path, *, follow_links: bool = False) -> bytes:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -20,10 +19,12 @@ from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.tools.sandbox.beneath import (
     MOST_BYTES,
     copy_entry,
+    entries_below,
     folder_of,
     make_folders,
     move_out,
     read_at,
+    replace_at,
     write_at,
 )
 
@@ -106,9 +107,10 @@ class HeldStore:
             copy_entry(content, aside)
         else:
             with folder_of(path, self._roots) as folder:
-                move_out(folder, path.name, aside)
-                if before is not None:
-                    write_at(folder, path.name, *before, aside.lstat())
+                if before is None:
+                    move_out(folder, path.name, aside)
+                else:
+                    replace_at(folder, path.name, *before, aside)
         return self.describe_at(aside, path, who, before)
 
     def describe_at(
@@ -212,8 +214,7 @@ def _entries_of(place: Path) -> Iterator[Path]:
     """All that is in a folder, as far as its paths can be used; `place` itself if it is none."""
     if not _has_type(place, stat.S_IFDIR):
         yield place
-    for folder, *names in os.walk(place):
-        yield from (Path(folder, name) for name in chain(*names))
+    yield from map(Path, entries_below(place))
 
 
 def _has_type(path: Path, kind: int) -> bool:

@@ -35,8 +35,10 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
         "an agent": """
             .claude/ .codex/ .gemini/ .cursor/ .agents/ .opencode/ .pi/ .windsurf/ .continue/ .roo/
             .kiro/ .aider/ .goose/ .junie/ .amp/ .augment/ .crush/commands/ .factory/ .kilocode/
-            .kimi/ .openhands/ .qwen/ .trae/ .vibe/ .github/copilot-instructions.md
-            .github/instructions/ .github/prompts/ .github/chatmodes/ .github/agents/ .mcp.json
+            .kimi/ .openhands/ .qwen/ .trae/ .vibe/ .agent/ .amazonq/ .cline/ .codebuddy/ .grok/
+            .iflow/ .letta/ .qoder/ .rovodev/ .zencoder/ .github/copilot-instructions.md
+            .github/instructions/ .github/prompts/ .github/chatmodes/ .github/agents/
+            .github/hooks/ .github/skills/ .mcp.json
             mcp.json .aider.conf.yml opencode.json opencode.jsonc crush.json .crush.json .roomodes
             .kilocodemodes""",
         "a debugger or an interpreter": """
@@ -46,14 +48,14 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             mise.toml mise.*.toml .mise.toml .mise.*.toml .miserc.toml .tool-versions .mise/
             mise/config.toml mise/config.*.toml mise/conf.d/ .config/mise.toml .config/mise.*.toml
             .config/mise/""",
-        "git hooks": ".husky/ .githooks/ .git-hooks/ .lefthook/",
+        "git hooks": ".husky/ .githooks/ .git-hooks/ .lefthook/ .lefthook-local/",
         "git": ".lfsconfig",
         "version control": """
             .hg/hgrc .hg/hgrc-not-shared .hg/sharedpath .jj/repo/config.toml
             .jj/workspace-config.toml .sl/config .pijul/config _darcs/prefs/defaults""",
         "the shell": """
             .autoenv .autoenv.zsh .autoenv_leave.zsh .env.fish .shadowenv.d/ devenv.nix
-            .direnv/*.rc""",
+            flake.nix shell.nix .envrc.local .envrc.private .direnv/*.rc""",
         "agent-tui": ".agent-tui/",
     },
     "text": {
@@ -62,8 +64,8 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             .windsurfrules .goosehints .clinerules agent.md qwen.md crush.md warp.md .rules
             .augment-guidelines""",
         "git hooks": """
-            .pre-commit-config.yaml .pre-commit-hooks.yaml .overcommit.yml *lefthook*.y*ml
-            captainhook.json grumphp.y*ml""",
+            .pre-commit-config.y*ml .pre-commit-hooks.yaml prek.toml .overcommit.yml
+            *lefthook*.y*ml *lefthook*.toml *lefthook*.json* captainhook.json grumphp.y*ml""",
         "the shell": ".envrc",
     },
     "later": {
@@ -145,6 +147,7 @@ _RUN_BY: Final = {program: tuple(names.split()) for program, names in _RUN_BY_NA
 
 
 _UNASKED: Final = frozenset[When](("unasked", "text"))
+_UNASKED_OR_AT_START: Final = frozenset[When]((*_UNASKED, "start"))
 _EDITED: Final = frozenset[When]((*_UNASKED, "later"))
 
 
@@ -232,7 +235,7 @@ def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
     return ""
 
 
-def who_obeys_entry(folder: str, name: str) -> str:
+def who_obeys_entry(folder: str, name: str, *, at_start: bool = False) -> str:
     """Which program follows the entry `name` of `folder`, outside and unasked.
 
     For a folder, this covers all its content. Empty if none does.
@@ -240,13 +243,16 @@ def who_obeys_entry(folder: str, name: str) -> str:
     Args:
         folder: Its path, or as much of the end as there is.
         name: The entry's name.
+        at_start: Whether programs read settings there when they start.
     """
     last = fold_name(name)
     if not _PATHS.is_listed(last):
         return ""
     around = [fold_name(part) for part in folder.split("/")[-_MOST_AROUND:]]
-    found = _PATHS.find((*around, last), _UNASKED)
-    return found.who if found else ""
+    found = _PATHS.find((*around, last), _UNASKED_OR_AT_START if at_start else _UNASKED)
+    if found is None:
+        return ""
+    return "what runs at each start" if found.when == "start" else found.who
 
 
 def is_only_read(name: str) -> bool:

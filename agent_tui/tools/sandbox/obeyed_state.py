@@ -249,7 +249,9 @@ class Contents:
             links |= {path: who for path in digests if is_link(path)}
         look.controls = dict.fromkeys(found.shared, "shared")
         look.controls |= dict.fromkeys(found.irregular, "irregular")
-        look.files |= found.shared | {path: self.digest_of(path) for path in found.irregular}
+        look.controls |= dict.fromkeys(found.ways, "way")
+        unclear = (*found.irregular, *found.ways)
+        look.files |= found.shared | {path: self.digest_of(path) for path in unclear}
         for entry in found.gits:
             for path, kind in controls_of(entry, hooks_path):
                 if look.node_of(path) is not None:
@@ -314,10 +316,16 @@ class BusyMarker:
 
     One is locked while the program lives, the other says whether commands run: writing a byte costs
     nothing, while creating and removing a file takes some milliseconds.
+
+    Args:
+        folder: Where the markers are.
+        name: This program's.
+        roots: Where its commands run; none if all programs that use `folder` run them in one place.
     """
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, roots: Sequence[Path] = ()) -> None:
         self._folder = folder
+        self._roots = tuple(os.fsencode(root) + b"/" for root in roots)
         self._file = folder / name
         self._lock: FileLock | None = None
         self._state = -1
@@ -342,6 +350,7 @@ class BusyMarker:
             self._lock = FileLock(self._file)
             state = self._file.with_name(self._file.name + _STATE)
             self._state = os.open(state, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            os.pwrite(self._state, b"\0".join((_IDLE, *self._roots)), 0)
         os.pwrite(self._state, _BUSY, 0)
 
     def say_idle(self) -> None:
@@ -350,24 +359,38 @@ class BusyMarker:
             os.pwrite(self._state, _IDLE, 0)
 
     def is_another_busy(self) -> bool:
-        """Whether another program runs commands, or did when it was killed."""
+        """Whether another program runs commands in our roots, or did when it was killed.
+
+        That is also around one of them, or in a folder in one.
+        """
         try:
             states = [path for path in self._folder.iterdir() if path.suffix == _STATE]
         except OSError:
             return False
         return any([self._is_busy(state) for state in states if state.stem != self._file.name])
 
-    def remove(self) -> None:
-        """Remove the marker when the program or the conversation ends."""
+    def remove(self, *, is_settled: bool = True) -> None:
+        """Remove the marker when the program or the conversation ends.
+
+        Args:
+            is_settled: Whether what commands did was judged. Otherwise it stays, as after a kill.
+        """
         if self._lock is not None:
             os.close(self._state)
-            self._file.with_name(self._file.name + _STATE).unlink(missing_ok=True)
+            if is_settled:
+                self._file.with_name(self._file.name + _STATE).unlink(missing_ok=True)
             self._lock.release()
             self._lock = None
 
+    def _overlaps(self, other: bytes) -> bool:
+        return any(root.startswith(other) or other.startswith(root) for root in self._roots)
+
     def _is_busy(self, state: Path) -> bool:
         with suppress(OSError):
-            is_busy = state.read_bytes() == _BUSY
+            busy, *roots = state.read_bytes().split(b"\0")
+            is_busy = busy == _BUSY
+            if self._roots and not any(self._overlaps(root) for root in roots):
+                return False
             try:
                 FileLock(state.with_suffix("")).release()
                 state.unlink()  # its program has ended

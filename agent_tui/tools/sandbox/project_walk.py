@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -53,6 +53,7 @@ class WalkFindings:
         irregular: What in git folders is not what git keeps there (see `GitState`), and folders
             with paths too long for looking into them.
         shared: The files there that have other names, too, each with what identifies it.
+        ways: Links to what commands write unchecked.
     """
 
     obeyed: dict[Path, str] = field(default_factory=dict[Path, str])
@@ -61,9 +62,10 @@ class WalkFindings:
     closed: list[Path] = field(default_factory=list[Path])
     irregular: list[Path] = field(default_factory=list[Path])
     shared: dict[Path, str] = field(default_factory=dict[Path, str])
+    ways: list[Path] = field(default_factory=list[Path])
 
 
-_Found: TypeAlias = tuple[dict[Path, str], list[Path], list[Path]]
+_Found: TypeAlias = tuple[dict[Path, str], list[Path], list[Path], list[Path]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,8 @@ class ProjectWalk:
         gits: Iterable[Path] = (),
         *,
         opens: bool = True,
+        unchecked: Iterable[str] = (),
+        settings: Iterable[Path] = (),
     ) -> None:
         """Create a walk that has seen nothing.
 
@@ -115,15 +119,20 @@ class ProjectWalk:
             gits: Each ``.git`` and git folder outside of `roots` that is theirs.
             opens: Whether commands may write there: folders that they closed are opened, and what
                 builds fill is searched for repositories.
+            unchecked: What begins the real paths of what commands write elsewhere.
+            settings: The `roots` in which programs read settings when they start.
         """
         self._opens = opens
+        self._unchecked = tuple(unchecked)
+        self._settings = tuple(f"{folder}/" for folder in settings)
         self._gits = tuple(gits)
         self.roots = tuple(dict.fromkeys(root.resolve() for root in roots))
         self._tops = tuple(map(os.fspath, self.roots))
         self._state = GitState((*self.roots, *self._gits))
         self._known: dict[str, _Folder] = {}
         self.first: tuple[str, ...] = ()
-        self.left_out = set(map(os.fspath, without))
+        self._skipped = set(map(os.fspath, without))
+        self.left_out: set[str] = set()
         self._closed: set[tuple[int, int]] = set()
         self.new: set[str] = set()
 
@@ -152,15 +161,16 @@ class ProjectWalk:
             if not is_first and path not in known:
                 self.new.add(path)
             further = rebuilt if folder.is_rebuilt else pending
-            further += self._without(folder.below) if self.left_out else folder.below
+            further += self._without(folder.below)
             if is_first:
                 self._leave_out(pending, rebuilt)
             if folder.found is not None:
                 first.append(path)
-                obeyed, gits, secrets = folder.found
+                obeyed, gits, secrets, ways = folder.found
                 found.obeyed.update(obeyed)
                 found.gits.extend(gits)
                 found.secrets.extend(secrets)
+                found.ways.extend(ways)
         found.gits.extend(self._gits)
         self._look_into_gits(found, is_first=is_first)
         self._known, self.first = seen, tuple(first)
@@ -188,8 +198,11 @@ class ProjectWalk:
         found.irregular.extend(irregular)
         found.shared.update(shared)
 
-    def _without(self, folders: Iterable[str]) -> Iterator[str]:
-        return (folder for folder in folders if folder not in self.left_out)
+    def _without(self, folders: tuple[str, ...]) -> Iterable[str]:
+        if not (self.left_out or self._skipped):
+            return folders
+        out = (self.left_out, self._skipped)
+        return (folder for folder in folders if not any(folder in each for each in out))
 
     def _holds(self, path: str) -> bool:
         return os.path.realpath(path) == path and any(
@@ -226,7 +239,7 @@ class ProjectWalk:
         around, _, name = path.rpartition("/")
         if (folder := seen.get(around)) is not None and folder.is_obeyed:
             return True
-        is_entry = bool(who_obeys_entry(around, name))
+        is_entry = bool(self._who_obeys(around, name))
         return is_entry or (folder is None and self._is_obeyed(around, seen))
 
     def _names_below_root(self, path: str) -> list[str]:
@@ -243,7 +256,7 @@ class ProjectWalk:
         is_rebuilt = not REBUILT_FOLDERS.isdisjoint(names)
         if is_rebuilt and names[-1] not in REBUILT_FOLDERS:
             folders = tuple(f"{path}/{name}" for name in here if here[name] and name != ".git")
-            gits_alone: _Found | None = ({}, gits, []) if gits else None
+            gits_alone: _Found | None = ({}, gits, [], []) if gits else None
             return _Folder(stamp, folders, gits_alone, is_obeyed, is_rebuilt)
         below = [fold_name(name) for name in names]
         has_keys = is_where_keys_are(below)
@@ -257,18 +270,31 @@ class ProjectWalk:
             secrets.append(Path(path, "pip.conf"))
         obeyed: dict[Path, str] = {}
         if not (is_obeyed or is_rebuilt):
-            whose = ((name, who_obeys_entry(path, name)) for name in sorted(here))
+            whose = ((name, self._who_obeys(path, name)) for name in sorted(here))
             obeyed = {Path(path, name): who for name, who in whose if who}
-        found = (obeyed, gits, secrets)
+        ways = [] if is_rebuilt else [Path(entry) for entry in entries if self._is_way(entry)]
+        found = (obeyed, gits, secrets, ways)
         is_last = is_rebuilt and (is_obeyed or not self._opens)
         skipped = set(here) if is_last else {".git"}
         below = (name for name in sorted(here) if here[name] and name not in skipped)
         folders = tuple(f"{path}/{name}" for name in below)
         return _Folder(stamp, folders, found if any(found) else None, is_obeyed, is_rebuilt)
 
+    def _who_obeys(self, folder: str, name: str) -> str:
+        at_start = f"{folder}/".startswith(self._settings)
+        return who_obeys_entry(folder, name, at_start=at_start)
+
+    def _is_way(self, entry: os.DirEntry[str]) -> bool:
+        """Whether an entry is a link to what commands write unchecked."""
+        if not (self._unchecked and entry.is_symlink()):
+            return False
+        target = f"{os.path.realpath(entry.path)}/"
+        is_inside = target.startswith(tuple(f"{top}/" for top in self._tops))
+        return target.startswith(self._unchecked) and not is_inside
+
 
 def _find_gits(folder: Path, here: dict[str, bool]) -> list[Path]:
-    gits = [folder / name for name in here if name.lower() == ".git"]
+    gits = [folder / name for name in here if fold_name(name) == ".git"]
     # Git accepts links for these folders, and searches where a `commondir` leads.
     if "HEAD" in here and ({"objects", "refs"} <= here.keys() or "commondir" in here):
         gits.append(folder)

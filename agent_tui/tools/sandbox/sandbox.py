@@ -5,12 +5,11 @@ import json
 import os
 import platform
 import select
-import shutil
 import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,7 +34,8 @@ from agent_tui.tools.sandbox.backends import (
     link_home,
     make_cache_folders,
 )
-from agent_tui.tools.sandbox.folders import Scratch, StandIns, write_versions
+from agent_tui.tools.sandbox.beneath import remove_folder
+from agent_tui.tools.sandbox.folders import GATES_BEGIN, Scratch, StandIns, write_versions
 from agent_tui.tools.sandbox.hints import HiddenPlaces, WallView, paths_in
 from agent_tui.tools.sandbox.home import (
     HomeView,
@@ -153,6 +153,11 @@ class Surroundings:
     added: tuple[Path, ...] = ()
     caches: tuple[tuple[Path, Path], ...] = ()
     hidden_places: tuple[Path, ...] = field(default_factory=find_data_places)
+
+    def unchecked(self) -> tuple[str, ...]:
+        """How the real paths begin of what commands write and nobody looks at."""
+        written = (self.scratch_parent, *(folder for _, folder in self.caches))
+        return (*(f"{folder.resolve()}/" for folder in written), GATES_BEGIN, "/dev/shm/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,31 +482,34 @@ class Sandbox:
     async def _end(self, wall: _Wall) -> None:
         await wall.ways.aclose()
         await asyncio.to_thread(wall.keeper.close)
-        await asyncio.to_thread(shutil.rmtree, wall.plan.gate, ignore_errors=True)
+        await asyncio.to_thread(remove_folder, wall.plan.gate)
 
     def _protects_nothing(self, cwd: Path) -> str:
         for folder in (cwd, *self._around.added):
             if any(home.is_relative_to(folder.resolve()) for home in self._homes()):
                 return f"{folder} contains the home folder, so a sandbox would protect nothing"
+            if any(folder.resolve().is_relative_to(own) for own in self._own_folders()):
+                return f"{folder} belongs to agent-tui, so a sandbox would protect nothing"
         return ""
 
     def _try_backends(self, cwd: Path) -> SandboxState:
         """Try each kind of wall with a minimal plan."""
         if why := self._protects_nothing(cwd):
             return SandboxState("none", why)
+        folders = (cwd, *self._around.added)
         own: Path | None = None
         if is_folder(self._around.scratch_parent):  # else looking would create it
             own = self._stand_ins.scratch().parent  # the next start removes what a killed one left
         with tempfile.TemporaryDirectory(prefix="agent-tui-", dir=own) as folder:
             plan = plan_for(
-                (cwd, *self._around.added),
+                folders,
                 Border(self.home),
                 WallFolders(Path(folder), Path(folder), Path(folder)),
                 readable=own_program(),
             )
-            return self._try_plan(plan)
+            return self._try_plan(plan, self._own_in(folders))
 
-    def _try_plan(self, plan: SandboxPlan) -> SandboxState:
+    def _try_plan(self, plan: SandboxPlan, own_inside: Sequence[Path]) -> SandboxState:
         def bubblewrap_problem() -> str:
             bwrap = find_program("bwrap", self._around.environ.get("PATH"))
             if bwrap is None:
@@ -510,6 +518,8 @@ class Sandbox:
             return f"bubblewrap does not work here: {said}" if said else ""
 
         def landlock_problem() -> str:
+            if own_inside:
+                return f"Landlock cannot protect agent-tui's own files in {own_inside[0]}"
             said = self._run_in(self.parts.landlock_argv(plan))
             return f"Landlock does not work here: {said}" if said else ""
 
@@ -743,17 +753,30 @@ class Sandbox:
         return replace(plan, hidden=hidden, versions=write_versions(versions, plan.gate))
 
     def _covers(self, cwd: Path) -> Covers:
-        """What is covered in working folders, given this program's own environment."""
+        """What is covered in working folders, given this program's environment and files."""
         watch = self.watch(cwd)
         covers = Covers() if watch is None else watch.covers
+        if own := self._own_in(self._folders(cwd)):
+            for folder in own:  # a command could create one that is missing
+                make_private_dir(folder)
+            covers = replace(covers, hidden=(*covers.hidden, *own))
         ours = Path(sys.prefix).resolve()
         if sys.prefix == sys.base_prefix or not any(f in ours.parents for f in self._folders(cwd)):
             return covers
         return replace(covers, read_only=(*covers.read_only, ours))
 
+    def _own_folders(self) -> Iterator[Path]:
+        return (folder.resolve() for folder in self._around.own_folders)
+
+    def _own_in(self, folders: Iterable[Path]) -> tuple[Path, ...]:
+        """This program's own folders in working `folders`."""
+        working = [folder.resolve() for folder in folders]
+        own = self._own_folders()
+        return tuple(each for each in own if any(folder in each.parents for folder in working))
+
     def _runs(self, view: HomeView) -> Iterable[Path]:
         """What exists of hidden places, without this program's own folders."""
-        own = [folder.resolve() for folder in self._around.own_folders]
+        own = tuple(self._own_folders())
         runs = (*view.readable, *(path for path in own_program() if path not in view.shared))
         return (path for path in runs if not any(path.is_relative_to(o) for o in own))
 

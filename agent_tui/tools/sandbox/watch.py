@@ -22,9 +22,7 @@ folder compares with it.
 
 import asyncio
 import os
-import shutil
 from collections.abc import (
-    Callable,
     Generator,
     Iterable,
     Iterator,
@@ -45,9 +43,10 @@ from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_folder
 from agent_tui.tools.files.home_links import describe_linked
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.beneath import folder_of, separate
+from agent_tui.tools.sandbox.beneath import folder_of, remove_folder, separate
 from agent_tui.tools.sandbox.git_controls import (
     ControlKind,
+    controls_at,
     covers_of,
     git_place,
     is_linked_tree,
@@ -80,6 +79,9 @@ _TOO_MANY = (
 _MOVED = (
     "{} was moved or replaced while a command ran. What the command wrote since is in the folder "
     "that was there before. Nobody checked what it left there for editors, shells and git."
+)
+_RESTORED = (
+    "{} was deleted by a command and is back: only the user removes git's hooks and settings."
 )
 _STUCK = (
     "{} is starting a command in this folder and does not go on. Nothing was run. Continue or end "
@@ -161,11 +163,11 @@ class ObeyedWatch:
         folder: Our folder for these roots; hidden from commands.
         keeper: Starts git, outside the wall.
         environ: The environment of commands.
-        may_show: Whether a rule of the user lets commands see a file with keys.
         has_mounts: Whether the wall can protect files in writable folders.
         linked: See `find_linked`.
         repositories: Our folder for what all conversations know of repositories; None for one
             in `folder`.
+        unchecked: See `ProjectWalk`.
 
     Attributes:
         found: The result of the latest walk.
@@ -180,30 +182,37 @@ class ObeyedWatch:
         *,
         keeper: ProcessKeeper,
         environ: Mapping[str, str],
-        may_show: Callable[[Path], bool] = lambda _path: False,
         has_mounts: bool = True,
         linked: Mapping[Path, Path] = MappingProxyType({}),
         repositories: Path | None = None,
+        unchecked: Iterable[str] = (),
     ) -> None:
         roots = tuple(dict.fromkeys(root.resolve() for root in roots))
         places = [place for place in map(git_place, roots) if place is not None]
         gits = {git for place in places for git in (place.entry, place.folder)}
         outside = [git for git in gits if not any(root in git.parents for root in roots)]
         self._tracked = TrackedFiles(keeper, environ)
-        self._walk = ProjectWalk(roots, gits=sorted(outside))
+        self._walk = ProjectWalk(
+            roots,
+            (folder,),
+            sorted(outside),
+            unchecked=unchecked,
+            settings=(root for root in roots if root in linked),
+        )
         self._roots = tuple(dict.fromkeys((*roots, *(place.folder for place in places))))
         self._folder = folder
         self._contents = Contents(folder / "versions", (*self._roots, folder / "copies"))
         self._store = HeldStore(folder / "held", self._roots)
-        self._versions = KnownVersions(
-            keeper, environ, self._walk.roots, repositories or folder / "repositories"
-        )
+        repositories = repositories or folder / "repositories"
+        self._versions = KnownVersions(keeper, environ, self._walk.roots, repositories)
         self._has_mounts = has_mounts
         self._own_copies = folder / "copies" / f"{os.getpid()}-{os.urandom(4).hex()}"
         self._commands = 0
         self._jobs = 0
         self._is_unsettled = False
-        self._marker = BusyMarker(folder / "running", self._own_copies.name)
+        name = self._own_copies.name
+        self._marker = BusyMarker(folder / "running", name)
+        self._near = BusyMarker(repositories.with_name("conversations"), name, self._roots)
         self._approved = Approved()
         self._state_file = folder / "approved.json"
         self._written: tuple[bytes, tuple[int, int]] = b"", (0, 0)
@@ -216,7 +225,7 @@ class ObeyedWatch:
         self._linked = linked
         self._notices = list(describe_linked(linked, roots))
         self._turn = asyncio.Lock()
-        self.hidden = HiddenFiles(may_show, environ, keeper)
+        self.hidden = HiddenFiles(lambda _path: False, environ, keeper)
         self.found = WalkFindings()
         self.covers = Covers()
         self._synced: dict[Path, dict[str, str]] = {}
@@ -342,17 +351,21 @@ class ObeyedWatch:
         return held
 
     async def close(self) -> None:
-        """Close the watch once no command runs or will run. What jobs left is judged before."""
+        """Close the watch once no command runs or will run. What jobs left is judged before.
+
+        If that fails, the next program in the folder does it.
+        """
         async with self._turn:
-            if self._commands or self._jobs:
+            if self._commands or self._jobs or self._is_unsettled:
                 with suppress(OSError):
                     await self._settle(only_jobs=self._runs_only_jobs)
             await asyncio.to_thread(self._remove)
 
     def _remove(self) -> None:
-        self._marker.remove()
+        self._marker.remove(is_settled=not self._is_unsettled)
+        self._near.remove()
         self._versions.close()
-        shutil.rmtree(self._own_copies, ignore_errors=True)
+        remove_folder(self._own_copies)
 
     def _begin(self, turn: IO[bytes]) -> tuple[bool, bool, Mapping[Path, RefsStamp]]:
         """How things are as a command begins, once no other program takes up the user's state.
@@ -376,7 +389,9 @@ class ObeyedWatch:
         is_alone = not self._take_up()
         if not is_alone:
             self._covered = {}
-        is_users = is_alone and not (self._commands or self._jobs or self._is_unsettled)
+        is_users = is_alone and not (
+            self._commands or self._jobs or self._is_unsettled or self._is_near_busy()
+        )
         moved: Mapping[Path, RefsStamp] = {}
         if is_users:
             look = self._look()
@@ -394,6 +409,14 @@ class ObeyedWatch:
             self._walk.first = state.first
         return self._marker.is_another_busy() and has_state
 
+    def _is_near_busy(self) -> bool:
+        """Whether commands of another conversation run in a folder around these or in them.
+
+        What is new since the last look may be theirs. Without a last look, all is the user's.
+        """
+        self._near.say_busy()
+        return self._written[0] != b"" and self._near.is_another_busy()
+
     def _questions(self) -> Iterator[HeldFile]:
         """What was left in place, as it is now, until the user has decided."""
         for path, (who, before) in self._approved.asked.items():
@@ -407,6 +430,7 @@ class ObeyedWatch:
     def _say_if_idle(self) -> None:
         if not (self._commands or self._jobs):
             self._marker.say_idle()
+            self._near.say_idle()
             self._versions.say_idle()
 
     def _take_notice(self) -> str:
@@ -654,7 +678,12 @@ class ObeyedWatch:
                 brought = await asyncio.to_thread(self._bring, change)
                 judged.ours.update(change.files)
         elif change.files[:1] == ((change.path, ""),):
-            pass  # what was deleted in a copy is restored
+            if change.control is not None:  # what was deleted in a copy comes back anyway
+                await asyncio.to_thread(
+                    self._contents.write, change.path, change.before, self._roots
+                )
+                judged.ours[change.path] = change.before
+                self._notices.append(_RESTORED.format(change.path))
         elif await self._is_separated(change):
             pass
         elif change.may_be_users or (change.control == "step" and not is_over):
@@ -686,6 +715,7 @@ class ObeyedWatch:
             *self._new_nodes(look, only_jobs),
             *self._find_changed_files(look, only_jobs),
             *self._find_changed_copies(look),
+            *(() if only_jobs else self._find_deleted_controls(look)),
         ]
         changes.sort(key=lambda change: change.link is not None)  # links first
         judged = _Judged(look, only_jobs=only_jobs)
@@ -744,6 +774,13 @@ class ObeyedWatch:
                 old, new = before.get(below, ""), now.get(below, "")
                 if new != old:
                     yield _Change(path / below, copy / below, who, old, ((path / below, new),))
+
+    def _find_deleted_controls(self, look: Look) -> Iterator[_Change]:
+        """Hooks and settings that are gone from a repository: without one, git does less."""
+        gone = self._approved.files.keys() - look.files.keys()
+        for path, kind in controls_at(gone, self.found.gits):
+            if (before := self._approved.files[path]) != OTHER:
+                yield _Change(path, path, "git does less without it", before, ((path, ""),), kind)
 
     def _is_users_link(self, link: Path, judged: _Judged) -> bool:
         return judged.stays(link) and not self._approved.is_asked(link)
@@ -882,6 +919,6 @@ def _obeys(who: str) -> str:
 
 def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
+        remove_folder(path)
     else:
         path.unlink()

@@ -128,7 +128,7 @@ TOPICS = (
         "held",
         (
             *("trace_keeper", "write_memory_of_keeper", "open_handles_of_keeper"),
-            "take_handle_of_keeper",
+            *("take_handle_of_keeper", "write_memory_of_others"),
         ),
     ),
     Topic(

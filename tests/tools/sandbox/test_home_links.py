@@ -86,6 +86,27 @@ async def test_a_link_to_the_whole_folder_holds_nothing_and_is_said(tmp_path: Pa
     assert f"{place.home}/.config/app leads to {place.root}" in settled.notice
 
 
+@needs_bwrap
+@pytest.mark.parametrize("has_mounts", [True, False])
+async def test_commands_in_a_folder_of_settings_change_none_that_run_at_each_start(
+    tmp_path: Path, has_mounts: bool
+):
+    for name in ("own", "home/.config/git"):
+        (tmp_path / name).mkdir(parents=True)
+    root = tmp_path / "home/.config"
+    place = WatchedFolder(root, tmp_path / "own", tmp_path / "home", has_mounts=has_mounts)
+    place.outside("echo mine > git/config; echo mine > starship.toml")
+    settled = await place.run("true")
+    assert f"read what commands write in {root}" in settled.notice
+    settled = await place.run(
+        "echo evil > git/config; echo x > starship.toml; mkdir -p autostart fish;"
+        "touch autostart/x.desktop fish/config.fish"
+    )
+    assert set(place.held(settled)) == {"git/config", "autostart", "fish/config.fish"}
+    assert place.text("git/config") == "mine\n"
+    assert place.text("starship.toml") == "x\n"
+
+
 def test_file_tools_ask_in_every_mode_about_what_a_link_in_the_home_folder_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

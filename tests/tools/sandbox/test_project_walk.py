@@ -153,3 +153,10 @@ def test_links_and_pipes_in_a_git_folder_are_found_but_no_sockets(
     with socket.socket(socket.AF_UNIX) as daemon:
         daemon.bind("fsmonitor--daemon.ipc")
         assert set(walk.look().irregular) == {git / "index", git / "logs" / "HEAD"}
+
+
+def test_a_repository_is_found_by_each_name_that_some_file_system_takes_for_git(tmp_path: Path):
+    entries = [tmp_path / place / name for place, name in (("a", ".GIT"), ("b", ".g\u200cit"))]
+    for entry in entries:
+        entry.mkdir(parents=True)
+    assert sorted(ProjectWalk([tmp_path]).look().gits) == entries

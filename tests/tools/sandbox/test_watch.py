@@ -147,8 +147,17 @@ async def test_where_no_mount_holds_a_file_its_old_text_is_back(open_place: Watc
             ".git/branches/o",
         ),
         (
-            "git checkout -q -b work; git config branch.work.remote origin; git remote remove old",
+            "git checkout -q -b work; git config branch.work.remote origin; git remote remove old;"
+            "git config branch.work.merge refs/heads/main; git config branch.x.remote .",
             "",
+        ),
+        ("git config --unset remote.origin.url; ln -s /evil.git origin", ".git/config"),
+        ("git config --unset remote.origin.pushurl", ".git/config"),
+        ("git config branch.main.remote evil; ln -s /evil.git evil", ".git/config"),
+        ("git config remote.origin.mirror true", ".git/config"),
+        (
+            "sed -i 's/x.example/T/;s/mine.example$/x.example/;s/T/mine.example/' .git/config",
+            ".git/config",
         ),
         ("git init -q new; git -C new remote add origin https://new.example/x", ""),
     ],
@@ -158,13 +167,33 @@ async def test_without_mounts_where_a_push_goes_is_held_back(
 ):
     open_place.outside(
         "git init -q -b main; git commit -qm one --allow-empty; git remote add old https://x.example;"
-        "git remote add origin https://mine.example/x; git config branch.main.remote origin"
+        "git remote add origin https://mine.example; git config branch.main.remote origin;"
+        "git config remote.origin.pushurl https://mine.example/x"
     )
     settled = await open_place.run(command)
     assert set(open_place.held(settled)) == ({held} if held else set())
     assert "evil" not in (open_place.root / ".git/config").read_text()
     open_place.outside("test $(git remote get-url --push origin) = https://mine.example/x")
     assert not (open_place.root / held).is_file() or held in ("", ".git/config")
+
+
+@pytest.mark.parametrize(
+    "command", ["rm .git/hooks/pre-push .git/config", "mv .git/hooks .git/old; : > .git/config"]
+)
+async def test_without_mounts_a_hook_and_settings_that_a_command_deletes_are_back(
+    open_place: WatchedFolder, command: str
+):
+    open_place.outside(
+        "git init -q; git init -q sub; git config alias.x y; echo exit 1 > .git/hooks/pre-push;"
+        "chmod +x .git/hooks/pre-push; echo > .git/hooks/mine"
+    )
+    await open_place.run("true")
+    open_place.outside("rm .git/hooks/mine")
+    settled = await open_place.run(f"{command}; rm -rf sub")
+    assert f"{open_place.root}/.git/hooks/pre-push was deleted" in settled.notice
+    open_place.outside("test -x .git/hooks/pre-push; git config alias.x; test ! -e .git/hooks/mine")
+    assert not (open_place.root / "sub").exists()
+    assert (await open_place.run("true")).notice == ""
 
 
 @pytest.mark.parametrize(
@@ -284,6 +313,35 @@ async def test_two_programs_at_once_hold_what_either_made(open_place: WatchedFol
     settled = [*(await other.hold()).held, *(await open_place.watch.hold()).held]
     assert [file.path.name for file in settled] == [".envrc"]
     assert not (open_place.root / ".envrc").exists()
+
+
+async def test_what_a_conversation_in_a_folder_around_sees_meanwhile_is_no_known_version(
+    open_place: WatchedFolder,
+):
+    base = open_place.root
+    for name in ("sub", "../proj-2"):
+        (base / name).mkdir()
+    (base / "sub/AGENTS.md").write_text("mine\n")
+    own, home = open_place.own, open_place.home
+    around, inside, apart = (
+        WatchedFolder(root, own / name, home, has_mounts=False, repositories=own / "repositories")
+        for root, name in ((base, "a"), (base / "sub", "b"), (base.with_name("proj-2"), "c"))
+    )
+    for place in (around, inside, apart):
+        await place.run("true")
+    await inside.watch.note()
+    inside.inside("echo evil > AGENTS.md")
+    apart.outside("echo mine > AGENTS.md")
+    assert (await apart.run("true")).held == ()
+    (asked,) = (await around.run("true")).held
+    assert (asked.path, asked.is_in_place) == (base / "sub/AGENTS.md", True)
+    assert len((await inside.watch.hold()).held) == 1
+    assert (await around.run("true")).held == ()
+    settled = await around.run("echo evil > sub/AGENTS.md")
+    assert set(around.held(settled)) == {"sub/AGENTS.md"}
+    assert inside.text("AGENTS.md") == "mine\n"
+    await inside.watch.close()
+    assert apart.text("AGENTS.md") == "mine\n"
 
 
 async def test_two_programs_that_begin_at_once_hold_nothing_of_the_persons(
@@ -1143,6 +1201,48 @@ async def test_a_path_too_long_for_looking_is_held_and_keeps_nothing_else_in_pla
     }
     place.outside("test -z $(find . -name .envrc -o -path './.git' -prune -o -name .git -print)")
     assert (await place.run("true")).held == ()
+
+
+_DEEP = """python3 - <<'END'
+import os
+os.chdir("{}")
+for _ in range(1_200):
+    os.mkdir("d")
+    os.chdir("d")
+END
+"""
+
+
+@needs_bwrap
+async def test_no_folder_of_a_command_in_a_copy_stops_the_next_command(place: WatchedFolder):
+    place.outside("git init -q; mkdir .vscode; echo 1 > .vscode/settings.json")
+    await place.run("mkdir -p .vscode/a; touch .vscode/a/b .vscode/new; chmod 0 .vscode/a")
+    await place.run(f"{_DEEP.format('.vscode')} touch .vscode/new")
+    await place.run("test $(ls .vscode) = settings.json")
+
+
+async def test_a_folder_of_any_depth_is_held(open_place: WatchedFolder):
+    settled = await open_place.run(f"mkdir .vscode; {_DEEP.format('.vscode')} touch .vscode/x")
+    assert set(open_place.held(settled)) == {".vscode"}
+    assert (await open_place.run("true")).held == ()
+
+
+async def test_what_cannot_be_set_aside_is_judged_again_by_the_next_program(
+    open_place: WatchedFolder, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_words: object) -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(HeldStore, "set_aside", fail)
+        with pytest.raises(ToolError, match="no space"):
+            await open_place.run("echo > .envrc")
+        await open_place.watch.close()
+    for expected in ([".envrc"], []):
+        open_place.watch = open_place.watch_again()
+        held = await open_place.watch.recover()
+        assert [file.path.name for file in held] == expected
+        await open_place.watch.close()
 
 
 async def test_what_cannot_be_set_aside_keeps_nothing_else_in_place(

@@ -410,6 +410,27 @@ async def test_no_line_that_a_command_adds_to_a_rebase_runs_when_it_goes_on(talk
     assert git(talk.work, "log", "--format=%s").split() == ["two", "one"]
 
 
+@pytest.mark.parametrize("place", ["$HOME/.npm", "$TMPDIR"])
+async def test_no_link_leads_to_a_repository_that_nobody_checks(talk: Conversation, place: str):
+    """In a cache of commands, or in their ``/tmp``, by the path outside."""
+    git(talk.work, "init", "-q")
+    (talk.work / "sub").mkdir()
+    inside = {"$HOME/.npm": f"{talk.home}/.npm", "$TMPDIR": "/tmp"}[place]
+    base = f"""$(awk '$5 == "{inside}" {{print $4}}' /proc/self/mountinfo | tail -1)"""
+    if talk.backend == "landlock":
+        base = f"$(readlink -f {place})"
+    output = await talk.bash(
+        f"cd {place} && git init -q evil && git -C evil config core.fsmonitor ./x;"
+        f"cd {talk.work}; ln -s {base}/evil docs; ln -s {base} sub/deep; ln -s sub own; ls -l docs"
+    )
+    assert str(talk.base / "own") in output.for_model
+    names = {str(held.path.relative_to(talk.work)): held.who for held in output.held}
+    who = "it leads to where commands write unchecked"
+    assert names == {"docs": who, "sub/deep": who}
+    assert not (talk.work / "docs").is_symlink()
+    assert (talk.work / "own").is_symlink()
+
+
 async def test_git_writes_nowhere_else_for_what_a_command_leaves_in_its_folder(talk: Conversation):
     (talk.work / "file").write_text("one\n")
     git(talk.work, "init", "-q")
@@ -565,6 +586,16 @@ async def test_a_pipe_in_the_repository_holds_nothing_up(talk: Conversation, pla
         assert "up" in await talk.says("echo up")
 
 
+async def test_no_process_that_belongs_to_no_command_can_be_written_to(talk: Conversation):
+    """What is started there, as in the gate's process, would outlive the command unseen."""
+    said = await talk.says(
+        "n=0; for p in /proc/[0-9]*; do n=$((n + 1)); test $p = /proc/$$ && continue;"
+        "{ : <> $p/mem; } 2>/dev/null && echo got $p; done; echo tried $n"
+    )
+    assert int(said.split()[1]) > 3
+    assert said.startswith("tried")
+
+
 @pytest.mark.thorough
 async def test_a_stopped_keeper_is_replaced(talk: Conversation):
     await talk.says("true")
@@ -682,6 +713,35 @@ async def test_a_pointer_to_a_repository_elsewhere_is_laid_aside_and_nothing_els
     assert "held back: sub/.git (new)" in said
     assert hook.exists()
     assert not (talk.work / "sub/.git").exists()
+
+
+async def test_no_command_reads_or_writes_our_own_files_in_a_working_folder(
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("AGENT_TUI_HOME", str(talk.work / "state"))
+    (talk.work / "state/data").mkdir(parents=True)
+    (talk.work / "state/data/keys").write_text(KEY)
+    talk.begin()
+    if talk.backend == "landlock":
+        assert "own files" in talk.sandbox.state(talk.work).problem
+        return
+    for _ in range(2):
+        output = await talk.bash(
+            "cat state/data/keys; touch state/config/config.toml; mkdir -p .vscode; touch .vscode/x"
+        )
+        assert KEY not in output.for_model
+        assert [held.path.name for held in output.held] == [".vscode"]
+    assert (talk.work / "state/data/keys").read_text() == KEY
+    assert not list((talk.work / "state/config").iterdir())
+
+
+async def test_in_a_folder_of_ours_there_is_no_sandbox(
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch
+):
+    for own in (talk.work, talk.base):
+        monkeypatch.setenv("AGENT_TUI_CONFIG_DIR", str(own))
+        talk.begin()
+        assert "belongs to agent-tui" in talk.sandbox.state(talk.work).problem
 
 
 async def test_the_environment_that_this_program_runs_in_is_not_changed(

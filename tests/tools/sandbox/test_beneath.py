@@ -1,0 +1,111 @@
+"""Files and folders that commands left in any state, moved and removed."""
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent_tui.tools.sandbox import beneath
+from agent_tui.tools.sandbox.beneath import folder_of, move_out, remove_folder, replace_at
+
+_DEPTH = 1_200
+"""Folders in each other: more than Python calls functions in functions."""
+
+
+@pytest.fixture(params=[False, True], ids=["same-disk", "another-disk"])
+def is_elsewhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether what is moved goes to another disk."""
+    if request.param:
+        for name in ("rename", "link"):
+            monkeypatch.setattr(beneath.os, name, _on_one_disk(getattr(os, name)))
+    return request.param
+
+
+def _on_one_disk(call: Callable[..., None]) -> Callable[..., None]:
+    """`call`, which fails for a path outside of an opened folder."""
+
+    def refuse(source: str, target: str | Path, **more: object) -> None:
+        if isinstance(target, Path):
+            raise OSError(errno.EXDEV, "another disk")
+        call(source, target, **more)
+
+    return refuse
+
+
+def _nest(folder: Path) -> None:
+    for _ in range(_DEPTH):
+        folder /= "d"
+        folder.mkdir(parents=True)
+    (folder / "file").touch()
+
+
+def test_a_folder_is_removed_however_deep_or_closed(tmp_path: Path):
+    kept = tmp_path / "kept"
+    kept.mkdir(mode=0o500)
+    _nest(tmp_path / "top")
+    (tmp_path / "top/a/b").mkdir(parents=True)
+    (tmp_path / "top/a/b/link").symlink_to(kept)
+    for closed in ("a/b", "a", "."):
+        (tmp_path / "top" / closed).chmod(0)
+    remove_folder(tmp_path / "top")
+    assert list(tmp_path.iterdir()) == [kept]
+    assert kept.stat().st_mode & 0o777 == 0o500
+
+
+@pytest.mark.usefixtures("is_elsewhere")
+def test_what_commands_closed_is_moved_out(tmp_path: Path):
+    (tmp_path / "top/a/b").mkdir(parents=True)
+    for name in ("a/b/file", "settings"):
+        (tmp_path / "top" / name).write_text("x")
+        (tmp_path / "top" / name).chmod(0)
+    for closed in ("a/b", "a"):
+        (tmp_path / "top" / closed).chmod(0)
+    with folder_of(tmp_path / "top", (tmp_path,)) as folder:
+        move_out(folder, "top", tmp_path / "aside")
+    assert not (tmp_path / "top").exists()
+    assert (tmp_path / "aside/settings").exists()
+
+
+@pytest.mark.usefixtures("is_elsewhere")
+def test_a_folder_of_any_depth_is_moved_out(tmp_path: Path):
+    _nest(tmp_path / "top")
+    (tmp_path / "top/tasks.json").write_text("x")
+    with folder_of(tmp_path / "top", (tmp_path,)) as folder:
+        move_out(folder, "top", tmp_path / "aside")
+    assert (tmp_path / "aside/tasks.json").read_text() == "x"
+    assert not (tmp_path / "top").exists()
+
+
+@pytest.mark.usefixtures("is_elsewhere")
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_file_is_replaced_without_a_moment_in_which_there_is_none(
+    tmp_path: Path, is_link: bool, monkeypatch: pytest.MonkeyPatch
+):
+    place, aside = tmp_path / "AGENTS.md", tmp_path / "aside"
+    if is_link:
+        place.symlink_to("/etc/hostname")
+    else:
+        place.write_text("evil")
+    write, seen = beneath.write_at, list[bool]()
+
+    def watch(*words: object) -> None:
+        seen.append(os.path.lexists(place) and os.path.lexists(aside))
+        write(*words)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(beneath, "write_at", watch)
+    with folder_of(place, (tmp_path,)) as folder:
+        replace_at(folder, place.name, b"mine", 0o640, aside)
+    assert seen == [True]
+    assert place.read_text() == "mine"
+    assert place.stat().st_mode & 0o777 == 0o640
+    assert aside.is_symlink() if is_link else aside.read_text() == "evil"
+
+
+def test_a_folder_in_the_place_of_a_file_is_replaced(tmp_path: Path):
+    (tmp_path / "AGENTS.md/x").mkdir(parents=True)
+    with folder_of(tmp_path / "AGENTS.md", (tmp_path,)) as folder:
+        replace_at(folder, "AGENTS.md", b"mine", 0o644, tmp_path / "aside")
+    assert (tmp_path / "AGENTS.md").read_text() == "mine"
+    assert (tmp_path / "aside/x").is_dir()
