@@ -49,7 +49,7 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
         "git hooks": ".husky/ .githooks/ .git-hooks/ .lefthook/",
         "git": ".lfsconfig",
         "version control": """
-            .hg/hgrc .hg/hgrc-not-shared .hg/sharedpath .jj/repo/config.toml
+            .hg/hgrc .hg/hgrc-not-shared .hg/sharedpath .jj/repo .jj/repo/config.toml
             .jj/workspace-config.toml .sl/config .pijul/config _darcs/prefs/defaults""",
         "the shell": """
             .autoenv .autoenv.zsh .autoenv_leave.zsh .env.fish .shadowenv.d/ devenv.nix
@@ -59,7 +59,7 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
     "text": {
         "an agent": """
             agents.md agents.override.md claude.md claude.local.md gemini.md .cursorrules
-            .windsurfrules .goosehints .clinerules agent.md qwen.md crush.md warp.md .rules
+            .windsurfrules .goosehints .clinerules/ agent.md qwen.md crush.md warp.md .rules
             .augment-guidelines""",
         "git hooks": """
             .pre-commit-config.yaml .pre-commit-hooks.yaml .overcommit.yml *lefthook*.y*ml
@@ -110,7 +110,15 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
     },
 }
 """The paths that each program follows, folded as `fold_name` does. ``name/`` is a folder with all
-that is in it; ``a/b`` lies in a folder ``a``; ``*`` matches within one name."""
+that is in it, or a file; ``name`` is a file or a link; ``a/b`` lies in a folder ``a``; ``*``
+matches within one name."""
+
+EntryKind: TypeAlias = Literal["file", "folder", "link"]
+
+_AGENT: Final = "an agent"
+WORK_TREES: Final = "worktrees"
+"""The folder of an agent in which it keeps work trees: ``.claude/worktrees/fix``. No program
+follows anything there; what a work tree has is followed as in any other."""
 
 
 _HARMLESS_HIDDEN_NAMES = """
@@ -176,10 +184,17 @@ class _Paths:
             glob: re.compile(fnmatch.translate(glob)) for glob in self._by_name if "*" in glob
         }
         self._any_glob = re.compile("|".join(glob.pattern for glob in self._globs.values()))
+        listed = (each for some in self._by_name.values() for each in some)
+        self._ways: dict[tuple[str, ...], _Listed] = {}
+        """The folders that lead to what is followed unasked."""
+        for each in listed:
+            if each.when in _UNASKED:
+                self._ways |= {each.around[:end]: each for end in range(1, len(each.around) + 1)}
+        self._names = self._by_name.keys() | {names[-1] for names in self._ways}
 
     def is_listed(self, name: str) -> bool:
-        """Whether a path that ends in the folded `name` may be in the table."""
-        return name in self._by_name or self._any_glob.match(name) is not None
+        """Whether a path that ends in the folded `name` may be in the table, or lead to one."""
+        return name in self._names or self._any_glob.match(name) is not None
 
     def find(
         self, names: Sequence[str], whens: Collection[When], *, is_around: bool = False
@@ -200,6 +215,11 @@ class _Paths:
                 return each
         return None
 
+    def find_way(self, names: Sequence[str]) -> _Listed | None:
+        """What is followed unasked in the folder of these folded `names`, if a program enters it."""
+        ends = (tuple(names[-count:]) for count in range(1, _MOST_AROUND + 1))
+        return next((self._ways[end] for end in ends if end in self._ways), None)
+
     def _listed(self, name: str) -> Iterator[_Listed]:
         yield from self._by_name.get(name, ())
         if self._any_glob.match(name):
@@ -219,7 +239,7 @@ def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
         allowed_programs: Programs that may run without asking, whose command files then count
             (``make``: the Makefile).
     """
-    names = [fold_name(part) for part in path.parts if part != ".."]
+    names = _within_work_tree([fold_name(part) for part in path.parts if part != ".."])
     if not names:  # the workspace itself: no program follows a folder
         return ""
     if found := _find_on_way(names, _EDITED):
@@ -232,21 +252,48 @@ def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
     return ""
 
 
-def who_obeys_entry(folder: str, name: str) -> str:
+def who_obeys_entry(folder: str, name: str, kind: EntryKind = "file") -> str:
     """Which program follows the entry `name` of `folder`, outside and unasked.
 
-    For a folder, this covers all its content. Empty if none does.
+    For a folder, this covers all its content. A link in place of a folder that leads to a followed
+    file counts too. Empty if no program does.
 
     Args:
         folder: Its path, or as much of the end as there is.
         name: The entry's name.
+        kind: What it is.
     """
     last = fold_name(name)
     if not _PATHS.is_listed(last):
         return ""
-    around = [fold_name(part) for part in folder.split("/")[-_MOST_AROUND:]]
-    found = _PATHS.find((*around, last), _UNASKED)
+    names = (*(fold_name(part) for part in folder.split("/")[-_MOST_AROUND:]), last)
+    found = _PATHS.find(names, _UNASKED, is_around=kind == "folder")
+    if found is None and kind == "link":
+        found = _PATHS.find_way(names)
     return found.who if found else ""
+
+
+def holds_work_trees(folder: str, name: str) -> bool:
+    """Whether the entry `name` of `folder` is where an agent keeps work trees.
+
+    Args:
+        folder: Its path, or its name.
+        name: The entry's name.
+    """
+    return name == WORK_TREES and _is_agents(fold_name(folder.rpartition("/")[2]))
+
+
+def _within_work_tree(names: list[str]) -> list[str]:
+    """The folded `names` of a path, in the work tree that an agent keeps there, if any."""
+    for at in range(len(names) - 3, -1, -1):
+        if names[at + 1] == WORK_TREES and _is_agents(names[at]):
+            return names[at + 3 :]
+    return names
+
+
+def _is_agents(name: str) -> bool:
+    found = _PATHS.find((name,), _UNASKED, is_around=True)
+    return found is not None and found.who == _AGENT
 
 
 def is_only_read(name: str) -> bool:

@@ -20,7 +20,7 @@ from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_folder, is_link
 from agent_tui.tools.sandbox.beneath import folder_of, make_folders, read_at, write_at
 from agent_tui.tools.sandbox.git_controls import ControlKind, controls_of
-from agent_tui.tools.sandbox.obeyed import is_only_read
+from agent_tui.tools.sandbox.obeyed import WORK_TREES, holds_work_trees, is_only_read
 from agent_tui.tools.sandbox.project_walk import WalkFindings
 
 _MOST_FILES: Final = 2_000
@@ -291,22 +291,33 @@ def _way_of(node: Path, *, is_bare: bool, can_copy: bool, tracked: Container[Pat
 
 
 def files_of(node: Path) -> list[Path] | None:
-    """The files and links that `node` is or contains; None if they are too many or too large."""
+    """The files and links that `node` is or contains; None if they are too many or too large.
+
+    Without the work trees in it (`work_trees_in`).
+    """
     found: list[Path] = []
     size = 0
-    pending = [node]
+    pending, trees = [node], work_trees_in(node)
     for path in pending:
         with suppress(OSError):
             status = path.lstat()
             if stat.S_ISDIR(status.st_mode):
                 with os.scandir(path) as entries:
-                    pending += sorted(path / entry.name for entry in entries)
+                    below = sorted(path / entry.name for entry in entries)
+                pending += (each for each in below if each != trees)
             else:
                 found.append(path)
                 size += status.st_size
             if len(pending) > _MOST_FILES or size > _MOST_BYTES:
                 return None
     return found
+
+
+def work_trees_in(node: Path) -> Path | None:
+    """The folder of `node` with an agent's work trees; None if there is none."""
+    path = node / WORK_TREES
+    is_one = holds_work_trees(node.name, path.name) and is_folder(path) and not is_link(path)
+    return path if is_one else None
 
 
 class BusyMarker:

@@ -19,7 +19,7 @@ from agent_tui.tools.files.protected import (
 from agent_tui.tools.git.token_settings import read_settings
 from agent_tui.tools.sandbox.beneath import folder_of, open_up
 from agent_tui.tools.sandbox.git_state import GitState, ListStamp, list_folder
-from agent_tui.tools.sandbox.obeyed import who_obeys_entry
+from agent_tui.tools.sandbox.obeyed import EntryKind, holds_work_trees, who_obeys_entry
 from agent_tui.tools.sandbox.tool_settings import may_hold_key
 
 MOST_FOLDERS: Final = 250_000
@@ -221,13 +221,19 @@ class ProjectWalk:
 
     def _is_obeyed(self, path: str, seen: Mapping[str, _Folder]) -> bool:
         """Whether outside programs follow `path`, or a folder around it."""
-        if path in self._tops:
-            return False
         around, _, name = path.rpartition("/")
+        if path in self._tops or self._is_for_work_trees(around, name, seen):
+            return False
         if (folder := seen.get(around)) is not None and folder.is_obeyed:
             return True
-        is_entry = bool(who_obeys_entry(around, name))
+        is_entry = bool(who_obeys_entry(around, name, "folder"))
         return is_entry or (folder is None and self._is_obeyed(around, seen))
+
+    def _is_for_work_trees(self, around: str, name: str, seen: Mapping[str, _Folder]) -> bool:
+        """Whether work trees are in the folder `name` of `around`, which nothing else follows."""
+        if around in self._tops or not holds_work_trees(around, name):
+            return False
+        return not self._is_obeyed(around.rpartition("/")[0], seen)
 
     def _names_below_root(self, path: str) -> list[str]:
         """The folders that lead to `path`, and the nearest root: that one may be anywhere."""
@@ -257,7 +263,8 @@ class ProjectWalk:
             secrets.append(Path(path, "pip.conf"))
         obeyed: dict[Path, str] = {}
         if not (is_obeyed or is_rebuilt):
-            whose = ((name, who_obeys_entry(path, name)) for name in sorted(here))
+            kinds = {entry.name: _kind_of(entry) for entry in entries}
+            whose = ((name, who_obeys_entry(path, name, kinds[name])) for name in sorted(here))
             obeyed = {Path(path, name): who for name, who in whose if who}
         found = (obeyed, gits, secrets)
         is_last = is_rebuilt and (is_obeyed or not self._opens)
@@ -265,6 +272,12 @@ class ProjectWalk:
         below = (name for name in sorted(here) if here[name] and name not in skipped)
         folders = tuple(f"{path}/{name}" for name in below)
         return _Folder(stamp, folders, found if any(found) else None, is_obeyed, is_rebuilt)
+
+
+def _kind_of(entry: os.DirEntry[str]) -> EntryKind:
+    if entry.is_symlink():
+        return "link"
+    return "folder" if entry.is_dir(follow_symlinks=False) else "file"
 
 
 def _find_gits(folder: Path, here: dict[str, bool]) -> list[Path]:

@@ -45,7 +45,7 @@ from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_folder
 from agent_tui.tools.files.home_links import describe_linked
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.beneath import folder_of, separate
+from agent_tui.tools.sandbox.beneath import folder_of, move_in, separate
 from agent_tui.tools.sandbox.git_controls import (
     ControlKind,
     covers_of,
@@ -58,6 +58,7 @@ from agent_tui.tools.sandbox.git_controls import (
 from agent_tui.tools.sandbox.held import HeldFile, HeldStore
 from agent_tui.tools.sandbox.hidden import HiddenFiles
 from agent_tui.tools.sandbox.known_versions import KnownVersions, RefsStamp
+from agent_tui.tools.sandbox.obeyed import WORK_TREES
 from agent_tui.tools.sandbox.obeyed_state import (
     LINK,
     OTHER,
@@ -67,6 +68,7 @@ from agent_tui.tools.sandbox.obeyed_state import (
     Look,
     Question,
     files_of,
+    work_trees_in,
 )
 from agent_tui.tools.sandbox.plan import Covers, identify
 from agent_tui.tools.sandbox.project_walk import MOST_FOLDERS, ProjectWalk, WalkFindings
@@ -503,10 +505,12 @@ class ObeyedWatch:
         mounted = [path for path, node in look.nodes.items() if node.way == "mounted"]
         read_only = {*_inside((*mounted, *self._git_covers()), self._roots)}
         copies = tuple(self._copies_of(look))
+        covered = [*mounted, *(path for path, _ in copies)]
+        kept = tuple(filter(None, map(work_trees_in, covered)))
         hidden = (*self.hidden.paths, *self.found.closed)
         unfollowed = frozenset((*state.asked, *self._find_unwatched()))
         folder = make_private_dir(self._own_copies) if self._has_mounts else None
-        self.covers = Covers(tuple(sorted(read_only)), copies, folder, hidden, unfollowed)
+        self.covers = Covers(tuple(sorted(read_only)), copies, folder, kept, hidden, unfollowed)
         if only is None and judged is None:
             self._covered = self._find_covered()
 
@@ -600,8 +604,10 @@ class ObeyedWatch:
         self._synced[node] = wanted
         if self._digests_below(copy) == wanted:
             return
+        trees = work_trees_in(copy)
         for there in list(copy.iterdir()):
-            _remove(there)
+            if there != trees:
+                _remove(there)
         for below, digest in wanted.items():
             self._contents.write(copy / below, digest, (self._own_copies,))
 
@@ -679,6 +685,7 @@ class ObeyedWatch:
         if self._find_missing():
             return None
         before = set(self.found.gits)
+        self._bring_work_trees()
         look = self._look()
         moved = self._versions.find_moved(self.found.gits)
         self._made |= set(self.found.gits) - before
@@ -693,22 +700,33 @@ class ObeyedWatch:
             self._approve(None, look, judged)
         return judged, changes, moved
 
+    def _bring_work_trees(self) -> None:
+        """Move the work trees that commands made in a copy to where they belong, to be judged."""
+        for path, copy in self.covers.copies:
+            made, place = work_trees_in(copy), path / WORK_TREES
+            if made is not None and not os.path.lexists(place):
+                with suppress(OSError), folder_of(made, (self._own_copies,)) as folder:
+                    move_in(folder, made.name, place, self._roots)
+
     def _new_nodes(self, look: Look, only_jobs: bool) -> Iterator[_Change]:
         for path, node in look.nodes.items():
             if path not in self._approved.nodes:
                 files = files_of(path)
                 known = tuple((file, self._contents.digest_of(file)) for file in files or ())
-                files_to_know = known if files else ((path, OTHER),)
+                parts = [(path, known if files else ((path, OTHER),))]
+                if files is not None and work_trees_in(path) is not None:  # these stay
+                    parts = [(each[0], (each,)) for each in known]
                 may_be_users = only_jobs or self._who_changed(path) is None
                 who = _obeys(node.who)
-                yield _Change(
-                    path,
-                    path,
-                    who,
-                    files=files_to_know,
-                    may_be_users=may_be_users,
-                    link=node.link,
-                )
+                for part, files_to_know in parts:
+                    yield _Change(
+                        part,
+                        part,
+                        who,
+                        files=files_to_know,
+                        may_be_users=may_be_users,
+                        link=node.link,
+                    )
 
     def _find_changed_files(self, look: Look, only_jobs: bool) -> Iterator[_Change]:
         """Changes in files that existed before, or are git's; no program follows a deleted one.
