@@ -21,12 +21,12 @@ from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_file, is_folder, is_link
 
 ControlKind: TypeAlias = Literal[
-    "entry", "hook", "config", "pointer", "attributes", "step", "irregular", "shared"
+    "entry", "hook", "config", "pointer", "attributes", "step", "head", "irregular", "shared"
 ]
 """Kinds: a ``.git`` that is a file or a link; a hook; settings; a pointer to more of the
 repository; attributes, which select drivers for files; the next steps of an unfinished rebase,
-cherry-pick or bisection; in a git folder, what is not as git keeps it, and a file with further
-names (`git_state`)."""
+cherry-pick or bisection; a ``HEAD`` as git keeps it, which runs nothing; in a git folder, what is
+not as git keeps it, and a file with further names (`git_state`)."""
 
 MAX_CONFIG_BYTES: Final = 64_000
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
@@ -57,6 +57,7 @@ _FILES: Final[tuple[tuple[str, ControlKind], ...]] = (
     ("commondir", "pointer"),
     ("info/attributes", "attributes"),
 )
+_HEAD: Final = "HEAD"
 _REMOTES: Final = ("remotes", "branches")
 """Folders with a file for each remote, as before git had settings for them."""
 
@@ -126,6 +127,9 @@ _SECTIONS: Final = frozenset((*_PLAIN, *(name.partition(".")[0] for name in _MAD
 _TREE: Final = "core.worktree"
 """A submodule's git folder names its work tree."""
 
+_HOOK: Final = re.compile(r"update|(?!packed-refs$)[a-z0-9]+(?:-[a-z0-9]+)+")
+"""How hooks are named. A folder of hooks that is around the repository has other files, too."""
+
 _MOST_BYTES = 1_000_000
 
 
@@ -171,6 +175,8 @@ def _controls_in(git: Path) -> Iterator[tuple[Path, ControlKind]]:
     for name in _STEP_LINES:
         if os.path.lexists(git / name):
             yield git / name, "step"
+    if os.path.lexists(git / _HEAD):
+        yield git / _HEAD, "head"
 
 
 def covers_of(entry: Path, hooks_path: str = "") -> Iterator[Path]:
@@ -182,13 +188,22 @@ def covers_of(entry: Path, hooks_path: str = "") -> Iterator[Path]:
         entry: As in `controls_of`.
         hooks_path: As there.
     """
-    yield from filter(os.path.lexists, _named_hooks(entry, hooks_path))
+    for folder in _named_hooks(entry, hooks_path):
+        yield from _hooks_place(folder, entry)
     if not (is_folder(entry) or is_link(entry) or is_linked_tree(entry)):
         yield entry
     for git in repositories_of(entry):
         if git.parent.name != "worktrees":
             yield from (git / name for name in _OBEYED if os.path.lexists(git / name))
-            yield from (path for path, _ in _find_named(git, entry.parent))
+            for path, kind in _find_named(git, entry.parent):
+                yield from _hooks_place(path, entry) if kind == "hook" else [path]
+
+
+def _hooks_place(folder: Path, entry: Path) -> Iterable[Path]:
+    """A folder of hooks, if it exists, or the hooks in one that is around `entry`."""
+    if entry.is_relative_to(folder):
+        return _hooks_in(folder, entry)
+    return [folder] if os.path.lexists(folder) else []
 
 
 def named_in_tree(entry: Path, hooks_path: str) -> Iterator[Path]:
@@ -214,7 +229,7 @@ def included_settings(git: Path) -> Iterator[Path]:
 def _find_named(git: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:
     """What the settings of `git` name for the work tree at `top`, also in several steps.
 
-    That is further settings, and hooks folders. A folder with the whole work tree is none.
+    That is further settings, and hooks folders.
     """
     pending = [git / "config", git / "config.worktree"]
     seen = set(pending)
@@ -223,8 +238,7 @@ def _find_named(git: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:
             with suppress(OSError, RuntimeError, ValueError):
                 named = Path(value).expanduser()
                 path = ((config.parent if kind == "config" else top) / named).resolve(strict=True)
-                is_fit = is_folder(path) == (kind == "hook") and not top.is_relative_to(path)
-                if is_fit and path not in seen:
+                if is_folder(path) == (kind == "hook") and path not in seen:
                     seen.add(path)
                     pending += [path] if kind == "config" else []
                     yield path, kind
@@ -282,6 +296,8 @@ def why_obeyed(
         case "step":
             odd = _odd_steps(path, before)
             return f"git would run {odd[0]}" if odd else ""
+        case "head":
+            return ""
         case "irregular" if is_folder(path) and not is_link(path):
             return "its path is too long to look into it"
         case "irregular" | "shared":
@@ -431,14 +447,15 @@ def _is_by_git(name: str, config: Path) -> bool:
 def _hooks_in(folder: Path, git: Path) -> Iterator[Path]:
     """The hooks in `folder`, and what is in folders there: hooks run it (``pre-commit.d``).
 
-    In one that is around `git`, the project's folders do not count.
+    In one that is around `git`, only what is named as a hook.
     """
+    is_around = git.is_relative_to(folder)
     pending = [folder]
     for each in pending:
         for entry in _entries(each):
             if entry.is_dir(follow_symlinks=False):
-                pending += [] if git.is_relative_to(folder) else [Path(entry)]
-            elif not entry.name.endswith(".sample"):
+                pending += [] if is_around else [Path(entry)]
+            elif _HOOK.fullmatch(entry.name) if is_around else not entry.name.endswith(".sample"):
                 yield Path(entry)
 
 

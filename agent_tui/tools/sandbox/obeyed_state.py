@@ -252,7 +252,8 @@ class Contents:
         look.files |= found.shared | {path: self.digest_of(path) for path in found.irregular}
         for entry in found.gits:
             for path, kind in controls_of(entry, hooks_path):
-                if look.node_of(path) is not None:
+                is_known = kind == "head" and path in look.controls
+                if is_known or look.node_of(path) is not None:
                     continue
                 look.controls[path] = kind
                 look.files[path] = self.digest_of(path)

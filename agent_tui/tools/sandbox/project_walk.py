@@ -18,8 +18,8 @@ from agent_tui.tools.files.protected import (
 )
 from agent_tui.tools.git.token_settings import read_settings
 from agent_tui.tools.sandbox.beneath import folder_of, open_up
-from agent_tui.tools.sandbox.git_state import GitState, ListStamp, list_folder
-from agent_tui.tools.sandbox.obeyed import EntryKind, holds_work_trees, who_obeys_entry
+from agent_tui.tools.sandbox.git_state import GitState, ListStamp, kind_of, list_folder
+from agent_tui.tools.sandbox.obeyed import holds_work_trees, who_obeys_entry
 from agent_tui.tools.sandbox.tool_settings import may_hold_key
 
 MOST_FOLDERS: Final = 250_000
@@ -184,8 +184,9 @@ class ProjectWalk:
             with suppress(OSError):
                 self._open(os.fspath(entry), os.lstat(entry), is_first=is_first)
         opening = partial(self._open, is_first=is_first)
-        irregular, shared = self._state.look(found.gits, opening)
+        irregular, obeyed, shared = self._state.look(found.gits, opening)
         found.irregular.extend(irregular)
+        found.obeyed.update(obeyed)
         found.shared.update(shared)
 
     def _without(self, folders: Iterable[str]) -> Iterator[str]:
@@ -263,7 +264,7 @@ class ProjectWalk:
             secrets.append(Path(path, "pip.conf"))
         obeyed: dict[Path, str] = {}
         if not (is_obeyed or is_rebuilt):
-            kinds = {entry.name: _kind_of(entry) for entry in entries}
+            kinds = {entry.name: kind_of(entry) for entry in entries}
             whose = ((name, who_obeys_entry(path, name, kinds[name])) for name in sorted(here))
             obeyed = {Path(path, name): who for name, who in whose if who}
         found = (obeyed, gits, secrets)
@@ -272,12 +273,6 @@ class ProjectWalk:
         below = (name for name in sorted(here) if here[name] and name not in skipped)
         folders = tuple(f"{path}/{name}" for name in below)
         return _Folder(stamp, folders, found if any(found) else None, is_obeyed, is_rebuilt)
-
-
-def _kind_of(entry: os.DirEntry[str]) -> EntryKind:
-    if entry.is_symlink():
-        return "link"
-    return "folder" if entry.is_dir(follow_symlinks=False) else "file"
 
 
 def _find_gits(folder: Path, here: dict[str, bool]) -> list[Path]:

@@ -55,6 +55,7 @@ from agent_tui.tools.sandbox.git_controls import (
     plain_content,
     why_obeyed,
 )
+from agent_tui.tools.sandbox.git_index import INDEX
 from agent_tui.tools.sandbox.held import HeldFile, HeldStore
 from agent_tui.tools.sandbox.hidden import HiddenFiles
 from agent_tui.tools.sandbox.known_versions import KnownVersions, RefsStamp
@@ -694,7 +695,8 @@ class ObeyedWatch:
             *self._find_changed_files(look, only_jobs),
             *self._find_changed_copies(look),
         ]
-        changes.sort(key=lambda change: change.link is not None)  # links first
+        # Links first; a HEAD before the index that git makes of it.
+        changes.sort(key=lambda change: (change.link is not None, change.path.name == INDEX))
         judged = _Judged(look, only_jobs=only_jobs)
         if not (changes or moved):
             self._approve(None, look, judged)
@@ -823,6 +825,8 @@ class ObeyedWatch:
                 ours[path] = self._contents.keep(plain, mode)
                 return self._store.set_aside(path, change.who, (plain, mode))
         held = self._store.set_aside(path, change.who, before)
+        if change.control == "irregular" and path.name == INDEX:
+            return self._replace_index(held)
         if change.before.startswith(LINK):
             self._contents.write(path, change.before, self._roots)
         if change.files == ((path, OTHER),):
@@ -831,6 +835,15 @@ class ObeyedWatch:
                     self._contents.write(file, digest, self._roots)
                     ours[file] = digest
         return held
+
+    def _replace_index(self, held: HeldFile) -> HeldFile:
+        """Leave git an index: without one, each file would count as deleted."""
+        path = held.path
+        if not self._tracked.make_index(path.parent):
+            return held
+        why = f"{held.who}; git made it again from the last commit, so nothing is staged"
+        now = self._contents.of(self._contents.digest_of(path))
+        return self._store.describe_at(held.aside, path, why, now)
 
     def _is_below(self, path: Path) -> bool:
         return any(root in path.parents for root in self._roots)

@@ -1067,6 +1067,37 @@ async def test_hooks_are_held_wherever_the_persons_settings_lead(
     assert (await place.run("true")).held == ()
 
 
+@each_row(
+    ("settings", "top"),
+    [
+        ("git config core.hooksPath .", ""),
+        ("git config core.hooksPath $PWD", ""),
+        ("git config --global core.hooksPath .", ""),
+        ("git -C sub config core.hooksPath ..", ""),
+        ("git -C sub config core.hooksPath .", "sub/"),
+        ("git config --global core.hooksPath ..", ""),
+    ],
+)
+@pytest.mark.parametrize("has_mounts", [True, False])
+@needs_bwrap
+async def test_a_hooks_folder_around_the_repository_has_hooks_by_their_names(
+    tmp_path_factory: pytest.TempPathFactory, settings: str, top: str, has_mounts: bool
+):
+    place = _place(tmp_path_factory.mktemp("around"), has_mounts=has_mounts)
+    place.outside(
+        f"git init -q; git init -q sub; {settings}; echo mine > {top}pre-push; echo > {top}a-b.txt"
+    )
+    settled = await place.run(
+        f"echo evil > {top}pre-commit; echo evil > {top}update; echo x > {top}a-b.txt;"
+        f"mkdir {top}src; echo x > {top}src/post-merge; echo x > {top}Makefile"
+    )
+    assert set(place.held(settled)) == {f"{top}pre-commit", f"{top}update"}
+    settled = await place.run(f"echo evil > {top}pre-push", code=None)
+    assert set(place.held(settled)) == (set() if has_mounts else {f"{top}pre-push"})
+    assert place.text(f"{top}pre-push") == "mine\n"
+    assert (await place.run("true")).held == ()
+
+
 async def test_a_repository_whose_settings_were_held_still_works(open_place: WatchedFolder):
     settled = await open_place.run(
         "git init -q s; git -C s config core.fsmonitor ./x; git -C s config user.name Eve"
