@@ -92,8 +92,6 @@ class WatchedFolder:
             words += ["--bind", str(copy), str(place)]
         for path in laid.read_only:
             words += ["--ro-bind", str(path), str(path)]
-        for path in laid.kept:
-            words += ["--bind", str(path), str(path)]
         return [*words, "--chdir", str(self.root), "--"]
 
     def text(self, name: str) -> str:

@@ -294,7 +294,7 @@ def _way_of(node: Path, *, is_bare: bool, can_copy: bool, tracked: Container[Pat
 def files_of(node: Path) -> list[Path] | None:
     """The files and links that `node` is or contains; None if they are too many or too large.
 
-    Without the work trees in it (`work_trees_in`).
+    Without work trees (`work_trees_in`).
     """
     found: list[Path] = []
     size = 0
@@ -303,15 +303,20 @@ def files_of(node: Path) -> list[Path] | None:
         with suppress(OSError):
             status = path.lstat()
             if stat.S_ISDIR(status.st_mode):
-                with os.scandir(path) as entries:
-                    below = sorted(path / entry.name for entry in entries)
-                pending += (each for each in below if each != trees)
+                pending += (each for each in entries_of(path) if each != trees)
             else:
                 found.append(path)
                 size += status.st_size
             if len(pending) > _MOST_FILES or size > _MOST_BYTES:
                 return None
     return found
+
+
+def entries_of(folder: Path) -> list[Path]:
+    """What is in `folder`; nothing if it cannot be listed."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        return sorted(folder / entry.name for entry in entries)
+    return []
 
 
 def work_trees_in(node: Path) -> Path | None:

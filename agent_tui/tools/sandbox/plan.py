@@ -36,8 +36,7 @@ class SandboxPlan:
         scratch: Replaces ``/tmp``.
         gate: Folder of the network gate's sockets, at the same path inside, writable.
         is_read_only: Nothing in `writable` can be written (plan mode).
-        copies: Folders in writable ones, and the copy that replaces each; one in a copy stands for
-            itself.
+        copies: Folders in writable ones, and the copy that replaces each.
         copies_folder: Where the copies are, at the same path inside, read-only.
         caches: Folders of package managers in `home`, and our own folder that replaces each.
         links: Links in hidden folders, and where each leads.
@@ -97,7 +96,6 @@ class Covers:
         read_only: What cannot be changed inside.
         copies: Folders, and the copy that replaces each inside.
         copies_folder: Where the copies are.
-        kept: Folders in what is covered that commands change as they are.
         hidden: What cannot be read.
         unfollowed: Each ``.git`` that shows no repository: a command may have made it, or nobody
             watches the place that it leads to.
@@ -106,7 +104,6 @@ class Covers:
     read_only: tuple[Path, ...] = ()
     copies: tuple[tuple[Path, Path], ...] = ()
     copies_folder: Path | None = None
-    kept: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
     unfollowed: frozenset[Path] = frozenset()
 
@@ -156,7 +153,7 @@ def plan_for(
         scratch=own.scratch.resolve(),
         gate=own.gate.resolve(),
         is_read_only=is_read_only,
-        copies=() if is_read_only else (*covers.copies, *zip(covers.kept, covers.kept)),
+        copies=() if is_read_only else covers.copies,
         copies_folder=covers.copies_folder,
         caches=tuple(_replaced_caches(border, home, {*shown, *writable})),
     )

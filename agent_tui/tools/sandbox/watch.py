@@ -68,6 +68,7 @@ from agent_tui.tools.sandbox.obeyed_state import (
     Contents,
     Look,
     Question,
+    entries_of,
     files_of,
     work_trees_in,
 )
@@ -444,6 +445,7 @@ class ObeyedWatch:
 
     def _look(self) -> Look:
         self.found = found = self._walk.look()
+        self._split_around_work_trees()
         hooks_path = self._find_hooks_path()
         trees, elsewhere = set[Path](), set(self._linked)
         for entry in found.gits:
@@ -467,6 +469,14 @@ class ObeyedWatch:
         files = [path for path in found.obeyed if not is_folder(path)]
         tracked = self._tracked.find(files) if self._has_mounts else ()
         return self._contents.look_at(found, bare=bare, tracked=tracked, hooks_path=hooks_path)
+
+    def _split_around_work_trees(self) -> None:
+        """Follow what is beside an agent's work trees instead of the folder around all of it."""
+        obeyed = self.found.obeyed
+        for node in list(obeyed):
+            if (trees := work_trees_in(node)) is not None:
+                who = obeyed.pop(node)
+                obeyed.update((path, who) for path in entries_of(node) if path != trees)
 
     def _find_hooks_path(self) -> str:
         return self._tracked.hooks_path(self._walk.roots[0]) if self.found.gits else ""
@@ -506,12 +516,10 @@ class ObeyedWatch:
         mounted = [path for path, node in look.nodes.items() if node.way == "mounted"]
         read_only = {*_inside((*mounted, *self._git_covers()), self._roots)}
         copies = tuple(self._copies_of(look))
-        covered = [*mounted, *(path for path, _ in copies)]
-        kept = tuple(filter(None, map(work_trees_in, covered)))
         hidden = (*self.hidden.paths, *self.found.closed)
         unfollowed = frozenset((*state.asked, *self._find_unwatched()))
         folder = make_private_dir(self._own_copies) if self._has_mounts else None
-        self.covers = Covers(tuple(sorted(read_only)), copies, folder, kept, hidden, unfollowed)
+        self.covers = Covers(tuple(sorted(read_only)), copies, folder, hidden, unfollowed)
         if only is None and judged is None:
             self._covered = self._find_covered()
 
@@ -715,20 +723,17 @@ class ObeyedWatch:
             if path not in self._approved.nodes:
                 files = files_of(path)
                 known = tuple((file, self._contents.digest_of(file)) for file in files or ())
-                parts = [(path, known if files else ((path, OTHER),))]
-                if files is not None and work_trees_in(path) is not None:  # these stay
-                    parts = [(each[0], (each,)) for each in known]
+                files_to_know = known if files else ((path, OTHER),)
                 may_be_users = only_jobs or self._who_changed(path) is None
                 who = _obeys(node.who)
-                for part, files_to_know in parts:
-                    yield _Change(
-                        part,
-                        part,
-                        who,
-                        files=files_to_know,
-                        may_be_users=may_be_users,
-                        link=node.link,
-                    )
+                yield _Change(
+                    path,
+                    path,
+                    who,
+                    files=files_to_know,
+                    may_be_users=may_be_users,
+                    link=node.link,
+                )
 
     def _find_changed_files(self, look: Look, only_jobs: bool) -> Iterator[_Change]:
         """Changes in files that existed before, or are git's; no program follows a deleted one.
@@ -753,7 +758,8 @@ class ObeyedWatch:
 
     def _find_changed_copies(self, look: Look) -> Iterator[_Change]:
         for path, copy in self.covers.copies:
-            who = _obeys(look.nodes[path].who if path in look.nodes else "the outside")
+            followed = (node for each, node in look.nodes.items() if each.is_relative_to(path))
+            who = _obeys(next((node.who for node in followed), "the outside"))
             now = self._digests_below(copy)
             if now is None:
                 yield _Change(path, copy, who, files=((path, OTHER),))
