@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias, assert_never
 
 from agent_tui.regular_files import open_regular_file
-from agent_tui.safe_paths import is_file, is_folder, is_link
+from agent_tui.safe_paths import git_entry, is_file, is_folder, is_link
 
 ControlKind: TypeAlias = Literal[
     "entry", "hook", "config", "pointer", "attributes", "step", "head", "irregular", "shared"
@@ -124,6 +124,7 @@ so a repository judged before it is trusted must not have them."""
 
 _SECTIONS: Final = frozenset((*_PLAIN, *(name.partition(".")[0] for name in _MADE_BY_GIT)))
 
+_USER_SETTINGS: Final = (".gitconfig", ".config/git/config")
 _TREE: Final = "core.worktree"
 """A submodule's git folder names its work tree."""
 
@@ -226,28 +227,54 @@ def included_settings(git: Path) -> Iterator[Path]:
     return (path for path in named if path.is_relative_to(git.resolve()))
 
 
-def _find_named(git: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:
+def is_followed(path: Path, home: Path | None) -> bool:
+    """Whether git runs the file at `path`, or reads it as settings, because settings say so.
+
+    Args:
+        path: A file that may not exist, links followed.
+        home: The user's home folder, with their settings; None if there is none.
+    """
+    if (entry := git_entry(path.parent)) is None:
+        return False
+    users = [] if home is None else [home / name for name in _USER_SETTINGS]
+    named = {each for git in repositories_of(entry) for each in _find_named(git, entry.parent, users)}
+    return any(
+        path.parent == place and _HOOK.fullmatch(path.name) is not None
+        if kind == "hook" and entry.is_relative_to(place)
+        else path.is_relative_to(place)
+        for place, kind in named
+    )
+
+
+def _find_named(
+    git: Path, top: Path, users: Sequence[Path] = ()
+) -> Iterator[tuple[Path, ControlKind]]:
     """What the settings of `git` name for the work tree at `top`, also in several steps.
 
-    That is further settings, and hooks folders.
+    That is further settings, and hooks folders, which may not exist.
+
+    Args:
+        git: The git folder.
+        top: The work tree.
+        users: Files with settings for all repositories.
     """
-    pending = [git / "config", git / "config.worktree"]
+    pending = [git / "config", git / "config.worktree", *users]
     seen = set(pending)
     for config in pending:
-        for value, kind in _names_in(config):
+        for value, kind in _names_in(config, follow_links=config in users):
             with suppress(OSError, RuntimeError, ValueError):
                 named = Path(value).expanduser()
-                path = ((config.parent if kind == "config" else top) / named).resolve(strict=True)
-                if is_folder(path) == (kind == "hook") and path not in seen:
+                path = ((config.parent if kind == "config" else top) / named).resolve()
+                if is_file(path) == (kind == "config") and path not in seen:
                     seen.add(path)
                     pending += [path] if kind == "config" else []
                     yield path, kind
 
 
-def _names_in(config: Path) -> Iterator[tuple[str, ControlKind]]:
+def _names_in(config: Path, *, follow_links: bool = False) -> Iterator[tuple[str, ControlKind]]:
     """Each path in `config` that leads to more of what git follows, and to what."""
     try:
-        text = _text(config, follow_links=False)
+        text = _text(config, follow_links=follow_links)
     except OSError:
         return
     for _, section, line in _lines(_SECTION.sub(r"\g<0>\n", text)):

@@ -46,6 +46,11 @@ _DENIED: Final = re.compile(
     r"|permission denied: '(?P<named>/[^']+)'",
     re.IGNORECASE,
 )
+_ABOVE_DENIED: Final = re.compile(
+    r"['\"‘]\.\./[^'\"’]*['\"’]: permission denied|permission denied: '\.\./", re.IGNORECASE
+)
+"""A path that probably leads out of the working folder."""
+
 _NETWORK: Final = "commands in the sandbox reach only this machine and hosts that are allowed"
 _WRITES: Final = "commands in the sandbox write only in the working folders"
 _CAUSES: Final = (
@@ -66,8 +71,11 @@ _PATH: Final = re.compile(rf"(?<![\w.~/$-])(?:{_HOME}|(?=/))(?:/[^\s'\"’`;|&()
 _SEVERAL: Final = re.compile(r"[|;&\n]")
 """What separates the commands of a line: its exit code is that of the last one."""
 
-_ERROR: Final = re.compile(r"(?:[\w.+-]+(?:\[\d+\])?:|npm (?:ERR!|error)) \S")
-"""How programs begin a line about an error: with their name. No line of grep or a log does."""
+_ERROR: Final = re.compile(
+    r"(?:[\w.+-]+(?:\[\d+\])?:|npm (?:ERR!|error)) \S|.*(?:\[Errno 30\]|\(os error 30\))"
+)
+"""How programs begin a line about an error: with their name. No line of grep or a log does. Errors of
+Python and Rust about a file system that is read-only can be anywhere in a line."""
 
 _IN_TMP: Final = re.compile(r"/tmp/[^\s'\":,;()]+")
 _MISSING: Final = r"no such file or directory|ENOENT|cannot access|can't open|not found"
@@ -116,6 +124,8 @@ def _hint_of_line(line: str, view: WallView) -> str:
     homes = (home for home in (view.home, view.stand_in) if home)
     if any(home in line for home in homes) and re.search(_MISSING, line, re.IGNORECASE):
         return _place_hint(view.home)
+    if _ABOVE_DENIED.search(line):
+        return f"{_WRITES} and {'$TMPDIR' if view.stand_in else '/tmp'}; {_ASK}"
     if view.stand_in and (denied := _DENIED.search(line)):
         if (denied["path"] or denied["named"]).startswith("/tmp/"):
             return "there is no /tmp in the sandbox; write temporary files in $TMPDIR"

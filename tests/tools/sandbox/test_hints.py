@@ -32,6 +32,10 @@ HOME = "/home/ada"
         ("cat: /home/ada/notes.md: No such file or directory", "of /home/ada, only"),
         ("cat: notes.md: No such file or directory", ""),
         ("cat: other: Permission denied", ""),
+        ("fatal: could not create leading directories of '../x/.git': Permission denied", "/tmp"),
+        ("mkdir: cannot create directory ‘../x’: Permission denied", "only in the working folders"),
+        ("PermissionError: [Errno 13] Permission denied: '../x'", "only in the working folders"),
+        ("mkdir: cannot create directory ‘x’: Permission denied", ""),
         ("E: Unable to acquire the dpkg frontend lock, are you root?", "does not let"),
         ('sudo: The "no new privileges" flag is set', "does not let"),
         ("bash: line 1: /tmp/x: Permission denied", ""),
@@ -86,6 +90,11 @@ def test_no_way_out_is_offered_where_a_refused_host_is_told_with_what_allows_it(
         ("cat log | tail", "12:00 could not resolve host\na.py:12:EPERM", []),
         ("grep -rn EPERM src | head", "src/a.py:12: raise OSError(EPERM)", []),
         ("cat notes | head", "the server says EPERM\ngot ENOTFOUND once", []),
+        (
+            "pre-commit install 2>&1 | tail",
+            "An error has occurred: OSError: [Errno 30] Read-only file system: '.git/hooks/x'",
+            ["An error"],
+        ),
         ("touch /x", "touch: cannot touch '/x': Read-only file system", []),
     ],
 )

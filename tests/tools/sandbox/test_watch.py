@@ -665,7 +665,9 @@ async def test_git_writes_through_no_link_that_a_command_leaves(
     mine = open_place.home / "mine"
     await open_place.run("true")
     settled = await open_place.run(f"rm -rf .git/{name}; ln -s {mine} .git/{name}")
-    assert open_place.held(settled) == {f".git/{name}": "git would write elsewhere"}
+    (who,) = open_place.held(settled).values()
+    assert who.startswith("git would write elsewhere")
+    assert ("nothing is staged" in who) == (name == "index")
     open_place.outside("git commit -q --allow-empty -m two; git fetch -q . HEAD; git switch -qc b")
     assert not mine.exists()
     assert (await open_place.run("true")).held == ()
