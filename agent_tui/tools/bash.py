@@ -163,11 +163,12 @@ class BashTool:
             is_read_only = not context.may_write
             keeper = await wall.keeper(context.cwd, is_read_only=is_read_only)
             environ = wall.environ(context.cwd, context.environ, is_read_only=is_read_only)
+        secrets = context.secrets
+        if wall is not None:
+            secrets = (*secrets, *await asyncio.to_thread(wall.shown_tokens, context.cwd))
         known, before = await self._before(context)
         refusals = 0 if wall is None else wall.refusals
-        order = ShellOrder(
-            arguments.command, context.cwd, environ, context.output_dir, context.secrets
-        )
+        order = ShellOrder(arguments.command, context.cwd, environ, context.output_dir, secrets)
         find_changes = None if before is None else partial(self.changes.since, before)
         command = ShellCommand(keeper, order, context.emit)
         result: ShellResult | None = None

@@ -237,7 +237,9 @@ def is_followed(path: Path, home: Path | None) -> bool:
     if (entry := git_entry(path.parent)) is None:
         return False
     users = [] if home is None else [home / name for name in _USER_SETTINGS]
-    named = {each for git in repositories_of(entry) for each in _find_named(git, entry.parent, users)}
+    named = {
+        each for git in repositories_of(entry) for each in _find_named(git, entry.parent, users)
+    }
     return any(
         path.parent == place and _HOOK.fullmatch(path.name) is not None
         if kind == "hook" and entry.is_relative_to(place)

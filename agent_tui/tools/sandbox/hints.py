@@ -74,8 +74,8 @@ _SEVERAL: Final = re.compile(r"[|;&\n]")
 _ERROR: Final = re.compile(
     r"(?:[\w.+-]+(?:\[\d+\])?:|npm (?:ERR!|error)) \S|.*(?:\[Errno 30\]|\(os error 30\))"
 )
-"""How programs begin a line about an error: with their name. No line of grep or a log does. Errors of
-Python and Rust about a file system that is read-only can be anywhere in a line."""
+"""How programs begin a line about an error: with their name. No line of grep or a log does. Errors
+of Python and Rust about a read-only file system can be anywhere in a line."""
 
 _IN_TMP: Final = re.compile(r"/tmp/[^\s'\":,;()]+")
 _MISSING: Final = r"no such file or directory|ENOENT|cannot access|can't open|not found"

@@ -216,7 +216,7 @@ class _Paths:
         return None
 
     def find_way(self, names: Sequence[str]) -> _Listed | None:
-        """What is followed unasked in the folder of these folded `names`, if a program enters it."""
+        """What is followed unasked below the folder of these folded `names`; None for nothing."""
         ends = (tuple(names[-count:]) for count in range(1, _MOST_AROUND + 1))
         return next((self._ways[end] for end in ends if end in self._ways), None)
 

@@ -75,6 +75,7 @@ from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.seccomp import filter_program
 from agent_tui.tools.sandbox.tool_settings import (
     find_keys_among,
+    git_tokens,
     plain_git_settings,
     tool_settings,
 )
@@ -354,6 +355,12 @@ class Sandbox:
     def is_coarse(self, cwd: Path) -> bool:
         """Whether the wall for `cwd` can neither hide nor protect files in working folders."""
         return self.state(cwd).backend == "landlock"
+
+    def shown_tokens(self, cwd: Path) -> tuple[str, ...]:
+        """Tokens in git's settings that commands in `cwd` can read. Blocking."""
+        walls = (wall for (folder, _), wall in self._walls.items() if folder == cwd)
+        wall = next(walls, None) if self.is_coarse(cwd) else None
+        return () if wall is None else git_tokens(wall.plan.read_only)
 
     def shows(self, cwd: Path, path: Path) -> bool:
         """Whether commands in `cwd` can read `path`, as far as hidden places are concerned.

@@ -405,7 +405,7 @@ async def test_an_agents_work_trees_come_and_go_beside_its_settings(shell: Shell
     tree = ".claude/worktrees/fix"
     for command in (
         f"git worktree add -q {tree} -b fix; cat {tree}/.claude/settings.json",
-        f"cd {tree}; git switch -q --detach HEAD~1; echo 1 > new; test -z \"$(git ls-files -m)\"",
+        f'cd {tree}; git switch -q --detach HEAD~1; echo 1 > new; test -z "$(git ls-files -m)"',
         f"git worktree remove --force {tree}; git worktree add -q {tree}2 -b fix2",
         f"test -f {tree}2/a; git status --porcelain | grep -q '^?? .claude/worktrees/$'",
     ):
@@ -416,3 +416,18 @@ async def test_an_agents_work_trees_come_and_go_beside_its_settings(shell: Shell
     output = await shell.run("echo evil > .claude/skills/a.md; echo evil > .claude/new")
     assert {held.path.name for held in output.held} == {"a.md", "new"}
     assert (shell.context.cwd / ".claude/skills/a.md").read_text() == "a\n"
+
+
+@needs("git")
+async def test_no_command_prints_a_token_of_gits_settings(shell: Shell):
+    script = "git init -q; git remote add o https://ada:s3cret-t0ken@git.example/x"
+    subprocess.run(["bash", "-ec", script], cwd=shell.context.cwd, check=True)
+    for command in (
+        "git remote -v",
+        "git config -l",
+        "grep url .git/config",
+        "git remote get-url o",
+    ):
+        printed = await shell.does(command)
+        assert "s3cret-t0ken" not in printed
+        assert "git.example/x" in printed

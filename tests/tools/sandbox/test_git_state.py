@@ -173,8 +173,9 @@ async def test_names_of_branches_submodules_and_work_trees_are_no_followed_files
 ):
     place.outside("git init -q --bare ../m; mkdir .claude; echo > .claude/a; git add .claude")
     settled = await place.run(
-        "git branch AGENTS.md; git branch x/mise.toml; git checkout -q AGENTS.md; git tag crush.json;"
-        "git init -q .git/modules/.claude/skills; git worktree add -q --detach mise.toml"
+        "git branch AGENTS.md; git branch x/mise.toml; git checkout -q AGENTS.md;"
+        "git tag crush.json; git init -q .git/modules/.claude/skills;"
+        "git worktree add -q --detach mise.toml"
     )
     assert settled.held == ()
     place.outside("git rev-parse AGENTS.md crush.json; git -C mise.toml status")
