@@ -46,6 +46,17 @@ _DENIED: Final = re.compile(
     r"|permission denied: '(?P<named>/[^']+)'",
     re.IGNORECASE,
 )
+_HALF_SWITCHED: Final = re.compile(
+    r"^error: unable to (?:unlink|create|write) .*(?:read-only file system|permission denied)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Git says so, changes all other files, and often succeeds."""
+
+_HALF: Final = (
+    "git could not change files of the repository outside of the working folder, but may have "
+    "changed the others and HEAD: check git status before you commit. To let git change all of "
+    "them, start with --add-dir {0}, or run git with outside: true and why, which needs permission"
+)
 _ABOVE_DENIED: Final = re.compile(
     r"['\"‘]\.\./[^'\"’]*['\"’]: permission denied|permission denied: '\.\./", re.IGNORECASE
 )
@@ -93,11 +104,13 @@ class WallView:
         hidden: Names of files in the working folders that cannot be read.
         stand_in: The replacement home folder, on walls that cannot mount over the real one; such a
             wall also has no ``/tmp``, and denies access instead of hiding files.
+        top: The repository's folder, if it is around the working folder.
     """
 
     home: str
     hidden: Sequence[str] = ()
     stand_in: str = ""
+    top: str = ""
 
 
 def wall_hint(output: str, view: WallView, *, is_network_told: bool = False) -> str:
@@ -112,6 +125,8 @@ def wall_hint(output: str, view: WallView, *, is_network_told: bool = False) -> 
         return "the branch has its new name; only what git's settings say of the old one is left"
     if _NO_NETWORK.search(output):
         return "" if is_network_told else f"{_NETWORK}; {_ASK}"
+    if view.top and _HALF_SWITCHED.search(output):
+        return _HALF.format(shlex.quote(view.top))
     for said, cause in _CAUSES:
         if said.search(output):
             return f"{cause}; {_ASK}"
@@ -136,10 +151,11 @@ def _hint_of_line(line: str, view: WallView) -> str:
 def errors_in(command: str, output: str) -> str:
     """The lines of `output` that report errors although `command` succeeded.
 
-    ``make | tail`` succeeds if ``tail`` does. Empty if `command` is a single one.
+    ``make | tail`` succeeds if ``tail`` does. Of a single one, only what git reports and passes
+    over.
     """
     if _SEVERAL.search(command.strip()) is None:
-        return ""
+        return "\n".join(found[0] for found in _HALF_SWITCHED.finditer(output))
     return "\n".join(line for line in output.splitlines() if _ERROR.match(line))
 
 

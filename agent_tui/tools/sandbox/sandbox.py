@@ -22,6 +22,7 @@ from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import (
     distrust_programs_in,
     find_program,
+    git_entry,
     is_folder,
     path_exists,
 )
@@ -93,12 +94,14 @@ config."""
 _INSIDE: Final[Mapping[str, str]] = {
     "TMPDIR": "/tmp",
     "UV_LINK_MODE": "copy",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",
     "NO_UPDATE_NOTIFIER": "1",
     "NPM_CONFIG_UPDATE_NOTIFIER": "false",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
 }
-"""Caches are separate mounts, and files cannot be linked across mounts. Update checks of tools are
-not worth a question about the network."""
+"""Caches are separate mounts, and files cannot be linked across mounts. Git would end its search
+for a repository at the stand-in for the home folder, and name it. Update checks of tools are not
+worth a question about the network."""
 
 _NOT_INSIDE: Final = (
     *("GIT_CONFIG_GLOBAL", "PIP_CONFIG_FILE", "NPM_CONFIG_USERCONFIG", "XDG_CONFIG_HOME"),
@@ -469,7 +472,10 @@ class Sandbox:
             for path, mount in wall.islands.items()
             if mount.kind == "hidden" and _is_inside(path, wall.plan)
         ]
-        return WallView(os.fspath(self.home), hidden, stand_in)
+        entry = git_entry(cwd)
+        is_within = entry is None or any(map(entry.is_relative_to, self._folders(cwd)))
+        top = "" if entry is None or is_within else os.fspath(entry.parent)
+        return WallView(os.fspath(self.home), hidden, stand_in, top)
 
     async def close_walls(self) -> None:
         """End everything inside, and its ``/tmp``: another conversation begins."""

@@ -431,3 +431,25 @@ async def test_no_command_prints_a_token_of_gits_settings(shell: Shell):
         printed = await shell.does(command)
         assert "s3cret-t0ken" not in printed
         assert "git.example/x" in printed
+
+
+@needs("git")
+async def test_a_switch_in_a_part_of_a_repository_says_what_git_could_not_change(shell: Shell):
+    top = shell.context.cwd
+    script = (
+        "git init -q -b main; mkdir a b; echo 1 > a/f; echo 1 > b/f; git add .; git commit -qm 1;"
+        "git switch -qc other; echo 2 > a/f; echo 2 > b/f; git commit -qam 2; git switch -q main"
+    )
+    environ = {**shell.context.environ, "HOME": str(shell.sandbox.home)}
+    subprocess.run(["bash", "-ec", script], cwd=top, env=environ, check=True)
+    shell.context.cwd = top / "a"
+    printed = (await shell.run("git switch -q other")).for_model
+    assert f"start with --add-dir {top}" in printed
+    assert (top / "b/f").read_text() == "1\n"
+
+
+@needs("git")
+async def test_a_folder_without_a_repository_is_none_because_of_no_mount(shell: Shell):
+    printed = await shell.fails("git status")
+    assert "or any of the parent directories" in printed
+    assert _OFFERS not in printed

@@ -52,6 +52,23 @@ def test_a_failure_is_explained_only_where_the_sandbox_is_the_likely_cause(outpu
     assert "\n" not in hint
 
 
+@each_row(
+    "line",
+    [
+        "error: unable to unlink old 'pkg/b/f': Read-only file system",
+        "error: unable to create file pkg/b/new: Permission denied",
+    ],
+)
+def test_a_switch_that_git_could_only_half_make_is_explained(line: str):
+    output = f"{line}\nSwitched to branch 'other'"
+    assert errors_in("git switch other", output) == line
+    hint = wall_hint(line, WallView(HOME, top="/srv/mo no"))
+    assert "check git status" in hint
+    assert "--add-dir '/srv/mo no'" in hint
+    assert "check git status" not in wall_hint(line, WallView(HOME))
+    assert errors_in("cat log", "Permission denied") == ""
+
+
 def test_what_will_be_gone_is_said():
     assert f"wrote {HOME}/notes.md, {HOME}/x, but" in stray_hint(["notes.md", "x"], HOME)
 
