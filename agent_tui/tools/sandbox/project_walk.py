@@ -13,14 +13,16 @@ from typing import Final, TypeAlias
 from agent_tui.tools.files.protected import (
     SECRET_PAIRS,
     fold_name,
+    holds_key,
     is_secret_name,
     is_where_keys_are,
+    may_hold_key,
 )
 from agent_tui.tools.git.token_settings import read_settings
 from agent_tui.tools.sandbox.beneath import folder_of, open_up
 from agent_tui.tools.sandbox.git_state import GitState, ListStamp, kind_of, list_folder
 from agent_tui.tools.sandbox.obeyed import holds_work_trees, who_obeys_entry
-from agent_tui.tools.sandbox.tool_settings import may_hold_key
+from agent_tui.tools.sandbox.tool_settings import may_hold_key as settings_may_hold_key
 
 MOST_FOLDERS: Final = 250_000
 """The most folders of the user's that are visited. Per 100,000, the first look takes 3 s of
@@ -48,7 +50,7 @@ class WalkFindings:
     Args:
         obeyed: The uppermost files and folders that outside programs follow, and which program.
         gits: Each ``.git``, and folders that are themselves git folders.
-        secrets: Files whose names suggest keys.
+        secrets: Files that hold keys, as their names say or, if these leave it open, the content.
         closed: The user's folders that nobody can enter or list, but a command could open.
         irregular: What in git folders is not what git keeps there (see `GitState`), and folders
             with paths too long for looking into them.
@@ -63,7 +65,7 @@ class WalkFindings:
     shared: dict[Path, str] = field(default_factory=dict[Path, str])
 
 
-_Found: TypeAlias = tuple[dict[Path, str], list[Path], list[Path]]
+_Found: TypeAlias = tuple[dict[Path, str], list[Path], list[Path], list[Path]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,7 @@ class ProjectWalk:
         self._tops = tuple(map(os.fspath, self.roots))
         self._state = GitState((*self.roots, *self._gits))
         self._known: dict[str, _Folder] = {}
+        self._read_files: dict[Path, tuple[tuple[int, int], bool]] = {}
         self.first: tuple[str, ...] = ()
         self.left_out = set(map(os.fspath, without))
         self._closed: set[tuple[int, int]] = set()
@@ -157,14 +160,25 @@ class ProjectWalk:
                 self._leave_out(pending, rebuilt)
             if folder.found is not None:
                 first.append(path)
-                obeyed, gits, secrets = folder.found
+                obeyed, gits, secrets, suspects = folder.found
                 found.obeyed.update(obeyed)
                 found.gits.extend(gits)
-                found.secrets.extend(secrets)
+                found.secrets.extend((*secrets, *filter(self._holds_key, suspects)))
         found.gits.extend(self._gits)
         self._look_into_gits(found, is_first=is_first)
         self._known, self.first = seen, tuple(first)
         return found
+
+    def _holds_key(self, path: Path) -> bool:
+        """Whether the file is one with a key by its content, which is read when it has changed."""
+        try:
+            status = path.lstat()
+        except OSError:
+            return False
+        stamp = (status.st_ino, status.st_ctime_ns)
+        if self._read_files.get(path, (None, False))[0] != stamp:
+            self._read_files[path] = stamp, holds_key(path)
+        return self._read_files[path][1]
 
     def _leave_out(self, pending: list[str], rebuilt: list[str]) -> None:
         """Remove what is beyond the limit, `rebuilt` first."""
@@ -250,7 +264,7 @@ class ProjectWalk:
         is_rebuilt = not REBUILT_FOLDERS.isdisjoint(names)
         if is_rebuilt and names[-1] not in REBUILT_FOLDERS:
             folders = tuple(f"{path}/{name}" for name in here if here[name] and name != ".git")
-            gits_alone: _Found | None = ({}, gits, []) if gits else None
+            gits_alone: _Found | None = ({}, gits, [], []) if gits else None
             return _Folder(stamp, folders, gits_alone, is_obeyed, is_rebuilt)
         below = [fold_name(name) for name in names]
         has_keys = is_where_keys_are(below)
@@ -260,14 +274,18 @@ class ProjectWalk:
             if not here[name]
             and (has_keys or is_secret_name(name) or (below[-1], name.lower()) in SECRET_PAIRS)
         ]
-        if "pyvenv.cfg" in here and may_hold_key(read_settings(Path(path, "pip.conf"))):
+        suspects = (
+            Path(path, name) for name in sorted(here) if not here[name] and may_hold_key(name)
+        )
+        suspects = [path for path in suspects if path not in secrets and not is_rebuilt]
+        if "pyvenv.cfg" in here and settings_may_hold_key(read_settings(Path(path, "pip.conf"))):
             secrets.append(Path(path, "pip.conf"))
         obeyed: dict[Path, str] = {}
         if not (is_obeyed or is_rebuilt):
             kinds = {entry.name: kind_of(entry) for entry in entries}
             whose = ((name, who_obeys_entry(path, name, kinds[name])) for name in sorted(here))
             obeyed = {Path(path, name): who for name, who in whose if who}
-        found = (obeyed, gits, secrets)
+        found = (obeyed, gits, secrets, suspects)
         is_last = is_rebuilt and (is_obeyed or not self._opens)
         skipped = set(here) if is_last else {".git"}
         below = (name for name in sorted(here) if here[name] and name not in skipped)

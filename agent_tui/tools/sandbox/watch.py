@@ -324,6 +324,7 @@ class ObeyedWatch:
         async with self._turn:
             for path in paths:
                 self._approved.asked.pop(path, None)
+                self.hidden.note_own(path)
                 await self._approve_part(path)
 
     def _decide_in_place(self, held: HeldFile, may_stay: bool) -> HeldFile:
