@@ -292,7 +292,7 @@ def _within_work_tree(names: list[str]) -> list[str]:
 
 
 def _is_agents(name: str) -> bool:
-    found = _PATHS.find((name,), _UNASKED, is_around=True)
+    found = _PATHS.find((name,), {"unasked"}, is_around=True)
     return found is not None and found.who == _AGENT
 
 

@@ -282,9 +282,8 @@ class ProjectWalk:
             secrets.append(Path(path, "pip.conf"))
         obeyed: dict[Path, str] = {}
         if not (is_obeyed or is_rebuilt):
-            kinds = {entry.name: kind_of(entry) for entry in entries}
-            whose = ((name, who_obeys_entry(path, name, kinds[name])) for name in sorted(here))
-            obeyed = {Path(path, name): who for name, who in whose if who}
+            whose = {each.name: who_obeys_entry(path, each.name, kind_of(each)) for each in entries}
+            obeyed = {Path(path, name): who for name, who in sorted(whose.items()) if who}
         found = (obeyed, gits, secrets, suspects)
         is_last = is_rebuilt and (is_obeyed or not self._opens)
         skipped = set(here) if is_last else {".git"}

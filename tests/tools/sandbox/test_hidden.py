@@ -70,7 +70,11 @@ _PEM = '{"private_key": "-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADAN"}'
         ("credentials.py", "TOKEN = '0123456789abcdef'\n", False),
         ("tokens.json", '{"spacing": {"small": "4px", "font": "Inter-400"}}', False),
         ("secrets.txt", "password = $DB_PASSWORD_1\ntoken: <your-token-1>\n", False),
-        ("auth.yml", "password: settings.password\ntoken_expiry: 2026-01-01\nkey: eu-west-1\n", False),
+        (
+            "auth.yml",
+            "password: settings.password\ntoken_expiry: 2026-01-01\nkey: eu-west-1\n",
+            False,
+        ),
         ("translations.key.json", '{"login.password": "Password 1 or 2"}', False),
         ("data.json", _PEM, False),
         ("monkey.json", _PEM, False),

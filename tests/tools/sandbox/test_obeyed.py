@@ -102,6 +102,7 @@ def test_a_link_to_what_programs_follow_is_found(tmp_path: Path):
         (".claude/worktrees/fix/.claude/settings.json", "an agent"),
         (".claude/worktrees/fix/.vscode/tasks.json", "an editor"),
         (".claude/worktrees", "an agent"),
+        (".clinerules/worktrees/fix/a.md", "an agent"),
         (".claude/skills/worktrees/fix/a.py", "an agent"),
         (".vscode/worktrees/fix/a.py", "an editor"),
     ],
