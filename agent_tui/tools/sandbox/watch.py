@@ -704,8 +704,8 @@ class ObeyedWatch:
             *self._find_changed_files(look, only_jobs),
             *self._find_changed_copies(look),
         ]
-        # Links first; a HEAD before the index that git makes of it.
-        changes.sort(key=lambda change: (change.link is not None, change.path.name == INDEX))
+        # Links first. Git makes an index again, when HEAD and the settings are in order.
+        changes.sort(key=lambda change: (change.path.name == INDEX, change.link is not None))
         judged = _Judged(look, only_jobs=only_jobs)
         if not (changes or moved):
             self._approve(None, look, judged)
@@ -723,6 +723,8 @@ class ObeyedWatch:
         for path, node in look.nodes.items():
             if path not in self._approved.nodes:
                 files = files_of(path)
+                if files == [] and not self._approved.nodes.isdisjoint(path.parents):
+                    continue  # an empty folder, in one that was followed as a whole
                 known = tuple((file, self._contents.digest_of(file)) for file in files or ())
                 files_to_know = known if files else ((path, OTHER),)
                 may_be_users = only_jobs or self._who_changed(path) is None
@@ -846,7 +848,7 @@ class ObeyedWatch:
     def _replace_index(self, held: HeldFile) -> HeldFile:
         """Leave git an index: without one, each file would count as deleted."""
         path = held.path
-        if not self._tracked.make_index(path.parent):
+        if self._approved.asked or not self._tracked.make_index(path.parent):
             return held
         why = f"{held.who}; git made it again from the last commit, so nothing is staged"
         now = self._contents.of(self._contents.digest_of(path))

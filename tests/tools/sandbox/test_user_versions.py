@@ -302,7 +302,7 @@ async def test_what_a_command_writes_in_an_agents_work_tree_is_judged_as_anywher
     tmp_path: Path, has_mounts: bool
 ):
     place = _place(tmp_path, has_mounts=has_mounts)
-    place.outside(f"mkdir .claude; echo 1 > .claude/a; {_TEXTS}")
+    place.outside(f"mkdir -p .claude/empty; echo 1 > .claude/a; {_TEXTS}")
     tree = ".claude/worktrees/f"
     settled = await place.run(
         f"git worktree add -q {tree} v1; cd {tree}; echo 0 > AGENTS.md; mkdir .claude .vscode;"
@@ -312,6 +312,7 @@ async def test_what_a_command_writes_in_an_agents_work_tree_is_judged_as_anywher
         *(f"{tree}/AGENTS.md", f"{tree}/.claude", f"{tree}/.vscode"),
     }
     assert place.text(f"{tree}/a.py") == "1\n"
+    assert (place.root / ".claude/empty").is_dir()
     settled = await place.run(f"echo 0 > .claude/a; echo 2 > {tree}/b.py")
     assert set(place.held(settled)) == {".claude/a"}
     settled = await place.run(f"echo 0 > .claude/new; echo 2 > {tree}/mise.local.toml")
