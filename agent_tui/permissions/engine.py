@@ -37,7 +37,6 @@ from agent_tui.permissions.shell.parts import ShellParts, split_command
 from agent_tui.safe_paths import is_folder
 from agent_tui.tool_names import is_remote
 from agent_tui.tools.base import Intent
-from agent_tui.tools.sandbox.git_controls import is_followed
 from agent_tui.tools.sandbox.obeyed import who_obeys
 
 _SCRATCH_FOLDERS = (Path("/tmp"), Path("/var/tmp"))
@@ -390,9 +389,8 @@ class PermissionEngine:
         allowed = [rule for rule in self._command_rules() if rule.decision == "allow"]
         root = self._guard.root_of(path)
         shown = path.relative_to(root) if root is not None else path
-        who = who_obeys(shown, (rule.program for rule in allowed))
-        if not who and is_followed(path, self._guard.home):
-            who = "git"
+        programs = (rule.program for rule in allowed)
+        who = who_obeys(shown, programs, at=path, home=self._guard.home)
         return f"{path} controls {who}" if who else ""
 
     def _judge_outside(self, tool_name: str) -> Verdict:

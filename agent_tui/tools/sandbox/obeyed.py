@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from agent_tui.tools.files.protected import fold_name
+from agent_tui.tools.sandbox.git_controls import is_followed
 
 When: TypeAlias = Literal["unasked", "text", "later", "start"]
 """When a program follows a file. ``text`` is unasked too, but such a file runs nothing itself: it
@@ -231,13 +232,21 @@ class _Paths:
 _PATHS: Final = _Paths()
 
 
-def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
+def who_obeys(
+    path: Path,
+    allowed_programs: Iterable[str] = (),
+    *,
+    at: Path | None = None,
+    home: Path | None = None,
+) -> str:
     """Which program follows the file at `path`; empty if none is known.
 
     Args:
         path: Relative to the workspace; absolute if elsewhere.
         allowed_programs: Programs that may run without asking, whose command files then count
             (``make``: the Makefile).
+        at: Where it is, links followed; None to leave out what git's settings name.
+        home: The user's home folder, for their settings of git.
     """
     names = _within_work_tree([fold_name(part) for part in path.parts if part != ".."])
     if not names:  # the workspace itself: no program follows a folder
@@ -249,7 +258,7 @@ def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
     for program in allowed_programs:
         if any(fnmatch.fnmatchcase(names[-1], glob) for glob in _RUN_BY.get(program, ())):
             return program
-    return ""
+    return "git" if at is not None and is_followed(at, home) else ""
 
 
 def who_obeys_entry(folder: str, name: str, kind: EntryKind = "file") -> str:

@@ -40,6 +40,7 @@ async def test_an_index_with_names_out_of_the_work_tree_is_set_aside(tmp_path: P
     (place.root / "forged").write_bytes(index([entry(name.encode(), id)]))
     settled = await place.run("mv forged .git/index")
     assert place.held(settled) == {".git/index": _ELSEWHERE + _MADE_AGAIN}
+    assert "binary, " in settled.held[0].diff
     place.outside("git diff --cached --exit-code")
     place.outside("git checkout -q . || true; git reset -q; git checkout -q .")
     assert not list(tmp_path.rglob("x*"))
