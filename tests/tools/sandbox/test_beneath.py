@@ -34,7 +34,8 @@ def test_nothing_moves_in_through_a_link(tmp_path: Path):
     (tmp_path / "copy/trees").mkdir(parents=True)
     (tmp_path / "proj").mkdir()
     (tmp_path / "proj/.claude").symlink_to(tmp_path)
-    with folder_of(tmp_path / "copy/trees", [tmp_path / "copy"]) as folder, pytest.raises(OSError):
+    refused = pytest.raises(OSError, match="directory")
+    with folder_of(tmp_path / "copy/trees", [tmp_path / "copy"]) as folder, refused:
         move_in(folder, "trees", tmp_path / "proj/.claude/trees", [tmp_path / "proj"])
     assert (tmp_path / "copy/trees").exists()
     assert not (tmp_path / "trees").exists()
