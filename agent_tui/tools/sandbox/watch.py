@@ -716,6 +716,7 @@ class ObeyedWatch:
         for path, copy in self.covers.copies:
             made, place = work_trees_in(copy), path / WORK_TREES
             if made is not None and not os.path.lexists(place):
+                self._covered.pop(path, None)
                 with suppress(OSError), folder_of(made, (self._own_copies,)) as folder:
                     move_in(folder, made.name, place, self._roots)
 
@@ -723,12 +724,13 @@ class ObeyedWatch:
         for path, node in look.nodes.items():
             if path not in self._approved.nodes:
                 files = files_of(path)
-                if files == [] and not self._approved.nodes.isdisjoint(path.parents):
-                    continue  # an empty folder, in one that was followed as a whole
-                known = tuple((file, self._contents.digest_of(file)) for file in files or ())
-                files_to_know = known if files else ((path, OTHER),)
                 may_be_users = only_jobs or self._who_changed(path) is None
                 who = _obeys(node.who)
+                if self._was_followed(path):
+                    yield from self._changes_in(files or (), who, may_be_users)
+                    continue
+                known = tuple((file, self._contents.digest_of(file)) for file in files or ())
+                files_to_know = known if files else ((path, OTHER),)
                 yield _Change(
                     path,
                     path,
@@ -737,6 +739,21 @@ class ObeyedWatch:
                     may_be_users=may_be_users,
                     link=node.link,
                 )
+
+    def _was_followed(self, path: Path) -> bool:
+        """Whether a new node lies directly in an approved one, or some lie directly in it.
+
+        That happens when an agent's work trees come or go.
+        """
+        nodes = self._approved.nodes
+        return path.parent in nodes or any(path == each.parent for each in nodes)
+
+    def _changes_in(self, files: Iterable[Path], who: str, may_be_users: bool) -> Iterator[_Change]:
+        for path in files:
+            before, digest = self._approved.files.get(path, ""), self._contents.digest_of(path)
+            if digest != before:
+                known = ((path, digest),)
+                yield _Change(path, path, who, before, known, may_be_users=may_be_users)
 
     def _find_changed_files(self, look: Look, only_jobs: bool) -> Iterator[_Change]:
         """Changes in files that existed before, or are git's; no program follows a deleted one.

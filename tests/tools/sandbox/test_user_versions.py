@@ -306,10 +306,13 @@ async def test_what_a_command_writes_in_an_agents_work_tree_is_judged_as_anywher
     tree = ".claude/worktrees/f"
     settled = await place.run(
         f"git worktree add -q {tree} v1; cd {tree}; echo 0 > AGENTS.md; mkdir .claude .vscode;"
-        "echo 0 > .claude/a; echo 0 > .vscode/b; echo 1 > a.py"
+        "echo 0 > .claude/a; echo 0 > .vscode/b; echo 1 > a.py; git init -q ../g; cd ../g;"
+        "mkdir -p .git/hooks; echo 0 > .git/hooks/pre-commit; git config core.fsmonitor x"
     )
+    repository = ".claude/worktrees/g/.git"
     assert set(place.held(settled)) == {
         *(f"{tree}/AGENTS.md", f"{tree}/.claude", f"{tree}/.vscode"),
+        *(f"{repository}/hooks/pre-commit", f"{repository}/config"),
     }
     assert place.text(f"{tree}/a.py") == "1\n"
     assert (place.root / ".claude/empty").is_dir()
@@ -317,6 +320,15 @@ async def test_what_a_command_writes_in_an_agents_work_tree_is_judged_as_anywher
     assert set(place.held(settled)) == {".claude/a"}
     settled = await place.run(f"echo 0 > .claude/new; echo 2 > {tree}/mise.local.toml")
     assert set(place.held(settled)) == {".claude/new", f"{tree}/mise.local.toml"}
+    settled = await place.run("rm -rf .claude/worktrees; echo 0 > .claude/b")
+    assert set(place.held(settled)) == {".claude/b"}
+    assert place.text(".claude/a") == "1\n"
+    settled = await place.run("mkdir .claude/worktrees; echo 0 > .claude/a; echo 0 > .claude/c")
+    assert set(place.held(settled)) == {".claude/a", ".claude/c"}
+    assert place.text(".claude/a") == "1\n"
+    settled = await place.run("rm -r .claude/worktrees; ln -s empty .claude/worktrees")
+    assert set(place.held(settled)) == {".claude/worktrees"}
+    assert place.text(".claude/a") == "1\n"
 
 
 @needs_bwrap
