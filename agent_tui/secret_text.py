@@ -373,6 +373,11 @@ def may_let_in(text: str) -> bool:
     return False
 
 
+def users_in(text: str) -> list[str]:
+    """The users, with their passwords, in the addresses of `text`."""
+    return [found[0].rstrip("@") for found in _USER_IN_ADDRESS.finditer(text)]
+
+
 def without_user(address: str) -> str:
     """`address` without a user and password in it."""
     return _USER_IN_ADDRESS.sub("", address)

@@ -389,7 +389,8 @@ class PermissionEngine:
         allowed = [rule for rule in self._command_rules() if rule.decision == "allow"]
         root = self._guard.root_of(path)
         shown = path.relative_to(root) if root is not None else path
-        who = who_obeys(shown, (rule.program for rule in allowed))
+        programs = (rule.program for rule in allowed)
+        who = who_obeys(shown, programs, at=path, home=self._guard.home)
         return f"{path} controls {who}" if who else ""
 
     def _judge_outside(self, tool_name: str) -> Verdict:

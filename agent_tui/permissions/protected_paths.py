@@ -11,8 +11,10 @@ from agent_tui.tools.files.protected import (
     SECRET_FOLDERS,
     SECRET_PAIRS,
     fold_name,
+    holds_key,
     is_secret_name,
     is_where_keys_are,
+    may_hold_key,
 )
 from agent_tui.tools.git.token_settings import has_git_tokens
 from agent_tui.tools.sandbox.obeyed import is_read_at_start
@@ -195,9 +197,14 @@ class ProtectedPaths:
 
 
 def _names_secret(path: Path) -> bool:
-    """Whether `path` is a file with keys by its name; a sentence is one only if there is a file."""
+    """Whether `path` is a file with keys by its name, or by its content if the name suggests that.
+
+    A sentence is one only if there is a file.
+    """
     has_space = any(character.isspace() for character in path.name)
-    return is_secret_name(path.name) and (not has_space or path_exists(path))
+    if is_secret_name(path.name):
+        return not has_space or path_exists(path)
+    return may_hold_key(path.name) and holds_key(path)
 
 
 def is_inside_git(path: Path) -> bool:

@@ -156,18 +156,9 @@ class BashTool:
         self, arguments: BashArguments, context: ToolContext, wall: Sandbox | None
     ) -> tuple[ToolOutput, ShellCommand]:
         """The result of a command, and the command, which may continue as a job."""
-        keeper, environ = self.keeper, context.environ
-        if self._place(arguments, context) == "outside":
-            environ = outside_environ(environ)
-        if wall is not None:
-            is_read_only = not context.may_write
-            keeper = await wall.keeper(context.cwd, is_read_only=is_read_only)
-            environ = wall.environ(context.cwd, context.environ, is_read_only=is_read_only)
+        keeper, order = await self._prepare(arguments, context, wall)
         known, before = await self._before(context)
         refusals = 0 if wall is None else wall.refusals
-        order = ShellOrder(
-            arguments.command, context.cwd, environ, context.output_dir, context.secrets
-        )
         find_changes = None if before is None else partial(self.changes.since, before)
         command = ShellCommand(keeper, order, context.emit)
         result: ShellResult | None = None
@@ -200,6 +191,21 @@ class BashTool:
             find_changes=find_changes,
         )
         return output, command
+
+    async def _prepare(
+        self, arguments: BashArguments, context: ToolContext, wall: Sandbox | None
+    ) -> tuple[ProcessKeeper, ShellOrder]:
+        """What starts a command, and what it is."""
+        keeper, environ, secrets = self.keeper, context.environ, tuple(context.secrets)
+        if self._place(arguments, context) == "outside":
+            environ = outside_environ(environ)
+        if wall is not None:
+            is_read_only = not context.may_write
+            keeper = await wall.keeper(context.cwd, is_read_only=is_read_only)
+            environ = wall.environ(context.cwd, context.environ, is_read_only=is_read_only)
+            secrets += await asyncio.to_thread(wall.shown_tokens, context.cwd)
+        command = arguments.command
+        return keeper, ShellOrder(command, context.cwd, environ, context.output_dir, secrets)
 
     async def _before(self, context: ToolContext) -> tuple[tuple[Path, ...], Snapshot | None]:
         """The known files as they are now, and the state of the work tree."""

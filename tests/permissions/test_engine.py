@@ -1,5 +1,7 @@
 import os
+import shutil
 import stat
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -700,3 +702,35 @@ def test_commands_may_see_a_file_with_keys_that_a_rule_names_and_no_other():
     assert not may_show(".env", allow=("read",))
     assert not may_show(".env.local", allow=("read(.env)",))
     assert not may_show(".env", allow=("read(.env)",), deny=("read(.env)",))
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="uses git")
+@each_row(
+    ("settings", "asks", "does_not_ask"),
+    [
+        ("git config core.hooksPath tools/hooks", "tools/hooks/pre-push", "tools/a.py"),
+        ("git config core.hooksPath .", "pre-push", "src/pre-push"),
+        ("git config --global core.hooksPath ci/hooks", "ci/hooks/lib/a.sh", "ci/a.sh"),
+        ("git config include.path ../git.inc", "git.inc", "git.txt"),
+        ("ln -s dots/gitconfig .gitconfig", "x/pre-push", "y/pre-push"),
+    ],
+)
+def test_an_edit_of_what_gits_settings_name_is_asked_about(
+    tmp_path_factory: pytest.TempPathFactory, settings: str, asks: str, does_not_ask: str
+):
+    home = tmp_path_factory.mktemp("home").resolve()
+    (home / "dots").mkdir()
+    (home / "dots/gitconfig").write_text("[core]\n\thooksPath = x\n")
+    workspace = home / "proj"
+    where = {"cwd": workspace, "env": {"HOME": str(home), "PATH": os.defpath}, "check": True}
+    workspace.mkdir()
+    (workspace / "git.inc").touch()
+    script = f"git init -q; {settings}"
+    subprocess.run(["bash", "-ec", script.replace("ln -s", "cd ..; ln -s")], **where)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        permissions = _permissions("accept-edits", workspace=workspace)
+    verdict = permissions.judge("write", _file("write", str(workspace / asks)))
+    assert (verdict.decision, verdict.why) == ("ask", f"{workspace / asks} controls git")
+    verdict = permissions.judge("write", _file("write", str(workspace / does_not_ask)))
+    assert verdict.decision == "allow"

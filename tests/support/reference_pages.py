@@ -123,7 +123,8 @@ def followed_page() -> str:
     """Every file that other programs follow."""
     parts = [
         "# Files that other programs follow\n\nThe sandbox and the file tools protect these files, "
-        "in every folder of a project. `name/` is a folder with all that is in it, and case does "
+        "in every folder of a project. `name/` is a folder with all that is in it, without an "
+        "agent's `worktrees/`, and case does "
         "not count. [The sandbox](../sandbox.md#files-that-other-programs-act-on) says how.\n"
     ]
     for when, listed in TABLE.items():

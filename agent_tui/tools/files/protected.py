@@ -1,4 +1,4 @@
-"""Names of files that hold secrets: searches skip them and reading them asks."""
+"""Files that hold secrets: searches skip them by their names, and reading them asks."""
 
 import fnmatch
 import re
@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
+from agent_tui import secret_text
 from agent_tui.regular_files import open_regular_file
 
 _MOST_BYTES = 1_000_000
@@ -53,6 +54,26 @@ _IS_SECRET = re.compile(
     rf"{'|'.join(map(fnmatch.translate, SECRET_GLOBS))}"
     rf"|\.?(?:{'|'.join(map(fnmatch.translate, PLAIN_SECRET_GLOBS))})"
 )
+
+_MOST_READ = 256_000
+_MAY_HOLD_KEY = re.compile(
+    r"(?:.*[^a-z])?(?:(?:api)?keys?|secrets?|credentials?|creds?|tokens?|passw(?:or)?ds?|auth|kube\w*)"
+    r"(?:[^a-z].*)?|.*\.tfvars|.*-[0-9a-f]{12}\.json"
+)
+"""Names of keys, and of much else, so the content decides. The last is how Google names keys."""
+
+_IS_DATA = re.compile(r"\.?[^.]+|.*\.(?:json|tfvars|ini|cfg|conf|properties|ya?ml|toml|xml|txt)")
+"""Code with such a name handles keys, and the project needs it."""
+
+_ASSIGNED = re.compile(
+    r"^[ \t]*[\"']?([\w.-]+)[\"']?[ \t]*[:=][ \t]*[\"']?"
+    r"(?=[^\s\"',;]*\d)[^\s\"'#,;$<{(]{6,}[\"',;\s]*$",
+    re.MULTILINE,
+)
+"""A value that is not a word, and its name."""
+
+_CLIENT_KEY = "client-key-data"
+"""A private key of Kubernetes, which is encoded once more."""
 
 _HAS_WORDS = re.compile(r"[\s(]").search
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
@@ -108,6 +129,32 @@ def _is_secret(name: str) -> bool:
         original = original[: found.start()] + (found[1] or "")
     is_secret = _IS_SECRET.match(original) or (original != name and _IS_SECRET.match(name))
     return bool(is_secret) and not _IS_HARMLESS.match(original)
+
+
+def may_hold_key(name: str) -> bool:
+    """Whether the content decides if a file with this name, if not `is_secret_name`, is a key."""
+    plain = fold_name(name)
+    return _MAY_HOLD_KEY.fullmatch(plain) is not None and _IS_DATA.fullmatch(plain) is not None
+
+
+def holds_key(path: Path) -> bool:
+    """Whether the content of a file that `may_hold_key` is one, or a password. Blocking."""
+    try:
+        with open_regular_file(path, follow_links=False) as file:
+            text = file.read(_MOST_READ).decode("utf-8", "replace")
+    except OSError:
+        return False
+    return (
+        secret_text.has_key(text)
+        or secret_text.has_password_in_address(text)
+        or _CLIENT_KEY in text
+        or any(map(_ends_in_secret, _ASSIGNED.findall(text)))
+    )
+
+
+def _ends_in_secret(name: str) -> bool:
+    """Whether a setting is a secret by its last word: no ``token_expiry``, nor any ``key``."""
+    return name != "key" and secret_text.is_secret_name(re.split(r"[_.-]", name)[-1])
 
 
 def is_certificate(path: Path) -> bool:

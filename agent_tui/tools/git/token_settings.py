@@ -1,6 +1,7 @@
 """Settings with tokens, in git folders and elsewhere."""
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -11,10 +12,12 @@ from agent_tui.secret_text import (
     has_password_in_address,
     is_secret_name,
     may_let_in,
+    users_in,
     without_user,
 )
 
 _MOST_BYTES: Final = 1_000_000
+_LEAST_CHARS: Final = 6
 _WITH_CONTINUATION: Final = re.compile(r"(?:[^\\\n]|\\.?)*\n?", re.DOTALL)
 """A line of git's settings, with those that continue it."""
 
@@ -34,12 +37,34 @@ def without_tokens(text: str) -> str:
     """Git settings without users in addresses, and without lines that still may let in."""
     lines: list[str] = []
     for line in _WITH_CONTINUATION.findall(text):
-        joined = line.replace("\\\n", "")
-        section = _SECTION.match(joined)
-        cut = section.end() if section else 0
-        plain = _plain_setting(joined[:cut]) + _plain_setting(joined[cut:])
-        lines.append(line if plain == joined else plain)
+        section, setting = _split(line)
+        plain = _plain_setting(section) + _plain_setting(setting)
+        lines.append(line if plain == section + setting else plain)
     return "".join(lines)
+
+
+@lru_cache(maxsize=256)
+def tokens_in(text: str) -> tuple[str, ...]:
+    """What lets in, of git settings: users and passwords in addresses, and values of settings."""
+    parts = (part for line in _WITH_CONTINUATION.findall(text) for part in _split(line))
+    found = (token for part in filter(_lets_in, parts) for token in _tokens_of(part))
+    return tuple(dict.fromkeys(token for token in found if len(token) >= _LEAST_CHARS))
+
+
+def _tokens_of(part: str) -> Iterator[str]:
+    users = users_in(part)
+    yield from users
+    yield from (user.partition(":")[2] for user in users)
+    if _lets_in(without_user(part)):
+        yield part.partition("=")[2].strip().strip('"')
+
+
+def _split(line: str) -> tuple[str, str]:
+    """The name of a section that a line begins with, and the rest, without continuations."""
+    joined = line.replace("\\\n", "")
+    section = _SECTION.match(joined)
+    cut = section.end() if section else 0
+    return joined[:cut], joined[cut:]
 
 
 def _plain_setting(part: str) -> str:

@@ -272,6 +272,23 @@ def replace_at(folder: int, name: str, content: bytes, mode: int, target: Path) 
     write_at(folder, name, content, mode, target.lstat())
 
 
+def move_in(folder: int, name: str, target: Path, roots: Sequence[Path]) -> None:
+    """Move the folder `name` with all modes to `target` in `roots`, where nothing is.
+
+    Raises:
+        OSError: It cannot be moved.
+    """
+    with folder_of(target, roots) as around:
+        try:
+            os.rename(name, target.name, src_dir_fd=folder, dst_dir_fd=around)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            place = f"/proc/self/fd/{around}/{target.name}"
+            shutil.copytree(f"/proc/self/fd/{folder}/{name}", place, symlinks=True)
+            _remove_at(folder, name)
+
+
 def copy_entry(source: Path, target: Path) -> None:
     """Copy a file, a link or a whole folder.
 

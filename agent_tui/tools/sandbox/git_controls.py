@@ -18,15 +18,25 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias, assert_never
 
 from agent_tui.regular_files import open_regular_file
-from agent_tui.safe_paths import is_file, is_folder, is_link
+from agent_tui.safe_paths import git_entry, is_file, is_folder, is_link
 
 ControlKind: TypeAlias = Literal[
-    "entry", "hook", "config", "pointer", "attributes", "step", "irregular", "shared", "way"
+    "entry",
+    "hook",
+    "config",
+    "pointer",
+    "attributes",
+    "step",
+    "head",
+    "irregular",
+    "shared",
+    "way",
 ]
 """Kinds: a ``.git`` that is a file or a link; a hook; settings; a pointer to more of the
 repository; attributes, which select drivers for files; the next steps of an unfinished rebase,
-cherry-pick or bisection; in a git folder, what is not as git keeps it, and a file with further
-names (`git_state`); a link to where commands write unchecked, perhaps to a repository."""
+cherry-pick or bisection; a ``HEAD`` as git keeps it, which runs nothing; in a git folder, what is
+not as git keeps it, and a file with further names (`git_state`); a link to where commands write
+unchecked, perhaps to a repository."""
 
 MAX_CONFIG_BYTES: Final = 64_000
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+("(?:[^"\\]|\\.)*"))?\s*\]')
@@ -57,6 +67,7 @@ _FILES: Final[tuple[tuple[str, ControlKind], ...]] = (
     ("commondir", "pointer"),
     ("info/attributes", "attributes"),
 )
+_HEAD: Final = "HEAD"
 _REMOTES: Final = ("remotes", "branches")
 """Folders with a file for each remote, as before git had settings for them."""
 
@@ -123,8 +134,12 @@ so a repository judged before it is trusted must not have them."""
 
 _SECTIONS: Final = frozenset((*_PLAIN, *(name.partition(".")[0] for name in _MADE_BY_GIT)))
 
+_USER_SETTINGS: Final = (".gitconfig", ".config/git/config")
 _TREE: Final = "core.worktree"
 """A submodule's git folder names its work tree."""
+
+_HOOK: Final = re.compile(r"update|(?!packed-refs$)[a-z0-9]+(?:-[a-z0-9]+)+")
+"""How hooks are named. A folder of hooks that is around the repository has other files, too."""
 
 _MOST_BYTES = 1_000_000
 
@@ -171,6 +186,8 @@ def _controls_in(git: Path) -> Iterator[tuple[Path, ControlKind]]:
     for name in _STEP_LINES:
         if os.path.lexists(git / name):
             yield git / name, "step"
+    if os.path.lexists(git / _HEAD):
+        yield git / _HEAD, "head"
 
 
 def controls_at(
@@ -200,13 +217,22 @@ def covers_of(entry: Path, hooks_path: str = "") -> Iterator[Path]:
         entry: As in `controls_of`.
         hooks_path: As there.
     """
-    yield from filter(os.path.lexists, _named_hooks(entry, hooks_path))
+    for folder in _named_hooks(entry, hooks_path):
+        yield from _hooks_place(folder, entry)
     if not (is_folder(entry) or is_link(entry) or is_linked_tree(entry)):
         yield entry
     for git in repositories_of(entry):
         if git.parent.name != "worktrees":
             yield from (git / name for name in _OBEYED if os.path.lexists(git / name))
-            yield from (path for path, _ in _find_named(git, entry.parent))
+            for path, kind in _find_named(git, entry.parent):
+                yield from _hooks_place(path, entry) if kind == "hook" else [path]
+
+
+def _hooks_place(folder: Path, entry: Path) -> Iterable[Path]:
+    """A folder of hooks, if it exists, or the hooks in one that is around `entry`."""
+    if entry.is_relative_to(folder):
+        return _hooks_in(folder, entry)
+    return [folder] if os.path.lexists(folder) else []
 
 
 def named_in_tree(entry: Path, hooks_path: str) -> Iterator[Path]:
@@ -229,29 +255,56 @@ def included_settings(git: Path) -> Iterator[Path]:
     return (path for path in named if path.is_relative_to(git.resolve()))
 
 
-def _find_named(git: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:
+def is_followed(path: Path, home: Path | None) -> bool:
+    """Whether git runs the file at `path`, or reads it as settings, because settings say so.
+
+    Args:
+        path: A file that may not exist, links followed.
+        home: The user's home folder, with their settings; None if there is none.
+    """
+    if (entry := git_entry(path.parent)) is None:
+        return False
+    users = [] if home is None else [home / name for name in _USER_SETTINGS]
+    named = {
+        each for git in repositories_of(entry) for each in _find_named(git, entry.parent, users)
+    }
+    return any(
+        path.parent == place and _HOOK.fullmatch(path.name) is not None
+        if kind == "hook" and entry.is_relative_to(place)
+        else path.is_relative_to(place)
+        for place, kind in named
+    )
+
+
+def _find_named(
+    git: Path, top: Path, users: Sequence[Path] = ()
+) -> Iterator[tuple[Path, ControlKind]]:
     """What the settings of `git` name for the work tree at `top`, also in several steps.
 
-    That is further settings, and hooks folders. A folder with the whole work tree is none.
+    That is further settings, and hooks folders, which may not exist.
+
+    Args:
+        git: The git folder.
+        top: The work tree.
+        users: Files with settings for all repositories.
     """
-    pending = [git / "config", git / "config.worktree"]
+    pending = [git / "config", git / "config.worktree", *users]
     seen = set(pending)
     for config in pending:
-        for value, kind in _names_in(config):
+        for value, kind in _names_in(config, follow_links=config in users):
             with suppress(OSError, RuntimeError, ValueError):
                 named = Path(value).expanduser()
-                path = ((config.parent if kind == "config" else top) / named).resolve(strict=True)
-                is_fit = is_folder(path) == (kind == "hook") and not top.is_relative_to(path)
-                if is_fit and path not in seen:
+                path = ((config.parent if kind == "config" else top) / named).resolve()
+                if is_file(path) == (kind == "config") and path not in seen:
                     seen.add(path)
                     pending += [path] if kind == "config" else []
                     yield path, kind
 
 
-def _names_in(config: Path) -> Iterator[tuple[str, ControlKind]]:
+def _names_in(config: Path, *, follow_links: bool = False) -> Iterator[tuple[str, ControlKind]]:
     """Each path in `config` that leads to more of what git follows, and to what."""
     try:
-        text = _text(config, follow_links=False)
+        text = _text(config, follow_links=follow_links)
     except OSError:
         return
     for _, section, line in _lines(_SECTION.sub(r"\g<0>\n", text)):
@@ -301,16 +354,22 @@ def why_obeyed(
         case "step":
             odd = _odd_steps(path, before)
             return f"git would run {odd[0]}" if odd else ""
-        case "irregular" if is_folder(path) and not is_link(path):
-            return "its path is too long to look into it"
+        case "head":
+            return ""
         case "irregular" | "shared":
-            # Git writes its index, logs and messages through a link, and hangs on a pipe.
-            is_pipe = not (is_link(path) or is_file(path))
-            return "git would wait for it" if is_pipe else "git would write elsewhere"
+            return _why_irregular(path)
         case "way":
             return "it leads to where commands write unchecked"
         case _:
             assert_never(kind)
+
+
+def _why_irregular(path: Path) -> str:
+    if is_folder(path) and not is_link(path):
+        return "its path is too long to look into it"
+    # Git writes its index, logs and messages through a link, and hangs on a pipe.
+    is_pipe = not (is_link(path) or is_file(path))
+    return "git would wait for it" if is_pipe else "git would write elsewhere"
 
 
 def foreign_settings(config: Path, before: bytes | None = None) -> list[str]:
@@ -489,14 +548,15 @@ def _is_by_git(name: str, config: Path) -> bool:
 def _hooks_in(folder: Path, git: Path) -> Iterator[Path]:
     """The hooks in `folder`, and what is in folders there: hooks run it (``pre-commit.d``).
 
-    In one that is around `git`, the project's folders do not count.
+    In one that is around `git`, only what is named as a hook.
     """
+    is_around = git.is_relative_to(folder)
     pending = [folder]
     for each in pending:
         for entry in _entries(each):
             if entry.is_dir(follow_symlinks=False):
-                pending += [] if git.is_relative_to(folder) else [Path(entry)]
-            elif not entry.name.endswith(".sample"):
+                pending += [] if is_around else [Path(entry)]
+            elif _HOOK.fullmatch(entry.name) if is_around else not entry.name.endswith(".sample"):
                 yield Path(entry)
 
 

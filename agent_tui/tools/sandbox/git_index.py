@@ -17,6 +17,7 @@ from typing import Final
 
 from agent_tui.regular_files import open_regular_file
 
+INDEX: Final = "index"
 _MOST_BYTES: Final = 500_000_000
 
 _VERSIONS: Final = (2, 3, 4)

@@ -7,7 +7,8 @@ stays below ``refs/``, an index and a list of conflicts name files of the work t
 linked work tree leads to one that commands can write, or that refers back.
 
 Hooks, settings and lists of steps, which run something, are in `git_controls`. What other programs
-keep in their folders there is theirs: only links, pipes and devices in them are found.
+keep in their folders there is theirs: only links, pipes and devices in them are found, and what
+programs follow anywhere (`obeyed`).
 """
 
 import errno
@@ -23,6 +24,7 @@ from typing import Final, NamedTuple, TypeAlias
 from agent_tui.regular_files import open_regular_file
 from agent_tui.tools.sandbox.git_controls import id_bytes_of, leads_to_work_tree, repositories_of
 from agent_tui.tools.sandbox.git_index import GitIndexes, names_are_safe
+from agent_tui.tools.sandbox.obeyed import EntryKind, who_obeys_entry
 
 _OBJECTS: Final = "objects"
 _GIT_DATA: Final = frozenset(
@@ -33,6 +35,9 @@ _GIT_DATA: Final = frozenset(
 )
 """The folders that git itself keeps in a git folder (``gitrepository-layout``). Another one may be,
 or hold, a work tree."""
+
+_NAMES_ARE_DATA: Final = frozenset((_OBJECTS, "refs", "logs", "reftable", "rr-cache"))
+"""Folders in which a name, such as that of a branch, says nothing about the file."""
 
 _REFERENCE: Final = re.compile(
     r"refs/.+|(?:[^/]*_)?HEAD|AUTO_MERGE|BISECT_EXPECTED_REV|MERGE_AUTOSTASH|NOTES_MERGE_(?:REF|PARTIAL)"
@@ -92,13 +97,31 @@ class _Folder(NamedTuple):
         stamp: Of its list.
         below: The folders in it.
         irregular: The links, pipes and devices in it.
+        obeyed: What other programs follow there, and who: Emacs looks around a message that it
+            edits, Sapling has its settings there.
         files: The files that git may write in place, and what their content must be.
     """
 
     stamp: ListStamp
     below: tuple[str, ...] = ()
     irregular: tuple[Path, ...] = ()
+    obeyed: tuple[tuple[Path, str], ...] = ()
     files: tuple[tuple[str, _IsRegular | None], ...] = ()
+
+
+class GitFindings(NamedTuple):
+    """What is in git folders besides what git keeps there.
+
+    Args:
+        irregular: The links, pipes and devices, and the files whose content is not what their names
+            say.
+        obeyed: What other programs follow, and who.
+        shared: The files with further names, each with what identifies it.
+    """
+
+    irregular: list[Path]
+    obeyed: dict[Path, str]
+    shared: dict[Path, str]
 
 
 class GitState:
@@ -117,19 +140,15 @@ class GitState:
 
     def look(
         self, entries: Iterable[Path], open_up: Callable[[str, os.stat_result], None]
-    ) -> tuple[list[Path], dict[Path, str]]:
+    ) -> GitFindings:
         """What is not as git keeps it. Blocking.
 
         Args:
             entries: Each ``.git``.
             open_up: Called before a folder is read.
-
-        Returns:
-            The links, pipes and devices, and the files whose content is not what their names say;
-            and the files with further names, each with what identifies it.
         """
         seen, files = dict[str, _Folder](), dict[str, tuple[int, int]]()
-        irregular, shared = list[Path](), dict[Path, str]()
+        irregular, obeyed, shared = list[Path](), dict[Path, str](), dict[Path, str]()
         for entry in entries:
             # The deepest first: names count from the folder of the repository that they are in.
             for git in reversed(list(repositories_of(entry))):
@@ -137,6 +156,7 @@ class GitState:
                     self._look_below(os.fspath(git), seen, open_up)
         for folder in seen.values():
             irregular += folder.irregular
+            obeyed.update(folder.obeyed)
             for path, is_regular in folder.files:
                 try:
                     status = os.lstat(path)
@@ -153,7 +173,7 @@ class GitState:
                 else:
                     irregular.append(Path(path))
         self._folders, self._files = seen, files
-        return irregular, shared
+        return GitFindings(irregular, obeyed, shared)
 
     def find_gitlinks(self, entries: Iterable[Path]) -> Iterator[Path]:
         """The ``.git`` of each repository that an index names, wherever it lies. Blocking.
@@ -199,19 +219,23 @@ class GitState:
     def _read(self, path: str, git: str) -> _Folder:
         """Read a folder in the git folder `git`, without a work tree that lies there."""
         stamp, entries = list_folder(path)
-        top = path[len(git) + 1 :].partition("/")[0]
+        relative = path[len(git) + 1 :]
+        top = relative.partition("/")[0]
         is_gits = not top or top in _GIT_DATA
         if not is_gits and any(entry.name == ".git" for entry in entries):
             return _Folder(stamp)
         below, irregular, files = list[str](), list[Path](), list[tuple[str, _IsRegular | None]]()
+        obeyed: list[tuple[Path, str]] = []
         for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
+            if top not in _NAMES_ARE_DATA and (who := _who_follows(entry, relative)):
+                obeyed.append((Path(entry), who))
+            elif entry.is_dir(follow_symlinks=False):
                 below.append(entry.path)
             elif not entry.is_file(follow_symlinks=False):
                 irregular += [] if _is_harmless(entry) else [Path(entry)]
             elif is_gits and top != _OBJECTS:
                 files.append((entry.path, self._promise(entry.path[len(git) + 1 :])))
-        return _Folder(stamp, tuple(below), tuple(irregular), tuple(files))
+        return _Folder(stamp, tuple(below), tuple(irregular), tuple(obeyed), tuple(files))
 
     def _promise(self, name: str) -> _IsRegular | None:
         """What the content of the file `name` in a git folder must be; None for anything."""
@@ -229,6 +253,24 @@ class GitState:
 
     def _leads_to_work_tree(self, path: str) -> bool:
         return leads_to_work_tree(Path(path).parent, self._places)
+
+
+def kind_of(entry: os.DirEntry[str]) -> EntryKind:
+    """What `who_obeys_entry` is told about an entry."""
+    if entry.is_symlink():
+        return "link"
+    return "folder" if entry.is_dir(follow_symlinks=False) else "file"
+
+
+def _who_follows(entry: os.DirEntry[str], around: str) -> str:
+    """Which program follows an entry of the folder `around` in a git folder.
+
+    The name of a submodule or a work tree says nothing. What a program has in ``.sl`` elsewhere, it
+    has in ``sl`` here.
+    """
+    kind = kind_of(entry)
+    is_data = around.partition("/")[0] in _GIT_DATA and kind == "folder"
+    return "" if is_data else who_obeys_entry(f".{around}", entry.name, kind)
 
 
 def _stays_below_refs(path: str) -> bool:

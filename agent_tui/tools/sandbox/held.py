@@ -124,7 +124,7 @@ class HeldStore:
         contents = dict(_contents(aside))
         was = None if before is None else before[0]
         diff = "".join(
-            unified_diff(_text(was), _text(content), str(path / below if below else path)).text
+            _diff(was, content, str(path / below if below else path))
             for below, (content, _) in contents.items()
         )
         if aside == path and (others := _others(path, contents)):
@@ -229,6 +229,12 @@ def _digest(contents: dict[str, tuple[bytes, int]]) -> str:
         digest.update(f"{name}\0{mode}\0{len(content)}\0".encode("utf-8", "surrogateescape"))
         digest.update(content)
     return digest.hexdigest()
+
+
+def _diff(was: bytes | None, content: bytes, name: str) -> str:
+    if b"\0" in content or b"\0" in (was or b""):
+        return f"{name}: binary, {len(was or b''):,} bytes before, {len(content):,} now\n"
+    return unified_diff(_text(was), _text(content), name).text
 
 
 def _text(content: bytes | None) -> str:

@@ -62,6 +62,7 @@ class HiddenFiles:
         self._walk_beside = ProjectWalk(())
         self._known: dict[Path, _Stamp] = {}
         self._made: set[Path] = set()
+        self._own: set[Path] = set()
         self._names: dict[Path, int] | None = None
         self._running: list[str] = []
         self._notices: list[str] = []
@@ -71,6 +72,10 @@ class HiddenFiles:
     def note_command(self, command: str) -> None:
         """Note that a command begins, which may name the files that it writes."""
         self._running.append(command)
+
+    def note_own(self, path: Path) -> None:
+        """Note that our own tools write `path`: the model has what is new in it."""
+        self._own.add(path)
 
     def forget_command(self, command: str) -> None:
         """Note that a command has ended, and its files were looked at."""
@@ -102,6 +107,7 @@ class HiddenFiles:
             if was == stamp or (was is None and by_commands and stamp[0] in inodes):
                 continue  # the same, or only moved there
             is_theirs = by_commands and self._is_of_commands(path, new_folders)
+            is_theirs = is_theirs or path in self._own
             if by_commands and not is_theirs and (was is None or path in self._made):
                 unclear.append(path)
             if is_theirs and (was is None or path in self._made):
@@ -109,6 +115,7 @@ class HiddenFiles:
             else:
                 self._made.discard(path)
         self._known = now
+        self._own.clear()
         self._made.intersection_update(now)
         unseen = (path for path in now if path not in self._made and not self.may_show(path))
         hidden = [path for path in unseen if not is_folder(path)]  # what a link leads to

@@ -46,6 +46,22 @@ _DENIED: Final = re.compile(
     r"|permission denied: '(?P<named>/[^']+)'",
     re.IGNORECASE,
 )
+_HALF_SWITCHED: Final = re.compile(
+    r"^error: unable to (?:unlink|create|write) .*(?:read-only file system|permission denied)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Git says so, changes all other files, and often succeeds."""
+
+_HALF: Final = (
+    "git could not change files of the repository outside of the working folder, but may have "
+    "changed the others and HEAD: check git status before you commit. To let git change all of "
+    "them, start with --add-dir {0}, or run git with outside: true and why, which needs permission"
+)
+_ABOVE_DENIED: Final = re.compile(
+    r"['\"‘]\.\./[^'\"’]*['\"’]: permission denied|permission denied: '\.\./", re.IGNORECASE
+)
+"""A path that probably leads out of the working folder."""
+
 _NETWORK: Final = "commands in the sandbox reach only this machine and hosts that are allowed"
 _WRITES: Final = "commands in the sandbox write only in the working folders"
 _CAUSES: Final = (
@@ -66,8 +82,11 @@ _PATH: Final = re.compile(rf"(?<![\w.~/$-])(?:{_HOME}|(?=/))(?:/[^\s'\"’`;|&()
 _SEVERAL: Final = re.compile(r"[|;&\n]")
 """What separates the commands of a line: its exit code is that of the last one."""
 
-_ERROR: Final = re.compile(r"(?:[\w.+-]+(?:\[\d+\])?:|npm (?:ERR!|error)) \S")
-"""How programs begin a line about an error: with their name. No line of grep or a log does."""
+_ERROR: Final = re.compile(
+    r"(?:[\w.+-]+(?:\[\d+\])?:|npm (?:ERR!|error)) \S|.*(?:\[Errno 30\]|\(os error 30\))"
+)
+"""How programs begin a line about an error: with their name. No line of grep or a log does. Errors
+of Python and Rust about a read-only file system can be anywhere in a line."""
 
 _IN_TMP: Final = re.compile(r"/tmp/[^\s'\":,;()]+")
 _MISSING: Final = r"no such file or directory|ENOENT|cannot access|can't open|not found"
@@ -85,11 +104,13 @@ class WallView:
         hidden: Names of files in the working folders that cannot be read.
         stand_in: The replacement home folder, on walls that cannot mount over the real one; such a
             wall also has no ``/tmp``, and denies access instead of hiding files.
+        top: The repository's folder, if it is around the working folder.
     """
 
     home: str
     hidden: Sequence[str] = ()
     stand_in: str = ""
+    top: str = ""
 
 
 def wall_hint(output: str, view: WallView, *, is_network_told: bool = False) -> str:
@@ -104,6 +125,8 @@ def wall_hint(output: str, view: WallView, *, is_network_told: bool = False) -> 
         return "the branch has its new name; only what git's settings say of the old one is left"
     if _NO_NETWORK.search(output):
         return "" if is_network_told else f"{_NETWORK}; {_ASK}"
+    if view.top and _HALF_SWITCHED.search(output):
+        return _HALF.format(shlex.quote(view.top))
     for said, cause in _CAUSES:
         if said.search(output):
             return f"{cause}; {_ASK}"
@@ -116,6 +139,8 @@ def _hint_of_line(line: str, view: WallView) -> str:
     homes = (home for home in (view.home, view.stand_in) if home)
     if any(home in line for home in homes) and re.search(_MISSING, line, re.IGNORECASE):
         return _place_hint(view.home)
+    if _ABOVE_DENIED.search(line):
+        return f"{_WRITES} and {'$TMPDIR' if view.stand_in else '/tmp'}; {_ASK}"
     if view.stand_in and (denied := _DENIED.search(line)):
         if (denied["path"] or denied["named"]).startswith("/tmp/"):
             return "there is no /tmp in the sandbox; write temporary files in $TMPDIR"
@@ -126,10 +151,11 @@ def _hint_of_line(line: str, view: WallView) -> str:
 def errors_in(command: str, output: str) -> str:
     """The lines of `output` that report errors although `command` succeeded.
 
-    ``make | tail`` succeeds if ``tail`` does. Empty if `command` is a single one.
+    ``make | tail`` succeeds if ``tail`` does. Of a single one, only what git reports and passes
+    over.
     """
     if _SEVERAL.search(command.strip()) is None:
-        return ""
+        return "\n".join(found[0] for found in _HALF_SWITCHED.finditer(output))
     return "\n".join(line for line in output.splitlines() if _ERROR.match(line))
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from agent_tui.tools.files.protected import fold_name
+from agent_tui.tools.sandbox.git_controls import is_followed
 
 When: TypeAlias = Literal["unasked", "text", "later", "start"]
 """When a program follows a file. ``text`` is unasked too, but such a file runs nothing itself: it
@@ -51,7 +52,7 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
         "git hooks": ".husky/ .githooks/ .git-hooks/ .lefthook/ .lefthook-local/",
         "git": ".lfsconfig",
         "version control": """
-            .hg/hgrc .hg/hgrc-not-shared .hg/sharedpath .jj/repo/config.toml
+            .hg/hgrc .hg/hgrc-not-shared .hg/sharedpath .jj/repo .jj/repo/config.toml
             .jj/workspace-config.toml .sl/config .pijul/config _darcs/prefs/defaults""",
         "the shell": """
             .autoenv .autoenv.zsh .autoenv_leave.zsh .env.fish .shadowenv.d/ devenv.nix
@@ -61,7 +62,7 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
     "text": {
         "an agent": """
             agents.md agents.override.md claude.md claude.local.md gemini.md .cursorrules
-            .windsurfrules .goosehints .clinerules agent.md qwen.md crush.md warp.md .rules
+            .windsurfrules .goosehints .clinerules/ agent.md qwen.md crush.md warp.md .rules
             .augment-guidelines""",
         "git hooks": """
             .pre-commit-config.y*ml .pre-commit-hooks.yaml prek.toml .overcommit.yml
@@ -112,7 +113,15 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
     },
 }
 """The paths that each program follows, folded as `fold_name` does. ``name/`` is a folder with all
-that is in it; ``a/b`` lies in a folder ``a``; ``*`` matches within one name."""
+that is in it, or a file; ``name`` is a file or a link; ``a/b`` lies in a folder ``a``; ``*``
+matches within one name."""
+
+EntryKind: TypeAlias = Literal["file", "folder", "link"]
+
+_AGENT: Final = "an agent"
+WORK_TREES: Final = "worktrees"
+"""The folder of an agent in which it keeps work trees: ``.claude/worktrees/fix``. No program
+follows anything there; what a work tree has is followed as in any other."""
 
 
 _HARMLESS_HIDDEN_NAMES = """
@@ -179,10 +188,17 @@ class _Paths:
             glob: re.compile(fnmatch.translate(glob)) for glob in self._by_name if "*" in glob
         }
         self._any_glob = re.compile("|".join(glob.pattern for glob in self._globs.values()))
+        listed = (each for some in self._by_name.values() for each in some)
+        self._ways: dict[tuple[str, ...], _Listed] = {}
+        """The folders that lead to what is followed unasked."""
+        for each in listed:
+            if each.when in _UNASKED:
+                self._ways |= {each.around[:end]: each for end in range(1, len(each.around) + 1)}
+        self._names = self._by_name.keys() | {names[-1] for names in self._ways}
 
     def is_listed(self, name: str) -> bool:
-        """Whether a path that ends in the folded `name` may be in the table."""
-        return name in self._by_name or self._any_glob.match(name) is not None
+        """Whether a path that ends in the folded `name` may be in the table, or lead to one."""
+        return name in self._names or self._any_glob.match(name) is not None
 
     def find(
         self, names: Sequence[str], whens: Collection[When], *, is_around: bool = False
@@ -203,6 +219,11 @@ class _Paths:
                 return each
         return None
 
+    def find_way(self, names: Sequence[str]) -> _Listed | None:
+        """What is followed unasked below the folder of these folded `names`; None for nothing."""
+        ends = (tuple(names[-count:]) for count in range(1, _MOST_AROUND + 1))
+        return next((self._ways[end] for end in ends if end in self._ways), None)
+
     def _listed(self, name: str) -> Iterator[_Listed]:
         yield from self._by_name.get(name, ())
         if self._any_glob.match(name):
@@ -214,15 +235,23 @@ class _Paths:
 _PATHS: Final = _Paths()
 
 
-def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
+def who_obeys(
+    path: Path,
+    allowed_programs: Iterable[str] = (),
+    *,
+    at: Path | None = None,
+    home: Path | None = None,
+) -> str:
     """Which program follows the file at `path`; empty if none is known.
 
     Args:
         path: Relative to the workspace; absolute if elsewhere.
         allowed_programs: Programs that may run without asking, whose command files then count
             (``make``: the Makefile).
+        at: Where it is, links followed; None to leave out what git's settings name.
+        home: The user's home folder, for their settings of git.
     """
-    names = [fold_name(part) for part in path.parts if part != ".."]
+    names = _within_work_tree([fold_name(part) for part in path.parts if part != ".."])
     if not names:  # the workspace itself: no program follows a folder
         return ""
     if found := _find_on_way(names, _EDITED):
@@ -232,27 +261,57 @@ def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
     for program in allowed_programs:
         if any(fnmatch.fnmatchcase(names[-1], glob) for glob in _RUN_BY.get(program, ())):
             return program
-    return ""
+    return "git" if at is not None and is_followed(at, home) else ""
 
 
-def who_obeys_entry(folder: str, name: str, *, at_start: bool = False) -> str:
+def who_obeys_entry(
+    folder: str, name: str, kind: EntryKind = "file", *, at_start: bool = False
+) -> str:
     """Which program follows the entry `name` of `folder`, outside and unasked.
 
-    For a folder, this covers all its content. Empty if none does.
+    For a folder, this covers all its content. A link in place of a folder that leads to a followed
+    file counts too. Empty if no program does.
 
     Args:
         folder: Its path, or as much of the end as there is.
         name: The entry's name.
+        kind: What it is.
         at_start: Whether programs read settings there when they start.
     """
     last = fold_name(name)
     if not _PATHS.is_listed(last):
         return ""
-    around = [fold_name(part) for part in folder.split("/")[-_MOST_AROUND:]]
-    found = _PATHS.find((*around, last), _UNASKED_OR_AT_START if at_start else _UNASKED)
+    names = (*(fold_name(part) for part in folder.split("/")[-_MOST_AROUND:]), last)
+    whens = _UNASKED_OR_AT_START if at_start else _UNASKED
+    found = _PATHS.find(names, whens, is_around=kind == "folder")
+    if found is None and kind == "link":
+        found = _PATHS.find_way(names)
     if found is None:
         return ""
     return "what runs at each start" if found.when == "start" else found.who
+
+
+def holds_work_trees(folder: str, name: str) -> bool:
+    """Whether the entry `name` of `folder` is where an agent keeps work trees.
+
+    Args:
+        folder: Its path, or its name.
+        name: The entry's name.
+    """
+    return name == WORK_TREES and _is_agents(fold_name(folder.rpartition("/")[2]))
+
+
+def _within_work_tree(names: list[str]) -> list[str]:
+    """The folded `names` of a path, in the work tree that an agent keeps there, if any."""
+    for at in range(len(names) - 3, -1, -1):
+        if names[at + 1] == WORK_TREES and _is_agents(names[at]):
+            return names[at + 3 :]
+    return names
+
+
+def _is_agents(name: str) -> bool:
+    found = _PATHS.find((name,), {"unasked"}, is_around=True)
+    return found is not None and found.who == _AGENT
 
 
 def is_only_read(name: str) -> bool:

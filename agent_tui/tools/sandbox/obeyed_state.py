@@ -20,7 +20,7 @@ from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_folder, is_link
 from agent_tui.tools.sandbox.beneath import folder_of, make_folders, read_at, write_at
 from agent_tui.tools.sandbox.git_controls import ControlKind, controls_of
-from agent_tui.tools.sandbox.obeyed import is_only_read
+from agent_tui.tools.sandbox.obeyed import WORK_TREES, holds_work_trees, is_only_read
 from agent_tui.tools.sandbox.project_walk import WalkFindings
 
 _MOST_FILES: Final = 2_000
@@ -254,7 +254,8 @@ class Contents:
         look.files |= found.shared | {path: self.digest_of(path) for path in unclear}
         for entry in found.gits:
             for path, kind in controls_of(entry, hooks_path):
-                if look.node_of(path) is not None:
+                is_known = kind == "head" and path in look.controls
+                if is_known or look.node_of(path) is not None:
                     continue
                 look.controls[path] = kind
                 look.files[path] = self.digest_of(path)
@@ -293,22 +294,38 @@ def _way_of(node: Path, *, is_bare: bool, can_copy: bool, tracked: Container[Pat
 
 
 def files_of(node: Path) -> list[Path] | None:
-    """The files and links that `node` is or contains; None if they are too many or too large."""
+    """The files and links that `node` is or contains; None if they are too many or too large.
+
+    Without work trees (`work_trees_in`).
+    """
     found: list[Path] = []
     size = 0
-    pending = [node]
+    pending, trees = [node], work_trees_in(node)
     for path in pending:
         with suppress(OSError):
             status = path.lstat()
             if stat.S_ISDIR(status.st_mode):
-                with os.scandir(path) as entries:
-                    pending += sorted(path / entry.name for entry in entries)
+                pending += (each for each in entries_of(path) if each != trees)
             else:
                 found.append(path)
                 size += status.st_size
             if len(pending) > _MOST_FILES or size > _MOST_BYTES:
                 return None
     return found
+
+
+def entries_of(folder: Path) -> list[Path]:
+    """What is in `folder`; nothing if it cannot be listed."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        return sorted(folder / entry.name for entry in entries)
+    return []
+
+
+def work_trees_in(node: Path) -> Path | None:
+    """The folder of `node` with an agent's work trees; None if there is none."""
+    path = node / WORK_TREES
+    is_one = holds_work_trees(node.name, path.name) and is_folder(path) and not is_link(path)
+    return path if is_one else None
 
 
 class BusyMarker:

@@ -13,14 +13,16 @@ from typing import Final, TypeAlias
 from agent_tui.tools.files.protected import (
     SECRET_PAIRS,
     fold_name,
+    holds_key,
     is_secret_name,
     is_where_keys_are,
+    may_hold_key,
 )
 from agent_tui.tools.git.token_settings import read_settings
 from agent_tui.tools.sandbox.beneath import folder_of, open_up
-from agent_tui.tools.sandbox.git_state import GitState, ListStamp, list_folder
-from agent_tui.tools.sandbox.obeyed import who_obeys_entry
-from agent_tui.tools.sandbox.tool_settings import may_hold_key
+from agent_tui.tools.sandbox.git_state import GitState, ListStamp, kind_of, list_folder
+from agent_tui.tools.sandbox.obeyed import EntryKind, holds_work_trees, who_obeys_entry
+from agent_tui.tools.sandbox.tool_settings import may_hold_key as settings_may_hold_key
 
 MOST_FOLDERS: Final = 250_000
 """The most folders of the user's that are visited. Per 100,000, the first look takes 3 s of
@@ -48,7 +50,7 @@ class WalkFindings:
     Args:
         obeyed: The uppermost files and folders that outside programs follow, and which program.
         gits: Each ``.git``, and folders that are themselves git folders.
-        secrets: Files whose names suggest keys.
+        secrets: Files that hold keys, as their names say or, if these leave it open, the content.
         closed: The user's folders that nobody can enter or list, but a command could open.
         irregular: What in git folders is not what git keeps there (see `GitState`), and folders
             with paths too long for looking into them.
@@ -65,7 +67,7 @@ class WalkFindings:
     ways: list[Path] = field(default_factory=list[Path])
 
 
-_Found: TypeAlias = tuple[dict[Path, str], list[Path], list[Path], list[Path]]
+_Found: TypeAlias = tuple[dict[Path, str], list[Path], list[Path], list[Path], list[Path]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,7 @@ class ProjectWalk:
         self._tops = tuple(map(os.fspath, self.roots))
         self._state = GitState((*self.roots, *self._gits))
         self._known: dict[str, _Folder] = {}
+        self._read_files: dict[Path, tuple[tuple[int, int], bool]] = {}
         self.first: tuple[str, ...] = ()
         self._skipped = set(map(os.fspath, without))
         self.left_out: set[str] = set()
@@ -166,15 +169,26 @@ class ProjectWalk:
                 self._leave_out(pending, rebuilt)
             if folder.found is not None:
                 first.append(path)
-                obeyed, gits, secrets, ways = folder.found
+                obeyed, gits, secrets, suspects, ways = folder.found
                 found.obeyed.update(obeyed)
                 found.gits.extend(gits)
-                found.secrets.extend(secrets)
+                found.secrets.extend((*secrets, *filter(self._holds_key, suspects)))
                 found.ways.extend(ways)
         found.gits.extend(self._gits)
         self._look_into_gits(found, is_first=is_first)
         self._known, self.first = seen, tuple(first)
         return found
+
+    def _holds_key(self, path: Path) -> bool:
+        """Whether the file is one with a key by its content, which is read when it has changed."""
+        try:
+            status = path.lstat()
+        except OSError:
+            return False
+        stamp = (status.st_ino, status.st_ctime_ns)
+        if self._read_files.get(path, (None, False))[0] != stamp:
+            self._read_files[path] = stamp, holds_key(path)
+        return self._read_files[path][1]
 
     def _leave_out(self, pending: list[str], rebuilt: list[str]) -> None:
         """Remove what is beyond the limit, `rebuilt` first."""
@@ -194,8 +208,9 @@ class ProjectWalk:
             with suppress(OSError):
                 self._open(os.fspath(entry), os.lstat(entry), is_first=is_first)
         opening = partial(self._open, is_first=is_first)
-        irregular, shared = self._state.look(found.gits, opening)
+        irregular, obeyed, shared = self._state.look(found.gits, opening)
         found.irregular.extend(irregular)
+        found.obeyed.update(obeyed)
         found.shared.update(shared)
 
     def _without(self, folders: tuple[str, ...]) -> Iterable[str]:
@@ -234,13 +249,19 @@ class ProjectWalk:
 
     def _is_obeyed(self, path: str, seen: Mapping[str, _Folder]) -> bool:
         """Whether outside programs follow `path`, or a folder around it."""
-        if path in self._tops:
-            return False
         around, _, name = path.rpartition("/")
+        if path in self._tops or self._is_for_work_trees(around, name, seen):
+            return False
         if (folder := seen.get(around)) is not None and folder.is_obeyed:
             return True
-        is_entry = bool(self._who_obeys(around, name))
+        is_entry = bool(self._who_obeys(around, name, "folder"))
         return is_entry or (folder is None and self._is_obeyed(around, seen))
+
+    def _is_for_work_trees(self, around: str, name: str, seen: Mapping[str, _Folder]) -> bool:
+        """Whether work trees are in the folder `name` of `around`, which nothing else follows."""
+        if around in self._tops or not holds_work_trees(around, name):
+            return False
+        return not self._is_obeyed(around.rpartition("/")[0], seen)
 
     def _names_below_root(self, path: str) -> list[str]:
         """The folders that lead to `path`, and the nearest root: that one may be anywhere."""
@@ -256,7 +277,7 @@ class ProjectWalk:
         is_rebuilt = not REBUILT_FOLDERS.isdisjoint(names)
         if is_rebuilt and names[-1] not in REBUILT_FOLDERS:
             folders = tuple(f"{path}/{name}" for name in here if here[name] and name != ".git")
-            gits_alone: _Found | None = ({}, gits, [], []) if gits else None
+            gits_alone: _Found | None = ({}, gits, [], [], []) if gits else None
             return _Folder(stamp, folders, gits_alone, is_obeyed, is_rebuilt)
         below = [fold_name(name) for name in names]
         has_keys = is_where_keys_are(below)
@@ -266,23 +287,27 @@ class ProjectWalk:
             if not here[name]
             and (has_keys or is_secret_name(name) or (below[-1], name.lower()) in SECRET_PAIRS)
         ]
-        if "pyvenv.cfg" in here and may_hold_key(read_settings(Path(path, "pip.conf"))):
+        suspects = (
+            Path(path, name) for name in sorted(here) if not here[name] and may_hold_key(name)
+        )
+        suspects = [path for path in suspects if path not in secrets and not is_rebuilt]
+        if "pyvenv.cfg" in here and settings_may_hold_key(read_settings(Path(path, "pip.conf"))):
             secrets.append(Path(path, "pip.conf"))
         obeyed: dict[Path, str] = {}
         if not (is_obeyed or is_rebuilt):
-            whose = ((name, self._who_obeys(path, name)) for name in sorted(here))
-            obeyed = {Path(path, name): who for name, who in whose if who}
+            whose = {each.name: self._who_obeys(path, each.name, kind_of(each)) for each in entries}
+            obeyed = {Path(path, name): who for name, who in sorted(whose.items()) if who}
         ways = [] if is_rebuilt else [Path(entry) for entry in entries if self._is_way(entry)]
-        found = (obeyed, gits, secrets, ways)
+        found = (obeyed, gits, secrets, suspects, ways)
         is_last = is_rebuilt and (is_obeyed or not self._opens)
         skipped = set(here) if is_last else {".git"}
         below = (name for name in sorted(here) if here[name] and name not in skipped)
         folders = tuple(f"{path}/{name}" for name in below)
         return _Folder(stamp, folders, found if any(found) else None, is_obeyed, is_rebuilt)
 
-    def _who_obeys(self, folder: str, name: str) -> str:
+    def _who_obeys(self, folder: str, name: str, kind: EntryKind) -> str:
         at_start = f"{folder}/".startswith(self._settings)
-        return who_obeys_entry(folder, name, at_start=at_start)
+        return who_obeys_entry(folder, name, kind, at_start=at_start)
 
     def _is_way(self, entry: os.DirEntry[str]) -> bool:
         """Whether an entry is a link to what commands write unchecked."""

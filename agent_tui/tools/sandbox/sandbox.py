@@ -21,6 +21,7 @@ from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import (
     distrust_programs_in,
     find_program,
+    git_entry,
     is_folder,
     path_exists,
 )
@@ -75,6 +76,7 @@ from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.seccomp import filter_program
 from agent_tui.tools.sandbox.tool_settings import (
     find_keys_among,
+    git_tokens,
     plain_git_settings,
     tool_settings,
 )
@@ -92,12 +94,14 @@ config."""
 _INSIDE: Final[Mapping[str, str]] = {
     "TMPDIR": "/tmp",
     "UV_LINK_MODE": "copy",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",
     "NO_UPDATE_NOTIFIER": "1",
     "NPM_CONFIG_UPDATE_NOTIFIER": "false",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
 }
-"""Caches are separate mounts, and files cannot be linked across mounts. Update checks of tools are
-not worth a question about the network."""
+"""Caches are separate mounts, and files cannot be linked across mounts. Git would end its search
+for a repository at the stand-in for the home folder, and name it. Update checks of tools are not
+worth a question about the network."""
 
 _NOT_INSIDE: Final = (
     *("GIT_CONFIG_GLOBAL", "PIP_CONFIG_FILE", "NPM_CONFIG_USERCONFIG", "XDG_CONFIG_HOME"),
@@ -360,6 +364,12 @@ class Sandbox:
         """Whether the wall for `cwd` can neither hide nor protect files in working folders."""
         return self.state(cwd).backend == "landlock"
 
+    def shown_tokens(self, cwd: Path) -> tuple[str, ...]:
+        """Tokens in git's settings that commands in `cwd` can read. Blocking."""
+        walls = (wall for (folder, _), wall in self._walls.items() if folder == cwd)
+        wall = next(walls, None) if self.is_coarse(cwd) else None
+        return () if wall is None else git_tokens(wall.plan.read_only)
+
     def shows(self, cwd: Path, path: Path) -> bool:
         """Whether commands in `cwd` can read `path`, as far as hidden places are concerned.
 
@@ -467,7 +477,10 @@ class Sandbox:
             for path, mount in wall.islands.items()
             if mount.kind == "hidden" and _is_inside(path, wall.plan)
         ]
-        return WallView(os.fspath(self.home), hidden, stand_in)
+        entry = git_entry(cwd)
+        is_within = entry is None or any(map(entry.is_relative_to, self._folders(cwd)))
+        top = "" if entry is None or is_within else os.fspath(entry.parent)
+        return WallView(os.fspath(self.home), hidden, stand_in, top)
 
     async def close_walls(self) -> None:
         """End everything inside, and its ``/tmp``: another conversation begins."""

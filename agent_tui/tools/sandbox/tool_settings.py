@@ -17,7 +17,7 @@ from agent_tui.secret_text import (
     may_let_in,
 )
 from agent_tui.tools.files import protected
-from agent_tui.tools.git.token_settings import read_settings, without_tokens
+from agent_tui.tools.git.token_settings import read_settings, tokens_in, without_tokens
 from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.git_controls import included_settings
@@ -236,6 +236,12 @@ def plain_git_settings(obeyed: Iterable[Path]) -> dict[Path, tuple[bytes, int]]:
         if (plain := without_tokens(text)) != text:
             found[file] = plain.encode("utf-8", "surrogateescape"), 0o600
     return found
+
+
+def git_tokens(obeyed: Iterable[Path]) -> tuple[str, ...]:
+    """The tokens in git settings among `obeyed`; see `plain_git_settings`. Blocking."""
+    texts = map(read_settings, _git_settings_among(obeyed))
+    return tuple(token for text in texts for token in tokens_in(text))
 
 
 def _git_settings_among(obeyed: Iterable[Path]) -> Iterator[Path]:

@@ -80,6 +80,18 @@ class TrackedFiles:
             return None
         return self._ask(path.parent, "cat-file", "blob", tracked.id)
 
+    def make_index(self, git: Path) -> bool:
+        """Have git write the index of the git folder `git` again, from its commit. Blocking.
+
+        Without a commit, it is empty.
+
+        Returns:
+            Whether git did.
+        """
+        words = (f"--git-dir={git}", "read-tree")
+        tries = (self._ask(git, *words, tree) for tree in ("HEAD", "--empty"))
+        return any(answer is not None for answer in tries)
+
     def _list_index(self, top: Path, names: Collection[str]) -> Iterator[tuple[Path, Tracked]]:
         listed = self._ask(top, "--literal-pathspecs", "ls-files", "-s", "-z", "--", *names)
         for entry in filter(None, (listed or b"").split(b"\0")):

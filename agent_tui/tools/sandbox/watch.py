@@ -43,7 +43,7 @@ from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_folder
 from agent_tui.tools.files.home_links import describe_linked
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.beneath import folder_of, remove_folder, separate
+from agent_tui.tools.sandbox.beneath import folder_of, move_in, remove_folder, separate
 from agent_tui.tools.sandbox.git_controls import (
     ControlKind,
     controls_at,
@@ -54,9 +54,11 @@ from agent_tui.tools.sandbox.git_controls import (
     plain_content,
     why_obeyed,
 )
+from agent_tui.tools.sandbox.git_index import INDEX
 from agent_tui.tools.sandbox.held import HeldFile, HeldStore
 from agent_tui.tools.sandbox.hidden import HiddenFiles
 from agent_tui.tools.sandbox.known_versions import KnownVersions, RefsStamp
+from agent_tui.tools.sandbox.obeyed import WORK_TREES
 from agent_tui.tools.sandbox.obeyed_state import (
     LINK,
     OTHER,
@@ -65,7 +67,9 @@ from agent_tui.tools.sandbox.obeyed_state import (
     Contents,
     Look,
     Question,
+    entries_of,
     files_of,
+    work_trees_in,
 )
 from agent_tui.tools.sandbox.plan import Covers, identify
 from agent_tui.tools.sandbox.project_walk import MOST_FOLDERS, ProjectWalk, WalkFindings
@@ -329,6 +333,7 @@ class ObeyedWatch:
         async with self._turn:
             for path in paths:
                 self._approved.asked.pop(path, None)
+                self.hidden.note_own(path)
                 await self._approve_part(path)
 
     def _decide_in_place(self, held: HeldFile, may_stay: bool) -> HeldFile:
@@ -465,6 +470,7 @@ class ObeyedWatch:
 
     def _look(self) -> Look:
         self.found = found = self._walk.look()
+        self._split_around_work_trees()
         hooks_path = self._find_hooks_path()
         trees, elsewhere = set[Path](), set(self._linked)
         for entry in found.gits:
@@ -488,6 +494,14 @@ class ObeyedWatch:
         files = [path for path in found.obeyed if not is_folder(path)]
         tracked = self._tracked.find(files) if self._has_mounts else ()
         return self._contents.look_at(found, bare=bare, tracked=tracked, hooks_path=hooks_path)
+
+    def _split_around_work_trees(self) -> None:
+        """Follow what is beside an agent's work trees instead of the folder around all of it."""
+        obeyed = self.found.obeyed
+        for node in list(obeyed):
+            if (trees := work_trees_in(node)) is not None:
+                who = obeyed.pop(node)
+                obeyed.update((path, who) for path in entries_of(node) if path != trees)
 
     def _find_hooks_path(self) -> str:
         return self._tracked.hooks_path(self._walk.roots[0]) if self.found.gits else ""
@@ -624,8 +638,10 @@ class ObeyedWatch:
         self._synced[node] = wanted
         if self._digests_below(copy) == wanted:
             return
+        trees = work_trees_in(copy)
         for there in list(copy.iterdir()):
-            _remove(there)
+            if there != trees:
+                _remove(there)
         for below, digest in wanted.items():
             self._contents.write(copy / below, digest, (self._own_copies,))
 
@@ -708,6 +724,7 @@ class ObeyedWatch:
         if self._find_missing():
             return None
         before = set(self.found.gits)
+        self._bring_work_trees()
         look = self._look()
         moved = self._versions.find_moved(self.found.gits)
         self._made |= set(self.found.gits) - before
@@ -717,20 +734,33 @@ class ObeyedWatch:
             *self._find_changed_copies(look),
             *(() if only_jobs else self._find_deleted_controls(look)),
         ]
-        changes.sort(key=lambda change: change.link is not None)  # links first
+        # Links first. Git makes an index again, when HEAD and the settings are in order.
+        changes.sort(key=lambda change: (change.path.name == INDEX, change.link is not None))
         judged = _Judged(look, only_jobs=only_jobs)
         if not (changes or moved):
             self._approve(None, look, judged)
         return judged, changes, moved
 
+    def _bring_work_trees(self) -> None:
+        """Move the work trees that commands made in a copy to where they belong, to be judged."""
+        for path, copy in self.covers.copies:
+            made, place = work_trees_in(copy), path / WORK_TREES
+            if made is not None and not os.path.lexists(place):
+                self._covered.pop(path, None)
+                with suppress(OSError), folder_of(made, (self._own_copies,)) as folder:
+                    move_in(folder, made.name, place, self._roots)
+
     def _new_nodes(self, look: Look, only_jobs: bool) -> Iterator[_Change]:
         for path, node in look.nodes.items():
             if path not in self._approved.nodes:
                 files = files_of(path)
-                known = tuple((file, self._contents.digest_of(file)) for file in files or ())
-                files_to_know = known if files else ((path, OTHER),)
                 may_be_users = only_jobs or self._who_changed(path) is None
                 who = _obeys(node.who)
+                if self._was_followed(path):
+                    yield from self._changes_in(files or (), who, may_be_users)
+                    continue
+                known = tuple((file, self._contents.digest_of(file)) for file in files or ())
+                files_to_know = known if files else ((path, OTHER),)
                 yield _Change(
                     path,
                     path,
@@ -739,6 +769,21 @@ class ObeyedWatch:
                     may_be_users=may_be_users,
                     link=node.link,
                 )
+
+    def _was_followed(self, path: Path) -> bool:
+        """Whether a new node lies directly in an approved one, or some lie directly in it.
+
+        That happens when an agent's work trees come or go.
+        """
+        nodes = self._approved.nodes
+        return path.parent in nodes or any(path == each.parent for each in nodes)
+
+    def _changes_in(self, files: Iterable[Path], who: str, may_be_users: bool) -> Iterator[_Change]:
+        for path in files:
+            before, digest = self._approved.files.get(path, ""), self._contents.digest_of(path)
+            if digest != before:
+                known = ((path, digest),)
+                yield _Change(path, path, who, before, known, may_be_users=may_be_users)
 
     def _find_changed_files(self, look: Look, only_jobs: bool) -> Iterator[_Change]:
         """Changes in files that existed before, or are git's; no program follows a deleted one.
@@ -763,7 +808,8 @@ class ObeyedWatch:
 
     def _find_changed_copies(self, look: Look) -> Iterator[_Change]:
         for path, copy in self.covers.copies:
-            who = _obeys(look.nodes[path].who if path in look.nodes else "the outside")
+            followed = (node for each, node in look.nodes.items() if each.is_relative_to(path))
+            who = _obeys(next((node.who for node in followed), "the outside"))
             now = self._digests_below(copy)
             if now is None:
                 yield _Change(path, copy, who, files=((path, OTHER),))
@@ -842,6 +888,8 @@ class ObeyedWatch:
                 ours[path] = self._contents.keep(plain, mode)
                 return self._store.set_aside(path, change.who, (plain, mode))
         held = self._store.set_aside(path, change.who, before)
+        if change.control == "irregular" and path.name == INDEX:
+            return self._replace_index(held)
         if change.before.startswith(LINK):
             self._contents.write(path, change.before, self._roots)
         if change.files == ((path, OTHER),):
@@ -850,6 +898,15 @@ class ObeyedWatch:
                     self._contents.write(file, digest, self._roots)
                     ours[file] = digest
         return held
+
+    def _replace_index(self, held: HeldFile) -> HeldFile:
+        """Leave git an index: without one, each file would count as deleted."""
+        path = held.path
+        if self._approved.asked or not self._tracked.make_index(path.parent):
+            return held
+        why = f"{held.who}; git made it again from the last commit, so nothing is staged"
+        now = self._contents.of(self._contents.digest_of(path))
+        return self._store.describe_at(held.aside, path, why, now)
 
     def _is_below(self, path: Path) -> bool:
         return any(root in path.parents for root in self._roots)

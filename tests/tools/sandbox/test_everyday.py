@@ -390,3 +390,66 @@ async def test_without_a_tmp_of_its_own_a_command_is_told_where_its_temporary_fo
     shell: Shell,
 ):
     assert "$TMPDIR" in await shell.fails("echo x > /tmp/x")
+
+
+@needs("git")
+async def test_an_agents_work_trees_come_and_go_beside_its_settings(shell: Shell):
+    (shell.context.cwd / ".claude").mkdir()
+    (shell.context.cwd / ".claude/settings.json").write_text("{}\n")
+    (shell.context.cwd / ".claude/skills").mkdir()
+    (shell.context.cwd / ".claude/skills/a.md").write_text("a\n")
+    subprocess.run(["git", "init", "-q"], cwd=shell.context.cwd, check=True)
+    who = "-c user.name=Ada -c user.email=ada@example.org"
+    script = f"git add .; git {who} commit -qm one; echo 2 > a; git add a; git {who} commit -qm two"
+    subprocess.run(["bash", "-ec", script], cwd=shell.context.cwd, check=True)
+    tree = ".claude/worktrees/fix"
+    for command in (
+        f"git worktree add -q {tree} -b fix; cat {tree}/.claude/settings.json",
+        f'cd {tree}; git switch -q --detach HEAD~1; echo 1 > new; test -z "$(git ls-files -m)"',
+        f"git worktree remove --force {tree}; git worktree add -q {tree}2 -b fix2",
+        f"test -f {tree}2/a; git status --porcelain | grep -q '^?? .claude/worktrees/$'",
+    ):
+        output = await shell.run(f"set -e; {command}")
+        assert not output.is_error, output.for_model
+        assert not output.held
+    assert (shell.context.cwd / f"{tree}2/a").is_file()
+    output = await shell.run("echo evil > .claude/skills/a.md; echo evil > .claude/new")
+    assert {held.path.name for held in output.held} == {"a.md", "new"}
+    assert (shell.context.cwd / ".claude/skills/a.md").read_text() == "a\n"
+
+
+@needs("git")
+async def test_no_command_prints_a_token_of_gits_settings(shell: Shell):
+    script = "git init -q; git remote add o https://ada:s3cret-t0ken@git.example/x"
+    subprocess.run(["bash", "-ec", script], cwd=shell.context.cwd, check=True)
+    for command in (
+        "git remote -v",
+        "git config -l",
+        "grep url .git/config",
+        "git remote get-url o",
+    ):
+        printed = await shell.does(command)
+        assert "s3cret-t0ken" not in printed
+        assert "git.example/x" in printed
+
+
+@needs("git")
+async def test_a_switch_in_a_part_of_a_repository_says_what_git_could_not_change(shell: Shell):
+    top = shell.context.cwd
+    script = (
+        "git init -q -b main; mkdir a b; echo 1 > a/f; echo 1 > b/f; git add .; git commit -qm 1;"
+        "git switch -qc other; echo 2 > a/f; echo 2 > b/f; git commit -qam 2; git switch -q main"
+    )
+    environ = {**shell.context.environ, "HOME": str(shell.sandbox.home)}
+    subprocess.run(["bash", "-ec", script], cwd=top, env=environ, check=True)
+    shell.context.cwd = top / "a"
+    printed = (await shell.run("git switch -q other")).for_model
+    assert f"start with --add-dir {top}" in printed
+    assert (top / "b/f").read_text() == "1\n"
+
+
+@needs("git")
+async def test_a_folder_without_a_repository_is_none_because_of_no_mount(shell: Shell):
+    printed = await shell.fails("git status")
+    assert "or any of the parent directories" in printed
+    assert _OFFERS not in printed

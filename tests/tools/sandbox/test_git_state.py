@@ -13,6 +13,7 @@ from tests.support.watched_folder import WatchedFolder
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="uses git")
 
 _ELSEWHERE = "git would write elsewhere"
+_MADE_AGAIN = "; git made it again from the last commit, so nothing is staged"
 _ONE = "git init -q -b main; echo one > file; git add file; git commit -qm one"
 
 
@@ -38,7 +39,9 @@ async def test_an_index_with_names_out_of_the_work_tree_is_set_aside(tmp_path: P
     name = name.format(base=tmp_path)
     (place.root / "forged").write_bytes(index([entry(name.encode(), id)]))
     settled = await place.run("mv forged .git/index")
-    assert place.held(settled) == {".git/index": _ELSEWHERE}
+    assert place.held(settled) == {".git/index": _ELSEWHERE + _MADE_AGAIN}
+    assert "binary, " in settled.held[0].diff
+    place.outside("git diff --cached --exit-code")
     place.outside("git checkout -q . || true; git reset -q; git checkout -q .")
     assert not list(tmp_path.rglob("x*"))
     assert (await place.run("true")).held == ()
@@ -94,8 +97,10 @@ async def test_what_makes_git_write_elsewhere_is_set_aside(
     path = place.root / ".git" / name
     (place.root / "new").write_text(content.format(home=place.home))
     settled = await place.run(f"mkdir -p {path.parent}; mv new {path}")
-    assert place.held(settled) == {f".git/{name}": _ELSEWHERE}
-    assert not path.exists()
+    is_index = path.name == "index"
+    assert place.held(settled) == {f".git/{name}": _ELSEWHERE + _MADE_AGAIN * is_index}
+    assert path.exists() == (is_index or name in ("HEAD", "worktrees/w/HEAD"))
+    place.outside("git status; git -C w status; git rev-parse w; git -C w rev-parse HEAD")
     assert (await place.run("true")).held == ()
 
 
@@ -131,6 +136,50 @@ async def test_what_git_and_other_programs_keep_stays(
     (place.root / "new").write_text(content)
     assert (await place.run(f"mkdir -p {path.parent}; mv new {path}")).held == ()
     assert path.read_text() == content
+
+
+@each_row(
+    ("name", "who"),
+    [
+        (".dir-locals.el", "an editor"),
+        ("info/.dir-locals.el", "an editor"),
+        ("rebase-merge/.dir-locals.el", "an editor"),
+        ("worktrees/w/.dir-locals.el", "an editor"),
+        ("modules/.dir-locals.el", "an editor"),
+        ("sl/config", "version control"),
+        ("other/.vscode", "an editor"),
+        ("lfs/.envrc", "the shell"),
+    ],
+)
+async def test_what_programs_follow_in_a_git_folder_is_held(
+    tmp_path_factory: pytest.TempPathFactory, name: str, who: str
+):
+    place = _place(tmp_path_factory.mktemp("followed"))
+    place.outside(f"{_ONE}; git worktree add -q -b w w")
+    path = place.root / ".git" / name
+    settled = await place.run(f"mkdir -p {path.parent}; mkdir new; echo > new/a; mv new {path}")
+    is_folder = name.endswith(".vscode")
+    assert place.held(settled) == ({f".git/{name}": f"{who} obeys it"} if is_folder else {})
+    settled = await place.run(f"rm -rf {path}; echo > {path}")
+    assert place.held(settled) == {f".git/{name}": f"{who} obeys it"}
+    place.outside(f"echo mine > {path}")
+    await place.run("true")
+    settled = await place.run(f"echo evil > {path}")
+    assert place.held(settled) == {f".git/{name}": f"{who} obeys it"}
+    assert path.read_text() == "mine\n"
+
+
+async def test_names_of_branches_submodules_and_work_trees_are_no_followed_files(
+    place: WatchedFolder,
+):
+    place.outside("git init -q --bare ../m; mkdir .claude; echo > .claude/a; git add .claude")
+    settled = await place.run(
+        "git branch AGENTS.md; git branch x/mise.toml; git checkout -q AGENTS.md;"
+        "git tag crush.json; git init -q .git/modules/.claude/skills;"
+        "git worktree add -q --detach mise.toml"
+    )
+    assert settled.held == ()
+    place.outside("git rev-parse AGENTS.md crush.json; git -C mise.toml status")
 
 
 async def test_git_writes_into_no_file_through_a_second_name(place: WatchedFolder):

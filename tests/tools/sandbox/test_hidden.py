@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.hidden import HiddenFiles
 from agent_tui.tools.sandbox.project_walk import ProjectWalk
+from tests.support.rows import each_row
 from tests.support.watched_folder import WatchedFolder
 
 
@@ -48,6 +50,65 @@ def test_files_with_keys_are_found_wherever_they_are(tmp_path: Path):
         *(".env", ".env.local", "deep/er/.env", "id_rsa", "terraform.tfstate"),
         *("#.env#", "my key.pem", "a/.env (1)", "id_rsa~"),
     }
+
+
+_PEM = '{"private_key": "-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADAN"}'
+
+
+@each_row(
+    ("name", "content", "is_hidden"),
+    [
+        ("gcp-key.json", _PEM, True),
+        ("my-project-0a1b2c3d4e5f.json", _PEM, True),
+        (".secrets", "DB_PASSWORD=hunter2hunter", True),
+        ("credentials", "[default]\naws_secret_access_key = abc/def+1234567\n", True),
+        ("prod.tfvars", 'region = "eu-west-1"\ndb_password = "s3cr3t-pw"\n', True),
+        ("kube-prod.yaml", "users:\n- user:\n    client-key-data: LS0tLS1CRUdJTi\n", True),
+        ("api_keys.yml", "mail_token: 0123456789abcdef\n", True),
+        ("prod.tfvars", 'region = "eu-west-1"\n', False),
+        ("credentials", "[default]\nregion = eu-west-1\n", False),
+        ("credentials.py", "TOKEN = '0123456789abcdef'\n", False),
+        ("tokens.json", '{"spacing": {"small": "4px", "font": "Inter-400"}}', False),
+        ("secrets.txt", "password = $DB_PASSWORD_1\ntoken: <your-token-1>\n", False),
+        (
+            "auth.yml",
+            "password: settings.password\ntoken_expiry: 2026-01-01\nkey: eu-west-1\n",
+            False,
+        ),
+        ("translations.key.json", '{"login.password": "Password 1 or 2"}', False),
+        ("data.json", _PEM, False),
+        ("monkey.json", _PEM, False),
+    ],
+)
+def test_where_a_name_leaves_it_open_the_content_says_whether_it_is_a_key(
+    tmp_path_factory: pytest.TempPathFactory, name: str, content: str, is_hidden: bool
+):
+    folder = tmp_path_factory.mktemp("open")
+    (folder / name).write_text(content)
+    assert ProjectWalk([folder]).look().secrets == [folder / name] * is_hidden
+    assert bool(ProtectedPaths(folder).why_reading_asks(folder / name)) == is_hidden
+
+
+async def test_a_file_that_gets_a_key_is_hidden_from_then_on(place: WatchedFolder):
+    place.outside("echo 'region = 1' > prod.tfvars")
+    await place.run("true")
+    assert _names(place) == set()
+    place.outside("echo 'db_password = s3cr3t-pw' > prod.tfvars")
+    await place.run("true")
+    assert _names(place) == {"prod.tfvars"}
+
+
+async def test_what_our_own_tools_write_stays_visible(place: WatchedFolder):
+    place.outside("echo A=1 > .env")
+    await place.run("true")
+    for name in (".env", "test.env", "api_keys.yml"):
+        (place.root / name).write_text("mail_token: 0123456789abcdef\n")
+        await place.watch.accept([place.root / name])
+    await place.run("true")
+    assert _names(place) == {".env"}
+    place.outside("echo more: 0123456789abcdef >> api_keys.yml")
+    await place.run("true")
+    assert _names(place) == {".env", "api_keys.yml"}
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="uses git")

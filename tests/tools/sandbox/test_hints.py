@@ -32,6 +32,10 @@ HOME = "/home/ada"
         ("cat: /home/ada/notes.md: No such file or directory", "of /home/ada, only"),
         ("cat: notes.md: No such file or directory", ""),
         ("cat: other: Permission denied", ""),
+        ("fatal: could not create leading directories of '../x/.git': Permission denied", "/tmp"),
+        ("mkdir: cannot create directory ‘../x’: Permission denied", "only in the working folders"),
+        ("PermissionError: [Errno 13] Permission denied: '../x'", "only in the working folders"),
+        ("mkdir: cannot create directory ‘x’: Permission denied", ""),
         ("E: Unable to acquire the dpkg frontend lock, are you root?", "does not let"),
         ('sudo: The "no new privileges" flag is set', "does not let"),
         ("bash: line 1: /tmp/x: Permission denied", ""),
@@ -46,6 +50,23 @@ def test_a_failure_is_explained_only_where_the_sandbox_is_the_likely_cause(outpu
     assert bool(said) == bool(hint)
     assert ("outside: true" in hint) == bool(said)
     assert "\n" not in hint
+
+
+@each_row(
+    "line",
+    [
+        "error: unable to unlink old 'pkg/b/f': Read-only file system",
+        "error: unable to create file pkg/b/new: Permission denied",
+    ],
+)
+def test_a_switch_that_git_could_only_half_make_is_explained(line: str):
+    output = f"{line}\nSwitched to branch 'other'"
+    assert errors_in("git switch other", output) == line
+    hint = wall_hint(line, WallView(HOME, top="/srv/mo no"))
+    assert "check git status" in hint
+    assert "--add-dir '/srv/mo no'" in hint
+    assert "check git status" not in wall_hint(line, WallView(HOME))
+    assert errors_in("cat log", "Permission denied") == ""
 
 
 def test_what_will_be_gone_is_said():
@@ -86,6 +107,11 @@ def test_no_way_out_is_offered_where_a_refused_host_is_told_with_what_allows_it(
         ("cat log | tail", "12:00 could not resolve host\na.py:12:EPERM", []),
         ("grep -rn EPERM src | head", "src/a.py:12: raise OSError(EPERM)", []),
         ("cat notes | head", "the server says EPERM\ngot ENOTFOUND once", []),
+        (
+            "pre-commit install 2>&1 | tail",
+            "An error has occurred: OSError: [Errno 30] Read-only file system: '.git/hooks/x'",
+            ["An error"],
+        ),
         ("touch /x", "touch: cannot touch '/x': Read-only file system", []),
     ],
 )

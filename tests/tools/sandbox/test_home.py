@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.tools.git.token_settings import has_git_tokens
+from agent_tui.tools.git.token_settings import has_git_tokens, tokens_in
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.home import furnish, what_runs
 from agent_tui.tools.sandbox.tool_settings import plain_git_settings, tool_settings
@@ -371,3 +371,18 @@ def test_settings_that_name_public_registries_and_mirrors_are_copied_whole(
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text(text)
     assert settings(home, tmp_path) == texts
+
+
+def test_tokens_of_git_settings_are_known_as_programs_print_them():
+    text = (
+        "[core]\n\tbare = false\n"
+        '[remote "o"]\n\turl = https://ada:s3cret-t0ken@git.example/x\n'
+        "\tpushurl = ssh://git@git.example/x\n"
+        '[http "https://git.example"] extraheader = \\\n "AUTHORIZATION: basic YWRhOng="\n'
+        '[url "https://ghp_0123456789abcdefABCDEF0123456789abcd@git.example/"]\n'
+        "\tinsteadOf = https://git.example/\n"
+    )
+    assert tokens_in(text) == (
+        *("ada:s3cret-t0ken", "s3cret-t0ken", "AUTHORIZATION: basic YWRhOng="),
+        "ghp_0123456789abcdefABCDEF0123456789abcd",
+    )

@@ -4,7 +4,14 @@ from pathlib import Path
 import pytest
 
 from agent_tui.permissions.protected_paths import ProtectedPaths
-from agent_tui.tools.sandbox.obeyed import TABLE, When, is_only_read, who_obeys, who_obeys_entry
+from agent_tui.tools.sandbox.obeyed import (
+    TABLE,
+    EntryKind,
+    When,
+    is_only_read,
+    who_obeys,
+    who_obeys_entry,
+)
 from agent_tui.tools.sandbox.project_walk import ProjectWalk
 from tests.support.rows import each_row
 
@@ -53,6 +60,74 @@ from tests.support.rows import each_row
 def test_what_somebody_outside_obeys_unasked(path: str, who: str):
     place = Path(path)
     assert who_obeys_entry(f"/work/{place.parent}", place.name) == who
+
+
+@each_row(
+    ("path", "kind", "who"),
+    [
+        # jj reads the file in the folder that such a file or link leads to.
+        (".jj/repo", "file", "version control"),
+        (".jj/repo", "link", "version control"),
+        (".jj/repo", "folder", ""),
+        (".jj", "link", "version control"),
+        (".vim", "link", "an editor"),
+        (".config/mise", "link", "mise"),
+        (".config", "link", "mise"),
+        ("mise", "link", "mise"),
+        ("a/mise", "link", "mise"),
+        (".hg", "folder", ""),
+        (".hg", "file", ""),
+        ("x", "link", ""),
+        (".vscode", "folder", "an editor"),
+        (".vscode", "link", "an editor"),
+        (".clinerules", "folder", "an agent"),
+        ("AGENTS.md", "folder", ""),
+        ("node_modules", "link", ""),
+    ],
+)
+def test_what_an_entry_is_decides_whether_it_is_followed(path: str, kind: EntryKind, who: str):
+    place = Path(path)
+    assert who_obeys_entry(f"/work/{place.parent}", place.name, kind) == who
+
+
+def test_a_link_to_what_programs_follow_is_found(tmp_path: Path):
+    (tmp_path / "x/repo").mkdir(parents=True)
+    (tmp_path / ".jj").symlink_to("x")
+    (tmp_path / "sub/.jj").mkdir(parents=True)
+    (tmp_path / "sub/.jj/repo").write_text("../../x/repo")
+    assert ProjectWalk([tmp_path]).look().obeyed == {
+        tmp_path / ".jj": "version control",
+        tmp_path / "sub/.jj/repo": "version control",
+    }
+
+
+@each_row(
+    ("path", "who"),
+    [
+        (".claude/worktrees/fix/src/a.py", ""),
+        ("sub/.gemini/worktrees/fix/Makefile", ""),
+        (".claude/worktrees/fix/AGENTS.md", "an agent"),
+        (".claude/worktrees/fix/.claude/settings.json", "an agent"),
+        (".claude/worktrees/fix/.vscode/tasks.json", "an editor"),
+        (".claude/worktrees", "an agent"),
+        (".clinerules/worktrees/fix/a.md", "an agent"),
+        (".claude/skills/worktrees/fix/a.py", "an agent"),
+        (".vscode/worktrees/fix/a.py", "an editor"),
+    ],
+)
+def test_an_agents_work_tree_is_a_folder_like_any_other(path: str, who: str):
+    assert who_obeys(Path(path)) == who
+
+
+def test_the_walk_looks_into_an_agents_work_trees(tmp_path: Path):
+    for name in (".claude/worktrees/w/.vscode/a", ".claude/a", ".vscode/.claude/worktrees/w/b"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert ProjectWalk([tmp_path]).look().obeyed == {
+        tmp_path / ".claude": "an agent",
+        tmp_path / ".vscode": "an editor",
+        tmp_path / ".claude/worktrees/w/.vscode": "an editor",
+    }
 
 
 @each_row(

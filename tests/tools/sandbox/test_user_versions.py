@@ -162,6 +162,17 @@ _NESTED = {
         "git checkout -q HEAD~1; git -C libs/m checkout -q main",
         "git checkout -q main; git -C libs/m checkout -q v1",
     ),
+    "work tree of an agent": (
+        f"mkdir .claude; echo 1 > .claude/a; {_TEXTS}",
+        "git worktree add -q .claude/worktrees/f v1",
+        "cd .claude/worktrees/f; git switch -q --detach v2; git switch -q --detach main",
+        "git worktree remove .claude/worktrees/f; git worktree add -q .claude/worktrees/g v1",
+    ),
+    "work tree of an agent without other files": (
+        _TEXTS,
+        "git worktree add -q .claude/worktrees/f v1; cd .claude/worktrees/f; echo x > new.py",
+        "git -C .claude/worktrees/f switch -q --detach v2",
+    ),
     "work tree without a branch": (
         f"{_TEXTS}; git worktree add -q --detach w; cd w; for v in 3 4; do echo $v > AGENTS.md;"
         " git commit -qam $v; done",
@@ -283,3 +294,48 @@ async def test_what_a_command_commits_elsewhere_in_the_repository_is_held(
     assert (await other.run("git checkout -qf v1")).held == ()
     place.outside("git branch mine evil")
     assert (await other.run("git checkout -qf mine")).held == ()
+
+
+@needs_bwrap
+@pytest.mark.parametrize("has_mounts", [True, False])
+async def test_what_a_command_writes_in_an_agents_work_tree_is_judged_as_anywhere(
+    tmp_path: Path, has_mounts: bool
+):
+    place = _place(tmp_path, has_mounts=has_mounts)
+    place.outside(f"mkdir -p .claude/empty; echo 1 > .claude/a; {_TEXTS}")
+    tree = ".claude/worktrees/f"
+    settled = await place.run(
+        f"git worktree add -q {tree} v1; cd {tree}; echo 0 > AGENTS.md; mkdir .claude .vscode;"
+        "echo 0 > .claude/a; echo 0 > .vscode/b; echo 1 > a.py; git init -q ../g; cd ../g;"
+        "mkdir -p .git/hooks; echo 0 > .git/hooks/pre-commit; git config core.fsmonitor x"
+    )
+    repository = ".claude/worktrees/g/.git"
+    assert set(place.held(settled)) == {
+        *(f"{tree}/AGENTS.md", f"{tree}/.claude", f"{tree}/.vscode"),
+        *(f"{repository}/hooks/pre-commit", f"{repository}/config"),
+    }
+    assert place.text(f"{tree}/a.py") == "1\n"
+    assert (place.root / ".claude/empty").is_dir()
+    settled = await place.run(f"echo 0 > .claude/a; echo 2 > {tree}/b.py")
+    assert set(place.held(settled)) == {".claude/a"}
+    settled = await place.run(f"echo 0 > .claude/new; echo 2 > {tree}/mise.local.toml")
+    assert set(place.held(settled)) == {".claude/new", f"{tree}/mise.local.toml"}
+    settled = await place.run("rm -rf .claude/worktrees; echo 0 > .claude/b")
+    assert set(place.held(settled)) == {".claude/b"}
+    assert place.text(".claude/a") == "1\n"
+    settled = await place.run("mkdir .claude/worktrees; echo 0 > .claude/a; echo 0 > .claude/c")
+    assert set(place.held(settled)) == {".claude/a", ".claude/c"}
+    assert place.text(".claude/a") == "1\n"
+    settled = await place.run("rm -r .claude/worktrees; ln -s empty .claude/worktrees")
+    assert set(place.held(settled)) == {".claude/worktrees"}
+    assert place.text(".claude/a") == "1\n"
+
+
+@needs_bwrap
+@pytest.mark.parametrize("has_mounts", [True, False])
+async def test_a_link_where_an_agent_keeps_work_trees_is_held(tmp_path: Path, has_mounts: bool):
+    place = _place(tmp_path, has_mounts=has_mounts)
+    place.outside("git init -q; mkdir x .claude; echo 1 > .claude/a; echo 1 > x/b")
+    settled = await place.run("ln -s ../x .claude/worktrees")
+    assert set(place.held(settled)) == {".claude/worktrees"}
+    assert not (place.root / ".claude/worktrees").is_symlink()
