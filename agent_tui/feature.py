@@ -59,6 +59,8 @@ class Feature(NamedTuple):
             as their result. They are awaited when a front begins, and after turns on the screen.
         tools: Functions that make a tool from a `ToolHost` (``tools/registry.py``). Plugins use
             `agent_tui.tool` instead, whose calls are always judged as outside the sandbox.
+        settings: A class whose fields join `Settings`. `Settings.of` returns it. Settings are read
+            before plugins are loaded, so a plugin has none.
         brings: Objects by the group of their kind in ``commands/core/plugin_kinds.py``, such as
             ``agent_tui.commands``.
     """
@@ -68,6 +70,7 @@ class Feature(NamedTuple):
     verbs: Mapping[str, Sequence[str]] = _NOTHING
     between_turns: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    settings: str = ""
     brings: Mapping[str, Sequence[str]] = _NOTHING
 
 

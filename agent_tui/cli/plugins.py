@@ -130,6 +130,8 @@ def _load_feature(feature: Feature, entry: "EntryPoint", writable: Collection[Pa
     """
     if feature.tools:
         raise _UnusableError("its tools are not made with agent_tui.tool; name them in `brings`")
+    if feature.settings:
+        raise _UnusableError("settings are read before plugins, so it cannot bring any")
     package = entry.module.partition(".")[0]
     for module in sorted(named_modules(feature)):
         if module.partition(".")[0] != package:

@@ -84,6 +84,14 @@ def test_it_cannot_bring_a_tool_that_judges_itself(site: Path, tmp_path: Path):
     assert "agent_tui.tool" in found.problems[0]
 
 
+def test_it_cannot_bring_settings_which_are_read_before_it(site: Path, tmp_path: Path):
+    code = CODE.replace("brings=", 'settings=f"{__name__}:Moon", brings=')
+    make_package(site, "moon-plugin", code, ENTRIES)
+    found = load_plugins(["moon-plugin"], [tmp_path / "work"])
+    assert found.of(COMMANDS) == ()
+    assert "settings" in found.problems[0]
+
+
 @pytest.mark.thorough
 def test_its_subcommand_runs_if_the_settings_name_the_package(site: Path, tmp_path: Path):
     make_package(site, "moon-plugin", CODE, ENTRIES)

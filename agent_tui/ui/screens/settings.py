@@ -13,6 +13,7 @@ from textual.screen import Screen
 from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
+from agent_tui.commands.core.between_turns import look_between_turns
 from agent_tui.commands.core.front import Choice, Front, Listing, ScreenControls
 from agent_tui.commands.core.plugin_kinds import spec_with_plugins
 from agent_tui.commands.core.plugins import Plugins
@@ -20,10 +21,9 @@ from agent_tui.commands.settings import short_origin, value_text
 from agent_tui.config import LoadedSettings, TerminalStateSetting
 from agent_tui.config.json_schema import template_text, toml_text
 from agent_tui.config.keys import SettingKey, join_key
-from agent_tui.config.specs import SettingSpec, setting_specs, value_at
+from agent_tui.config.specs import SettingSpec, setting_specs, spec_of, value_at
 from agent_tui.config.user_file import SettingsEditor
 from agent_tui.errors import AgentTuiError
-from agent_tui.events import RuleOffered
 from agent_tui.key_actions import KeyMap
 from agent_tui.safe_text import safe_text
 from agent_tui.secret_text import has_password_in_address
@@ -372,7 +372,6 @@ _AT_ONCE: frozenset[SettingKey] = frozenset(
         ("model",),
         ("bash_timeout_s",),
         ("limit_wait_h",),
-        ("offer_rules",),
         ("permissions", "allow"),
         ("permissions", "ask"),
         ("permissions", "deny"),
@@ -383,7 +382,10 @@ _SECTIONS_AT_ONCE = frozenset({"compaction", "keys"})
 
 def acts_at_once(key: SettingKey) -> bool:
     """Whether a change of `key` is in force without a new start."""
-    return key in _AT_ONCE or key[0] in _SECTIONS_AT_ONCE
+    if key in _AT_ONCE or key[0] in _SECTIONS_AT_ONCE:
+        return True
+    spec = spec_of(key)
+    return spec is not None and spec.acts_at_once
 
 
 def in_use(front: SettingsFront, key: SettingKey) -> str:
@@ -437,13 +439,12 @@ async def act_on(front: SettingsFront, key: SettingKey, loaded: LoadedSettings) 
             await _use_model(front, now.model)
         case ("permissions", "allow" | "ask" | "deny"):
             front.show_events(await runtime.sessions.apply_trust())
-        case ("offer_rules",):
-            runtime.use_settings(now)
-            if not now.offer_rules:
-                front.show_events((RuleOffered("", 0),))
         case ("bash_timeout_s",) | ("limit_wait_h",) | ("compaction", *_):
             runtime.use_settings(now)
             front.show_events(())
+        case _ if acts_at_once(key):  # a feature's
+            runtime.use_settings(now)
+            front.show_events(await look_between_turns(front))
         case _:  # it takes effect at the next start
             return
 
