@@ -61,6 +61,7 @@ class Feature(NamedTuple):
             `agent_tui.tool` instead, whose calls are always judged as outside the sandbox.
         settings: A class whose fields join `Settings`. `Settings.of` returns it. Settings are read
             before plugins are loaded, so a plugin has none.
+        prompt_modes: Modes of the prompt's text field (``ui/prompt/modes.py``).
         brings: Objects by the group of their kind in ``commands/core/plugin_kinds.py``, such as
             ``agent_tui.commands``.
     """
@@ -71,6 +72,7 @@ class Feature(NamedTuple):
     between_turns: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     settings: str = ""
+    prompt_modes: tuple[str, ...] = ()
     brings: Mapping[str, Sequence[str]] = _NOTHING
 
 

@@ -538,7 +538,6 @@ class Settings(SettingsSection, defer_build=True):
         ge=1,
         description="Minimum seconds between runs of status_command",
     )
-    vim_mode: bool = Field(default=False, description="vi keys in the prompt")
     plain: bool = Field(
         default=False,
         description="Print lines instead of a full screen, for screen readers; same as --plain",

@@ -18,7 +18,7 @@ from agent_tui.commands.core.front import Choice, Front, Listing, ScreenControls
 from agent_tui.commands.core.plugin_kinds import spec_with_plugins
 from agent_tui.commands.core.plugins import Plugins
 from agent_tui.commands.settings import short_origin, value_text
-from agent_tui.config import LoadedSettings, TerminalStateSetting
+from agent_tui.config import LoadedSettings, Settings, TerminalStateSetting
 from agent_tui.config.json_schema import template_text, toml_text
 from agent_tui.config.keys import SettingKey, join_key
 from agent_tui.config.specs import SettingSpec, setting_specs, spec_of, value_at
@@ -121,8 +121,8 @@ class SettingsFront(Front, ScreenControls, Protocol):
         """Show the program's state in the terminal as `setting` says."""
         ...
 
-    def use_vim(self, *, on: bool) -> None:
-        """Turn the keys of vi in the prompt on or off."""
+    def use_modes(self, settings: Settings) -> None:
+        """Give the keys of the prompt to the modes that `settings` want, if any."""
         ...
 
     def use_keys(self, keys: KeyMap) -> None:
@@ -364,7 +364,6 @@ _AT_ONCE: frozenset[SettingKey] = frozenset(
     {
         ("theme",),
         ("mouse",),
-        ("vim_mode",),
         ("status_fields",),
         ("terminal_state",),
         ("permission_mode",),
@@ -426,8 +425,6 @@ async def act_on(front: SettingsFront, key: SettingKey, loaded: LoadedSettings) 
             front.use_status_fields(now.status_fields)
         case ("terminal_state",):
             front.use_terminal_state(now.terminal_state)
-        case ("vim_mode",):
-            front.use_vim(on=now.vim_mode)
         case ("keys", *_):
             front.use_keys(now.keys.key_map)
         case ("permission_mode",):
@@ -444,6 +441,7 @@ async def act_on(front: SettingsFront, key: SettingKey, loaded: LoadedSettings) 
             front.show_events(())
         case _ if acts_at_once(key):  # a feature's
             runtime.use_settings(now)
+            front.use_modes(now)
             front.show_events(await look_between_turns(front))
         case _:  # it takes effect at the next start
             return

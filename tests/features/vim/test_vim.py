@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_tui.drafts.vim_editor import Vim
-from agent_tui.drafts.vim_motions import Buffer, on_a_letter
+from agent_tui.features.vim.editor import Vim
+from agent_tui.features.vim.motions import Buffer, on_a_letter
 from tests.support.rows import each_row
 
 

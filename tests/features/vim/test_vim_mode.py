@@ -8,7 +8,7 @@ from agent_tui.config import Settings
 from agent_tui.ui.screens.tree import TreeScreen
 from tests.ui.app_support import Ui, held, running_app
 
-VIM = Settings(vim_mode=True)
+VIM = Settings.model_validate({"vim_mode": True})
 
 
 def title(ui: Ui) -> str:
@@ -86,10 +86,10 @@ async def test_the_setting_acts_at_once_and_is_off_by_default(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         assert title(ui) == ""
         await ui.write("one")
-        ui.app.window.prompt.use_vim(on=True)
+        ui.app.window.prompt.use_modes(VIM)
         assert title(ui) == "insert"
         await ui.pilot.press("escape", "x")
         assert ui.text == "on"
-        ui.app.window.prompt.use_vim(on=False)
+        ui.app.window.prompt.use_modes(Settings())
         await ui.write("x")
         assert (ui.text, title(ui)) == ("oxn", "")

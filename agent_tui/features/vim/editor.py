@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
-from agent_tui.drafts.vim_motions import (
+from agent_tui.features.vim.motions import (
     END_OF_LINE,
     LETTER_MOTIONS,
     MOTIONS,
@@ -110,8 +110,8 @@ def _with_target(
     return "unfinished" if is_begun else None
 
 
-Mode: TypeAlias = Literal["insert", "normal", "visual", "visual line"]
 Wish: TypeAlias = Literal["", "older", "newer"]
+Mode: TypeAlias = Literal["insert", "normal", "visual", "visual line"]
 _MOST_UNDONE: Final = 200
 _MOST_PASTED: Final = 1_000_000
 """Characters; a count that would paste more is cut."""

@@ -6,8 +6,8 @@ from textual.events import Key
 from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
-from agent_tui.drafts.vim_editor import Vim, Wish
-from agent_tui.drafts.vim_motions import Buffer, line_start
+from agent_tui.features.vim.editor import Vim, Wish
+from agent_tui.features.vim.motions import Buffer, line_start
 
 
 class VimKeys:
