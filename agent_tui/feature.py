@@ -46,21 +46,37 @@ class Subcommand(NamedTuple):
         return cast(SubcommandModule, import_module(self.module))
 
 
+class Option(NamedTuple):
+    """A switch of the command line without a subcommand.
+
+    Attributes:
+        name: ``plain`` for ``--plain``; `Arguments.switches` has it if it was given.
+        summary: What it does, in one line that begins with a verb.
+    """
+
+    name: str
+    summary: str
+
+
 class Feature(NamedTuple):
     """What a feature brings. An object is named ``module:name``, as in entry points.
+
+    Plugins are loaded too late for `options`, `front`, `settings` and `prompt_modes`.
 
     A named tuple, because every start makes all of them: a dataclass takes 3 ms to make.
 
     Attributes:
         name: The name of its folder.
         subcommands: What can be typed after ``agent-tui``.
+        options: Switches of ``agent-tui`` itself.
+        front: The module of a front (``cli/fronts.py``). It is used in place of the screen if the
+            switch, the variable or the setting with the feature's name is on.
         verbs: Functions that add verbs to a subcommand, by its name.
         between_turns: Functions of a `Front` that look for something to say, with an event or None
             as their result. They are awaited when a front begins, and after turns on the screen.
         tools: Functions that make a tool from a `ToolHost` (``tools/registry.py``). Plugins use
             `agent_tui.tool` instead, whose calls are always judged as outside the sandbox.
-        settings: A class whose fields join `Settings`. `Settings.of` returns it. Settings are read
-            before plugins are loaded, so a plugin has none.
+        settings: A class whose fields join `Settings`. `Settings.of` returns it.
         prompt_modes: Modes of the prompt's text field (``ui/prompt/modes.py``).
         brings: Objects by the group of their kind in ``commands/core/plugin_kinds.py``, such as
             ``agent_tui.commands``.
@@ -68,6 +84,8 @@ class Feature(NamedTuple):
 
     name: str
     subcommands: tuple[Subcommand, ...] = ()
+    options: tuple[Option, ...] = ()
+    front: str = ""
     verbs: Mapping[str, Sequence[str]] = _NOTHING
     between_turns: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from agent_tui._version import __version__
 from agent_tui.cli.command_parser import CommandParser, whole_number
 from agent_tui.cli.subcommands import subcommand_help
 from agent_tui.durations import seconds_of
+from agent_tui.feature import own_features
 
 if TYPE_CHECKING:  # pydantic would double the time of --version
     from agent_tui.config import PermissionMode, SandboxMode
@@ -43,7 +44,8 @@ exit codes of -p:
 class Arguments(NamedTuple):
     """The options and words of the command line. `print_prompt` is None without ``-p``.
 
-    `notices` are lines for the user that were found before the program was built.
+    `switches` are the options of features that were given. `notices` are lines for the user that
+    were found before the program was built.
 
     A named tuple, because the first paint waits for this class: a dataclass takes 3 ms to make.
     """
@@ -65,7 +67,7 @@ class Arguments(NamedTuple):
     is_local: bool
     keeps_session: bool
     trusts_folder: bool
-    is_plain: bool = False
+    switches: tuple[str, ...] = ()
     added_folders: tuple[Path, ...] = ()
     max_turns: int = 0
     max_cost_usd: float | None = None
@@ -114,7 +116,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         parser.error(f"{option} requires -p")
     values.prompt = " ".join(values.prompt)
     _take_goal(parser, values)
-    for name in ("added_folders", "allowed", "denied", "allowed_net"):
+    for name in ("added_folders", "allowed", "denied", "allowed_net", "switches"):
         setattr(values, name, tuple(getattr(values, name)))
     return Arguments(**vars(values))
 
@@ -260,12 +262,15 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="FILE|JSON",
         help="with -p: require a final answer in JSON that matches this JSON Schema",
     )
-    add(
-        "--plain",
-        action="store_true",
-        dest="is_plain",
-        help="chat line by line without the screen, for screen readers and dumb terminals",
-    )
+    parser.set_defaults(switches=[])
+    for option in (option for feature in own_features() for option in feature.options):
+        add(
+            f"--{option.name}",
+            action="append_const",
+            const=option.name,
+            dest="switches",
+            help=option.summary,
+        )
     where = parser.add_argument_group("session")
     which = where.add_mutually_exclusive_group()
     which.add_argument(

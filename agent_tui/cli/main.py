@@ -120,13 +120,11 @@ def _start(arguments: "Arguments") -> int:
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         # A shell without job control makes background jobs, and their children, ignore Ctrl+C.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    from agent_tui.cli.early_settings import wants_plain
+    from agent_tui.cli.fronts import chosen_front
 
-    if wants_plain(arguments):
+    if (front := chosen_front(arguments)) is not None:
         gc.enable()
-        from agent_tui.cli.plain_command import run_lines
-
-        return run_lines(arguments)
+        return front.run_front(arguments)
     from agent_tui.cli.screen_command import run_screen
 
     return run_screen(arguments)

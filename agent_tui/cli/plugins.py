@@ -130,8 +130,8 @@ def _load_feature(feature: Feature, entry: "EntryPoint", writable: Collection[Pa
     """
     if feature.tools:
         raise _UnusableError("its tools are not made with agent_tui.tool; name them in `brings`")
-    if feature.settings:
-        raise _UnusableError("settings are read before plugins, so it cannot bring any")
+    if brought := [name for name in _NEEDED_EARLIER if getattr(feature, name)]:
+        raise _UnusableError(f"plugins are loaded too late to bring {' and '.join(brought)}")
     package = entry.module.partition(".")[0]
     for module in sorted(named_modules(feature)):
         if module.partition(".")[0] != package:
@@ -155,6 +155,10 @@ def _entries_of(features: Iterable[Feature], kind: AnyKind) -> Iterator["EntryPo
 def _names_taken(kind: AnyKind, brought: Iterable[Named]) -> set[str]:
     names = {name for one in (*kind.own(), *brought) for name in kind.names(one)}
     return names | {*kind.reserved()}
+
+
+_NEEDED_EARLIER = ("options", "front", "settings", "prompt_modes")
+"""What of a feature is used before plugins are loaded."""
 
 
 class _UnusableError(Exception):

@@ -538,10 +538,6 @@ class Settings(SettingsSection, defer_build=True):
         ge=1,
         description="Minimum seconds between runs of status_command",
     )
-    plain: bool = Field(
-        default=False,
-        description="Print lines instead of a full screen, for screen readers; same as --plain",
-    )
     terminal_state: TerminalStateSetting = Field(
         default="auto",
         description="Where the terminal shows that agent-tui works or asks you: in its title, and "

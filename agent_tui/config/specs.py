@@ -121,7 +121,6 @@ def section_description(section: SettingKey) -> str:
 _NO_SETTINGS: Final = frozenset(
     {
         *FOLDER_VARIABLES,
-        "AGENT_TUI_PLAIN",  # --plain
         "AGENT_TUI_DEBUG_CONTEXT",  # every request's context goes to the log
         "AGENT_TUI_LOCAL_KEY",  # between the program and a model server of its own
         "AGENT_TUI_MCP_TOKENS",

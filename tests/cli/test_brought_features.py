@@ -84,12 +84,13 @@ def test_it_cannot_bring_a_tool_that_judges_itself(site: Path, tmp_path: Path):
     assert "agent_tui.tool" in found.problems[0]
 
 
-def test_it_cannot_bring_settings_which_are_read_before_it(site: Path, tmp_path: Path):
-    code = CODE.replace("brings=", 'settings=f"{__name__}:Moon", brings=')
+@pytest.mark.parametrize("name", ["options", "front", "settings", "prompt_modes"])
+def test_it_cannot_bring_what_is_used_before_it_is_loaded(name: str, site: Path, tmp_path: Path):
+    code = CODE.replace("brings=", f'{name}=(f"{{__name__}}:moon",), brings=')
     make_package(site, "moon-plugin", code, ENTRIES)
     found = load_plugins(["moon-plugin"], [tmp_path / "work"])
     assert found.of(COMMANDS) == ()
-    assert "settings" in found.problems[0]
+    assert f"too late to bring {name}" in found.problems[0]
 
 
 @pytest.mark.thorough

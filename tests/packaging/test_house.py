@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -32,6 +33,7 @@ ALONE = [feature.name for feature in own_features()]
 OFFERED = f"""
 from {PACKAGE} import *
 import {PACKAGE}.ui.assembly
+from {PACKAGE}.cli.arguments import build_parser
 from {PACKAGE}.cli.subcommands import SUBCOMMANDS
 from {PACKAGE}.commands.core.registry import load_commands
 from {PACKAGE}.config import Settings
@@ -42,8 +44,9 @@ for name, row in SUBCOMMANDS.items():
     assert row.load().build_parser().format_help()
     print(name)
 print(*Settings.model_fields)
+print(build_parser().format_help())
 """
-"""Uses what the program offers, and prints the names of its subcommands and settings."""
+"""Uses what the program offers; prints the names of subcommands and settings, and the help."""
 
 
 class Arrow(NamedTuple):
@@ -144,6 +147,7 @@ def test_a_feature_says_what_it_brings_and_imports_nothing(name: str):
     objects += [one for row in (*feature.verbs.values(), *feature.brings.values()) for one in row]
     assert all(load_object(one) is not None for one in objects)
     assert all(row.load().build_parser() for row in feature.subcommands)
+    assert not feature.front or import_module(feature.front).run_front
 
 
 def test_help_loads_of_the_features_only_what_they_bring():
@@ -168,6 +172,7 @@ def test_without_a_feature_everything_else_works(name: str, tmp_path: Path):
     offered = run(tmp_path, "-c", OFFERED).split()
     feature = next(one for one in own_features() if one.name == name)
     gone = {row.name for row in feature.subcommands}
+    gone |= {f"--{option.name}" for option in feature.options}
     if feature.settings:
         gone |= {*cast("type[BaseModel]", load_object(feature.settings)).model_fields}
     assert {"sessions", "model"} <= {*offered}

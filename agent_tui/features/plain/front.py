@@ -29,11 +29,11 @@ from agent_tui.commands.core.short_words import count_text
 from agent_tui.commands.program import command_sections
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, ApprovalRequest, ApprovalRequested, SessionChanged
+from agent_tui.features.plain.agent_thread import AgentThread
+from agent_tui.features.plain.narrator import ME, Narrator
+from agent_tui.features.plain.questions import Asker
+from agent_tui.features.plain.voice import LineWriter
 from agent_tui.messages import AssistantMessage, UserMessage
-from agent_tui.plain.agent_thread import AgentThread
-from agent_tui.plain.narrator import ME, Narrator
-from agent_tui.plain.questions import Asker
-from agent_tui.plain.voice import LineWriter
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.text_editor import editor_command, run_editor

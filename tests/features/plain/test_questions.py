@@ -8,9 +8,9 @@ from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.front import Choice, Listing, Question, TextQuestion, loss_question
 from agent_tui.commands.trust import trust_question
 from agent_tui.events import ApprovalRequest
+from agent_tui.features.plain.questions import approval_answer, approval_lines
 from agent_tui.permissions.trust import TrustQuestion
-from agent_tui.plain.questions import approval_answer, approval_lines
-from tests.plain.talking import asker
+from tests.features.plain.talking import asker
 from tests.support.rows import each_row
 
 COMMAND = ApprovalRequest(

@@ -9,13 +9,13 @@ from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.drafts.history import PromptHistory
-from agent_tui.plain.agent_thread import AgentThread
-from agent_tui.plain.front import PlainFront
-from agent_tui.plain.keyboard import Keyboard
-from agent_tui.plain.narrator import Narrator
-from agent_tui.plain.questions import Asker
-from agent_tui.plain.session import PlainOptions, PlainSession
-from agent_tui.plain.voice import LineWriter, Progress
+from agent_tui.features.plain.agent_thread import AgentThread
+from agent_tui.features.plain.front import PlainFront
+from agent_tui.features.plain.keyboard import Keyboard
+from agent_tui.features.plain.narrator import Narrator
+from agent_tui.features.plain.questions import Asker
+from agent_tui.features.plain.session import PlainOptions, PlainSession
+from agent_tui.features.plain.voice import LineWriter, Progress
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from tests.support.runtime import Stage
 

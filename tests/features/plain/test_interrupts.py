@@ -2,7 +2,7 @@ import signal
 
 import pytest
 
-from agent_tui.plain.keyboard import Interrupts
+from agent_tui.features.plain.keyboard import Interrupts
 
 
 def test_ctrl_c_ends_the_reading_and_otherwise_only_stops_what_runs():

@@ -11,9 +11,9 @@ from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.front import Listing, Question, TextQuestion
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import ApprovalRequest
+from agent_tui.features.plain.keyboard import Keyboard
+from agent_tui.features.plain.voice import LineWriter, diff_words
 from agent_tui.permissions.rules import INSIDE_RULE, describe_grants
-from agent_tui.plain.keyboard import Keyboard
-from agent_tui.plain.voice import LineWriter, diff_words
 from agent_tui.safe_text import safe_text
 from agent_tui.text_editor import edit_text, editor_command, run_editor
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.plain.voice import MOST_HELD_CHARS, SentenceCutter
+from agent_tui.features.plain.voice import MOST_HELD_CHARS, SentenceCutter
 from tests.support.rows import each_row
 
 

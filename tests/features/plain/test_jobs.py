@@ -3,7 +3,7 @@
 import re
 
 from agent_tui.providers.scripted.provider import Reply, call
-from tests.plain.talking import talk
+from tests.features.plain.talking import talk
 from tests.support.processes import alive, nap
 from tests.support.runtime import Stage
 

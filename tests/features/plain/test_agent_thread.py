@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from agent_tui.errors import AgentTuiError
-from agent_tui.plain.agent_thread import AgentThread
+from agent_tui.features.plain.agent_thread import AgentThread
 
 
 async def number(value: int) -> int:

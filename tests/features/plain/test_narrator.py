@@ -25,6 +25,8 @@ from agent_tui.events import (
     TurnStarted,
     UserMessageAdded,
 )
+from agent_tui.features.plain.narrator import Narrator
+from agent_tui.features.plain.voice import FIRST_AFTER_S, LineWriter, Progress
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -34,8 +36,6 @@ from agent_tui.messages import (
     ToolResultMessage,
     TurnFacts,
 )
-from agent_tui.plain.narrator import Narrator
-from agent_tui.plain.voice import FIRST_AFTER_S, LineWriter, Progress
 from agent_tui.tokens import ContextUsage
 
 DIFF = "--- a.py\n+++ a.py\n@@ -1 +1 @@\n-old\n+new\n"

@@ -1,5 +1,5 @@
 from agent_tui.providers.scripted.provider import Reply
-from tests.plain.talking import talk
+from tests.features.plain.talking import talk
 
 
 def test_a_prompt_file_is_a_command_here_too(stage):

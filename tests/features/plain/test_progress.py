@@ -1,4 +1,4 @@
-from agent_tui.plain.voice import FIRST_AFTER_S, Progress
+from agent_tui.features.plain.voice import FIRST_AFTER_S, Progress
 
 
 class Clock:

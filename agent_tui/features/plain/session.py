@@ -25,9 +25,9 @@ from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent
-from agent_tui.plain.agent_thread import AgentThread
-from agent_tui.plain.front import PlainFront
-from agent_tui.plain.keyboard import (
+from agent_tui.features.plain.agent_thread import AgentThread
+from agent_tui.features.plain.front import PlainFront
+from agent_tui.features.plain.keyboard import (
     Interrupts,
     Keyboard,
     TerminalInput,
@@ -35,9 +35,9 @@ from agent_tui.plain.keyboard import (
     keep_typed_lines,
     terminal_lines,
 )
-from agent_tui.plain.narrator import Narrator
-from agent_tui.plain.questions import Asker
-from agent_tui.plain.voice import LineWriter, Progress
+from agent_tui.features.plain.narrator import Narrator
+from agent_tui.features.plain.questions import Asker
+from agent_tui.features.plain.voice import LineWriter, Progress
 from agent_tui.safe_text import printable_line
 
 ValueT = TypeVar("ValueT")

@@ -12,8 +12,8 @@ from agent_tui.commands.event_lines import (
     plan_steps,
     turn_end_line,
 )
+from agent_tui.features.plain.voice import WAITING, LineWriter, Progress, Voice, diff_words
 from agent_tui.messages import Todo, ToolResultMessage
-from agent_tui.plain.voice import WAITING, LineWriter, Progress, Voice, diff_words
 from agent_tui.safe_text import printable_line, safe_output
 
 ToolEvent: TypeAlias = (

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from agent_tui.plain.keyboard import (
+from agent_tui.features.plain.keyboard import (
     BLOCK,
     Keyboard,
     TerminalInput,
@@ -13,7 +13,7 @@ from agent_tui.plain.keyboard import (
     keep_typed_lines,
     terminal_lines,
 )
-from tests.plain.talking import TypedLines, Unread
+from tests.features.plain.talking import TypedLines, Unread
 
 
 def message(*typed: str, unread: str = "") -> TypedMessage:

@@ -7,7 +7,7 @@ import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.sessions.log import SessionLog
-from tests.plain.talking import talk
+from tests.features.plain.talking import talk
 from tests.support.runtime import Stage
 from tests.support.session_chain import writing
 

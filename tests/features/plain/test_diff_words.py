@@ -1,4 +1,4 @@
-from agent_tui.plain.voice import diff_words
+from agent_tui.features.plain.voice import diff_words
 from agent_tui.tools.files.diffs import unified_diff
 
 BEFORE = "".join(f"line {n}\n" for n in range(1, 21))

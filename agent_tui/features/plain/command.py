@@ -17,19 +17,19 @@ from agent_tui.commands.tour import TOUR_NOTICE
 from agent_tui.commands.trust import trust_question
 from agent_tui.commands.unread_rules import file_to_open, unread_question
 from agent_tui.errors import AgentTuiError, UsageError
+from agent_tui.features.plain.keyboard import Interrupts, Keyboard, TerminalInput, terminal_lines
+from agent_tui.features.plain.questions import Asker
+from agent_tui.features.plain.session import PlainOptions, run_plain
+from agent_tui.features.plain.voice import LineWriter
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.permissions.rule_sources import UnreadRules
 from agent_tui.permissions.trust import FolderTrust
-from agent_tui.plain.keyboard import Interrupts, Keyboard, TerminalInput, terminal_lines
-from agent_tui.plain.questions import Asker
-from agent_tui.plain.session import PlainOptions, run_plain
-from agent_tui.plain.voice import LineWriter
 from agent_tui.text_editor import editor_command, run_editor
 
 ValueT = TypeVar("ValueT")
 
 
-def run_lines(arguments: Arguments) -> int:
+def run_front(arguments: Arguments) -> int:
     """Hold the conversation line by line; returns the exit code.
 
     Raises:

@@ -6,16 +6,16 @@ import pytest
 
 from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.history import PromptHistory
+from agent_tui.features.plain.agent_thread import AgentThread
 from agent_tui.file_locks import LockOwner
 from agent_tui.messages import Usage
-from agent_tui.plain.agent_thread import AgentThread
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import Header
 from agent_tui.sessions.file.writer import SessionStatus
 from agent_tui.sessions.log import SessionLog
+from tests.features.plain.talking import talk
 from tests.features.rules.said import BACKGROUND, say, session
-from tests.plain.talking import talk
 from tests.support.compaction_ways import talk as talk_long
 from tests.support.models import MODEL, ListedModels
 from tests.support.runtime import GOOD_SUMMARY
