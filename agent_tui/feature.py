@@ -58,6 +58,21 @@ class Option(NamedTuple):
     summary: str
 
 
+class FeatureCheck(NamedTuple):
+    """A check of ``agent-tui doctor``.
+
+    Attributes:
+        section: The heading that it is listed under.
+        name: What the report calls it if it fails or takes too long.
+        function: Yields a `Check` (``commands/core/checks.py``) for each line, from a
+            `CheckContext`. It may block and may raise.
+    """
+
+    section: str
+    name: str
+    function: str
+
+
 class Feature(NamedTuple):
     """What a feature brings. An object is named ``module:name``, as in entry points.
 
@@ -78,6 +93,7 @@ class Feature(NamedTuple):
             `agent_tui.tool` instead, whose calls are always judged as outside the sandbox.
         settings: A class whose fields join `Settings`. `Settings.of` returns it.
         prompt_modes: Modes of the prompt's text field (``ui/prompt/modes.py``).
+        checks: What ``agent-tui doctor`` checks for it.
         brings: Objects by the group of their kind in ``commands/core/plugin_kinds.py``, such as
             ``agent_tui.commands``.
     """
@@ -91,6 +107,7 @@ class Feature(NamedTuple):
     tools: tuple[str, ...] = ()
     settings: str = ""
     prompt_modes: tuple[str, ...] = ()
+    checks: tuple[FeatureCheck, ...] = ()
     brings: Mapping[str, Sequence[str]] = _NOTHING
 
 
@@ -105,8 +122,10 @@ def own_features() -> tuple[Feature, ...]:
 def named_modules(feature: Feature) -> frozenset[str]:
     """The modules of all that `feature` names."""
     tables = (*feature.brings.values(), *feature.verbs.values(), feature.between_turns)
-    objects = (name.partition(":")[0] for table in tables for name in table)
-    return frozenset((*objects, *(row.module for row in feature.subcommands)))
+    objects = [name for table in tables for name in table]
+    objects += [row.module for row in feature.subcommands]
+    objects += [row.function for row in feature.checks]
+    return frozenset(name.partition(":")[0] for name in objects)
 
 
 def load_object(name: str) -> object:

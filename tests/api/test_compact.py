@@ -435,10 +435,13 @@ def test_the_public_names_and_their_signatures():
     fields = {
         name: [*inspect.signature(names.pop(name)).parameters]
         for name in (
+            "Check",
+            "CheckContext",
             "CompactionStrategy",
             "ExportFormat",
             "ExportedSession",
             "Feature",
+            "FeatureCheck",
             "ForeignSession",
             "ImportFormat",
             "ModelProvider",
@@ -451,11 +454,26 @@ def test_the_public_names_and_their_signatures():
         )
     }
     assert fields == {
+        "Check": ["name", "state", "found", "advice", "section"],
+        "CheckContext": ["environ", "cwd", "loaded", "catalog", "kept", "plugins"],
         "CompactionStrategy": ["name", "description", "shorten"],
         "ExportFormat": ["name", "suffix", "about", "text"],
         "ExportedSession": ["log", "secrets"],
+        "FeatureCheck": ["section", "name", "function"],
         "ForeignSession": ["header", "entries", "warnings", "contents"],
-        "Feature": ["name", "subcommands", "verbs", "between_turns", "tools", "brings"],
+        "Feature": [
+            "name",
+            "subcommands",
+            "options",
+            "front",
+            "verbs",
+            "between_turns",
+            "tools",
+            "settings",
+            "prompt_modes",
+            "checks",
+            "brings",
+        ],
         "ImportFormat": [
             *("name", "read", "is_record", "is_document", "finder", "is_place"),
             "describe_unknown",

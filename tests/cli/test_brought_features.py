@@ -43,6 +43,7 @@ def test_its_code_is_not_imported_from_where_commands_may_write(site: Path, tmp_
         ('f"{__name__}:moon"', '"elsewhere:moon"'),
         ("__name__),)", '"elsewhere"),)'),
         ("brings=", 'between_turns=("elsewhere:look",), brings='),
+        ('f"{__name__}:check_moon"', '"elsewhere:check"'),
         ("brings=", 'verbs={"sessions": ("elsewhere:add",)}, brings='),
     ],
 )

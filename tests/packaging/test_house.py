@@ -44,9 +44,9 @@ for name, row in SUBCOMMANDS.items():
     assert row.load().build_parser().format_help()
     print(name)
 print(*Settings.model_fields)
-print(build_parser().format_help())
+print(*(name for one in build_parser()._actions for name in one.option_strings))
 """
-"""Uses what the program offers; prints the names of subcommands and settings, and the help."""
+"""Uses what the program offers; prints the names of subcommands, settings and options."""
 
 
 class Arrow(NamedTuple):
@@ -143,6 +143,7 @@ def test_a_feature_says_what_it_brings_and_imports_nothing(name: str):
     feature = next(one for one in own_features() if one.name == name)
     assert {one.rpartition(".")[0] for one in imported(module)} == {f"{PACKAGE}.feature"}
     objects = [*feature.tools, *feature.between_turns, *feature.prompt_modes]
+    objects += [check.function for check in feature.checks]
     objects += filter(None, (feature.settings,))
     objects += [one for row in (*feature.verbs.values(), *feature.brings.values()) for one in row]
     assert all(load_object(one) is not None for one in objects)
