@@ -89,6 +89,7 @@ class Feature(NamedTuple):
         verbs: Functions that add verbs to a subcommand, by its name.
         between_turns: Functions of a `Front` that look for something to say, with an event or None
             as their result. They are awaited when a front begins, and after turns on the screen.
+        events: Classes of events, `FeatureEvent` in ``events.py``.
         tools: Functions that make a tool from a `ToolHost` (``tools/registry.py``). Plugins use
             `agent_tui.tool` instead, whose calls are always judged as outside the sandbox.
         settings: A class whose fields join `Settings`. `Settings.of` returns it.
@@ -104,6 +105,7 @@ class Feature(NamedTuple):
     front: str = ""
     verbs: Mapping[str, Sequence[str]] = _NOTHING
     between_turns: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     settings: str = ""
     prompt_modes: tuple[str, ...] = ()
@@ -121,8 +123,9 @@ def own_features() -> tuple[Feature, ...]:
 
 def named_modules(feature: Feature) -> frozenset[str]:
     """The modules of all that `feature` names."""
-    tables = (*feature.brings.values(), *feature.verbs.values(), feature.between_turns)
-    objects = [name for table in tables for name in table]
+    tables = (*feature.brings.values(), *feature.verbs.values())
+    lists = (feature.between_turns, feature.events)
+    objects = [name for table in (*tables, *lists) for name in table]
     objects += [row.module for row in feature.subcommands]
     objects += [row.function for row in feature.checks]
     return frozenset(name.partition(":")[0] for name in objects)

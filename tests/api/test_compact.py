@@ -468,6 +468,7 @@ def test_the_public_names_and_their_signatures():
             "front",
             "verbs",
             "between_turns",
+            "events",
             "tools",
             "settings",
             "prompt_modes",

@@ -8,13 +8,13 @@ import pytest
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.config import LoadedSettings, Settings
-from agent_tui.events import RuleOffered
 from agent_tui.features.rules.command import proposed_line, quote_row
+from agent_tui.features.rules.events import RuleOffered
 from agent_tui.features.rules.review import answer_file
 from agent_tui.headless.printer import print_command
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import Header
-from agent_tui.ui.chat.lines_above_prompt import OfferLine
+from agent_tui.ui.chat.lines_above_prompt import FeatureLines
 from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
 from agent_tui.ui.screens.modal import PageRow, PageScreen
@@ -48,7 +48,7 @@ def stage(tmp_path: Path) -> Stage:
 
 
 def line(ui: Ui) -> str:
-    shown = ui.app.query_one(OfferLine)
+    shown = ui.app.query_one(FeatureLines)
     return str(shown.render()) if shown.display else ""
 
 

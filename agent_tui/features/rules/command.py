@@ -29,8 +29,8 @@ from agent_tui.commands.core.front import (
 from agent_tui.commands.core.short_words import count_text, file_text, task_title
 from agent_tui.commands.memory import put_in_force
 from agent_tui.errors import ConfigError
-from agent_tui.events import RuleOffered
 from agent_tui.features.rules.answers import RuleAnswers
+from agent_tui.features.rules.events import RuleOffered
 from agent_tui.features.rules.offers import Offer, Quote
 from agent_tui.features.rules.review import (
     LineDate,
