@@ -76,7 +76,8 @@ class FeatureCheck(NamedTuple):
 class Feature(NamedTuple):
     """What a feature brings. An object is named ``module:name``, as in entry points.
 
-    Plugins are loaded too late for `options`, `front`, `settings` and `prompt_modes`.
+    The features of plugins have no `options`, `front`, `adapters`, `settings` and `prompt_modes`,
+    which are used before plugins are loaded.
 
     A named tuple, because every start makes all of them: a dataclass takes 3 ms to make.
 
@@ -92,6 +93,8 @@ class Feature(NamedTuple):
         events: Classes of events, `FeatureEvent` in ``events.py``.
         tools: Functions that make a tool from a `ToolHost` (``tools/registry.py``). Plugins use
             `agent_tui.tool` instead, whose calls are always judged as outside the sandbox.
+        adapters: Functions that make an `Adapter` of requests to models (``providers/access.py``)
+            from what tells the facts about a model.
         settings: A class whose fields join `Settings`. `Settings.of` returns it.
         prompt_modes: Modes of the prompt's text field (``ui/prompt/modes.py``).
         checks: What ``agent-tui doctor`` checks for it.
@@ -107,6 +110,7 @@ class Feature(NamedTuple):
     between_turns: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    adapters: tuple[str, ...] = ()
     settings: str = ""
     prompt_modes: tuple[str, ...] = ()
     checks: tuple[FeatureCheck, ...] = ()

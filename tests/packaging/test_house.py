@@ -142,7 +142,13 @@ def test_a_feature_says_what_it_brings_and_imports_nothing(name: str):
     module = house().modules[f"{PACKAGE}.features.{name}.feature"]
     feature = next(one for one in own_features() if one.name == name)
     assert {one.rpartition(".")[0] for one in imported(module)} == {f"{PACKAGE}.feature"}
-    objects = [*feature.tools, *feature.between_turns, *feature.prompt_modes, *feature.events]
+    objects = [
+        *feature.tools,
+        *feature.between_turns,
+        *feature.prompt_modes,
+        *feature.events,
+        *feature.adapters,
+    ]
     objects += [check.function for check in feature.checks]
     objects += filter(None, (feature.settings,))
     objects += [one for row in (*feature.verbs.values(), *feature.brings.values()) for one in row]

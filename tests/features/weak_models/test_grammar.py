@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from agent_tui.features.weak_models.adapter import call_grammar
+from agent_tui.features.weak_models.provenance import SentTexts
+from agent_tui.features.weak_models.reader import read_calls
 from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.providers.base import TriggeredGrammar
-from agent_tui.providers.text_tools.adapter import call_grammar
-from agent_tui.providers.text_tools.provenance import SentTexts
-from agent_tui.providers.text_tools.reader import read_calls
 from agent_tui.tools.registry import default_toolbox
-from tests.providers.text_tools.gbnf import pattern_of
+from tests.features.weak_models.gbnf import pattern_of
 from tests.support.rows import each_row
 
 TOOLS = default_toolbox().specs

@@ -5,21 +5,21 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from agent_tui.messages import ToolSpec
-from agent_tui.providers.text_tools.forms import (
+from agent_tui.features.weak_models.forms import (
     UnreadableError,
     begins_tagged,
     read_json,
     skip_space,
 )
-from agent_tui.providers.text_tools.offered import (
+from agent_tui.features.weak_models.offered import (
     ARGUMENT_KEYS,
     NAME_KEYS,
     OfferedTools,
     WrittenCall,
 )
-from agent_tui.providers.text_tools.provenance import SentTexts
-from agent_tui.providers.text_tools.scan import Candidate, explains_call, scan
+from agent_tui.features.weak_models.provenance import SentTexts
+from agent_tui.features.weak_models.scan import Candidate, explains_call, scan
+from agent_tui.messages import ToolSpec
 
 MAX_CALLS = 16
 """The most calls in one reply; a model that writes more is repeating itself."""

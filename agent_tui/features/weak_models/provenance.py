@@ -8,7 +8,7 @@ from functools import cached_property
 
 from pydantic import JsonValue
 
-from agent_tui.providers.text_tools.offered import WrittenCall
+from agent_tui.features.weak_models.offered import WrittenCall
 
 _LINE_MARK = re.compile(
     r"^[ \t]*(?:\S{1,200}?[:-]\d+[:-]|\d+[ ]*[\t|:→-]|[+>|#*-]|//)+[ \t]?", re.M

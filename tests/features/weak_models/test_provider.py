@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from agent_tui.features.weak_models.adapter import refuses_tools
 from agent_tui.messages import (
     AssistantMessage,
     TextContent,
@@ -28,7 +29,6 @@ from agent_tui.providers.base import (
 from agent_tui.providers.faults.classify import provider_error
 from agent_tui.providers.litellm.protocol import Fault
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
-from agent_tui.providers.text_tools.adapter import refuses_tools
 from agent_tui.tools.registry import default_toolbox
 from tests.support.rows import each_row
 
@@ -62,6 +62,14 @@ async def test_a_model_that_writes_calls_has_them_read() -> None:
     assert scripted.requests == [REQUEST]
     assert isinstance(call, ToolCallChunk)
     assert (call.name, end) == ("read", FinishChunk("toolUse"))
+
+
+async def test_without_the_feature_a_call_stays_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_tui.providers.access.own_features", tuple)
+    wrapped, scripted = provider(Reply(CALL), info=replace(PLAIN, writes_calls=True))
+    chunks = await asked(wrapped)
+    assert scripted.requests == [REQUEST]
+    assert "".join(c.text for c in chunks if isinstance(c, TextChunk)) == CALL
 
 
 async def test_without_tools_nothing_is_read() -> None:

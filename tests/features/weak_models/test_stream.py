@@ -7,6 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from agent_tui.features.weak_models.adapter import CallFilter, filter_calls
+from agent_tui.features.weak_models.provenance import SentTexts
+from agent_tui.features.weak_models.reader import read_calls
 from agent_tui.messages import ToolSpec, Usage
 from agent_tui.providers.base import (
     Chunk,
@@ -17,9 +20,6 @@ from agent_tui.providers.base import (
     ToolCallChunk,
     UsageChunk,
 )
-from agent_tui.providers.text_tools.adapter import CallFilter, filter_calls
-from agent_tui.providers.text_tools.provenance import SentTexts
-from agent_tui.providers.text_tools.reader import read_calls
 from agent_tui.tools.registry import default_toolbox
 
 TOOLS = default_toolbox().specs

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from agent_tui.providers.text_tools.provenance import SentTexts
-from agent_tui.providers.text_tools.reader import read_calls
+from agent_tui.features.weak_models.provenance import SentTexts
+from agent_tui.features.weak_models.reader import read_calls
 from agent_tui.tools.registry import default_toolbox
 from tests.support.rows import each_row
 

@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from agent_tui.features.weak_models.prompt import as_text, tool_prompt
+from agent_tui.features.weak_models.provenance import SentTexts
+from agent_tui.features.weak_models.reader import read_calls
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -15,9 +18,6 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from agent_tui.providers.text_tools.prompt import as_text, tool_prompt
-from agent_tui.providers.text_tools.provenance import SentTexts
-from agent_tui.providers.text_tools.reader import read_calls
 from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.registry import default_toolbox

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from agent_tui.providers.text_tools.forms import (
+from agent_tui.features.weak_models.forms import (
     CALL_OBJECT,
     CALL_PLACE,
     END_OF_TURN,
@@ -22,7 +22,7 @@ from agent_tui.providers.text_tools.forms import (
     skip_separator,
     skip_space,
 )
-from agent_tui.providers.text_tools.offered import OfferedTools, WrittenCall
+from agent_tui.features.weak_models.offered import OfferedTools, WrittenCall
 
 
 def _words(text: str) -> frozenset[str]:

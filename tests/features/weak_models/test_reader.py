@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent_tui.features.weak_models.forms import CutOffError, UnreadableError, read_json
+from agent_tui.features.weak_models.provenance import SentTexts
+from agent_tui.features.weak_models.reader import MAX_CALLS, read_calls
 from agent_tui.messages import JsonObject, ToolSpec
-from agent_tui.providers.text_tools.forms import CutOffError, UnreadableError, read_json
-from agent_tui.providers.text_tools.provenance import SentTexts
-from agent_tui.providers.text_tools.reader import MAX_CALLS, read_calls
 from agent_tui.tools.registry import default_toolbox
 from tests.support.rows import each_row
 

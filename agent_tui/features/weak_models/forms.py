@@ -8,14 +8,14 @@ from typing import Never
 
 from pydantic import JsonValue
 
-from agent_tui.messages import JsonObject, ToolSpec
-from agent_tui.providers.text_tools.offered import (
+from agent_tui.features.weak_models.offered import (
     ARGUMENT_KEYS,
     NAME_KEYS,
     WRAPPER_KEYS,
     OfferedTools,
     WrittenCall,
 )
+from agent_tui.messages import JsonObject, ToolSpec
 
 TAG_OPENER = r"""
     <(?:tool_calls?|function_calls?|tools|minimax:tool_call)>

@@ -9,6 +9,11 @@ from dataclasses import replace
 import regex
 from pydantic import JsonValue
 
+from agent_tui.features.weak_models.forms import CALL_OBJECT, CALL_PLACE, TAG_OPENER
+from agent_tui.features.weak_models.prompt import CALL_BEGIN, CALL_END, as_text, tool_prompt
+from agent_tui.features.weak_models.provenance import SentTexts
+from agent_tui.features.weak_models.reader import WrittenReply, read_calls
+from agent_tui.features.weak_models.scan import CALL_FENCES
 from agent_tui.messages import AssistantMessage, JsonObject, ToolSpec
 from agent_tui.providers.base import (
     Chunk,
@@ -22,11 +27,6 @@ from agent_tui.providers.base import (
     ToolCallChunk,
     TriggeredGrammar,
 )
-from agent_tui.providers.text_tools.forms import CALL_OBJECT, CALL_PLACE, TAG_OPENER
-from agent_tui.providers.text_tools.prompt import CALL_BEGIN, CALL_END, as_text, tool_prompt
-from agent_tui.providers.text_tools.provenance import SentTexts
-from agent_tui.providers.text_tools.reader import WrittenReply, read_calls
-from agent_tui.providers.text_tools.scan import CALL_FENCES
 
 _LOOK_BACK_CHARS = 4
 """How many characters before a place decide whether a call may begin there."""
@@ -317,16 +317,13 @@ class TextTools:
         self._without_tools.add(sent.model)
         return True
 
-    def read_calls(
+    def read(
         self, request: ModelRequest, chunks: AsyncGenerator[Chunk, None]
     ) -> AsyncGenerator[Chunk, None]:
         """`chunks`, the reply to the original `request`, with written calls turned into calls."""
         writes_calls = self._is_text(request.model) or self._info(request.model).writes_calls
         if not (request.tools and writes_calls):
             return chunks
-        # Only models that write calls need it and the package it imports.
-        from agent_tui.providers.text_tools.adapter import filter_calls
-
         return filter_calls(chunks, request.tools, SentTexts(_texts_sent_in(request)))
 
     def _is_text(self, model: ModelRef) -> bool:
