@@ -76,8 +76,8 @@ class FeatureCheck(NamedTuple):
 class Feature(NamedTuple):
     """What a feature brings. An object is named ``module:name``, as in entry points.
 
-    The features of plugins have no `options`, `front`, `adapters`, `settings` and `prompt_modes`,
-    which are used before plugins are loaded.
+    The features of plugins have no `options`, `front`, `caller`, `adapters`, `settings` and
+    `prompt_modes`, which are used before plugins are loaded.
 
     A named tuple, because every start makes all of them: a dataclass takes 3 ms to make.
 
@@ -93,6 +93,7 @@ class Feature(NamedTuple):
         events: Classes of events, `FeatureEvent` in ``events.py``.
         tools: Functions that make a tool from a `ToolHost` (``tools/registry.py``). Plugins use
             `agent_tui.tool` instead, whose calls are always judged as outside the sandbox.
+        caller: Makes the `Caller` of models without a wire (``providers/host.py``).
         adapters: Functions that make an `Adapter` of requests to models (``providers/access.py``)
             from what tells the facts about a model.
         settings: A class whose fields join `Settings`. `Settings.of` returns it.
@@ -110,6 +111,7 @@ class Feature(NamedTuple):
     between_turns: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    caller: str = ""
     adapters: tuple[str, ...] = ()
     settings: str = ""
     prompt_modes: tuple[str, ...] = ()
@@ -128,9 +130,8 @@ def own_features() -> tuple[Feature, ...]:
 def named_modules(feature: Feature) -> frozenset[str]:
     """The modules of all that `feature` names."""
     tables = (*feature.brings.values(), *feature.verbs.values())
-    lists = (feature.between_turns, feature.events)
-    objects = [name for table in (*tables, *lists) for name in table]
-    objects += [row.module for row in feature.subcommands]
+    objects = [*(name for table in tables for name in table), *feature.between_turns]
+    objects += [*feature.events, *(row.module for row in feature.subcommands)]
     objects += [row.function for row in feature.checks]
     return frozenset(name.partition(":")[0] for name in objects)
 

@@ -188,7 +188,7 @@ def _names_taken(kind: AnyKind, brought: Iterable[Named]) -> set[str]:
     return names | {*kind.reserved()}
 
 
-_NEEDED_EARLIER = ("options", "front", "adapters", "settings", "prompt_modes")
+_NEEDED_EARLIER = ("options", "front", "caller", "adapters", "settings", "prompt_modes")
 """What of a feature is used before plugins are loaded."""
 
 

@@ -470,6 +470,7 @@ def test_the_public_names_and_their_signatures():
             "between_turns",
             "events",
             "tools",
+            "caller",
             "adapters",
             "settings",
             "prompt_modes",

@@ -85,7 +85,9 @@ def test_it_cannot_bring_a_tool_that_judges_itself(site: Path, tmp_path: Path):
     assert "agent_tui.tool" in found.problems[0]
 
 
-@pytest.mark.parametrize("name", ["options", "front", "adapters", "settings", "prompt_modes"])
+@pytest.mark.parametrize(
+    "name", ["options", "front", "caller", "adapters", "settings", "prompt_modes"]
+)
 def test_it_cannot_bring_what_is_used_before_it_is_loaded(name: str, site: Path, tmp_path: Path):
     code = CODE.replace("brings=", f'{name}=(f"{{__name__}}:moon",), brings=')
     make_package(site, "moon-plugin", code, ENTRIES)

@@ -150,7 +150,7 @@ def test_a_feature_says_what_it_brings_and_imports_nothing(name: str):
         *feature.adapters,
     ]
     objects += [check.function for check in feature.checks]
-    objects += filter(None, (feature.settings,))
+    objects += filter(None, (feature.settings, feature.caller))
     objects += [one for row in (*feature.verbs.values(), *feature.brings.values()) for one in row]
     assert all(load_object(one) is not None for one in objects)
     assert all(row.load().build_parser() for row in feature.subcommands)

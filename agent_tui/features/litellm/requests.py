@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
+from agent_tui.features.litellm.module import LiteLlm, Part, ReplyStream, renew_token
 from agent_tui.messages import JsonObject
 from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.base import (
@@ -27,7 +28,6 @@ from agent_tui.providers.base import (
     ThinkingChunk,
     UsageChunk,
 )
-from agent_tui.providers.litellm.module import LiteLlm, Part, ReplyStream, renew_token
 from agent_tui.providers.transport.serving import Listener
 from agent_tui.providers.wires.anthropic import is_claude
 from agent_tui.providers.wires.base import DUMMY_KEY, NotSignedInError, WireRequest

@@ -1,4 +1,4 @@
-"""litellm's process, ``python -m agent_tui.providers.litellm.worker``.
+"""litellm's process, ``python -m agent_tui.features.litellm.worker``.
 
 Commands arrive as lines on stdin, events leave as lines on the original stdout (see `protocol`);
 whatever litellm prints goes to stderr. The process ends when stdin closes, so it never outlives its
@@ -12,9 +12,8 @@ import threading
 import time
 from collections.abc import Callable, Coroutine
 
-from agent_tui.providers.keys import secret_values
-from agent_tui.providers.litellm.module import LiteLlm, listening, load_litellm
-from agent_tui.providers.litellm.protocol import (
+from agent_tui.features.litellm.module import LiteLlm, listening, load_litellm
+from agent_tui.features.litellm.protocol import (
     Cancel,
     Ended,
     Start,
@@ -24,7 +23,8 @@ from agent_tui.providers.litellm.protocol import (
     event_line,
     parse_command,
 )
-from agent_tui.providers.litellm.requests import litellm_chunks, rehearse
+from agent_tui.features.litellm.requests import litellm_chunks, rehearse
+from agent_tui.providers.keys import secret_values
 from agent_tui.providers.transport.serving import Listener, serve
 
 _EXIT_GRACE_S = 2.0

@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from agent_tui.durations import shortest
-from agent_tui.providers.base import ProviderError
-from agent_tui.providers.keys import secret_values
-from agent_tui.providers.litellm.protocol import (
+from agent_tui.features.litellm.protocol import (
     MAX_LINE_BYTES,
     Cancel,
     Ended,
@@ -27,6 +25,8 @@ from agent_tui.providers.litellm.protocol import (
     command_line,
     parse_event,
 )
+from agent_tui.providers.base import ProviderError
+from agent_tui.providers.keys import secret_values
 from agent_tui.providers.log_file import ProcessLog
 from agent_tui.providers.silence import SilenceLimits, Wait
 from agent_tui.providers.transport.serving import ServedEvent
@@ -73,7 +73,7 @@ class _Process:
             sys.executable,
             "-P",
             "-m",
-            "agent_tui.providers.litellm.worker",
+            "agent_tui.features.litellm.worker",
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
