@@ -33,7 +33,7 @@ def run_screen(arguments: Arguments) -> int:
     if os.environ.get("TERM") == "dumb":
         raise UsageError(
             "The screen cannot run in this terminal: TERM=dumb.",
-            f"Use {' or '.join((*switches_to_fronts(), '-p to run one prompt'))}.",
+            f"Use {', or '.join(('-p to run one prompt', *switches_to_fronts()))}.",
         )
     outcome = _show(arguments)
     if outcome.wants == "demo":
