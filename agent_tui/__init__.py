@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agent_tui.api.compacting import acompact, compact
     from agent_tui.api.session import Session
     from agent_tui.api.tools import tool
+    from agent_tui.commands.core.checks import Check, CheckContext
     from agent_tui.commands.core.command import command
     from agent_tui.compaction.strategies.registry import (
         CompactionStrategy,
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
         StrategyMessage,
         StrategyRequest,
     )
-    from agent_tui.feature import Feature, Subcommand
+    from agent_tui.feature import Feature, FeatureCheck, Subcommand
     from agent_tui.providers.registry import ModelProvider
     from agent_tui.sessions.export.formats import ExportedSession, ExportFormat
     from agent_tui.sessions.importers.builder import (
@@ -34,10 +35,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Agent",
+    "Check",
+    "CheckContext",
     "CompactionStrategy",
     "ExportFormat",
     "ExportedSession",
     "Feature",
+    "FeatureCheck",
     "ForeignSession",
     "ImportFormat",
     "ModelProvider",
@@ -59,10 +63,13 @@ __all__ = [
 
 _HOMES = {
     "Agent": "api.agent",
+    "Check": "commands.core.checks",
+    "CheckContext": "commands.core.checks",
     "CompactionStrategy": "compaction.strategies.registry",
     "ExportFormat": "sessions.export.formats",
     "ExportedSession": "sessions.export.formats",
     "Feature": "feature",
+    "FeatureCheck": "feature",
     "ForeignSession": "sessions.importers.builder",
     "ImportFormat": "sessions.importers.builder",
     "ModelProvider": "providers.registry",

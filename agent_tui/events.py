@@ -27,6 +27,8 @@ CompactionReason: TypeAlias = Literal["manual", "threshold", "overflow", "tool"]
 SessionChangeReason: TypeAlias = Literal["new", "resumed", "compacted", "renamed", "forked"]
 TurnOutcome: TypeAlias = Literal["done", "aborted", "error", "length", "limit"]
 GoalEnding: TypeAlias = Literal["", "met", "stopped", "stuck", "limit"]
+_TOLD_COST_USD = 0.005
+_CONTINUES = "/goal go continues"
 
 
 NoticeSubject: TypeAlias = Literal["", "question", "answer", "job", "plan", "file"]
@@ -398,7 +400,45 @@ class LoopAdvanced:
 
 
 @dataclass(frozen=True, slots=True)
-class GoalChanged:
+class Standing:
+    """What a feature shows above the prompt of the screen. Without a text, there is no line.
+
+    Attributes:
+        progress: The text that comes first.
+        hint: Follows it while nothing runs.
+        about: The less visible text behind it.
+        is_for_pauses: Whether the line is hidden while something runs.
+    """
+
+    progress: str = ""
+    hint: str = ""
+    about: str = ""
+    is_for_pauses: bool = False
+
+
+class FeatureEvent:
+    """An event of a feature. It says itself what users read, so no front has a case for it.
+
+    Its class is a frozen dataclass that the feature names in its `events`. Texts may contain what
+    others wrote: fronts make them harmless.
+    """
+
+    __slots__ = ()
+
+    def line(self) -> str:
+        """A sentence or two for the user; empty if there is nothing to say."""
+        return ""
+
+    def standing(self) -> Standing:
+        """What is above the prompt until the next event of this class.
+
+        The screen shows it in place of `line`, if it has a text.
+        """
+        return Standing()
+
+
+@dataclass(frozen=True, slots=True)
+class GoalChanged(FeatureEvent):
     """A goal was set, has come further, or has ended. One `TurnFinished` ends the whole work on it.
 
     `passed` of `checks` checks passed when they last ran. `turns` and `cost_usd` are what it took
@@ -414,17 +454,26 @@ class GoalChanged:
     ending: GoalEnding = ""
     reason: str = ""
 
+    def line(self) -> str:
+        """How far it is after a turn, or why it was met or stopped.
 
-@dataclass(frozen=True, slots=True)
-class RuleOffered:
-    """Your repeated corrections suggest rules for AGENTS.md; sent again when that changes.
+        The command says that it was set, and the end of the turn says other endings.
+        """
+        if self.ending:
+            return self.reason if self.ending in ("met", "stopped") else ""
+        return f"{self._progress()}." if self.turns else ""
 
-    `text` is the newest of them, in your words; empty if none is offered any more. `count` is how
-    many are offered.
-    """
+    def standing(self) -> Standing:
+        """How far it is, while it is open."""
+        return Standing() if self.ending else Standing(self._progress(), _CONTINUES, self.text)
 
-    text: str
-    count: int
+    def _progress(self) -> str:
+        """``goal 2 of 3 checks · 14 turns · $1.20``."""
+        checks, turns = ("" if number == 1 else "s" for number in (self.checks, self.turns))
+        facts = [f"{self.passed} of {self.checks:,} check{checks}" if self.checks else ""]
+        facts += [f"{self.turns:,} turn{turns}" if self.turns else ""]
+        facts += [f"${self.cost_usd:.2f}" if self.cost_usd >= _TOLD_COST_USD else ""]
+        return f"goal {' · '.join(filter(None, facts))}".strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -538,7 +587,7 @@ AgentEvent: TypeAlias = (
     | WentBack
     | LoopAdvanced
     | GoalChanged
-    | RuleOffered
+    | FeatureEvent
     | ScopeEntered
     | ScopeProgress
     | ScopeLeft

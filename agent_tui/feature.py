@@ -46,28 +46,76 @@ class Subcommand(NamedTuple):
         return cast(SubcommandModule, import_module(self.module))
 
 
+class Option(NamedTuple):
+    """A switch of the command line without a subcommand.
+
+    Attributes:
+        name: ``plain`` for ``--plain``; `Arguments.switches` has it if it was given.
+        summary: What it does, in one line that begins with a verb.
+    """
+
+    name: str
+    summary: str
+
+
+class FeatureCheck(NamedTuple):
+    """A check of ``agent-tui doctor``.
+
+    Attributes:
+        section: The heading that it is listed under.
+        name: What the report calls it if it fails or takes too long.
+        function: Yields a `Check` (``commands/core/checks.py``) for each line, from a
+            `CheckContext`. It may block and may raise.
+    """
+
+    section: str
+    name: str
+    function: str
+
+
 class Feature(NamedTuple):
     """What a feature brings. An object is named ``module:name``, as in entry points.
+
+    The features of plugins have no `options`, `front`, `caller`, `adapters`, `settings` and
+    `prompt_modes`, which are used before plugins are loaded.
 
     A named tuple, because every start makes all of them: a dataclass takes 3 ms to make.
 
     Attributes:
         name: The name of its folder.
         subcommands: What can be typed after ``agent-tui``.
+        options: Switches of ``agent-tui`` itself.
+        front: The module of a front (``cli/fronts.py``). It is used in place of the screen if the
+            switch, the variable or the setting with the feature's name is on.
         verbs: Functions that add verbs to a subcommand, by its name.
         between_turns: Functions of a `Front` that look for something to say, with an event or None
             as their result. They are awaited when a front begins, and after turns on the screen.
+        events: Classes of events, `FeatureEvent` in ``events.py``.
         tools: Functions that make a tool from a `ToolHost` (``tools/registry.py``). Plugins use
             `agent_tui.tool` instead, whose calls are always judged as outside the sandbox.
+        caller: Makes the `Caller` of models without a wire (``providers/host.py``).
+        adapters: Functions that make an `Adapter` of requests to models (``providers/access.py``)
+            from what tells the facts about a model.
+        settings: A class whose fields join `Settings`. `Settings.of` returns it.
+        prompt_modes: Modes of the prompt's text field (``ui/prompt/modes.py``).
+        checks: What ``agent-tui doctor`` checks for it.
         brings: Objects by the group of their kind in ``commands/core/plugin_kinds.py``, such as
             ``agent_tui.commands``.
     """
 
     name: str
     subcommands: tuple[Subcommand, ...] = ()
+    options: tuple[Option, ...] = ()
+    front: str = ""
     verbs: Mapping[str, Sequence[str]] = _NOTHING
     between_turns: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    caller: str = ""
+    adapters: tuple[str, ...] = ()
+    settings: str = ""
+    prompt_modes: tuple[str, ...] = ()
+    checks: tuple[FeatureCheck, ...] = ()
     brings: Mapping[str, Sequence[str]] = _NOTHING
 
 
@@ -81,9 +129,11 @@ def own_features() -> tuple[Feature, ...]:
 
 def named_modules(feature: Feature) -> frozenset[str]:
     """The modules of all that `feature` names."""
-    tables = (*feature.brings.values(), *feature.verbs.values(), feature.between_turns)
-    objects = (name.partition(":")[0] for table in tables for name in table)
-    return frozenset((*objects, *(row.module for row in feature.subcommands)))
+    tables = (*feature.brings.values(), *feature.verbs.values())
+    objects = [*(name for table in tables for name in table), *feature.between_turns]
+    objects += [*feature.events, *(row.module for row in feature.subcommands)]
+    objects += [row.function for row in feature.checks]
+    return frozenset(name.partition(":")[0] for name in objects)
 
 
 def load_object(name: str) -> object:

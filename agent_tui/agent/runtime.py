@@ -307,7 +307,7 @@ class AgentRuntime:
         return pin is not None
 
     def use_settings(self, settings: Settings) -> None:
-        """Apply the settings for compaction, goals, waits, offered rules and time limits.
+        """Apply the settings for compaction, goals, waits and time limits, and those of features.
 
         Others are built into services and take effect at the next start.
         """
@@ -316,7 +316,7 @@ class AgentRuntime:
             "bash_timeout_s": settings.bash_timeout_s,
             "goal": settings.goal,
             "limit_wait_h": settings.limit_wait_h,
-            "offer_rules": settings.offer_rules,
+            **settings.brought(),
         }
         self.services.settings = self.services.settings.model_copy(update=changes)
         self._background.drop()

@@ -3,16 +3,19 @@
 import argparse
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from agent_tui._version import __version__
 from agent_tui.cli.command_parser import CommandParser, whole_number
-from agent_tui.cli.subcommands import subcommand_help
+from agent_tui.cli.subcommands import row_lines, subcommand_help
 from agent_tui.durations import seconds_of
+from agent_tui.feature import own_features
 
 if TYPE_CHECKING:  # pydantic would double the time of --version
+    from _typeshed import SupportsWrite
+
     from agent_tui.config import PermissionMode, SandboxMode
     from agent_tui.messages import ThinkingLevel
 
@@ -20,9 +23,12 @@ _DESCRIPTION = """\
 A coding agent for the terminal. It reads and edits files and runs commands
 in the current folder, with the model you choose."""
 
-_EPILOG = f"""\
+_COMMANDS = f"""\
 commands:
 {subcommand_help()}
+"""
+
+_EXAMPLES = """\
 
   Run agent-tui COMMAND --help for the options of a command.
 
@@ -40,10 +46,26 @@ exit codes of -p:
   (--fail-on-refusal), 124 out of time (--max-time), 130 interrupted"""
 
 
+Rows: TypeAlias = Callable[[], Iterable[tuple[str, str]]]
+
+
+class _Parser(CommandParser):
+    """The parser of the command line; its help also lists `more_commands`."""
+
+    more_commands: Rows = tuple
+
+    def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
+        """Print the help."""
+        if more := row_lines(self.more_commands()):
+            self.epilog = f"{_COMMANDS}{more}\n{_EXAMPLES}"
+        super().print_help(file)
+
+
 class Arguments(NamedTuple):
     """The options and words of the command line. `print_prompt` is None without ``-p``.
 
-    `notices` are lines for the user that were found before the program was built.
+    `switches` are the options of features that were given. `notices` are lines for the user that
+    were found before the program was built.
 
     A named tuple, because the first paint waits for this class: a dataclass takes 3 ms to make.
     """
@@ -65,7 +87,7 @@ class Arguments(NamedTuple):
     is_local: bool
     keeps_session: bool
     trusts_folder: bool
-    is_plain: bool = False
+    switches: tuple[str, ...] = ()
     added_folders: tuple[Path, ...] = ()
     max_turns: int = 0
     max_cost_usd: float | None = None
@@ -96,9 +118,15 @@ class Arguments(NamedTuple):
         return "tour" if self.is_demo else "print" if self.is_headless else ""
 
 
-def parse_arguments(argv: Sequence[str]) -> Arguments:
-    """Parse the command line; prints help or a usage error and exits as argparse does."""
+def parse_arguments(argv: Sequence[str], more_commands: Rows = tuple) -> Arguments:
+    """Parse the command line; prints help or a usage error and exits as argparse does.
+
+    Args:
+        argv: The command line.
+        more_commands: The subcommands of plugins and what they are, asked for by the help alone.
+    """
     parser = build_parser()
+    parser.more_commands = more_commands
     values = parser.parse_args(list(argv))
     if values.is_local and (values.model or values.base_url or values.is_demo):
         parser.error("--local cannot be combined with -m, --base-url or --demo")
@@ -114,7 +142,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         parser.error(f"{option} requires -p")
     values.prompt = " ".join(values.prompt)
     _take_goal(parser, values)
-    for name in ("added_folders", "allowed", "denied", "allowed_net"):
+    for name in ("added_folders", "allowed", "denied", "allowed_net", "switches"):
         setattr(values, name, tuple(getattr(values, name)))
     return Arguments(**vars(values))
 
@@ -221,13 +249,13 @@ def _add_goal(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> _Parser:
     """The parser of the command line without a subcommand."""
-    parser = CommandParser(
+    parser = _Parser(
         prog="agent-tui",
         usage="agent-tui [OPTIONS] [PROMPT ...]\n       agent-tui COMMAND ...",
         description=_DESCRIPTION,
-        epilog=_EPILOG,
+        epilog=f"{_COMMANDS}{_EXAMPLES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -260,12 +288,15 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="FILE|JSON",
         help="with -p: require a final answer in JSON that matches this JSON Schema",
     )
-    add(
-        "--plain",
-        action="store_true",
-        dest="is_plain",
-        help="chat line by line without the screen, for screen readers and dumb terminals",
-    )
+    parser.set_defaults(switches=[])
+    for option in (option for feature in own_features() for option in feature.options):
+        add(
+            f"--{option.name}",
+            action="append_const",
+            const=option.name,
+            dest="switches",
+            help=option.summary,
+        )
     where = parser.add_argument_group("session")
     which = where.add_mutually_exclusive_group()
     which.add_argument(

@@ -22,14 +22,14 @@ class FirstPaint(NamedTuple):
     mouse: bool
 
 
-def wants_plain(arguments: Arguments) -> bool:
-    """Whether ``--plain``, ``AGENT_TUI_PLAIN`` or ``plain = true`` in the settings asks for it."""
-    if arguments.is_plain:
+def is_switched_on(name: str, arguments: Arguments) -> bool:
+    """Whether ``--NAME``, ``AGENT_TUI_NAME`` or ``NAME = true`` in the settings asks for it."""
+    if name in arguments.switches:
         return True
-    variable = os.environ.get("AGENT_TUI_PLAIN")
+    variable = os.environ.get(f"AGENT_TUI_{name.upper()}")
     if variable is not None:
         return variable.strip().lower() in _YES
-    return _read_unchecked().get("plain") is True
+    return _read_unchecked().get(name) is True
 
 
 def names_plugins() -> bool:

@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -67,6 +67,17 @@ def _subcommand(word: str) -> "Subcommand | None":
     return brought_subcommands().get(word)
 
 
+def _commands_of_plugins() -> "Iterable[tuple[str, str]]":
+    """The names of the subcommands of plugins, and what they are."""
+    from agent_tui.cli.early_settings import names_plugins
+
+    if not names_plugins():
+        return ()
+    from agent_tui.cli.plugins import named_subcommands
+
+    return named_subcommands()
+
+
 def _distrust_working_folder() -> None:
     """Run no program of the working folder, whatever we do there."""
     with contextlib.suppress(OSError, RuntimeError):  # it was removed; or there is no home folder
@@ -93,7 +104,7 @@ def _run_agent(argv: Sequence[str]) -> int:
 def _run_front(argv: Sequence[str]) -> int:
     from agent_tui.cli.arguments import parse_arguments
 
-    arguments = parse_arguments(argv)
+    arguments = parse_arguments(argv, _commands_of_plugins)
     if arguments.worktree is not None:
         from agent_tui.cli.worktrees.run import run_in_worktree
 
@@ -120,13 +131,11 @@ def _start(arguments: "Arguments") -> int:
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         # A shell without job control makes background jobs, and their children, ignore Ctrl+C.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    from agent_tui.cli.early_settings import wants_plain
+    from agent_tui.cli.fronts import chosen_front
 
-    if wants_plain(arguments):
+    if (front := chosen_front(arguments)) is not None:
         gc.enable()
-        from agent_tui.cli.plain_command import run_lines
-
-        return run_lines(arguments)
+        return front.run_front(arguments)
     from agent_tui.cli.screen_command import run_screen
 
     return run_screen(arguments)

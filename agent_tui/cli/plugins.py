@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, cast
 
 from agent_tui.cli.folders import present_folder_or_none
 from agent_tui.cli.settings import read_settings
+from agent_tui.cli.subcommands import SUBCOMMANDS as OWN
 from agent_tui.commands.core.plugin_kinds import (
     FEATURES,
     KINDS,
+    SUBCOMMANDS,
     kinds_named_by,
     spec_with_plugins,
 )
@@ -26,6 +28,9 @@ from agent_tui.safe_text import printable_line
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
+
+
+_MOST_SUMMARY_CHARS = 60
 
 
 def plugins_in_shell(*kinds: AnyKind) -> Plugins:
@@ -43,8 +48,28 @@ def specs_in_shell(specs: Sequence[SettingSpec]) -> tuple[SettingSpec, ...]:
 
 def brought_subcommands() -> Mapping[str, Subcommand]:
     """The subcommands of the packages in the user's settings, by name."""
-    features = plugins_in_shell(FEATURES).of(FEATURES)
-    return {row.name: row for feature in features for row in feature.subcommands}
+    plugins = plugins_in_shell(FEATURES, SUBCOMMANDS)
+    rows = [row for feature in plugins.of(FEATURES) for row in feature.subcommands]
+    return {row.name: row for row in (*rows, *plugins.of(SUBCOMMANDS))}
+
+
+def named_subcommands() -> Iterator[tuple[str, str]]:
+    """The name of each subcommand that a package in the user's settings has an entry point for.
+
+    Beside it is what the package says about itself. Imports no package.
+    """
+    from importlib.metadata import PackageNotFoundError, distribution  # slow to load
+
+    for package in read_settings(None).plugins:
+        try:
+            found = distribution(package)
+            summary = found.metadata["Summary"] or package
+            entries = found.entry_points.select(group=SUBCOMMANDS.group)
+        except (PackageNotFoundError, ValueError, OSError):
+            continue  # `load_plugins` reports it
+        for entry in entries:
+            if re.fullmatch(PLUGIN_NAME, entry.name) and entry.name not in OWN:
+                yield entry.name, printable_line(summary, _MOST_SUMMARY_CHARS)
 
 
 def load_plugins(
@@ -118,6 +143,12 @@ def _check(value: object, entry: "EntryPoint", kind: AnyKind, writable: Collecti
         raise _UnusableError(f"its name {made.name!r} is not a word of letters, digits, - and _")
     if isinstance(value, Feature):
         _load_feature(value, entry, writable)
+    if isinstance(value, Subcommand):
+        if value.name in OWN:
+            raise _UnusableError(f"{value.name} exists already")
+        if value.name != entry.name:
+            raise _UnusableError(f"its name is {value.name}, not that of its entry point")
+        _load_feature(Feature(value.name, subcommands=(value,)), entry, writable)
     return made
 
 
@@ -130,6 +161,8 @@ def _load_feature(feature: Feature, entry: "EntryPoint", writable: Collection[Pa
     """
     if feature.tools:
         raise _UnusableError("its tools are not made with agent_tui.tool; name them in `brings`")
+    if brought := [name for name in _NEEDED_EARLIER if getattr(feature, name)]:
+        raise _UnusableError(f"plugins are loaded too late to bring {' and '.join(brought)}")
     package = entry.module.partition(".")[0]
     for module in sorted(named_modules(feature)):
         if module.partition(".")[0] != package:
@@ -153,6 +186,10 @@ def _entries_of(features: Iterable[Feature], kind: AnyKind) -> Iterator["EntryPo
 def _names_taken(kind: AnyKind, brought: Iterable[Named]) -> set[str]:
     names = {name for one in (*kind.own(), *brought) for name in kind.names(one)}
     return names | {*kind.reserved()}
+
+
+_NEEDED_EARLIER = ("options", "front", "caller", "adapters", "settings", "prompt_modes")
+"""What of a feature is used before plugins are loaded."""
 
 
 class _UnusableError(Exception):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.early_settings import first_paint
+from agent_tui.cli.fronts import switches_to_fronts
 from agent_tui.errors import UsageError
 from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.terminal.run import run_ui
@@ -32,7 +33,7 @@ def run_screen(arguments: Arguments) -> int:
     if os.environ.get("TERM") == "dumb":
         raise UsageError(
             "The screen cannot run in this terminal: TERM=dumb.",
-            "Use agent-tui --plain, which works line by line in any terminal.",
+            f"Use {', or '.join(('-p to run one prompt', *switches_to_fronts()))}.",
         )
     outcome = _show(arguments)
     if outcome.wants == "demo":

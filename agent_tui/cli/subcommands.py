@@ -1,6 +1,6 @@
 """The table of subcommands, which drives dispatch, ``--help`` and completion."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from agent_tui.feature import Subcommand, own_features
@@ -60,4 +60,9 @@ SUBCOMMANDS: Mapping[str, Subcommand] = MappingProxyType(
 
 def subcommand_help() -> str:
     """The lines about the subcommands in ``agent-tui --help``."""
-    return "\n".join(f"  {row.name:<{_NAME_COLUMNS}} {row.summary}" for row in SUBCOMMANDS.values())
+    return row_lines((row.name, row.summary) for row in SUBCOMMANDS.values())
+
+
+def row_lines(rows: Iterable[tuple[str, str]]) -> str:
+    """Names and what they are, as such lines."""
+    return "\n".join(f"  {name:<{_NAME_COLUMNS}} {summary}" for name, summary in rows)

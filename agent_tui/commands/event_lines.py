@@ -5,7 +5,7 @@ from typing import assert_never
 
 from agent_tui import events
 from agent_tui.commands.context import warning_text
-from agent_tui.commands.core.short_words import count_text, short_time
+from agent_tui.commands.core.short_words import short_time
 from agent_tui.durations import clock_time, format_duration, format_remaining
 from agent_tui.messages import Todo, TurnFacts
 from agent_tui.safe_text import printable_line
@@ -13,7 +13,6 @@ from agent_tui.sessions.replay.changes import MADE_WITHOUT_MODEL
 from agent_tui.sessions.replay.notes import end_of_job_line
 from agent_tui.sessions.replay.pins import pin_line
 
-_TOLD_COST_USD = 0.005
 _MOST_NAMED = 5
 """Most changed files of a turn that are named."""
 
@@ -53,14 +52,8 @@ def event_line(event: events.AgentEvent) -> str:
             return printable_line(end_of_job_line(job))
         case events.LoopAdvanced(number=number, count=count):
             return f"Round {number} of {count}."
-        case events.GoalChanged(ending="met" | "stopped", reason=reason):
-            return reason
-        case events.GoalChanged(ending=""):
-            return f"{goal_line(event)}."
-        case events.GoalChanged():
-            return ""  # the end of the turn says why
-        case events.RuleOffered(text=text, count=count):
-            return offer_line(text, count)
+        case events.FeatureEvent():
+            return event.line()
         case events.ScopeEntered(label=label):
             return f"Started: {label}."
         case events.ScopeLeft(label=label):
@@ -126,23 +119,6 @@ def waiting_line(waited_s: float, *, is_alive: bool) -> str:
             f"The model has been thinking for {format_duration(waited_s)}; its server is connected."
         )
     return f"No data from the model's server for {format_duration(waited_s)}. Still waiting."
-
-
-def offer_line(text: str, count: int) -> str:
-    """The offered rules in one line: the newest, how many more, and how to answer."""
-    if not text:
-        return ""
-    said = printable_line(text).removesuffix(".")
-    more = f" and {count_text(count - 1, 'more rule')}" if count > 1 else ""
-    return f"You said it more than once: “{said}”{more}. /rules adds it to AGENTS.md."
-
-
-def goal_line(event: events.GoalChanged) -> str:
-    """How far a goal is: ``goal 2 of 3 checks · 14 turns · $1.20``."""
-    facts = [f"{event.passed} of {count_text(event.checks, 'check')}" if event.checks else ""]
-    facts += [count_text(event.turns, "turn") if event.turns else ""]
-    facts += [f"${event.cost_usd:.2f}" if event.cost_usd >= _TOLD_COST_USD else ""]
-    return f"goal {' · '.join(filter(None, facts))}".strip()
 
 
 class RetryLines:

@@ -42,7 +42,7 @@ async def hooks(front: Front, argument: str) -> None:
         case "ask" if front.can_ask:
             await ask_about_hooks(front, is_wanted=True)
         case "ask":
-            front.say("Cannot ask here. Use the screen or --plain.", "warning")
+            front.say("Cannot ask here. Run agent-tui in a terminal.", "warning")
         case other:
             front.say(f"/hooks takes ask, not {other}.", "warning")
 

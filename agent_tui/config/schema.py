@@ -7,7 +7,7 @@ A new section is a class here and a field of `Settings`; all else follows from t
 import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 from pydantic import (
     AfterValidator,
@@ -22,7 +22,8 @@ from pydantic import (
 
 from agent_tui.config.addresses import check_address
 from agent_tui.config.defaults import MOST_PROCESSES
-from agent_tui.feature import own_names
+from agent_tui.config.section import SettingsSection
+from agent_tui.feature import load_object, own_features, own_names
 from agent_tui.key_actions import KEY_ACTIONS, KeyMap, normal_key
 from agent_tui.messages import ThinkingLevel
 
@@ -131,12 +132,6 @@ def _address_with_variables(text: str) -> str:
 
 
 WebAddress: TypeAlias = Annotated[str, AfterValidator(_address_or_empty)]
-
-
-class SettingsSection(BaseModel):
-    """A table of settings; a name it does not know is refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def _below_home(name: str) -> str:
@@ -433,7 +428,25 @@ class HookSettings(SettingsSection):
     )
 
 
-class Settings(SettingsSection):
+_BROUGHT = tuple(
+    cast("type[BaseModel]", load_object(one.settings)) for one in own_features() if one.settings
+)
+"""The settings of features."""
+
+SectionT = TypeVar("SectionT", bound=BaseModel)
+
+
+def _add_brought(core: type[SectionT]) -> type[SectionT]:
+    """`core` with the settings of features behind its own."""
+    bases = (*reversed(_BROUGHT), core)
+    made = create_model(
+        core.__name__, __base__=bases, __module__=core.__module__, __doc__=core.__doc__
+    )
+    return cast("type[SectionT]", made)
+
+
+@_add_brought
+class Settings(SettingsSection, defer_build=True):
     """All settings. Times in seconds, sizes in tokens.
 
     `sandbox`: ``auto`` uses one for the model's commands if that works here, ``on`` runs no command
@@ -492,10 +505,6 @@ class Settings(SettingsSection):
         description="If your first message resembles an earlier session in this folder, give the "
         "model a two-line pointer to it",
     )
-    offer_rules: bool = Field(
-        default=True,
-        description="When you made the same correction more than once, offer a line for AGENTS.md",
-    )
     sandbox: SandboxMode = Field(
         default="auto",
         description="Run the model's commands in a sandbox: where this machine can (auto), run "
@@ -528,11 +537,6 @@ class Settings(SettingsSection):
         default=5.0,
         ge=1,
         description="Minimum seconds between runs of status_command",
-    )
-    vim_mode: bool = Field(default=False, description="vi keys in the prompt")
-    plain: bool = Field(
-        default=False,
-        description="Print lines instead of a full screen, for screen readers; same as --plain",
     )
     terminal_state: TerminalStateSetting = Field(
         default="auto",
@@ -603,3 +607,12 @@ class Settings(SettingsSection):
         default_factory=dict,
         description='Settings for one model, such as [models."openai/qwen3"]',
     )
+
+    def of(self, kind: type[SectionT]) -> SectionT:
+        """The settings of a feature, by their class."""
+        assert isinstance(self, kind)
+        return self
+
+    def brought(self) -> Mapping[str, object]:
+        """The settings of all features."""
+        return {name: getattr(self, name) for one in _BROUGHT for name in one.model_fields}

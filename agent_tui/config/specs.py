@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from agent_tui.config.keys import SettingKey, join_key
 from agent_tui.config.schema import Settings
+from agent_tui.config.section import AT_ONCE
 from agent_tui.paths import FOLDER_VARIABLES
 from agent_tui.secret_text import REMOVED, is_secret_name, mask_secrets
 
@@ -30,6 +31,7 @@ class SettingSpec:
         limits: The limits of a number, in words; empty for none.
         default: The value if nothing sets it.
         variable: The environment variable that sets it; empty if there is none.
+        acts_at_once: Whether it says that a change needs no new start, as those of features do.
     """
 
     key: SettingKey
@@ -39,6 +41,7 @@ class SettingSpec:
     limits: str
     default: JsonValue
     variable: str
+    acts_at_once: bool = False
 
     @property
     def name(self) -> str:
@@ -118,7 +121,6 @@ def section_description(section: SettingKey) -> str:
 _NO_SETTINGS: Final = frozenset(
     {
         *FOLDER_VARIABLES,
-        "AGENT_TUI_PLAIN",  # --plain
         "AGENT_TUI_DEBUG_CONTEXT",  # every request's context goes to the log
         "AGENT_TUI_LOCAL_KEY",  # between the program and a model server of its own
         "AGENT_TUI_MCP_TOKENS",
@@ -202,6 +204,7 @@ def _spec(key: SettingKey, field: FieldInfo, *, has_variable: bool) -> SettingSp
         limits=_limits(field),
         default=_plain(field.get_default(call_default_factory=True)),
         variable="AGENT_TUI_" + "__".join(key).upper() if is_set_from_outside else "",
+        acts_at_once=AT_ONCE in field.metadata,
     )
 
 

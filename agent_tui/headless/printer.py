@@ -38,7 +38,7 @@ from agent_tui.events import (
     CompactionProgress,
     CompactionStarted,
     CutReplyDropped,
-    GoalChanged,
+    FeatureEvent,
     JobEnded,
     LimitWaitEnded,
     LimitWaitStarted,
@@ -404,7 +404,7 @@ class _TextWatcher(_Watcher):
                 self._tell_passing(event)
             case Notice() | LimitWaitStarted() | LimitWaitEnded():
                 self.say(event_line(event))
-            case GoalChanged() | TextPinned() | JobEnded() | CompactionFinished() | TurnRecorded():
+            case FeatureEvent() | TextPinned() | JobEnded() | CompactionFinished() | TurnRecorded():
                 self._tell_step(event)
             case _:
                 pass
@@ -429,8 +429,7 @@ class _TextWatcher(_Watcher):
             self._newest_call = ""
 
     def _tell_step(self, event: AgentEvent) -> None:
-        is_told_elsewhere = isinstance(event, GoalChanged) and not event.turns
-        if not is_told_elsewhere and (line := event_line(event)):
+        if line := event_line(event):
             self.say(f"- {line}")
 
     def _tell_check(self, event: BashStarted | BashFinished) -> None:

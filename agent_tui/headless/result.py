@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from pydantic import JsonValue, TypeAdapter
 
-from agent_tui.events import AgentEvent, TurnOutcome
+from agent_tui.events import AgentEvent, FeatureEvent, TurnOutcome
+from agent_tui.feature import load_object, own_features
 from agent_tui.messages import JsonObject
 
 
@@ -74,9 +75,18 @@ _ABOUT: Final = (
 )
 
 
+def event_types() -> tuple[type, ...]:
+    """The class of every event, those of features in place of `FeatureEvent`."""
+    names = (name for feature in own_features() for name in feature.events)
+    brought = tuple(cast(type, load_object(name)) for name in names)
+    kinds = cast("tuple[type, ...]", get_args(AgentEvent))
+    at = kinds.index(FeatureEvent)
+    return (*kinds[:at], *brought, *kinds[at + 1 :])
+
+
 def event_schema() -> JsonObject:
     """The schema of one line: any event, or the result, told apart by ``type``."""
-    kinds: tuple[type, ...] = (*get_args(AgentEvent), RunResult)
+    kinds: tuple[type, ...] = (*event_types(), RunResult)
     schemas, shared = TypeAdapter.json_schemas(
         [(kind, "serialization", TypeAdapter(kind)) for kind in kinds]
     )

@@ -5,14 +5,15 @@ import hashlib
 import re
 import secrets
 from collections import ChainMap
-from collections.abc import AsyncGenerator, Callable, Mapping, MutableMapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from agent_tui import paths
 from agent_tui.config import Settings
 from agent_tui.errors import IN_CHAT, ConfigError, UsageError, Ways
+from agent_tui.feature import load_object, own_features
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.messages import ImageContent, Message, TextContent, ToolResultMessage, UserMessage
 from agent_tui.providers.base import (
@@ -32,7 +33,6 @@ from agent_tui.providers.local.pool import LocalServers
 from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
 from agent_tui.providers.registry import ModelProvider, providers_with
 from agent_tui.providers.silence import SilenceLimits
-from agent_tui.providers.text_tools.adapter import TextTools
 
 _NAMES_IMAGES = re.compile(r"\b(?:image|picture|vision|multi-?modal|media.type)", re.IGNORECASE)
 _UNSEEN: Final = "[Image omitted: this model is not known to accept images.]"
@@ -70,6 +70,13 @@ class Pictures:
         self._refused.update(map(_digest, images))
         return True
 
+    def read(
+        self, request: ModelRequest, chunks: AsyncGenerator[Chunk, None]
+    ) -> AsyncGenerator[Chunk, None]:
+        """The reply as it is."""
+        del request
+        return chunks
+
     def _without(self, message: Message, sees_images: bool) -> Message:
         """`message` with a note for each image that is not sent; the same object if all are."""
         if not _images(message) or not isinstance(message, UserMessage | ToolResultMessage):
@@ -105,7 +112,7 @@ def _digest(image: ImageContent) -> str:
 
 
 class Adapter(Protocol):
-    """Rewrites requests for models that do not accept everything."""
+    """Rewrites requests for models that do not accept everything, and reads their replies."""
 
     def adapt(self, request: ModelRequest) -> ModelRequest:
         """`request` in a form its model accepts; the same object if nothing needs to change."""
@@ -115,9 +122,21 @@ class Adapter(Protocol):
         """Learn from `error`, the response to `sent`; true if `adapt` will now change more."""
         ...
 
+    def read(
+        self, request: ModelRequest, chunks: AsyncGenerator[Chunk, None]
+    ) -> AsyncGenerator[Chunk, None]:
+        """What `chunks`, the reply to the original `request`, mean; the same if nothing else."""
+        ...
+
+
+def _brought_adapters(info: Callable[[ModelRef], ModelInfo]) -> Iterator[Adapter]:
+    """Those of features."""
+    for name in (name for feature in own_features() for name in feature.adapters):
+        yield cast("Callable[[Callable[[ModelRef], ModelInfo]], Adapter]", load_object(name))(info)
+
 
 class AdaptingProvider:
-    """Adapts requests, counts their cost, and reads calls that models write as text.
+    """Adapts requests and replies, and counts their cost.
 
     If an adapter learns from a refusal, the rewritten request is sent again. The budget never stops
     a request in progress: the last one may exceed the limit.
@@ -140,8 +159,7 @@ class AdaptingProvider:
         self._info = info
         self._budget = budget or Budget()
         self._ways = ways
-        self._text_tools = TextTools(info)
-        self._adapters: tuple[Adapter, ...] = (self._text_tools, Pictures(info))
+        self._adapters: tuple[Adapter, ...] = (*_brought_adapters(info), Pictures(info))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         """See `Provider.stream`.
@@ -154,10 +172,11 @@ class AdaptingProvider:
             sent = self._adapt(request)
             has_begun = False
             try:
-                async with (
-                    aclosing(self._stream_and_pay(sent)) as chunks,
-                    aclosing(self._text_tools.read_calls(request, chunks)) as read,
-                ):
+                async with AsyncExitStack() as opened:
+                    read = await opened.enter_async_context(aclosing(self._stream_and_pay(sent)))
+                    for adapter in self._adapters:
+                        changed = adapter.read(request, read)
+                        read = await opened.enter_async_context(aclosing(changed))
                     async for chunk in read:
                         has_begun = True
                         yield chunk

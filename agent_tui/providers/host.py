@@ -1,4 +1,4 @@
-"""Remote models: each is called over its wire, here or in litellm's process, as servers accept."""
+"""Remote models: each is called over the wire that its server accepts."""
 
 import asyncio
 import functools
@@ -9,10 +9,11 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from pydantic import JsonValue
 
+from agent_tui.feature import load_object, own_features
 from agent_tui.messages import (
     AssistantContent,
     AssistantMessage,
@@ -32,7 +33,6 @@ from agent_tui.providers.base import (
 from agent_tui.providers.faults.classify import provider_error
 from agent_tui.providers.faults.fault import Fault
 from agent_tui.providers.keys import secret_values
-from agent_tui.providers.litellm.process import LiteLlmProcess
 from agent_tui.providers.silence import SilenceLimits, Wait
 from agent_tui.providers.table import read_bundled_table
 from agent_tui.providers.transport.serving import Listener, ServedEvent, serve
@@ -266,8 +266,69 @@ _MAX_LESSONS: Final = 6
 """How often one request is resent: by another wire or name, without a field or old thinking."""
 
 
+class Caller(Protocol):
+    """Calls the models for which we have no wire.
+
+    A feature brings one. It is made from the first two arguments of `ProviderHost` and
+    `stuck_after_s`.
+    """
+
+    async def warm(self) -> None:
+        """Prepare the first call."""
+        ...
+
+    def events(self, way: Attempt, silence: SilenceLimits) -> AsyncGenerator[ServedEvent, None]:
+        """Send a request and yield the events of its answer.
+
+        Raises:
+            ProviderError: It cannot be sent, or the answer broke off.
+        """
+        ...
+
+    def retire(self) -> None:
+        """Use the environment as it is now, from the next request on."""
+        ...
+
+    async def aclose(self) -> None:
+        """End all calls."""
+        ...
+
+
+class NoCaller:
+    """Without one: these models cannot be called."""
+
+    async def warm(self) -> None:
+        """Nothing to prepare."""
+
+    async def events(
+        self, way: Attempt, silence: SilenceLimits
+    ) -> AsyncGenerator[ServedEvent, None]:
+        """Say so."""
+        del silence
+        raise ProviderError(
+            "bad_request",
+            f"agent-tui cannot call {way.request.model.name}: it has no protocol for it.",
+            "Choose another model, or give the address of its server with --base-url.",
+        )
+        yield  # a generator
+
+    def retire(self) -> None:
+        """Nothing to renew."""
+
+    async def aclose(self) -> None:
+        """Nothing to end."""
+
+
+def _make_caller(log_path: Path, environ: Mapping[str, str], stuck_after_s: float | None) -> Caller:
+    names = filter(None, (feature.caller for feature in own_features()))
+    if (name := next(names, None)) is None:
+        return NoCaller()
+    make = cast("Callable[[Path, Mapping[str, str], float | None], Caller]", load_object(name))
+    return make(log_path, environ, stuck_after_s)
+
+
 class ProviderHost:
-    """Calls remote models, and starts litellm's process for those without one of our wires.
+    """Calls remote models: those without one of our wires through what a feature brings.
 
     Args:
         log_path: File to which the process's stderr is appended.
@@ -287,7 +348,7 @@ class ProviderHost:
         stuck_after_s: float | None = None,
         known: Callable[[str], Mapping[str, JsonValue]] | None = None,
     ) -> None:
-        self.process = LiteLlmProcess(log_path, environ, stuck_after_s)
+        self.caller = _make_caller(log_path, environ, stuck_after_s)
         table = functools.cache(read_bundled_table)
         self._speaker = Speaker(environ, known or (lambda name: table().entry(name)))
         self._silence = silence or SilenceLimits.without_bytes()
@@ -295,9 +356,9 @@ class ProviderHost:
         self._answered: set[tuple[str, str]] = set()
 
     async def warm(self, model: ModelRef) -> None:
-        """Prepare for `model`; takes seconds if litellm calls it."""
+        """Prepare for `model`; takes seconds without a wire of ours."""
         if self._refusals.wire_to(model).stream is None:
-            await self.process.warm()
+            await self.caller.warm()
         else:
             with suppress(Exception):  # the first request reports it
                 await self._speaker.client()
@@ -336,12 +397,12 @@ class ProviderHost:
                 told.append(lesson)
 
     def forget_keys(self) -> None:
-        """Use keys added while the program runs; requests through litellm end as crashed."""
-        self.process.retire()
+        """Use keys added while the program runs; calls without a wire of ours end as crashed."""
+        self.caller.retire()
 
     async def aclose(self) -> None:
         """Stop all requests and the process, and wait until it is gone."""
-        await asyncio.gather(self._speaker.aclose(), self.process.aclose())
+        await asyncio.gather(self._speaker.aclose(), self.caller.aclose())
 
     async def _attempt(self, way: Attempt) -> AsyncGenerator[Chunk, None]:
         """Send one request.
@@ -373,5 +434,5 @@ class ProviderHost:
     def _events(self, way: Attempt) -> AsyncGenerator[ServedEvent, None]:
         silence = way.request.silence or self._silence
         if way.wire.stream is None:
-            return self.process.events(way, silence)
+            return self.caller.events(way, silence)
         return self._speaker.events(way.wire.stream, way, silence)

@@ -195,7 +195,7 @@ class AgentApp(App[UiOutcome]):
         """Apply project settings, unknown at the first paint; returns what is wrong with them."""
         self.window.terminal.set_mouse(options.settings.mouse)
         self.use_keys(options.settings.keys.key_map)
-        self.prompt.use_vim(on=options.settings.vim_mode)
+        self.prompt.use_modes(options.settings)
         if not (theme := options.settings.theme):
             return ()
         self._theme_to_mend = ""

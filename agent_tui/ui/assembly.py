@@ -19,8 +19,7 @@ from agent_tui.ui.approval_panel import ApprovalPanel
 from agent_tui.ui.chat.lines_above_prompt import (
     ActivityLine,
     ColdLine,
-    GoalLine,
-    OfferLine,
+    FeatureLines,
     PlanView,
     QueueView,
     TourView,
@@ -71,12 +70,11 @@ def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> Loade
     widgets = ChatWidgets(
         transcript=Transcript(),
         plan=PlanView(),
-        goal=GoalLine(),
+        standing=FeatureLines(),
         approval=approval,
         queue=QueueView(),
         tour=TourView(window.prompt, is_tour=options.is_demo),
         cold=ColdLine(options.runtime.cold_price),
-        offer=OfferLine(),
         activity=ActivityLine(options.clock, options.runtime.services.wall_clock),
         prompt=window.prompt,
         status_bar=status_bar,

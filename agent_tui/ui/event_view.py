@@ -174,12 +174,9 @@ class EventView:
             case events.LoopAdvanced():
                 self._round = f"loop {event.number}/{event.count}"
                 self._work("Waiting for the model")
-            case events.GoalChanged(ending=ending):
-                self.widgets.goal.show(event)
-                if ending in ("met", "stopped"):  # otherwise the end of the turn says why
-                    chat.append(NoticeBlock("info", event.reason))
-            case events.RuleOffered():
-                self.widgets.offer.show(event)
+            case events.FeatureEvent():
+                if not self.widgets.standing.show(event) and (line := event.line()):
+                    chat.append(NoticeBlock("info", line))
             case events.ScopeEntered():
                 chat.append(scope_start_block(event.label))
             case events.ScopeProgress():
@@ -219,10 +216,9 @@ class EventView:
         """Prepare for an activity; hides what is shown while nothing runs."""
         self.status.set_working(True)
         self.widgets.cold.display = False
-        self.widgets.offer.pause(is_paused=False)
         self.widgets.activity.show(None)
         self.widgets.plan.make_room("steps")
-        self.widgets.goal.pause(is_paused=False)
+        self.widgets.standing.pause(is_paused=False)
         self.last_outcome = ""
         self._round = ""
 
@@ -232,10 +228,9 @@ class EventView:
         self.status.set_working(False)
         self.widgets.activity.show(None)
         self.widgets.plan.make_room("none")
-        self.widgets.goal.pause(is_paused=True)
+        self.widgets.standing.pause(is_paused=True)
         self._running.clear()
         self.widgets.cold.look()
-        self.widgets.offer.pause(is_paused=True)
         self.status.refresh()
 
     def redraw(self) -> None:
@@ -247,7 +242,10 @@ class EventView:
             self.status.greet()
         self.earlier.begin(log)
         goal = self._runtime.goal
-        self.widgets.goal.show(goal_event(goal) if goal is not None else None)
+        if goal is None:
+            self.widgets.standing.hide(events.GoalChanged)
+        else:
+            self.widgets.standing.show(goal_event(goal))
         self._plan = tuple(self._runtime.conversation.todos)
         self.widgets.plan.show(self._plan)
         self.widgets.cold.look()

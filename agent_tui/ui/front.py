@@ -34,7 +34,7 @@ from agent_tui.commands.settings import SettingsPage
 from agent_tui.commands.tree import PickableEntries
 from agent_tui.commands.unread_rules import UnreadAnswer, file_to_open, unread_question
 from agent_tui.compaction.proposal import Decision
-from agent_tui.config import TerminalStateSetting
+from agent_tui.config import Settings, TerminalStateSetting
 from agent_tui.drafts.draft import Draft
 from agent_tui.events import AgentEvent
 from agent_tui.key_actions import KeyMap, keys_in_force
@@ -311,9 +311,9 @@ class ScreenFront:
         """Show the program's state in the terminal as `setting` says."""
         self._view.status.use_terminal_state(setting)
 
-    def use_vim(self, *, on: bool) -> None:
-        """Turn the keys of vi in the prompt on or off."""
-        self._window.prompt.use_vim(on=on)
+    def use_modes(self, settings: Settings) -> None:
+        """Give the keys of the prompt to the modes that `settings` want, if any."""
+        self._window.prompt.use_modes(settings)
 
     def use_keys(self, keys: KeyMap) -> None:
         """Use `keys` in the chat and in the prompt from now on."""

@@ -135,37 +135,27 @@ _GUIDE = (
             ("{mouse}", "leave the mouse to the terminal, or take it back (/mouse)"),
         ),
     ),
-    PageSection(
-        "Vi keys, with vim_mode = true",
-        (
-            ("esc", "normal mode; in normal mode, what it does without vi keys"),
-            ("i I a A o O", "insert mode"),
-            ("h j k l w b e W B E 0 ^ $ gg G", "move; j and k at the edges walk the history"),
-            ("f F t T ; ,", "to a character in the line, and repeat"),
-            ("d c y", 'delete, change, copy, over a motion, a line (dd) or iw a( i" ip ...'),
-            ("x r ~ J D C Y p P", "delete, replace, toggle case, join, paste; with counts: 3x"),
-            ("u ctrl+r .", "undo, redo, repeat"),
-            ("v V", "select; o goes to the other end"),
-        ),
-    ),
-    PageSection(
-        "Leaving",
-        (
-            ("{clear_or_leave}", "stop what runs; else clear the prompt; twice quits"),
-            ("{leave_if_empty}", "leave, on an empty prompt"),
-            ("{quit}", "leave at once"),
-            ("{suspend}", "suspend; fg in the shell resumes"),
-        ),
+)
+_LEAVING = PageSection(
+    "Leaving",
+    (
+        ("{clear_or_leave}", "stop what runs; else clear the prompt; twice quits"),
+        ("{leave_if_empty}", "leave, on an empty prompt"),
+        ("{quit}", "leave at once"),
+        ("{suspend}", "suspend; fg in the shell resumes"),
     ),
 )
 
 
 def key_guide(keys: KeyMap) -> tuple[PageSection, ...]:
     """What each key does, with the keys that are in force."""
+    from agent_tui.ui.prompt.modes import brought_modes  # after the first paint
+
+    brought = (modes.guide for modes in brought_modes())
     shown = {name: keys.all_shown(name) for name in KEY_ACTIONS}
     return tuple(
         PageSection(
             section.heading, tuple((keys.format(**shown), text) for keys, text in section.rows)
         )
-        for section in _GUIDE
+        for section in (*_GUIDE, *brought, _LEAVING)
     )

@@ -435,10 +435,13 @@ def test_the_public_names_and_their_signatures():
     fields = {
         name: [*inspect.signature(names.pop(name)).parameters]
         for name in (
+            "Check",
+            "CheckContext",
             "CompactionStrategy",
             "ExportFormat",
             "ExportedSession",
             "Feature",
+            "FeatureCheck",
             "ForeignSession",
             "ImportFormat",
             "ModelProvider",
@@ -451,11 +454,29 @@ def test_the_public_names_and_their_signatures():
         )
     }
     assert fields == {
+        "Check": ["name", "state", "found", "advice", "section"],
+        "CheckContext": ["environ", "cwd", "loaded", "catalog", "kept", "plugins"],
         "CompactionStrategy": ["name", "description", "shorten"],
         "ExportFormat": ["name", "suffix", "about", "text"],
         "ExportedSession": ["log", "secrets"],
+        "FeatureCheck": ["section", "name", "function"],
         "ForeignSession": ["header", "entries", "warnings", "contents"],
-        "Feature": ["name", "subcommands", "verbs", "between_turns", "tools", "brings"],
+        "Feature": [
+            "name",
+            "subcommands",
+            "options",
+            "front",
+            "verbs",
+            "between_turns",
+            "events",
+            "tools",
+            "caller",
+            "adapters",
+            "settings",
+            "prompt_modes",
+            "checks",
+            "brings",
+        ],
         "ImportFormat": [
             *("name", "read", "is_record", "is_document", "finder", "is_place"),
             "describe_unknown",
@@ -508,7 +529,7 @@ def test_the_public_names_and_their_signatures():
         _ = agent_tui.compress  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("name", "count"), [("library", 6), ("plugins", 7)])
+@pytest.mark.parametrize(("name", "count"), [("library", 6), ("plugins", 8)])
 def test_the_examples_of_the_page_run(name: str, count: int):
     page = Path(__file__).parents[2] / f"docs/pages/{name}.md"
     examples = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)

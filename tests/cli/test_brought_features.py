@@ -43,6 +43,7 @@ def test_its_code_is_not_imported_from_where_commands_may_write(site: Path, tmp_
         ('f"{__name__}:moon"', '"elsewhere:moon"'),
         ("__name__),)", '"elsewhere"),)'),
         ("brings=", 'between_turns=("elsewhere:look",), brings='),
+        ('f"{__name__}:check_moon"', '"elsewhere:check"'),
         ("brings=", 'verbs={"sessions": ("elsewhere:add",)}, brings='),
     ],
 )
@@ -82,6 +83,17 @@ def test_it_cannot_bring_a_tool_that_judges_itself(site: Path, tmp_path: Path):
     found = load_plugins(["moon-plugin"], [tmp_path / "work"])
     assert found.of(COMMANDS) == ()
     assert "agent_tui.tool" in found.problems[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["options", "front", "caller", "adapters", "settings", "prompt_modes"]
+)
+def test_it_cannot_bring_what_is_used_before_it_is_loaded(name: str, site: Path, tmp_path: Path):
+    code = CODE.replace("brings=", f'{name}=(f"{{__name__}}:moon",), brings=')
+    make_package(site, "moon-plugin", code, ENTRIES)
+    found = load_plugins(["moon-plugin"], [tmp_path / "work"])
+    assert found.of(COMMANDS) == ()
+    assert f"too late to bring {name}" in found.problems[0]
 
 
 @pytest.mark.thorough

@@ -1,7 +1,7 @@
 import pytest
 
 from agent_tui.cli.arguments import parse_arguments
-from agent_tui.cli.early_settings import FirstPaint, first_paint, wants_plain
+from agent_tui.cli.early_settings import FirstPaint, first_paint, is_switched_on
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_who_wants_lines(monkeypatch, tmp_path, flags, variable, settings, wante
         monkeypatch.setenv("AGENT_TUI_PLAIN", variable)
     if settings is not None:
         (tmp_path / "config.toml").write_text(settings)
-    assert wants_plain(parse_arguments(flags)) is wanted
+    assert is_switched_on("plain", parse_arguments(flags)) is wanted
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_the_screen_is_loaded_without_the_collector_which_is_there_otherwise(mon
 
     monkeypatch.setattr("agent_tui.cli.screen_command.run_screen", front)
     monkeypatch.setattr("agent_tui.cli.print_command.run_print", front)
-    monkeypatch.setattr("agent_tui.cli.plain_command.run_lines", front)
+    monkeypatch.setattr("agent_tui.features.plain.command.run_front", front)
     for argv in ([], ["-p", "hello"], ["--plain"]):
         assert run(argv) == 0
         assert gc.isenabled()

@@ -17,7 +17,7 @@ from agent_tui.headless.printer import ExitCode, print_command
 from agent_tui.messages import BashExecutionMessage, UserMessage
 from agent_tui.providers.base import ModelRequest
 from agent_tui.providers.scripted.provider import Reply
-from tests.plain.talking import Models, talk
+from tests.features.plain.talking import Models, talk
 from tests.support.leaping_clock import leaping_time
 from tests.support.runtime import GOOD_SUMMARY, Stage
 from tests.ui.app_support import Ui, answer, running_app, said

@@ -16,7 +16,7 @@ from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRequest
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import MessageEntry
-from tests.plain.talking import Models
+from tests.features.plain.talking import Models
 from tests.support.compaction_ways import talk
 from tests.support.runtime import Stage
 from tests.support.session_chain import MESSAGES, write_chain

@@ -4,16 +4,15 @@ import io
 import json
 import re
 from pathlib import Path
-from typing import get_args
 
 import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent_tui.events import AgentEvent, ToolStarted
+from agent_tui.events import ToolStarted
 from agent_tui.headless.printer import event_json, print_turn
-from agent_tui.headless.result import event_schema
+from agent_tui.headless.result import event_schema, event_types
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -28,7 +27,7 @@ from tests.support.runtime import Stage
 from tests.support.session_values import reply, result
 
 LINE = jsonschema.Draft202012Validator(event_schema())
-EVENTS = get_args(AgentEvent)
+EVENTS = event_types()
 
 st.register_type_strategy(
     AssistantMessage,

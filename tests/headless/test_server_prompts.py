@@ -12,7 +12,7 @@ from agent_tui.headless.printer import print_command
 from agent_tui.providers.base import ModelRequest
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from tests.plain.talking import Models
+from tests.features.plain.talking import Models
 from tests.support.mcp_servers import Stage as Servers
 from tests.support.runtime import Stage
 

@@ -22,7 +22,7 @@ from agent_tui.headless.stream import MessageStream, UserLine, input_schema, rea
 from agent_tui.messages import JsonObject, UserMessage
 from agent_tui.providers.base import ModelRequest
 from agent_tui.providers.scripted.provider import Reply, call
-from tests.plain.talking import Models
+from tests.features.plain.talking import Models
 from tests.support.images import png
 from tests.support.processes import alive, nap
 from tests.support.runtime import Stage

@@ -13,10 +13,12 @@ import tomllib
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
+from pydantic import BaseModel
 
 from agent_tui.feature import load_object, own_features
 from tests.benchmarks.house import PACKAGE, House, Module, read_house
@@ -31,16 +33,20 @@ ALONE = [feature.name for feature in own_features()]
 OFFERED = f"""
 from {PACKAGE} import *
 import {PACKAGE}.ui.assembly
+from {PACKAGE}.cli.arguments import build_parser
 from {PACKAGE}.cli.subcommands import SUBCOMMANDS
 from {PACKAGE}.commands.core.registry import load_commands
+from {PACKAGE}.config import Settings
 from {PACKAGE}.tools.registry import default_toolbox
 
 assert load_commands().commands and default_toolbox().specs
 for name, row in SUBCOMMANDS.items():
     assert row.load().build_parser().format_help()
     print(name)
+print(*Settings.model_fields)
+print(*(name for one in build_parser()._actions for name in one.option_strings))
 """
-"""Uses what the program offers, and prints the names of its subcommands."""
+"""Uses what the program offers; prints the names of subcommands, settings and options."""
 
 
 class Arrow(NamedTuple):
@@ -136,10 +142,19 @@ def test_a_feature_says_what_it_brings_and_imports_nothing(name: str):
     module = house().modules[f"{PACKAGE}.features.{name}.feature"]
     feature = next(one for one in own_features() if one.name == name)
     assert {one.rpartition(".")[0] for one in imported(module)} == {f"{PACKAGE}.feature"}
-    objects = [*feature.tools, *feature.between_turns]
+    objects = [
+        *feature.tools,
+        *feature.between_turns,
+        *feature.prompt_modes,
+        *feature.events,
+        *feature.adapters,
+    ]
+    objects += [check.function for check in feature.checks]
+    objects += filter(None, (feature.settings, feature.caller))
     objects += [one for row in (*feature.verbs.values(), *feature.brings.values()) for one in row]
     assert all(load_object(one) is not None for one in objects)
     assert all(row.load().build_parser() for row in feature.subcommands)
+    assert not feature.front or import_module(feature.front).run_front
 
 
 def test_help_loads_of_the_features_only_what_they_bring():
@@ -162,9 +177,13 @@ def test_without_a_feature_everything_else_works(name: str, tmp_path: Path):
         asked = ("-m", "openai/mock", "--base-url", server.base_url, "-p", "hi")
         assert "Here I am." in run(tmp_path, "-m", PACKAGE, *asked)
     offered = run(tmp_path, "-c", OFFERED).split()
-    gone = next(one for one in own_features() if one.name == name).subcommands
-    assert "sessions" in offered
-    assert not {row.name for row in gone} & {*offered}
+    feature = next(one for one in own_features() if one.name == name)
+    gone = {row.name for row in feature.subcommands}
+    gone |= {f"--{option.name}" for option in feature.options}
+    if feature.settings:
+        gone |= {*cast("type[BaseModel]", load_object(feature.settings)).model_fields}
+    assert {"sessions", "model"} <= {*offered}
+    assert not gone & {*offered}
 
 
 def run(folder: Path, *arguments: str) -> str:

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
+from agent_tui.features.litellm.requests import DUMMY_KEY, request_arguments
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ThinkingEffort
-from agent_tui.providers.litellm.requests import DUMMY_KEY, request_arguments
 from agent_tui.providers.wires.base import WireRequest
 
 PROVIDERS = ("openai", "anthropic", "ollama_chat")
@@ -93,7 +93,7 @@ def test_thinking_is_asked_for_except_in_a_tool_round_that_began_without() -> No
 
 def test_the_room_imports_neither_litellm_nor_a_terminal_library() -> None:
     code = (
-        "import sys, agent_tui.providers.host, agent_tui.providers.litellm.worker\n"
+        "import sys, agent_tui.providers.host, agent_tui.features.litellm.worker\n"
         "from agent_tui.providers.catalog import ModelCatalog\n"
         "from agent_tui.config import Settings\n"
         "ModelCatalog(Settings(), {}).resolve('claude-sonnet-4-5')\n"

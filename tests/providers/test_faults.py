@@ -2,10 +2,10 @@
 
 import pytest
 
+from agent_tui.features.litellm.protocol import Fault
 from agent_tui.providers.base import FaultKind, ModelRef
 from agent_tui.providers.faults.classify import classify, plain_detail, provider_error
 from agent_tui.providers.faults.overflow import is_context_overflow
-from agent_tui.providers.litellm.protocol import Fault
 from tests.support.rows import each_row
 
 OVERFLOWS = [

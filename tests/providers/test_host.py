@@ -16,6 +16,7 @@ from agent_tui.providers.base import (
     FinishChunk,
     ModelRef,
     ModelRequest,
+    ProviderError,
     TextChunk,
     ThinkingChunk,
     UsageChunk,
@@ -39,7 +40,7 @@ from tests.support.openai_server import (
     overloaded,
     rate_limited,
 )
-from tests.support.provider_process import IMPATIENCE_S, SECRET
+from tests.support.provider_process import IMPATIENCE_S, LITELLMS, SECRET, process_of
 from tests.support.wire_rules import openai_problems
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -48,7 +49,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 async def test_litellm_takes_a_request_with_tools(host: ProviderHost) -> None:
     # Its 1.106 and later, and 1.92, fail on any call with tools: the rehearsal makes one.
     await host.warm(ModelRef("perplexity/some-model"))
-    assert host.process.warm_problem == ""
+    assert process_of(host).warm_problem == ""
 
 
 async def test_text_usage_and_the_finish_reason_come_in_this_order(
@@ -332,3 +333,17 @@ async def test_a_server_of_ones_own_never_gets_a_key_that_was_not_named_for_it(
     server.play(Reply(text="x"))
     await collect(host, request_to(server, key=""))
     assert SECRET not in json.dumps(server.chats[0].headers)
+
+
+async def test_without_the_feature_a_model_without_a_wire_is_refused_with_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_tui.providers.host.own_features", tuple)
+    host = ProviderHost(log_path=tmp_path / "log", environ={})
+    model = ModelRef(LITELLMS)
+    await host.warm(model)
+    with pytest.raises(ProviderError, match=f"cannot call {LITELLMS}") as caught:
+        _ = [chunk async for chunk in host.stream(ModelRequest(model, "", ()))]
+    assert "--base-url" in caught.value.hint
+    host.forget_keys()
+    await host.aclose()

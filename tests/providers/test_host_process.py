@@ -20,7 +20,7 @@ from tests.support.openai_server import (
     OpenAiServer,
     Reply,
 )
-from tests.support.provider_process import LITELLMS, PATIENCE_S
+from tests.support.provider_process import LITELLMS, PATIENCE_S, process_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -32,11 +32,11 @@ async def test_a_killed_process_is_replaced_once_when_nothing_had_come(
     server.play(NoHeaders(), Reply(text="second try"))
     task = asyncio.create_task(collect(host, request_to(server, name=LITELLMS)))
     assert await asyncio.to_thread(server.wait_for_requests, 1)
-    first_pid = host.process.pid
+    first_pid = process_of(host).pid
     assert first_pid is not None
     os.kill(first_pid, signal.SIGKILL)
     assert text_of(await task) == "second try"
-    assert host.process.pid != first_pid
+    assert process_of(host).pid != first_pid
 
 
 async def test_a_process_killed_in_mid_stream_is_a_crash_and_the_next_request_works(
@@ -46,8 +46,9 @@ async def test_a_process_killed_in_mid_stream_is_a_crash_and_the_next_request_wo
     stream = host.stream(request_to(server, name=LITELLMS))
     async with aclosing(stream):
         await anext(stream)
-        assert host.process.pid is not None
-        os.kill(host.process.pid, signal.SIGKILL)
+        pid = process_of(host).pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
         with pytest.raises(ProviderError) as raised:
             async for _ in stream:
                 pass
@@ -62,7 +63,7 @@ async def test_a_model_with_a_wire_of_ours_starts_no_process(
     server.play(Reply(text="here"))
     await host.warm(request_to(server).model)
     assert text_of(await collect(host, request_to(server))) == "here"
-    assert host.process.pid is None
+    assert process_of(host).pid is None
     await host.aclose()
 
 
@@ -113,11 +114,11 @@ async def test_closing_the_host_ends_the_requests_under_way(
 async def test_closing_leaves_no_process(tmp_path: Path, worker_environ: dict[str, str]) -> None:
     host = ProviderHost(log_path=tmp_path / "log", environ=worker_environ)
     await host.warm(ModelRef(LITELLMS))
-    pid = host.process.pid
+    pid = process_of(host).pid
     assert pid is not None
     await host.aclose()
     assert not psutil.pid_exists(pid)
-    assert host.process.pid is None
+    assert process_of(host).pid is None
 
 
 @pytest.mark.thorough
@@ -196,9 +197,9 @@ from agent_tui.providers.host import ProviderHost
 async def main():
     host = ProviderHost(log_path=Path(sys.argv[1]), environ=os.environ)
     asyncio.create_task(host.warm(ModelRef("azure_ai/some-model")))
-    while host.process.pid is None:
+    while host.caller.pid is None:
         await asyncio.sleep(0)
-    print(host.process.pid, flush=True)
+    print(host.caller.pid, flush=True)
     await asyncio.sleep(60)
 
 asyncio.run(main())

@@ -6,11 +6,11 @@ from contextlib import aclosing
 
 import pytest
 
+from agent_tui.features.litellm.protocol import Fault
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import Chunk, ModelRef, ModelRequest, ProviderError, TextChunk
 from agent_tui.providers.faults.classify import provider_error
 from agent_tui.providers.host import ProviderHost
-from agent_tui.providers.litellm.protocol import Fault
 from agent_tui.providers.servers.kinds import LOADING_RETRY_S
 from tests.support.model_servers import LOADING, listening, say_nothing
 from tests.support.openai_script import Failure, NoHeaders, Reply

@@ -15,7 +15,7 @@ from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.silence import SilenceLimit, SilenceLimits, Wait
 from tests.providers.requests import collect, failing, request_to, text_of
 from tests.support.openai_server import NoHeaders, OpenAiServer, Reply
-from tests.support.provider_process import LITELLMS, PATIENCE_S, SECRET, SERVED_MODEL
+from tests.support.provider_process import LITELLMS, PATIENCE_S, SECRET, SERVED_MODEL, process_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.thorough]
 
@@ -126,8 +126,9 @@ async def test_a_process_that_is_stuck_is_found_though_its_server_may_be_silent(
     server.play(NoHeaders(), Reply(text="from another process"))
     asked = asyncio.create_task(collect(host, request_to(server, name=LITELLMS)))
     assert await asyncio.to_thread(server.wait_for_requests, 1)
-    assert host.process.pid is not None
-    os.kill(host.process.pid, signal.SIGSTOP)
+    pid = process_of(host).pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
     assert text_of(await asked) == "from another process"
     await host.aclose()
 
@@ -151,8 +152,9 @@ async def test_what_ended_a_process_is_said(
     asked = asyncio.create_task(failing(host, request_to(server, name=LITELLMS)))
     for count in (1, 2):  # the first death before a word is made good
         assert await asyncio.to_thread(server.wait_for_requests, count)
-        assert host.process.pid is not None
-        os.kill(host.process.pid, number)
+        pid = process_of(host).pid
+        assert pid is not None
+        os.kill(pid, number)
     _, error = await asked
     assert error.kind == "crashed"
     assert said in error.message

@@ -9,18 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.messages import JsonObject, Usage
-from agent_tui.providers.base import (
-    Chunk,
-    FinishChunk,
-    TextChunk,
-    ThinkingChunk,
-    ToolCallChunk,
-    UsageChunk,
-)
-from agent_tui.providers.faults.fault import Fault
-from agent_tui.providers.litellm import protocol
-from agent_tui.providers.litellm.protocol import (
+from agent_tui.features.litellm import protocol
+from agent_tui.features.litellm.protocol import (
     MAX_LINE_BYTES,
     Cancel,
     Ended,
@@ -32,6 +22,16 @@ from agent_tui.providers.litellm.protocol import (
     parse_command,
     parse_event,
 )
+from agent_tui.messages import JsonObject, Usage
+from agent_tui.providers.base import (
+    Chunk,
+    FinishChunk,
+    TextChunk,
+    ThinkingChunk,
+    ToolCallChunk,
+    UsageChunk,
+)
+from agent_tui.providers.faults.fault import Fault
 from agent_tui.providers.silence import NO_LIMIT, SilenceLimit, SilenceLimits, Wait
 from agent_tui.providers.transport.serving import MAX_PIECE_CHARS, Coalescer
 from agent_tui.providers.wires import http

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_tui.features.litellm.protocol import Start, command_line, parse_command
 from agent_tui.providers.base import TriggeredGrammar
-from agent_tui.providers.litellm.protocol import Start, command_line, parse_command
 from agent_tui.providers.silence import SilenceLimits
 from agent_tui.providers.wires.base import WireRequest
 from agent_tui.providers.wires.chat import waiting_grammar

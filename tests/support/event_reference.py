@@ -10,6 +10,7 @@ from typing import TypeGuard, get_args, get_type_hints
 from pydantic import BaseModel
 
 from agent_tui import events
+from agent_tui.headless.result import event_types
 from agent_tui.messages import AssistantMessage, ToolResultMessage
 
 _HEAD = """\
@@ -61,7 +62,7 @@ def event_reference() -> str:
     """The whole page."""
     rules = (events.__doc__ or "").partition("Ordering rules: ")[2].partition("No event")[0]
     parts = [_HEAD, f"{_one_line(rules[:1].upper() + rules[1:])}\n"]
-    parts += [_describe(event, "##") for event in get_args(events.AgentEvent)]
+    parts += [_describe(event, "##") for event in event_types()]
     parts.append(_VALUES)
     parts.append(_describe(events.ApprovalRequest, "###"))
     parts += [_describe(message, "###") for message in (AssistantMessage, ToolResultMessage)]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from agent_tui.features.litellm.process import LiteLlmProcess
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.local.provider import KEY_VARIABLE
@@ -42,6 +43,12 @@ SECRET = "sk-test-0123456789abcdef"
 
 LITELLMS = "azure_ai/some-model"
 """A model that is spoken to through litellm."""
+
+
+def process_of(host: ProviderHost) -> LiteLlmProcess:
+    """litellm's process, through which `host` calls models without a wire."""
+    assert isinstance(host.caller, LiteLlmProcess)
+    return host.caller
 
 
 @pytest.fixture(scope="session")

@@ -757,7 +757,7 @@ def scene_app(
     options = UiOptions(
         runtime,
         CommandServices(models, KnownModels(), settings=editor),
-        settings=Settings(theme=theme, vim_mode=name == "vim_mode"),
+        settings=Settings.model_validate({"theme": theme, "vim_mode": name == "vim_mode"}),
         first_run=ways_to_a_model(KEYS, accounts=tuple(ACCOUNTS.values())) if is_first else None,
         local=FakeLocal(home / "data" / "models", problem),
         pull_first=name.startswith("pull"),

@@ -6,7 +6,7 @@ from pathlib import Path
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.replay.goals import Goal
 from agent_tui.ui.chat.history_blocks import blocks_of
-from agent_tui.ui.chat.lines_above_prompt import GoalLine
+from agent_tui.ui.chat.lines_above_prompt import FeatureLines
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.transcript.blocks import BashBlock, NoticeBlock
 from tests.support.runtime import Stage
@@ -19,7 +19,7 @@ MET = Reply(text="VERDICT: met")
 
 
 def line(ui: Ui) -> str:
-    shown = ui.app.query_one(GoalLine)
+    shown = ui.app.query_one(FeatureLines)
     return str(shown.render()) if shown.display else ""
 
 

@@ -11,6 +11,7 @@ from textual import events
 from agent_tui.commands.core.front import Choice, Question, TextQuestion, loss_question
 from agent_tui.commands.permissions import FULL_MODE_QUESTION
 from agent_tui.commands.trust import server_question, trust_question
+from agent_tui.config import Settings
 from agent_tui.drafts.draft import Draft
 from agent_tui.events import ApprovalRequest
 from agent_tui.messages import ToolCall
@@ -658,7 +659,7 @@ async def test_a_rule_that_is_not_granted_is_no_message(tmp_path: Path):
 
 async def test_in_the_normal_mode_of_vi_an_early_answer_is_no_command(tmp_path: Path):
     async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
-        ui.app.prompt.use_vim(on=True)
+        ui.app.prompt.use_modes(Settings.model_validate({"vim_mode": True}))
         await ui.send("go")
         await ui.write("my draft")
         await ui.pilot.press("escape")
@@ -668,9 +669,9 @@ async def test_in_the_normal_mode_of_vi_an_early_answer_is_no_command(tmp_path: 
         ui.approval.arm()
         await ui.pilot.press("n")
         await ui.settle()
-        vim = ui.app.prompt.area.vim
-        assert vim is not None
-        assert not vim.is_writing
+        modes = ui.app.prompt.area.modes
+        assert modes is not None
+        assert not modes.is_writing
         assert ui.text == "my draft"
 
 

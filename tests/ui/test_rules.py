@@ -7,16 +7,18 @@ import pytest
 
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
-from agent_tui.config import Settings
-from agent_tui.events import RuleOffered
+from agent_tui.config import LoadedSettings, Settings
 from agent_tui.features.rules.command import proposed_line, quote_row
+from agent_tui.features.rules.events import RuleOffered
 from agent_tui.features.rules.review import answer_file
 from agent_tui.headless.printer import print_command
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import Header
-from agent_tui.ui.chat.lines_above_prompt import OfferLine
+from agent_tui.ui.chat.lines_above_prompt import FeatureLines
+from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
 from agent_tui.ui.screens.modal import PageRow, PageScreen
+from agent_tui.ui.screens.settings import act_on, acts_at_once
 from tests.features.rules.said import BACKGROUND, project, say, session
 from tests.support.models import ListedModels
 from tests.support.runtime import Stage
@@ -46,7 +48,7 @@ def stage(tmp_path: Path) -> Stage:
 
 
 def line(ui: Ui) -> str:
-    shown = ui.app.query_one(OfferLine)
+    shown = ui.app.query_one(FeatureLines)
     return str(shown.render()) if shown.display else ""
 
 
@@ -162,10 +164,23 @@ async def test_never_ends_it_for_the_project_until_it_is_switched_on(stage: Stag
 
 async def test_the_setting_turns_the_line_off(stage: Stage, tmp_path: Path):
     runtime = stage.runtime([])
-    runtime.use_settings(Settings(offer_rules=False))
+    runtime.use_settings(Settings.model_validate({"offer_rules": False}))
     async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
         assert line(ui) == ""
         assert "use uv" in await ask(ui)
+
+
+async def test_a_change_of_the_setting_takes_effect_at_once(stage: Stage, tmp_path: Path):
+    async with running_app(tmp_path, stage=stage) as ui:
+        await ui.until(lambda: line(ui))
+        for is_on in (False, True):
+            loaded = LoadedSettings(Settings.model_validate({"offer_rules": is_on}), ())
+            front = ui.app.controller.front
+            assert isinstance(front, ScreenFront)
+            await act_on(front, ("offer_rules",), loaded)
+            assert bool(line(ui)) is is_on
+    assert acts_at_once(("offer_rules",))
+    assert not acts_at_once(("plugins",))
 
 
 async def test_a_second_correction_is_offered_when_the_turn_ends(tmp_path: Path):

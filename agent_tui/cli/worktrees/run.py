@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.folders import folder_trust, launch_folder
+from agent_tui.cli.fronts import terminal_front
 from agent_tui.cli.output import complain
 from agent_tui.cli.settings import read_settings, session_root
 from agent_tui.cli.worktrees.services import (
@@ -122,9 +123,9 @@ def _ask_for_trust(arguments: Arguments, trust: FolderTrust) -> bool:
     folder = launch_folder(arguments)
     if arguments.is_headless or not sys.stdin.isatty() or trust.question(folder) is None:
         return False
-    from agent_tui.cli.plain_command import ask_for_trust
-
-    ask_for_trust(trust, arguments)
+    if (front := terminal_front()) is None:
+        return False
+    front.ask_for_trust(trust, arguments)
     return trust.state_of(folder) == "trusted"
 
 

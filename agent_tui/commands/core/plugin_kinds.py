@@ -8,7 +8,7 @@ from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.plugins import AnyKind, Kind, Plugins
 from agent_tui.config import STRATEGY_NAMES
 from agent_tui.config.specs import SettingSpec
-from agent_tui.feature import Feature, own_features
+from agent_tui.feature import Feature, Subcommand, own_features
 from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.formats import FORMATS
 from agent_tui.sessions.importers.guard import guarded_import
@@ -120,6 +120,8 @@ PROVIDERS: Final = Kind(
     "agent_tui.providers", "ModelProvider", _provider_type, reserved=_provider_names
 )
 
+SUBCOMMANDS: Final = Kind("agent_tui.subcommands", "Subcommand", lambda: Subcommand)
+
 FEATURES: Final = Kind("agent_tui.features", "Feature", lambda: Feature, own_features)
 
 KINDS: Final[tuple[AnyKind, ...]] = (
@@ -130,6 +132,7 @@ KINDS: Final[tuple[AnyKind, ...]] = (
     STRATEGIES,
     HOOKS,
     PROVIDERS,
+    SUBCOMMANDS,
     FEATURES,
 )
 

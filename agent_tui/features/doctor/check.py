@@ -1,54 +1,26 @@
-"""What a check and a probe are, what they look at, and how probes run in parallel."""
+"""What a probe is, what it looks at, and how probes run in parallel."""
 
 import os
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Literal, TypeAlias
 
 from agent_tui import paths
 from agent_tui.cli.folders import present_folder_or_none
 from agent_tui.cli.key_store import key_store
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.cli.settings import user_config_path
+from agent_tui.commands.core.checks import Check, CheckContext
 from agent_tui.commands.core.plugin_kinds import PROVIDERS
-from agent_tui.commands.core.plugins import Plugins
-from agent_tui.config import LoadedSettings, load_settings
+from agent_tui.config import load_settings
 from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.providers.catalog import ModelCatalog
-from agent_tui.providers.kept_keys import FilledIn
-from agent_tui.providers.keys import secret_values, secret_variables
 from agent_tui.providers.registry import providers_with
 from agent_tui.providers.servers.kinds import PORTS, ServerAddress, usual_addresses
-from agent_tui.safe_paths import keep_trusted
 
-CheckState: TypeAlias = Literal["ok", "info", "warning", "bad"]
-"""``info`` is neutral; ``warning`` works, but not as well as it could; ``bad`` does not work."""
 TIME_LIMIT_S = 3.0
-_ANSWER_WITHIN_S = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One line of the report; `run_probes` adds its section.
-
-    Raises:
-        ValueError: It is a warning or bad, and there is no advice.
-    """
-
-    name: str
-    state: CheckState
-    found: str
-    advice: str = ""
-    section: str = ""
-
-    def __post_init__(self) -> None:
-        if self.state in ("warning", "bad") and not self.advice:
-            raise ValueError(f"{self.name}: no advice")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,30 +80,11 @@ def _outcome(probe: Probe) -> Sequence[Check]:
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
-    """The machine and the settings as they are now; `cwd` is None if it was removed.
+class Environment(CheckContext):
+    """What the checks of the core also look at: models and servers on this machine."""
 
-    `kept` are the keys in `environ` that agent-tui stores for the user.
-    """
-
-    environ: Mapping[str, str]
-    cwd: Path | None
-    loaded: LoadedSettings
-    catalog: ModelCatalog
     library: ModelLibrary
     server_addresses: tuple[ServerAddress, ...]
-    kept: FilledIn
-    plugins: Plugins
-
-    @property
-    def key_names(self) -> frozenset[str]:
-        """Every variable that may hold a key, including those named in the settings."""
-        return secret_variables() | self.catalog.secret_env_names()
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """What must not be shown, longest first."""
-        return secret_values(self.environ, self.key_names)
 
 
 def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
@@ -165,40 +118,3 @@ def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
         kept=kept,
         plugins=plugins,
     )
-
-
-def ask_program(
-    env: Environment, *argv: str, timeout_s: float = _ANSWER_WITHIN_S
-) -> subprocess.CompletedProcess[str] | None:
-    """Run `argv` outside the project and without keys; its output is in ``stdout``.
-
-    It finds no programs in folders that commands may write.
-
-    Returns:
-        None if it cannot be started, or was killed after `timeout_s` seconds.
-    """
-    try:
-        return subprocess.run(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=timeout_s,
-            encoding="utf-8",
-            errors="replace",
-            cwd=os.sep,
-            env={
-                **{name: text for name, text in env.environ.items() if name not in env.key_names},
-                "PATH": keep_trusted(env.environ.get("PATH")),
-            },
-        )
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return None
-
-
-def path_text(path: Path, env: Environment) -> str:
-    """`path` with the home folder shown as ``~``."""
-    home = env.environ.get("HOME", "")
-    if home not in ("", "/") and path.is_relative_to(home):
-        return str(Path("~", path.relative_to(home)))
-    return str(path)

@@ -6,7 +6,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import groupby
@@ -16,15 +16,11 @@ from typing import Final, cast
 from agent_tui._version import __version__
 from agent_tui.cli.command_parser import subcommand_parser
 from agent_tui.cli.output import write_json, write_text
+from agent_tui.commands.core.checks import Check, CheckContext, CheckState
+from agent_tui.commands.core.plugin_kinds import FEATURES
+from agent_tui.feature import load_object
 from agent_tui.features.doctor import machine, models, settings
-from agent_tui.features.doctor.check import (
-    Check,
-    CheckState,
-    Environment,
-    Probe,
-    read_environment,
-    run_probes,
-)
+from agent_tui.features.doctor.check import Environment, Probe, read_environment, run_probes
 from agent_tui.messages import JsonObject
 from agent_tui.safe_text import strip_control_characters
 from agent_tui.secret_text import mask_secrets, mask_values
@@ -60,7 +56,7 @@ def run_command(argv: Sequence[str]) -> int:
 
 
 def all_probes(env: Environment) -> tuple[Probe, ...]:
-    """All probes for `env`, grouped by section."""
+    """All probes for `env`, the core's and those of features, grouped by section."""
     checks = (
         ("versions", "program", machine.check_program),
         ("versions", "packages", machine.check_packages),
@@ -85,7 +81,18 @@ def all_probes(env: Environment) -> tuple[Probe, ...]:
         ("working folder", "folder", machine.check_workspace),
         ("network", "network", machine.check_network),
     )
-    return tuple(Probe(section, name, partial(check, env)) for section, name, check in checks)
+    probes = [Probe(section, name, partial(check, env)) for section, name, check in checks]
+    probes += [
+        Probe(row.section, row.name, partial(_run_brought, row.function, env))
+        for feature in env.plugins.of(FEATURES)
+        for row in feature.checks
+    ]
+    sections = [*dict.fromkeys(probe.section for probe in probes)]
+    return tuple(sorted(probes, key=lambda probe: sections.index(probe.section)))
+
+
+def _run_brought(function: str, env: Environment) -> Iterable[Check]:
+    return cast("Callable[[CheckContext], Iterable[Check]]", load_object(function))(env)
 
 
 _MARKS: Final[Mapping[CheckState, tuple[str, int]]] = MappingProxyType(

@@ -20,8 +20,9 @@ from agent_tui.cli.folders import load_trust
 from agent_tui.cli.own_files import find_shared_files
 from agent_tui.cli.settings import session_root
 from agent_tui.cli.tool_services import caches_folder, command_sandbox
+from agent_tui.commands.core.checks import Check, ask_program, path_text
 from agent_tui.commands.core.short_words import count_text
-from agent_tui.features.doctor.check import Check, Environment, ask_program, path_text
+from agent_tui.features.doctor.check import Environment
 from agent_tui.installation import COMMAND, DISTRIBUTION, foreign_program, install_command
 from agent_tui.local_models.model import size_text
 from agent_tui.safe_paths import find_program

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, Literal
 
+from agent_tui.commands.core.checks import Check, ask_program
 from agent_tui.commands.core.short_words import count_text
 from agent_tui.config.model_addresses import display_address, is_loopback
-from agent_tui.features.doctor.check import Check, Environment, ask_program
+from agent_tui.features.doctor.check import Environment
 from agent_tui.installation import install_command
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.keys import KEY_VARIABLES

@@ -9,12 +9,13 @@ from agent_tui import paths
 from agent_tui.cli.folders import load_trust, project_store
 from agent_tui.cli.settings import is_unusable_address, user_config_path
 from agent_tui.cli.tool_services import hook_sources
+from agent_tui.commands.core.checks import Check, ask_program, path_text
 from agent_tui.commands.core.plugin_kinds import HOOKS, KINDS
 from agent_tui.commands.core.plugins import find_installed
 from agent_tui.commands.core.short_words import count_text
 from agent_tui.config import SettingProblem, setting_variables
 from agent_tui.config.model_addresses import is_loopback
-from agent_tui.features.doctor.check import Check, Environment, ask_program, path_text
+from agent_tui.features.doctor.check import Environment
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.keys import KEY_VARIABLES, what_is_wrong_with

@@ -29,8 +29,8 @@ from agent_tui.commands.core.front import (
 from agent_tui.commands.core.short_words import count_text, file_text, task_title
 from agent_tui.commands.memory import put_in_force
 from agent_tui.errors import ConfigError
-from agent_tui.events import RuleOffered
 from agent_tui.features.rules.answers import RuleAnswers
+from agent_tui.features.rules.events import RuleOffered
 from agent_tui.features.rules.offers import Offer, Quote
 from agent_tui.features.rules.review import (
     LineDate,
@@ -41,6 +41,7 @@ from agent_tui.features.rules.review import (
     confirmed,
     review_rules,
 )
+from agent_tui.features.rules.settings import RuleSettings
 from agent_tui.features.rules.written_rules import Contradiction
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.safe_text import printable_line
@@ -97,13 +98,13 @@ async def rules(front: Front, argument: str) -> None:
             front.say(f"/rules takes list, on or off, not {other}.", "warning")
 
 
-async def find_offers(front: Front) -> RuleOffered | None:
-    """Look for rules to offer in the project's sessions; None if that is switched off."""
+async def find_offers(front: Front) -> RuleOffered:
+    """Look for rules to offer in the project's sessions; none are there if it is switched off."""
     services = front.runtime.services
-    if not (services.settings.offer_rules and services.keeps_sessions):
-        return None
+    if not (services.settings.of(RuleSettings).offer_rules and services.keeps_sessions):
+        return _offered(())
     review = await _review(front)
-    return None if review.answers.is_off else _offered(review.offers)
+    return _offered(() if review.answers.is_off else review.offers)
 
 
 def _offered(offers: Sequence[Offer]) -> RuleOffered:

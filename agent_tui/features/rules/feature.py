@@ -11,6 +11,8 @@ FEATURE = Feature(
             "agent_tui.features.rules.subcommand",
         ),
     ),
+    settings="agent_tui.features.rules.settings:RuleSettings",
+    events=("agent_tui.features.rules.events:RuleOffered",),
     between_turns=("agent_tui.features.rules.command:find_offers",),
     brings={"agent_tui.commands": ("agent_tui.features.rules.command:rules",)},
 )

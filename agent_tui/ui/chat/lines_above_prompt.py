@@ -1,4 +1,4 @@
-"""Lines between chat and prompt: activity, plan, goal, queue, a cold cache, an offer, the tour."""
+"""Lines between chat and prompt: activity, plan, queue, a cold cache, the tour, features."""
 
 import time
 from collections.abc import Callable
@@ -13,10 +13,9 @@ from textual.widgets import Static
 
 from agent_tui.agent.compaction.cache_clock import ColdPrice
 from agent_tui.commands.core.short_words import short_count
-from agent_tui.commands.event_lines import goal_line, offer_line
 from agent_tui.commands.tour import TOUR, step_after
 from agent_tui.durations import format_duration, format_remaining
-from agent_tui.events import AgentEvent, GoalChanged, RuleOffered
+from agent_tui.events import AgentEvent, FeatureEvent, Standing
 from agent_tui.key_actions import keys_in_force
 from agent_tui.messages import Todo
 from agent_tui.safe_text import safe_text
@@ -289,53 +288,52 @@ class ColdLine(Static):
             self.update(price.sentence)
 
 
-class GoalLine(Static):
-    """How far the goal is; hidden while none is open."""
+class FeatureLines(Static):
+    """What features show above the prompt, a line each; hidden while there is none."""
 
     def __init__(self) -> None:
-        super().__init__(id="goal", markup=False)
-        self._event: GoalChanged | None = None
+        super().__init__(id="standing", markup=False)
+        self._lines: dict[type[FeatureEvent], Standing] = {}
         self._is_paused = True
         self.display = False
 
-    def show(self, event: GoalChanged | None) -> None:
-        """Show the goal as `event` tells it; None for no goal."""
-        self._event = event
-        self.display = event is not None and not event.ending
-        if event is not None:
-            hint = "  /goal go continues" if self._is_paused else ""
-            text = safe_text(event.text, keep_newlines=False)
-            self.update(
-                Content.assemble(
-                    (goal_line(event), "$text-accent"), hint, (f"  {text}", "$foreground-muted")
-                )
-            )
+    def show(self, event: FeatureEvent) -> bool:
+        """Show what `event` puts here, in place of that before it; false if it is nothing."""
+        standing = event.standing()
+        self._lines[type(event)] = standing
+        self._redraw_lines()
+        return bool(standing.progress or standing.about)
+
+    def hide(self, kind: type[FeatureEvent]) -> None:
+        """Remove the line of the events of this class."""
+        self._lines.pop(kind, None)
+        self._redraw_lines()
 
     def pause(self, *, is_paused: bool) -> None:
-        """Say how to continue, or that the work goes on."""
+        """Note whether nothing runs."""
         self._is_paused = is_paused
-        self.show(self._event)
+        self._redraw_lines()
 
+    def _redraw_lines(self) -> None:
+        lines = [*filter(None, map(self._line, self._lines.values()))]
+        self.display = bool(lines)
+        self.update(Content("\n").join(lines))
 
-class OfferLine(Static):
-    """A rule that the user's corrections suggest; hidden while a turn runs."""
-
-    def __init__(self) -> None:
-        super().__init__(id="offer", markup=False)
-        self._is_paused = True
-        self._text = ""
-        self.display = False
-
-    def show(self, event: RuleOffered) -> None:
-        """Show the newest offer; hides the line if there is none."""
-        self._text = safe_text(offer_line(event.text, event.count), keep_newlines=False)
-        self.update(Content.styled(self._text, "$foreground-muted"))
-        self.pause(is_paused=self._is_paused)
-
-    def pause(self, *, is_paused: bool) -> None:
-        """Show the line, or hide it because work goes on."""
-        self._is_paused = is_paused
-        self.display = is_paused and bool(self._text)
+    def _line(self, standing: Standing) -> Content | None:
+        if standing.is_for_pauses and not self._is_paused:
+            return None
+        hint = standing.hint if self._is_paused else ""
+        parts = (
+            (standing.progress, "$text-accent"),
+            (hint, ""),
+            (standing.about, "$foreground-muted"),
+        )
+        shown = [
+            Content.styled(safe_text(text, keep_newlines=False), style)
+            for text, style in parts
+            if text
+        ]
+        return Content("  ").join(shown) if standing.progress or standing.about else None
 
 
 class QueueView(Static):

@@ -8,8 +8,7 @@ from agent_tui.ui.approval_panel import ApprovalPanel
 from agent_tui.ui.chat.lines_above_prompt import (
     ActivityLine,
     ColdLine,
-    GoalLine,
-    OfferLine,
+    FeatureLines,
     PlanView,
     QueueView,
     TourView,
@@ -26,12 +25,11 @@ class ChatWidgets:
     Attributes:
         transcript: The chat itself.
         plan: The model's to-do list.
-        goal: How far the goal is.
+        standing: What features show above the prompt.
         approval: The question whether a tool call may run.
         queue: Messages that wait for the running turn.
         tour: The step of the tour that is due.
         cold: What the next message costs with a cold cache.
-        offer: A rule that the user's corrections suggest.
         activity: What runs, and the hint.
         prompt: Where the user writes.
         status_bar: The last row.
@@ -39,12 +37,11 @@ class ChatWidgets:
 
     transcript: Transcript
     plan: PlanView
-    goal: GoalLine
+    standing: FeatureLines
     approval: ApprovalPanel
     queue: QueueView
     tour: TourView
     cold: ColdLine
-    offer: OfferLine
     activity: ActivityLine
     prompt: Prompt
     status_bar: StatusBar
@@ -55,11 +52,10 @@ class ChatWidgets:
         return (
             self.transcript,
             self.plan,
-            self.goal,
+            self.standing,
             self.approval,
             self.queue,
             self.tour,
             self.cold,
-            self.offer,
             self.activity,
         )

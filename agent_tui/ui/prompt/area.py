@@ -14,7 +14,7 @@ from textual.widgets import TextArea
 from agent_tui.ui.prompt.lines_area import LinesArea
 
 if TYPE_CHECKING:
-    from agent_tui.ui.prompt.vim_keys import VimKeys
+    from agent_tui.ui.prompt.modes import KeyModes
 
 
 BURST_S = 0.2
@@ -87,7 +87,7 @@ class PromptArea(LinesArea):
         placeholder: Shown while empty.
 
     Attributes:
-        vim: The modes of vi, where they are wanted.
+        modes: Take keys first, if the settings want them.
         repeated: What becomes of an answer that is pressed twice.
         early: Offered every key first while a question waits to take keys.
         burst_s: Seconds within which a letter behind an answer makes both of them text.
@@ -101,7 +101,7 @@ class PromptArea(LinesArea):
     ) -> None:
         super().__init__(take_paste, placeholder)
         self._take_key = take_key
-        self.vim: VimKeys | None = None
+        self.modes: KeyModes | None = None
         self.early: EarlyAnswers | None = None
         self.burst_s = BURST_S
         self.repeated = RepeatedKey(self.write)
@@ -139,7 +139,7 @@ class PromptArea(LinesArea):
 
     async def take_key(self, event: events.Key) -> bool:
         """Hold, write or carry out a key; false leaves it to the text field and the app."""
-        if self._is_held(event) or (self.vim and self.vim.take(event)):
+        if self._is_held(event) or (self.modes and self.modes.take(event)):
             return True
         return self._take_key(event.key) or await super().take_key(event)
 
@@ -176,12 +176,12 @@ class PromptArea(LinesArea):
             return
         if event.is_printable:
             self.write(event)
-        elif not (self.vim and self.vim.take(event)):
+        elif not (self.modes and self.modes.take(event)):
             await self._edits(event.key)
 
     def write(self, event: events.Key) -> None:
         """Write a letter that was held back."""
-        if event.character and not (self.vim and self.vim.take(event)):
+        if event.character and not (self.modes and self.modes.take(event)):
             self.replace(event.character, *self.selection, maintain_selection_offset=False)
 
     def _is_held(self, event: events.Key) -> bool:

@@ -22,10 +22,11 @@ from agent_tui.ui.prompt.area import PromptArea
 from agent_tui.ui.prompt.attachments import DraftAttachments, is_image_name, report_length
 from agent_tui.ui.prompt.menu import CompletionMenu
 
-if TYPE_CHECKING:  # these come after the first paint, see `attach` and `use_vim`
+if TYPE_CHECKING:  # these come after the first paint, see `attach` and `use_modes`
+    from agent_tui.config import Settings
     from agent_tui.drafts.history import HistoryWalk
-    from agent_tui.drafts.vim_editor import Wish
     from agent_tui.ui.prompt.completion import Completer, Items, MenuItem, PromptSources, Query
+    from agent_tui.ui.prompt.modes import PromptModes, Walk
 
 _MOST_OPENED_CHARS = 100_000
 """A longer paste is not written out in the prompt."""
@@ -82,6 +83,7 @@ class Prompt(Vertical):
         self._returned_text = ""
         self._query: Query | None = None
         self._answered: Query | None = None
+        self._modes: PromptModes | None = None
         self._suggested = ""
         self._offered = ""
         self.changed_at = float("-inf")
@@ -117,7 +119,7 @@ class Prompt(Vertical):
             draft: The new draft.
             cursor_at_start: Whether the cursor goes before it instead of after it.
             is_selected: ``/undo`` returned it: what is typed next replaces it, and ``/undo``
-                typed behind it is the command. With the keys of vi nothing is selected.
+                typed behind it is the command. With modes, nothing is selected.
         """
         self._attachments.load(draft)
         self._loaded_text = draft.text
@@ -126,8 +128,8 @@ class Prompt(Vertical):
         self.area.load_text(draft.text)
         if not cursor_at_start:
             self.area.move_cursor(self.area.document.end)
-        if self.area.vim is not None:
-            self.area.vim.begin()
+        if self.area.modes is not None:
+            self.area.modes.begin()
         elif is_selected:
             self.area.select_all()
         self._close_menu()
@@ -136,28 +138,30 @@ class Prompt(Vertical):
         """Empty the prompt and end the walk through the history."""
         self._walk = None
         self.load(Draft())
-        if self.area.vim is not None:
-            self.area.vim.begin(is_writing=True)
+        if self.area.modes is not None:
+            self.area.modes.begin(is_writing=True)
             self._show_mode()
 
-    def use_vim(self, *, on: bool) -> None:
-        """Turn the keys of vi in the text field on or off."""
-        if on != (self.area.vim is not None):
-            from agent_tui.ui.prompt.vim_keys import VimKeys
+    def use_modes(self, settings: "Settings") -> None:
+        """Give the keys of the text field to the modes that `settings` want, if any."""
+        from agent_tui.ui.prompt.modes import brought_modes
 
-            self.area.vim = VimKeys(self.area, self._vim_told) if on else None
+        wanted = next((one for one in brought_modes() if one.are_wanted(settings)), None)
+        if wanted is not self._modes:
+            self._modes = wanted
+            self.area.modes = wanted.make(self.area, self._update_mode) if wanted else None
             self._show_mode()
 
-    def _vim_told(self, wish: "Wish") -> None:
-        """Update after a key of vi: the mode may change, or another draft be requested."""
-        if wish:
-            self._walk_history(older=wish == "older")
+    def _update_mode(self, walk: "Walk") -> None:
+        """Update after a key of a mode: the mode may change, or another draft be requested."""
+        if walk:
+            self._walk_history(older=walk == "older")
         self._show_mode()
         self._update_menu()
 
     def _show_mode(self) -> None:
-        vim = self.area.vim
-        self.query_one("#prompt-frame").border_title = vim.title if vim is not None else None
+        modes = self.area.modes
+        self.query_one("#prompt-frame").border_title = modes.title if modes is not None else None
 
     def suggest(self, text: str) -> None:
         """Show `text` while the prompt is empty, to be sent unchanged; empty for none."""
@@ -453,7 +457,7 @@ class Prompt(Vertical):
         if query is None:
             self._menu_dismissed = False
             completer.forget()
-        is_writing = self.area.vim is None or self.area.vim.is_writing
+        is_writing = self.area.modes is None or self.area.modes.is_writing
         is_quiet = self._menu_dismissed or self.area.text == self._loaded_text or not is_writing
         if query is None or is_quiet:
             self._query = self._answered = query

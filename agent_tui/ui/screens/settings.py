@@ -13,17 +13,17 @@ from textual.screen import Screen
 from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
+from agent_tui.commands.core.between_turns import look_between_turns
 from agent_tui.commands.core.front import Choice, Front, Listing, ScreenControls
 from agent_tui.commands.core.plugin_kinds import spec_with_plugins
 from agent_tui.commands.core.plugins import Plugins
 from agent_tui.commands.settings import short_origin, value_text
-from agent_tui.config import LoadedSettings, TerminalStateSetting
+from agent_tui.config import LoadedSettings, Settings, TerminalStateSetting
 from agent_tui.config.json_schema import template_text, toml_text
 from agent_tui.config.keys import SettingKey, join_key
-from agent_tui.config.specs import SettingSpec, setting_specs, value_at
+from agent_tui.config.specs import SettingSpec, setting_specs, spec_of, value_at
 from agent_tui.config.user_file import SettingsEditor
 from agent_tui.errors import AgentTuiError
-from agent_tui.events import RuleOffered
 from agent_tui.key_actions import KeyMap
 from agent_tui.safe_text import safe_text
 from agent_tui.secret_text import has_password_in_address
@@ -121,8 +121,8 @@ class SettingsFront(Front, ScreenControls, Protocol):
         """Show the program's state in the terminal as `setting` says."""
         ...
 
-    def use_vim(self, *, on: bool) -> None:
-        """Turn the keys of vi in the prompt on or off."""
+    def use_modes(self, settings: Settings) -> None:
+        """Give the keys of the prompt to the modes that `settings` want, if any."""
         ...
 
     def use_keys(self, keys: KeyMap) -> None:
@@ -364,7 +364,6 @@ _AT_ONCE: frozenset[SettingKey] = frozenset(
     {
         ("theme",),
         ("mouse",),
-        ("vim_mode",),
         ("status_fields",),
         ("terminal_state",),
         ("permission_mode",),
@@ -372,7 +371,6 @@ _AT_ONCE: frozenset[SettingKey] = frozenset(
         ("model",),
         ("bash_timeout_s",),
         ("limit_wait_h",),
-        ("offer_rules",),
         ("permissions", "allow"),
         ("permissions", "ask"),
         ("permissions", "deny"),
@@ -383,7 +381,10 @@ _SECTIONS_AT_ONCE = frozenset({"compaction", "keys"})
 
 def acts_at_once(key: SettingKey) -> bool:
     """Whether a change of `key` is in force without a new start."""
-    return key in _AT_ONCE or key[0] in _SECTIONS_AT_ONCE
+    if key in _AT_ONCE or key[0] in _SECTIONS_AT_ONCE:
+        return True
+    spec = spec_of(key)
+    return spec is not None and spec.acts_at_once
 
 
 def in_use(front: SettingsFront, key: SettingKey) -> str:
@@ -424,8 +425,6 @@ async def act_on(front: SettingsFront, key: SettingKey, loaded: LoadedSettings) 
             front.use_status_fields(now.status_fields)
         case ("terminal_state",):
             front.use_terminal_state(now.terminal_state)
-        case ("vim_mode",):
-            front.use_vim(on=now.vim_mode)
         case ("keys", *_):
             front.use_keys(now.keys.key_map)
         case ("permission_mode",):
@@ -437,13 +436,13 @@ async def act_on(front: SettingsFront, key: SettingKey, loaded: LoadedSettings) 
             await _use_model(front, now.model)
         case ("permissions", "allow" | "ask" | "deny"):
             front.show_events(await runtime.sessions.apply_trust())
-        case ("offer_rules",):
-            runtime.use_settings(now)
-            if not now.offer_rules:
-                front.show_events((RuleOffered("", 0),))
         case ("bash_timeout_s",) | ("limit_wait_h",) | ("compaction", *_):
             runtime.use_settings(now)
             front.show_events(())
+        case _ if acts_at_once(key):  # a feature's
+            runtime.use_settings(now)
+            front.use_modes(now)
+            front.show_events(await look_between_turns(front))
         case _:  # it takes effect at the next start
             return
 

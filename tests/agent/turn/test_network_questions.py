@@ -21,7 +21,7 @@ from agent_tui.events import (
     ToolOutputDelta,
     TurnFinished,
 )
-from agent_tui.plain.questions import approval_lines
+from agent_tui.features.plain.questions import approval_lines
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.sandbox.proxy import NetworkGate, Wanted

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.features.doctor.check import Check, Environment, Probe, read_environment, run_probes
+from agent_tui.commands.core.checks import Check
+from agent_tui.features.doctor.check import Environment, Probe, read_environment, run_probes
 
 CANARY = "canary0123456789abcdef"
 """A key without the shape of one, so that only its being a variable's value gives it away."""

@@ -3,8 +3,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from agent_tui.commands.core.checks import Check
 from agent_tui.errors import ModelFileError
-from agent_tui.features.doctor.check import Check, Probe, run_probes
+from agent_tui.features.doctor.check import Probe, run_probes
 
 FINE = Check("git", "ok", "2.39", section="tools")
 

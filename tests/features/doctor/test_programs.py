@@ -1,6 +1,6 @@
 import sys
 
-from agent_tui.features.doctor.check import ask_program
+from agent_tui.commands.core.checks import ask_program
 from tests.features.doctor.conftest import CANARY
 
 

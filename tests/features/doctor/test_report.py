@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui import __version__
-from agent_tui.features.doctor.check import Check, CheckState
+from agent_tui.commands.core.checks import Check, CheckState
 from agent_tui.features.doctor.command import as_json, as_text, fit_to_show, is_healthy
 
 words = st.lists(st.text("abc xyz", max_size=9), max_size=30).map(" ".join)

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.commands.core.checks import path_text
 from agent_tui.config.model_addresses import display_address
-from agent_tui.features.doctor.check import path_text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,19 @@
+"""What a table of settings is, for the core's and for those of features."""
+
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+
+class SettingsSection(BaseModel):
+    """A table of settings; a name it does not know is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _AtOnce:
+    """The type of `AT_ONCE`."""
+
+
+AT_ONCE: Final = _AtOnce()
+"""In the type of a setting of a feature: its change needs no new start."""

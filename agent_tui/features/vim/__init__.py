@@ -1,0 +1,1 @@
+"""The keys of vi in the prompt."""
