@@ -19,7 +19,7 @@ from agent_tui.messages import (
 )
 from agent_tui.text import repair_json, repair_text
 
-NO_RESULT_TEXT = "No result was recorded: the call was interrupted or its result was lost."
+NO_RESULT_TEXT = "No result is recorded: the call was interrupted, or it is still running."
 """The text of a result that is missing."""
 
 OPENING_TEXT = "(The beginning of this conversation is not part of the context.)"
