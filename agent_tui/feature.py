@@ -59,6 +59,7 @@ class Feature(NamedTuple):
             as their result. They are awaited when a front begins, and after turns on the screen.
         tools: Functions that make a tool from a `ToolHost` (``tools/registry.py``). Plugins use
             `agent_tui.tool` instead, whose calls are always judged as outside the sandbox.
+        part: What it does in each conversation: a class, a `Part` (``agent/part.py``).
         brings: Objects by the group of their kind in ``commands/core/plugin_kinds.py``, such as
             ``agent_tui.commands``.
     """
@@ -68,6 +69,7 @@ class Feature(NamedTuple):
     verbs: Mapping[str, Sequence[str]] = _NOTHING
     between_turns: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    part: str = ""
     brings: Mapping[str, Sequence[str]] = _NOTHING
 
 
@@ -81,7 +83,8 @@ def own_features() -> tuple[Feature, ...]:
 
 def named_modules(feature: Feature) -> frozenset[str]:
     """The modules of all that `feature` names."""
-    tables = (*feature.brings.values(), *feature.verbs.values(), feature.between_turns)
+    part = (feature.part,) if feature.part else ()
+    tables = (*feature.brings.values(), *feature.verbs.values(), feature.between_turns, part)
     objects = (name.partition(":")[0] for table in tables for name in table)
     return frozenset((*objects, *(row.module for row in feature.subcommands)))
 

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 from agent_tui import paths
-from agent_tui.agent.consent import ConsentFile
 from agent_tui.agent.hooks.dispatcher import Hooks
 from agent_tui.agent.new_services import conversation_services
 from agent_tui.agent.runtime import AgentRuntime
@@ -43,7 +42,14 @@ from agent_tui.cli.unread_rules import NO_RULES, find_unread, refuse_unread
 from agent_tui.cli.worktrees.services import open_worktrees
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
-from agent_tui.commands.core.plugin_kinds import HOOKS, IMPORTERS, PROVIDERS, STRATEGIES, TOOLS
+from agent_tui.commands.core.plugin_kinds import (
+    FEATURES,
+    HOOKS,
+    IMPORTERS,
+    PROVIDERS,
+    STRATEGIES,
+    TOOLS,
+)
 from agent_tui.commands.core.plugins import Plugins
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import LoadedSettings, Settings
@@ -258,7 +264,7 @@ def compose(
             shared.environ,
             shared.secrets,
         ),
-        allowed_checks=ConsentFile(paths.user_data_dir() / "goal-checks.json", "checks"),
+        features=plugins.of(FEATURES),
         keeps_sessions=arguments.keeps_session and not unkept,
         origin=arguments.origin,
         keeps_mode=bool(arguments.origin) or loaded.origin(("permission_mode",)).layer != "default",

@@ -213,7 +213,6 @@ class Stage:
             trees=trees,
             worktrees=worktrees,
             network=network,
-            allowed_checks=ConsentFile(self.folder / "goal-checks.json", "checks"),
         )
         consent = ConsentFile(self.folder / "hooks.json", "hooks")
         sources = HookFiles(hooks or {}, self.config / "config.toml", self.trust, consent)

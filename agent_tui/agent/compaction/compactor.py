@@ -1,7 +1,7 @@
 """When to compact, and how a compaction is carried out; the planner decides what it keeps."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
@@ -26,6 +26,7 @@ from agent_tui.agent.compaction.reports import (
 )
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
+from agent_tui.agent.part import Part, carried_entries
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.spending import with_spending
 from agent_tui.compaction.outcome import CompactionPreview, Outcome
@@ -108,14 +109,25 @@ class Compactor:
 
     Nothing is written before the whole result is there, so a failure or a cancel leaves the
     session file as it was.
+
+    Args:
+        conversation: The conversation.
+        services: What conversations share.
+        background: The summary made in advance.
+        parts: What features do in the conversation.
     """
 
     def __init__(
-        self, conversation: Conversation, services: RuntimeServices, background: BackgroundSummary
+        self,
+        conversation: Conversation,
+        services: RuntimeServices,
+        background: BackgroundSummary,
+        parts: Sequence[Part] = (),
     ) -> None:
         self._conversation = conversation
         self._services = services
         self._background = background
+        self._parts = parts
         may_run_git = services.trust.may_run_git
         self._repositories = RepositoryReader(ProcessKeeper(), may_run_git, services.environ)
 
@@ -366,11 +378,12 @@ class Compactor:
                 request, "tiered", progress_to(emit), self._conversation.counting(emit)
             )
             summary = outcome.summary
-            carried = summary.carryover if summary else request.previous
+            carryover = summary.carryover if summary else request.previous
+            carried = carried_entries(self._parts, request.path)
             log = self._services.store.create_child(
                 conversation.log,
-                (*outcome.child_entries(request.path, "manual", used), *kept),
-                with_spending(carried, conversation.log, summary),
+                (*outcome.child_entries(request.path, "manual", used, carried), *kept),
+                with_spending(carryover, conversation.log, summary),
                 cwd=conversation.cwd,
             )
         except (CompactionError, SessionError) as error:

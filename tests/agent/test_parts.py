@@ -1,0 +1,131 @@
+"""What features do in a conversation: when parts are made, asked and closed."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from agent_tui.agent.activity import Emit
+from agent_tui.agent.part import Part
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.turn.user_message import NewMessage
+from agent_tui.events import Notice, TurnFinished
+from agent_tui.feature import Feature
+from agent_tui.providers.scripted.provider import Reply
+from agent_tui.sessions.entries import CustomEntry, Entry
+from tests.support.runtime import MODEL, Script, Stage, collect, of_kind
+
+
+class Diary(Part):
+    """Takes the messages itself while it is open."""
+
+    closed: ClassVar[list[str]] = []
+
+    def __init__(self, host) -> None:
+        super().__init__(host)
+        self.has_begun = False
+        self.driven: list[str] = []
+
+    @property
+    def is_open(self) -> bool:
+        return self.has_begun
+
+    async def drive(self, message: NewMessage | None, emit: Emit) -> None:
+        self.driven.append("(continued)" if message is None else message.text)
+        await self.host.make_turn(emit).run(message)
+
+    @staticmethod
+    def carried(path: Sequence[Entry]) -> Sequence[Entry]:
+        return [CustomEntry(custom_type="diary", data=len(path))]
+
+    async def close(self) -> None:
+        self.closed.append(self.host.conversation.log.header.id)
+
+
+class Second(Diary):
+    """Is never asked while the first is open."""
+
+
+FEATURES = tuple(
+    Feature(kind.__name__, part=f"{__name__}:{kind.__name__}") for kind in (Diary, Second)
+)
+
+
+def runtime_with_parts(stage: Stage, script: Script) -> AgentRuntime:
+    services = replace(stage.runtime(script).services, features=FEATURES)
+    return AgentRuntime(services, MODEL, stage.workspace, "full")
+
+
+async def test_the_first_open_part_takes_messages_and_continues_the_work(stage: Stage):
+    runtime = runtime_with_parts(stage, [Reply(text="One."), Reply(text="Two."), Reply(text="3.")])
+    first, second = runtime.part(Diary), runtime.part(Second)
+    await collect(runtime.submit("not mine"))
+    first.has_begun = second.has_begun = True
+    assert runtime.is_unfinished
+    await collect(runtime.submit("mine"))
+    events = await collect(runtime.continue_turn())
+    assert first.driven == ["mine", "(continued)"]
+    assert second.driven == []
+    assert events[-1] == TurnFinished("done")
+
+
+async def test_work_of_a_part_is_an_activity_of_the_conversation(stage: Stage):
+    runtime = runtime_with_parts(stage, [])
+
+    async def work(emit: Emit) -> None:
+        assert runtime.is_busy
+        emit(Notice("info", "At work."))
+        emit(TurnFinished("done"))
+
+    events = await collect(runtime.carry_out(work))
+    assert events == [Notice("info", "At work."), TurnFinished("done")]
+
+
+async def test_each_session_has_its_own_parts_but_a_compaction_takes_them_along(stage: Stage):
+    runtime = runtime_with_parts(stage, [Reply(text="I looked at it. " * 200)] * 5)
+    for text in ("Never use tabs.", "Look at it.", "And now?"):
+        await collect(runtime.submit(text))
+    part = runtime.part(Diary)
+    before = runtime.conversation
+    await collect(runtime.compact())
+    assert runtime.part(Diary) is part
+    assert part.host.conversation is runtime.conversation is not before
+    carried = [e for e in runtime.conversation.log.entries if isinstance(e, CustomEntry)]
+    assert [entry.custom_type for entry in carried] == ["diary", "diary"]
+    await runtime.sessions.start_new()
+    assert runtime.part(Diary) is not part
+
+
+async def test_parts_are_closed_with_the_program(stage: Stage, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Diary, "closed", [])
+    runtime = runtime_with_parts(stage, [])
+    present = runtime.conversation.log.header.id
+    await runtime.aclose()
+    assert Diary.closed == [present, present]
+
+
+async def test_a_conversation_does_not_have_the_part_of_a_missing_feature(stage: Stage):
+    runtime = stage.runtime([])
+    with pytest.raises(LookupError, match="Diary"):
+        runtime.part(Diary)
+
+
+async def test_entries_of_a_deleted_feature_are_kept_and_passed_over(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = stage.runtime([Reply(text="One.")])
+    await collect(runtime.submit("Hello."))
+    goal = {"text": "There is an a.txt.", "checks": ["test -f a.txt"]}
+    runtime.conversation.log.append(CustomEntry(custom_type="goal", data=goal))
+    path = runtime.conversation.log.path
+    assert path is not None
+    await runtime.aclose()
+    before = path.read_bytes()
+    without = replace(stage.runtime([Reply(text="Two.")]).services, features=())
+    later = AgentRuntime(without, MODEL, stage.workspace, "full")
+    await later.sessions.open(str(path))
+    events = await collect(later.submit("Go on."))
+    assert of_kind(events, TurnFinished) == [TurnFinished("done")]
+    await later.aclose()
+    assert path.read_bytes().startswith(before)
