@@ -15,6 +15,7 @@ from agent_tui.agent.helper_kinds import (
     find_agents,
     helper_fitter,
 )
+from agent_tui.agent.part import Part
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.opening import FolderFiles, open_conversation
 from agent_tui.agent.turn.pending_approvals import PendingApprovals
@@ -96,14 +97,20 @@ class HelperStarter:
         conversation: The one they work for, with its folder, model and rules.
         services: What all conversations share.
         past: The earlier sessions, for `recall`.
+        parts: What features do in that conversation.
     """
 
     def __init__(
-        self, conversation: Conversation, services: RuntimeServices, past: PastSessions
+        self,
+        conversation: Conversation,
+        services: RuntimeServices,
+        past: PastSessions,
+        parts: Sequence[Part] = (),
     ) -> None:
         self._conversation = conversation
         self._services = services
         self._past = past
+        self._parts = parts
 
     def _open(
         self,
@@ -119,7 +126,7 @@ class HelperStarter:
         settings = services.settings.model_copy(update={"hint_earlier_work": False})
         log = _new_log(conversation, services, model)
         helper = open_conversation(
-            replace(services, toolbox=toolbox, settings=settings, hooks=services.hooks.for_calls()),
+            replace(services, toolbox=toolbox, settings=settings),
             log,
             cwd,
             model,
@@ -134,7 +141,8 @@ class HelperStarter:
     async def _run(
         self, helper: Conversation, task: str, say: Callable[[str], None], emit: Emit
     ) -> ToolOutput:
-        return await _run_helper(helper, self._conversation, self._past, task, say, emit)
+        parts = tuple(filter(None, (part.for_helper(helper) for part in self._parts)))
+        return await _run_helper(helper, self._conversation, self._past, parts, task, say, emit)
 
 
 class Explorer(HelperStarter):
@@ -200,6 +208,7 @@ async def _run_helper(
     helper: Conversation,
     conversation: Conversation,
     past: PastSessions,
+    parts: Sequence[Part],
     task: str,
     say: Callable[[str], None],
     emit: Emit,
@@ -209,7 +218,7 @@ async def _run_helper(
     Its usage is recorded however it ends. Cancelling stops it.
     """
     background = BackgroundSummary(helper.services.compaction)
-    compactor = Compactor(helper, helper.services, background)
+    compactor = Compactor(helper, helper.services, background, parts)
     tools = ToolServices(
         pending=PendingApprovals(),
         compact=compactor.answer_call,
@@ -219,11 +228,11 @@ async def _run_helper(
     turn = Turn(
         helper,
         helper.services.provider,
-        ToolRunner(helper, tools, watch.take),
+        ToolRunner(helper, tools, watch.take, parts=parts),
         compactor,
         watch.take,
-        helper.services.sleep,
         most_replies=MOST_REPLIES,
+        parts=parts,
     )
     # Not recorded as the user's: files that it mentions would be attached without asking.
     helper.append(UserMessage(content=task))

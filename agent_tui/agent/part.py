@@ -1,16 +1,21 @@
 """What a feature does in a conversation: a part, whose methods the core calls at their moments."""
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol, cast
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol, cast
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.turn.user_command import CommandNetwork
 from agent_tui.agent.turn.user_message import NewMessage
-from agent_tui.events import AgentEvent
+from agent_tui.events import AgentEvent, CompactionFinished, CompactionReason
 from agent_tui.feature import Feature, load_object
+from agent_tui.messages import JsonObject, ToolCall
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.chain import SessionChain
+from agent_tui.tools.base import ToolOutput
 
 
 class RunsTurn(Protocol):
@@ -23,6 +28,11 @@ class RunsTurn(Protocol):
 
 class Host(Protocol):
     """What a part is given to work with."""
+
+    @property
+    def services(self) -> RuntimeServices:
+        """What conversations share."""
+        ...
 
     @property
     def conversation(self) -> Conversation:
@@ -43,10 +53,61 @@ class Host(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a part says before a message is added or the context is compacted.
+
+    Attributes:
+        refusal: Why it must not be; empty if it may.
+        by: Who refuses, in a word or two, such as ``a hook``.
+        added: Entries that follow the message or the compaction.
+    """
+
+    refusal: str = ""
+    by: str = "a feature"
+    added: Sequence[Entry] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CallAnswer:
+    """What a part says about a tool call before it is judged; it allows nothing.
+
+    Attributes:
+        refusal: Why it must not run; empty if nothing is against it.
+        by: Who refuses or changes it, in a word or two, such as ``a hook``.
+        stops: Whether a refusal ends the turn.
+        doubt: Why the user should be asked; empty if that is not needed.
+        arguments: Other arguments, which are judged like any others; None to keep them.
+        remark: What the model reads with the result.
+    """
+
+    refusal: str = ""
+    by: str = "a feature"
+    stops: bool = False
+    doubt: str = ""
+    arguments: JsonObject | None = None
+    remark: str = ""
+
+
+class ProgramQuestion(NamedTuple):
+    """The question whether a program that the project names may run.
+
+    Attributes:
+        title: The question.
+        facts: What would run and where it is defined, all of it.
+        answer: Takes the user's decision as ``is_allowed``.
+    """
+
+    title: str
+    facts: Sequence[str]
+    answer: Callable[..., Awaitable[None]]
+
+
 class Part:
     """One feature in one conversation. A feature overrides what it takes part in.
 
     A part is made with its conversation and goes along when ``/compact`` begins a new session.
+    Methods are called in the order of the features, and do nothing here.
 
     Args:
         host: What it works with.
@@ -68,6 +129,68 @@ class Part:
             emit: Takes the events.
         """
 
+    async def before_continuing(self, emit: Emit) -> None:
+        """The last turn is about to be continued without a message."""
+
+    async def before_message(self, text: str, emit: Emit) -> Answer:
+        """A message of the user's is about to be added. The first refusal counts."""
+        return Answer()
+
+    async def before_call(self, call: ToolCall, paths: Sequence[Path], emit: Emit) -> CallAnswer:
+        """A call is about to be judged.
+
+        The first refusal counts; later parts see the arguments of those before them.
+
+        Args:
+            call: The call, with our own names of tools and arguments.
+            paths: The files it concerns, absolute.
+            emit: Takes events.
+        """
+        return CallAnswer()
+
+    async def after_call(
+        self, call: ToolCall, paths: Sequence[Path], output: ToolOutput, emit: Emit
+    ) -> ToolOutput:
+        """Return the output of a call that ran, changed or not. On cancellation it is kept."""
+        return output
+
+    async def continues(
+        self, last_reply: str, times_before: int, most_times: int, emit: Emit
+    ) -> bool:
+        """Whether the model, which is done, continues; what it is told has then been appended.
+
+        Args:
+            last_reply: The text of its last reply.
+            times_before: How often parts continued this turn already.
+            most_times: How often they may.
+            emit: Takes events.
+        """
+        return False
+
+    async def before_compaction(self, reason: CompactionReason, focus: str, emit: Emit) -> Answer:
+        """The context is about to be compacted. The first refusal counts.
+
+        Args:
+            reason: Why.
+            focus: What the user asked to pay attention to.
+            emit: Takes events.
+        """
+        return Answer()
+
+    async def after_compaction(self, made: CompactionFinished, emit: Emit) -> None:
+        """The context was compacted."""
+
+    async def questions(self) -> Sequence[ProgramQuestion]:
+        """Programs that the project wants to start and that the user has not decided on."""
+        return ()
+
+    def for_helper(self, helper: Conversation) -> "Part | None":
+        """The part that the conversation of a helper has; None if it has none."""
+        return None
+
+    def follow(self, earlier: "Part") -> None:
+        """Take over from the feature's part in the session that the program was in before."""
+
     def standing(self) -> AgentEvent | None:
         """The event that shows how far its work is; None if there is nothing to show."""
         return None
@@ -84,6 +207,17 @@ class Part:
 
     async def close(self) -> None:
         """End what it has running; the conversation ends with the program."""
+
+
+async def ask_before(parts: Iterable[Part], ask: Callable[[Part], Awaitable[Answer]]) -> Answer:
+    """Ask each of `parts`: the first refusal, or else all that they add, in their order."""
+    added: list[Entry] = []
+    for part in parts:
+        answer = await ask(part)
+        if answer.refusal:
+            return answer
+        added += answer.added
+    return Answer(added=added)
 
 
 def part_types(features: Iterable[Feature]) -> tuple[type[Part], ...]:

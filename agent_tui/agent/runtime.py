@@ -12,7 +12,6 @@ from agent_tui.agent.compaction.cache_clock import ColdPrice
 from agent_tui.agent.compaction.compactor import Compactor, Confirm
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.explorer import Explorer
-from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.loop import LoopPlan, LoopRunner
 from agent_tui.agent.part import Part
 from agent_tui.agent.scopes import ScopeKeeper
@@ -251,10 +250,9 @@ class AgentRuntime:
         self._pause.end()
         await self._background.aclose()
         await self.end_jobs()
+        await self.services.close_walls()
         for part in self.parts:
             await part.close()
-        await self.services.close_walls()
-        await self.services.hooks.end_session()
         self.sessions.leave()
         self.conversation.log.close()
 
@@ -435,7 +433,8 @@ class AgentRuntime:
         self._note_state()
         for event in await self.conversation.refresh_usage():
             emit(event)
-        await ConversationHooks(self.conversation, emit).after_compaction(child[1])
+        for part in self.parts:
+            await part.after_compaction(child[1], emit)
 
     def make_turn(self, emit: Emit) -> Turn:
         """Make a turn of the present conversation, whose events go to `emit`."""
@@ -449,12 +448,12 @@ class AgentRuntime:
         return Turn(
             conversation,
             services.provider,
-            ToolRunner(conversation, self._tool_services(), emit, pins),
+            ToolRunner(conversation, self._tool_services(), emit, pins, self.parts),
             self._compactor(),
             emit,
-            services.sleep,
             get_ready,
             services.most_replies,
+            self.parts,
         )
 
     async def _take_up_tools(self, conversation: Conversation, emit: Emit) -> None:
@@ -485,8 +484,8 @@ class AgentRuntime:
             scope=self._scopes().answer_call,
             network=self.network,
             use_mode=self.sessions.use_mode,
-            explore=Explorer(conversation, services, self.past).answer_call,
-            delegate=WritingHelpers(conversation, services, self.past),
+            explore=Explorer(conversation, services, self.past, self.parts).answer_call,
+            delegate=WritingHelpers(conversation, services, self.past, self.parts),
         )
 
 

@@ -455,7 +455,7 @@ def test_the_public_names_and_their_signatures():
         "ExportFormat": ["name", "suffix", "about", "text"],
         "ExportedSession": ["log", "secrets"],
         "ForeignSession": ["header", "entries", "warnings", "contents"],
-        "Feature": ["name", "subcommands", "verbs", "between_turns", "tools", "brings"],
+        "Feature": ["name", "subcommands", "verbs", "between_turns", "tools", "part", "brings"],
         "ImportFormat": [
             *("name", "read", "is_record", "is_document", "finder", "is_place"),
             "describe_unknown",

@@ -142,6 +142,12 @@ class SessionManager:
     def _make_parts(self) -> tuple[Part, ...]:
         return tuple(make(self._host) for make in self._part_types)
 
+    def _renew_parts(self) -> None:
+        """Make the parts of another session; each follows the one before."""
+        before, self.parts = self.parts, self._make_parts()
+        for part, earlier in zip(self.parts, before, strict=True):
+            part.follow(earlier)
+
     async def start_new(self) -> tuple[AgentEvent, ...]:
         """Leave this session as it is and begin an empty one with the same model."""
         before = self.conversation
@@ -380,7 +386,7 @@ class SessionManager:
             FolderFiles(before.context_files, before.withheld_files),
             self._jobs,
         )
-        self.parts = self._make_parts()
+        self._renew_parts()
         after.totals, after.told_note = before.totals, before.told_note
         self._is_branch_begun = True
         self._background.drop()
@@ -607,7 +613,7 @@ class SessionManager:
             after.totals, after.helper_work = before.totals, before.helper_work
             after.limited_until, after.stands_in_for = before.limited_until, before.stands_in_for
         else:
-            self.parts = self._make_parts()
+            self._renew_parts()
         if reason in ("compacted", "forked"):
             self._past.remember(before.log)
         after.told_note = before.told_note

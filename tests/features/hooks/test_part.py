@@ -21,6 +21,7 @@ from agent_tui.events import (
     ToolStarted,
     TurnFinished,
 )
+from agent_tui.features.hooks.part import HooksPart
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.entries import CustomMessageEntry
@@ -269,7 +270,7 @@ async def test_a_failing_hook_is_told_and_loses_nothing(stage, command, why):
     assert why in notice
     assert (stage.workspace / "a.txt").read_text() == "one\n"
     assert only(events, TurnFinished).outcome == "done"
-    (result,) = runtime.services.hooks.results.values()
+    (result,) = runtime.part(HooksPart).hooks.results.values()
     assert why in result.outcome
 
 
