@@ -15,7 +15,7 @@ from agent_tui.feature import Feature, load_object
 from agent_tui.messages import JsonObject, ToolCall
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.chain import SessionChain
-from agent_tui.tools.base import ToolOutput
+from agent_tui.tools.base import Ability, ToolOutput
 
 
 class RunsTurn(Protocol):
@@ -180,6 +180,10 @@ class Part:
     async def after_compaction(self, made: CompactionFinished, emit: Emit) -> None:
         """The context was compacted."""
 
+    def abilities(self, emit: Emit) -> Sequence[Ability]:
+        """What the feature's tools ask for in a turn, whose events `emit` takes."""
+        return ()
+
     async def questions(self) -> Sequence[ProgramQuestion]:
         """Programs that the project wants to start and that the user has not decided on."""
         return ()
@@ -222,8 +226,12 @@ async def ask_before(parts: Iterable[Part], ask: Callable[[Part], Awaitable[Answ
 
 def part_types(features: Iterable[Feature]) -> tuple[type[Part], ...]:
     """Import the parts of `features`."""
-    named = (feature.part for feature in features if feature.part)
-    return tuple(cast(type[Part], load_object(name)) for name in named)
+    return tuple(cast(type[Part], load_object(each.part)) for each in features if each.part)
+
+
+def abilities_of(parts: Iterable[Part], emit: Emit) -> tuple[Ability, ...]:
+    """What tools of features ask for in a turn."""
+    return tuple(ability for part in parts for ability in part.abilities(emit))
 
 
 def carried_entries(parts: Iterable[Part | type[Part]], path: Sequence[Entry]) -> tuple[Entry, ...]:

@@ -13,8 +13,8 @@ from agent_tui.agent.compaction.compactor import Compactor, Confirm
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.explorer import Explorer
 from agent_tui.agent.loop import LoopPlan, LoopRunner
-from agent_tui.agent.part import Part
-from agent_tui.agent.scopes import ScopeKeeper
+from agent_tui.agent.part import Part, abilities_of
+from agent_tui.agent.scopes import ScopeKeeper, TurnScopes
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.branches import Branches
 from agent_tui.agent.session.manager import SessionManager
@@ -33,7 +33,7 @@ from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
 from agent_tui.agent.turn.user_command import run_user_command
 from agent_tui.agent.turn.user_message import NewMessage
-from agent_tui.agent.writing_helpers import WritingHelpers
+from agent_tui.agent.writing_helpers import WorktreeHelpers
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.config import PermissionMode, Settings
@@ -448,7 +448,7 @@ class AgentRuntime:
         return Turn(
             conversation,
             services.provider,
-            ToolRunner(conversation, self._tool_services(), emit, pins, self.parts),
+            ToolRunner(conversation, self._tool_services(emit), emit, pins, self.parts),
             self._compactor(),
             emit,
             get_ready,
@@ -474,18 +474,21 @@ class AgentRuntime:
     def _loops(self) -> LoopRunner:
         return LoopRunner(self.conversation, self._scopes(), self.make_turn)
 
-    def _tool_services(self) -> ToolServices:
-        """The services that tool calls need."""
+    def _tool_services(self, emit: Emit) -> ToolServices:
+        """The services that the tool calls of a turn need."""
         conversation, services = self.conversation, self.services
         return ToolServices(
             pending=self.pending_approvals,
             compact=self._compactor().answer_call,
             history=self.history,
-            scope=self._scopes().answer_call,
             network=self.network,
             use_mode=self.sessions.use_mode,
-            explore=Explorer(conversation, services, self.past, self.parts).answer_call,
-            delegate=WritingHelpers(conversation, services, self.past, self.parts),
+            abilities=(
+                TurnScopes(self._scopes(), emit),
+                Explorer(conversation, services, self.past, emit, self.parts),
+                WorktreeHelpers(conversation, services, self.past, emit, self.parts),
+                *abilities_of(self.parts, emit),
+            ),
         )
 
 

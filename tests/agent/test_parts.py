@@ -11,10 +11,12 @@ from agent_tui.agent.activity import Emit
 from agent_tui.agent.part import Part
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.user_message import NewMessage
-from agent_tui.events import Notice, TurnFinished
+from agent_tui.events import Notice, ToolFinished, TurnFinished
 from agent_tui.feature import Feature
-from agent_tui.providers.scripted.provider import Reply
+from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import CustomEntry, Entry
+from agent_tui.tools.base import Ability, ToolContext, ToolOutput
+from agent_tui.tools.compact import CompactTool
 from tests.support.runtime import MODEL, Script, Stage, collect, of_kind
 
 
@@ -129,3 +131,37 @@ async def test_entries_of_a_deleted_feature_are_kept_and_passed_over(tmp_path: P
     assert of_kind(events, TurnFinished) == [TurnFinished("done")]
     await later.aclose()
     assert path.read_bytes().startswith(before)
+
+
+class Weather(Ability):
+    unavailable: ClassVar[str] = "The weather is not known here."
+
+
+class Station(Weather):
+    pass
+
+
+class Forecast(Part):
+    def abilities(self, emit: Emit) -> Sequence[Ability]:
+        return (Station(),)
+
+
+async def test_tools_ask_for_what_a_part_offers_by_its_class(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+):
+    found: list[Weather] = []
+    feature = Feature("forecast", part=f"{__name__}:Forecast")
+    looks = Reply(tool_calls=(call("c1", "compact"),))
+
+    async def look(_tool: CompactTool, _arguments: object, context: ToolContext) -> ToolOutput:
+        found.append(context.use(Weather))
+        return ToolOutput("It is sunny.")
+
+    monkeypatch.setattr(CompactTool, "run", look)
+    services = replace(stage.runtime([looks, Reply(text="Sun.")] * 2).services, features=[feature])
+    await collect(AgentRuntime(services, MODEL, stage.workspace, "full").submit("Go."))
+    assert [type(one) for one in found] == [Station]
+    without = AgentRuntime(replace(services, features=()), MODEL, stage.workspace, "full")
+    (finished,) = of_kind(await collect(without.submit("Go.")), ToolFinished)
+    assert finished.message.is_error
+    assert finished.message.text == "The weather is not known here."

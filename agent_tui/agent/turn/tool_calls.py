@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol, TypeAlias
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
@@ -54,16 +53,15 @@ from agent_tui.safe_text import printable_line
 from agent_tui.sessions.lineage.file_sessions import FileSessions
 from agent_tui.sessions.replay.file_changes import changes_entry
 from agent_tui.tools.base import (
+    Ability,
     CallInterrupted,
     History,
     Intent,
     PreparedCall,
-    ScopeAction,
     ToolContext,
     ToolOutput,
     TurnEnding,
 )
-from agent_tui.tools.git.helper_work import HelperWork
 from agent_tui.tools.shorten import OutputLimits, keep_head, size_bytes
 
 _NOT_RUN = "Not run: the user interrupted before this call."
@@ -80,9 +78,6 @@ _CHANGED = (
 
 _TOLD_S = 1.0
 """The time of a call is shown from this duration on."""
-
-AnswerScope: TypeAlias = Callable[[ScopeAction, str, str, Emit], Awaitable[ToolOutput]]
-AnswerExplore: TypeAlias = Callable[[str, str, Callable[[str], None], Emit], Awaitable[ToolOutput]]
 
 
 class _Declined(Exception):
@@ -128,37 +123,19 @@ class _Answered:
         self.uncounted.append(result)
 
 
-class Delegation(Protocol):
-    """Helpers that write, each in its own worktree; see `agent.writing_helpers`."""
-
-    async def answer_call(self, task: str, say: Callable[[str], None], emit: Emit) -> ToolOutput:
-        """Have a helper do `task`."""
-        ...
-
-    def work_on(self, branch: str) -> HelperWork:
-        """What the helper of `branch` did."""
-        ...
-
-    async def drop(self, work: HelperWork) -> None:
-        """Delete the branch of `work`, which was brought over."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class ToolServices:
     """The services for running a call, beside the conversation.
 
-    `pending` takes answers to approvals; `history` returns what `recall` searches; `compact`,
-    `scope`, `explore` and `delegate` carry out the tools of these names. `network` decides on
-    connections that commands want. `use_mode` changes the permission mode.
+    `pending` takes answers to approvals; `history` returns what `recall` searches; `compact`
+    carries out the tool of that name; `abilities` are what other tools ask for. `network` decides
+    on connections that commands want. `use_mode` changes the permission mode.
     """
 
     pending: PendingApprovals
     history: Callable[[], History]
     compact: Callable[[str, Emit], Awaitable[ToolOutput]]
-    scope: AnswerScope | None = None
-    explore: AnswerExplore | None = None
-    delegate: Delegation | None = None
+    abilities: Sequence[Ability] = ()
     network: NetworkQuestions | None = None
     use_mode: UseMode = str
 
@@ -607,20 +584,12 @@ class ToolRunner:
             open_texts=shared.open_texts,
             held_in=conversation.permissions.search_filter,
             may_show=conversation.permissions.may_show,
+            abilities=self._services.abilities,
+            change_context=self._change_context,
         )
         context.plan = partial(self._plans.decide, call)
         if self.pins is not None:
             context.use_skill = self.pins.use_skill
-        if (scope := self._services.scope) is not None:
-            context.scope = lambda action, label, focus: self._change_context(
-                partial(scope, action, label, focus, self._emit)
-            )
-        if (explore := self._services.explore) is not None:
-            context.explore = lambda task, agent, say: explore(task, agent, say, self._emit)
-        if (delegate := self._services.delegate) is not None:
-            context.delegate = lambda task, say: delegate.answer_call(task, say, self._emit)
-            context.helper_work = delegate.work_on
-            context.drop_helper_work = delegate.drop
         return context
 
     async def _change_context(self, change: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:
