@@ -8,13 +8,20 @@ from typing import ClassVar
 import pytest
 
 from agent_tui.agent.activity import Emit
-from agent_tui.agent.part import Part
+from agent_tui.agent.part import Answer, CallAnswer, Part
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.user_message import NewMessage
-from agent_tui.events import Notice, ToolFinished, TurnFinished
+from agent_tui.events import (
+    CompactionFailed,
+    CompactionReason,
+    Notice,
+    ToolFinished,
+    TurnFinished,
+)
 from agent_tui.feature import Feature
+from agent_tui.messages import JsonObject, ToolCall
 from agent_tui.providers.scripted.provider import Reply, call
-from agent_tui.sessions.entries import CustomEntry, Entry
+from agent_tui.sessions.entries import CustomEntry, CustomMessageEntry, Entry
 from agent_tui.tools.base import Ability, ToolContext, ToolOutput
 from agent_tui.tools.compact import CompactTool
 from tests.support.runtime import MODEL, Script, Stage, collect, of_kind
@@ -165,3 +172,90 @@ async def test_tools_ask_for_what_a_part_offers_by_its_class(
     (finished,) = of_kind(await collect(without.submit("Go.")), ToolFinished)
     assert finished.message.is_error
     assert finished.message.text == "The weather is not known here."
+
+
+class Speaks(Part):
+    """Says its name at each moment, and refuses what names it."""
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    async def before_message(self, text: str, emit: Emit) -> Answer:
+        if self.name in text:
+            return Answer("I was named.", self.name.lower())
+        return Answer(added=[CustomMessageEntry(custom_type="said", content=self.name)])
+
+    async def before_call(self, call: ToolCall, paths: Sequence[Path], emit: Emit) -> CallAnswer:
+        seen = str(call.arguments["content"])
+        if self.name in str(call.arguments["path"]):
+            return CallAnswer("I was named.", self.name.lower())
+        arguments: JsonObject = {**call.arguments, "content": f"{seen} {self.name}"}
+        return CallAnswer(by=self.name.lower(), arguments=arguments, remark=f"{self.name} saw it.")
+
+    async def after_call(
+        self, call: ToolCall, paths: Sequence[Path], output: ToolOutput, emit: Emit
+    ) -> ToolOutput:
+        return replace(output, for_model=f"{output.for_model}\n{self.name} is done.")
+
+    async def continues(
+        self, last_reply: str, times_before: int, most_times: int, emit: Emit
+    ) -> bool:
+        emit(Notice("info", f"{self.name} was asked."))
+        return times_before == 0
+
+    async def before_compaction(self, reason: CompactionReason, focus: str, emit: Emit) -> Answer:
+        return Answer("I was named." if self.name in focus else "", self.name.lower())
+
+
+class Anna(Speaks):
+    pass
+
+
+class Bert(Speaks):
+    pass
+
+
+def speaking(stage: Stage, script: Script) -> AgentRuntime:
+    features = [Feature(name, part=f"{__name__}:{name}") for name in ("Anna", "Bert")]
+    services = replace(stage.runtime(script).services, features=features)
+    return AgentRuntime(services, MODEL, stage.workspace, "full")
+
+
+async def test_the_first_refusal_of_a_message_counts_and_texts_are_added_in_order(stage: Stage):
+    runtime = speaking(stage, [Reply(text="Yes."), Reply(text="Really.")])
+    refused = of_kind(await collect(runtime.submit("Tell Bert and Anna.")), TurnFinished)
+    assert refused == [TurnFinished("error", "Anna refused the message: I was named.")]
+    assert runtime.conversation.log.path_entries() == ()
+    events = await collect(runtime.submit("Go."))
+    entries = runtime.conversation.log.path_entries()
+    said = [entry.text for entry in entries if isinstance(entry, CustomMessageEntry)]
+    assert said == ["Anna", "Bert"]
+    asked = [event.text for event in of_kind(events, Notice) if "was asked" in event.text]
+    assert asked == ["Anna was asked.", "Anna was asked.", "Bert was asked."]
+
+
+async def test_parts_see_a_call_as_those_before_them_changed_it(stage: Stage):
+    write = call("c1", "write", path="a.txt", content="Me,")
+    named = call("c2", "write", path="Bert.txt", content="Me,")
+    script = [Reply(tool_calls=(write, named)), *[Reply(text="Done.")] * 2]
+    events = await collect(speaking(stage, script).submit("Go."))
+    assert (stage.workspace / "a.txt").read_text() == "Me, Anna Bert"
+    written, refused = (event.message.text for event in of_kind(events, ToolFinished))
+    remarks = [line for line in written.splitlines() if line.startswith(("Anna", "Bert", "["))]
+    assert [line.partition(" changed")[0] for line in remarks] == [
+        *("Anna saw it.", "[anna", "Bert saw it.", "[bert"),
+        *("Anna is done.", "Bert is done."),
+    ]
+    assert refused == "Not run: bert refused this call: I was named."
+    assert not (stage.workspace / "Bert.txt").exists()
+
+
+async def test_a_part_can_refuse_a_compaction(stage: Stage):
+    runtime = speaking(stage, [Reply(text="I looked at it. " * 200)] * 5)
+    for text in ("Never use tabs.", "Look at it."):
+        await collect(runtime.submit(text))
+    before = runtime.conversation.log.path_entries()
+    failed = of_kind(await collect(runtime.compact("what Bert said")), CompactionFailed)
+    assert failed == [CompactionFailed("Not compacted: bert refused: I was named.")]
+    assert runtime.conversation.log.path_entries() == before

@@ -224,6 +224,10 @@ class Hooks:
         if before is not None:
             await self._end(before, "other")
 
+    def close(self) -> None:
+        """End the process that starts hooks, with what they left running."""
+        self._keeper.close()
+
     async def _end(self, place: HookPlace, reason: str) -> None:
         await self.run("SessionEnd", place, {"reason": reason}, lambda _line: None, (reason,))
 

@@ -68,6 +68,7 @@ class HooksPart(Part):
     async def close(self) -> None:
         """Run the hooks for leaving the session; takes a few seconds at most."""
         await self.hooks.end_session()
+        self.hooks.close()
 
     async def questions(self, *, asks_again: bool = False) -> Sequence[ProgramQuestion]:
         """The questions whether the project's hooks may run.
