@@ -99,6 +99,7 @@ class Feature(NamedTuple):
         settings: A class whose fields join `Settings`. `Settings.of` returns it.
         prompt_modes: Modes of the prompt's text field (``ui/prompt/modes.py``).
         checks: What ``agent-tui doctor`` checks for it.
+        part: What it does in each conversation: a class, a `Part` (``agent/part.py``).
         brings: Objects by the group of their kind in ``commands/core/plugin_kinds.py``, such as
             ``agent_tui.commands``.
     """
@@ -116,6 +117,7 @@ class Feature(NamedTuple):
     settings: str = ""
     prompt_modes: tuple[str, ...] = ()
     checks: tuple[FeatureCheck, ...] = ()
+    part: str = ""
     brings: Mapping[str, Sequence[str]] = _NOTHING
 
 
@@ -129,9 +131,10 @@ def own_features() -> tuple[Feature, ...]:
 
 def named_modules(feature: Feature) -> frozenset[str]:
     """The modules of all that `feature` names."""
-    tables = (*feature.brings.values(), *feature.verbs.values())
-    objects = [*(name for table in tables for name in table), *feature.between_turns]
-    objects += [*feature.events, *(row.module for row in feature.subcommands)]
+    part = (feature.part,) if feature.part else ()
+    tables = (*feature.brings.values(), *feature.verbs.values(), feature.between_turns, part)
+    objects = [name for table in (*tables, feature.events) for name in table]
+    objects += [row.module for row in feature.subcommands]
     objects += [row.function for row in feature.checks]
     return frozenset(name.partition(":")[0] for name in objects)
 

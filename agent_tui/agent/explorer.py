@@ -15,6 +15,7 @@ from agent_tui.agent.helper_kinds import (
     find_agents,
     helper_fitter,
 )
+from agent_tui.agent.part import Part, abilities_of
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.opening import FolderFiles, open_conversation
 from agent_tui.agent.turn.pending_approvals import PendingApprovals
@@ -42,6 +43,7 @@ from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, Sess
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.notes import AgentRun, run_of
 from agent_tui.tools.base import ToolOutput
+from agent_tui.tools.explore import ReadingHelpers
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.registry import ToolSubset
 from agent_tui.tools.shorten import OutputLimits, keep_ends
@@ -96,14 +98,23 @@ class HelperStarter:
         conversation: The one they work for, with its folder, model and rules.
         services: What all conversations share.
         past: The earlier sessions, for `recall`.
+        emit: Takes the new totals, and word of slow replies.
+        parts: What features do in that conversation.
     """
 
     def __init__(
-        self, conversation: Conversation, services: RuntimeServices, past: PastSessions
+        self,
+        conversation: Conversation,
+        services: RuntimeServices,
+        past: PastSessions,
+        emit: Emit,
+        parts: Sequence[Part],
     ) -> None:
         self._conversation = conversation
         self._services = services
         self._past = past
+        self._emit = emit
+        self._parts = parts
 
     def _open(
         self,
@@ -119,7 +130,7 @@ class HelperStarter:
         settings = services.settings.model_copy(update={"hint_earlier_work": False})
         log = _new_log(conversation, services, model)
         helper = open_conversation(
-            replace(services, toolbox=toolbox, settings=settings, hooks=services.hooks.for_calls()),
+            replace(services, toolbox=toolbox, settings=settings),
             log,
             cwd,
             model,
@@ -131,32 +142,30 @@ class HelperStarter:
         log.append(SessionInfoEntry(name=name))
         return helper, toolbox.specs
 
-    async def _run(
-        self, helper: Conversation, task: str, say: Callable[[str], None], emit: Emit
-    ) -> ToolOutput:
-        return await _run_helper(helper, self._conversation, self._past, task, say, emit)
+    async def _run(self, helper: Conversation, task: str, say: Callable[[str], None]) -> ToolOutput:
+        parts = tuple(filter(None, (part.for_helper(helper) for part in self._parts)))
+        return await _run_helper(
+            helper, self._conversation, self._past, parts, task, say, self._emit
+        )
 
 
-class Explorer(HelperStarter):
+class Explorer(HelperStarter, ReadingHelpers):
     """Helpers that only read."""
 
-    async def answer_call(
-        self, task: str, agent: str, say: Callable[[str], None], emit: Emit
-    ) -> ToolOutput:
+    async def answer_call(self, task: str, agent: str, say: Callable[[str], None]) -> ToolOutput:
         """Have a helper work on `task`, and return its answer.
 
         Args:
             task: The only message it gets.
             agent: Name of the kind of helper; empty for the general one.
             say: Takes a line for each step.
-            emit: Takes the new totals, and word of slow replies.
 
         Raises:
             ToolError: There is no such kind of helper.
         """
         definition = await asyncio.to_thread(self._definition_of, agent) if agent else None
         helper = self._helper(definition, task)
-        return await self._run(helper, task, say, emit)
+        return await self._run(helper, task, say)
 
     def _definition_of(self, agent: str) -> AgentDefinition:
         services = self._services
@@ -200,6 +209,7 @@ async def _run_helper(
     helper: Conversation,
     conversation: Conversation,
     past: PastSessions,
+    parts: Sequence[Part],
     task: str,
     say: Callable[[str], None],
     emit: Emit,
@@ -209,21 +219,22 @@ async def _run_helper(
     Its usage is recorded however it ends. Cancelling stops it.
     """
     background = BackgroundSummary(helper.services.compaction)
-    compactor = Compactor(helper, helper.services, background)
+    compactor = Compactor(helper, helper.services, background, parts)
+    watch = _Watch(helper, say, emit)
     tools = ToolServices(
         pending=PendingApprovals(),
         compact=compactor.answer_call,
         history=lambda: _history(helper, conversation, past),
+        abilities=abilities_of(parts, watch.take),
     )
-    watch = _Watch(helper, say, emit)
     turn = Turn(
         helper,
         helper.services.provider,
-        ToolRunner(helper, tools, watch.take),
+        ToolRunner(helper, tools, watch.take, parts=parts),
         compactor,
         watch.take,
-        helper.services.sleep,
         most_replies=MOST_REPLIES,
+        parts=parts,
     )
     # Not recorded as the user's: files that it mentions would be attached without asking.
     helper.append(UserMessage(content=task))

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from agent_tui.agent.activity import Activity, Emit
 from agent_tui.agent.compaction.background import BackgroundSummary, Pause
@@ -11,10 +12,9 @@ from agent_tui.agent.compaction.cache_clock import ColdPrice
 from agent_tui.agent.compaction.compactor import Compactor, Confirm
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.explorer import Explorer
-from agent_tui.agent.goal.runner import GoalRunner
-from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.loop import LoopPlan, LoopRunner
-from agent_tui.agent.scopes import ScopeKeeper
+from agent_tui.agent.part import Part, abilities_of
+from agent_tui.agent.scopes import ScopeKeeper, TurnScopes
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.branches import Branches
 from agent_tui.agent.session.manager import SessionManager
@@ -33,14 +33,13 @@ from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
 from agent_tui.agent.turn.user_command import run_user_command
 from agent_tui.agent.turn.user_message import NewMessage
-from agent_tui.agent.writing_helpers import WritingHelpers
+from agent_tui.agent.writing_helpers import WorktreeHelpers
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.config import PermissionMode, Settings
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import (
     AgentEvent,
-    GoalEnding,
     JobEnded,
     JobStarted,
     Notice,
@@ -53,9 +52,10 @@ from agent_tui.providers.client import OnProgress, RequestTracker, ignore_usage
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.file.writer import SessionState
 from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
-from agent_tui.sessions.replay.goals import Goal
 from agent_tui.sessions.replay.notes import AgentRun
 from agent_tui.sessions.replay.pins import pin_of, unpin_entry
+
+PartT = TypeVar("PartT", bound=Part)
 
 
 class AgentRuntime:
@@ -72,6 +72,7 @@ class AgentRuntime:
         files: Restores files to their state at such an entry.
         past: Reads the sessions that the present one continues.
         pending_approvals: Takes the answers to `ApprovalRequested`.
+        network: Decides on connections that commands want.
     """
 
     def __init__(
@@ -88,13 +89,14 @@ class AgentRuntime:
             self._background,
             self.past,
             lambda: self.is_busy,
+            self,
             model=model,
             cwd=cwd,
             mode=mode,
         )
-        self._network = NetworkQuestions(self.pending_approvals, lambda: self.conversation)
+        self.network = NetworkQuestions(self.pending_approvals, lambda: self.conversation)
         if (gate := services.network) is not None:
-            gate.decide, gate.tell_refusal = self._network.decide, self._network.note_refusal
+            gate.decide, gate.tell_refusal = self.network.decide, self.network.note_refusal
         self.branches = Branches(self.sessions, services, self._background)
         self.files = FileRestorer(self.sessions)
 
@@ -102,6 +104,22 @@ class AgentRuntime:
     def conversation(self) -> Conversation:
         """The present conversation: its log, model, permissions, usage and totals."""
         return self.sessions.conversation
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What features do in the present conversation."""
+        return self.sessions.parts
+
+    def part(self, kind: type[PartT]) -> PartT:
+        """The part of one feature, for its own commands.
+
+        Raises:
+            LookupError: The conversation has none.
+        """
+        for part in self.parts:
+            if isinstance(part, kind):
+                return part
+        raise LookupError(kind.__name__)
 
     @property
     def is_busy(self) -> bool:
@@ -116,7 +134,7 @@ class AgentRuntime:
         images: tuple[ImageContent, ...] = (),
         typed: tuple[str, ...] | None = None,
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Send a message and run the turn to its end; while a goal is open, work toward it.
+        """Send a message and run the turn to its end, or the unfinished work of a feature.
 
         Args:
             text: The message.
@@ -124,35 +142,26 @@ class AgentRuntime:
             typed: Its typed parts around long pastes; None without pastes.
         """
         message = NewMessage(text, images, typed)
-        return self._write(lambda emit: self._submit(message, emit))
+        return self.carry_out(lambda emit: self._submit(message, emit))
 
     def continue_turn(self) -> AsyncGenerator[AgentEvent, None]:
         """Continue after an error, an interruption or a reply cut off by its length."""
         return self._write(self._go_on)
 
-    def pursue(self, goal: Goal) -> AsyncGenerator[AgentEvent, None]:
-        """Work toward `goal`, in place of any earlier one, until it is met or ends."""
-        return self._write(lambda emit: self._begin_goal(goal, emit))
+    def carry_out(
+        self, work: Callable[[Emit], Awaitable[object]]
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Run `work` as an activity, in place of an unfinished loop.
 
-    @property
-    def goal(self) -> Goal | None:
-        """The open goal; None if there is none."""
-        return self._goals().goal
-
-    def must_ask_about_checks(self, goal: Goal) -> bool:
-        """Whether the checks of `goal` would run with all the user's rights, which no rule allows.
-
-        Raises:
-            AgentTuiError: They may not run at all.
+        Args:
+            work: Gets a function that takes its events; the last is its one `TurnFinished`.
         """
-        return self._goals().must_ask_about_checks(goal)
 
-    def end_goal(self, ending: GoalEnding, reason: str) -> tuple[AgentEvent, ...]:
-        """End the open goal; nothing happens if there is none."""
-        self.sessions.require_writable()
-        events: list[AgentEvent] = []
-        self._goals().close(ending, reason, events.append)
-        return tuple(events)
+        async def begin(emit: Emit) -> None:
+            self._scopes().give_up_unfinished(emit)
+            await work(emit)
+
+        return self._write(begin)
 
     def loop(self, plan: LoopPlan) -> AsyncGenerator[AgentEvent, None]:
         """Run a prompt repeatedly; one `TurnFinished` ends the whole loop."""
@@ -242,7 +251,8 @@ class AgentRuntime:
         await self._background.aclose()
         await self.end_jobs()
         await self.services.close_walls()
-        await self.services.hooks.end_session()
+        for part in self.parts:
+            await part.close()
         self.sessions.leave()
         self.conversation.log.close()
 
@@ -253,7 +263,7 @@ class AgentRuntime:
 
         It also gets notices of refused connections while no activity runs.
         """
-        self._network.tell_idle = listener
+        self.network.tell_idle = listener
         self.conversation.jobs.listen(
             lambda job: listener(JobEnded(job) if job.ending else JobStarted(job))
         )
@@ -328,9 +338,10 @@ class AgentRuntime:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether the last turn, loop or goal did not come to its end, so that it can continue."""
+        """Whether the last turn or other work did not come to its end, so that it can continue."""
         is_cut_off = bool(interruption_note(self.conversation.log))
-        return is_cut_off or self.goal is not None or self._scopes().pending is not None
+        is_open = self._open_part is not None or self._scopes().pending is not None
+        return is_cut_off or is_open
 
     async def refresh_usage(self) -> tuple[AgentEvent, ...]:
         """Ask the model's own server for its window, then count again off the event loop."""
@@ -363,7 +374,7 @@ class AgentRuntime:
             raise AgentTuiError("Something is already running.", "{stop}")
 
         async def ask_meanwhile(emit: Emit) -> None:
-            async with self._network.activity(emit):
+            async with self.network.activity(emit):
                 await work(emit)
 
         self._pause.end()
@@ -395,23 +406,21 @@ class AgentRuntime:
         self.conversation.log.note_state("waiting" if self.pending_approvals.is_any else state)
 
     async def _submit(self, message: NewMessage, emit: Emit) -> None:
-        self._scopes().give_up_unfinished(emit)
-        goals = self._goals()
-        if goals.goal is not None:
-            await goals.work(message, emit)
+        if (part := self._open_part) is not None:
+            await part.drive(message, emit)
         else:
-            await self._turn(emit).run(message)
-
-    async def _begin_goal(self, goal: Goal, emit: Emit) -> None:
-        self._scopes().give_up_unfinished(emit)
-        await self._goals().begin(goal, emit)
+            await self.make_turn(emit).run(message)
 
     async def _go_on(self, emit: Emit) -> None:
-        goals = self._goals()
-        if goals.goal is not None and self._scopes().pending is None:
-            await goals.work(None, emit)
+        if (part := self._open_part) is not None and self._scopes().pending is None:
+            await part.drive(None, emit)
         else:
             await self._loops().go_on(emit)
+
+    @property
+    def _open_part(self) -> Part | None:
+        """The first part with unfinished work; None if there is none."""
+        return next((part for part in self.parts if part.is_open), None)
 
     async def _compact(
         self, focus: str, emit: Emit, decided: Decision | None, confirm: Confirm | None
@@ -424,9 +433,11 @@ class AgentRuntime:
         self._note_state()
         for event in await self.conversation.refresh_usage():
             emit(event)
-        await ConversationHooks(self.conversation, emit).after_compaction(child[1])
+        for part in self.parts:
+            await part.after_compaction(child[1], emit)
 
-    def _turn(self, emit: Emit) -> Turn:
+    def make_turn(self, emit: Emit) -> Turn:
+        """Make a turn of the present conversation, whose events go to `emit`."""
         conversation, services = self.conversation, self.services
         pins = PinKeeper(conversation, emit)
 
@@ -437,12 +448,12 @@ class AgentRuntime:
         return Turn(
             conversation,
             services.provider,
-            ToolRunner(conversation, self._tool_services(), emit, pins),
+            ToolRunner(conversation, self._tool_services(emit), emit, pins, self.parts),
             self._compactor(),
             emit,
-            services.sleep,
             get_ready,
             services.most_replies,
+            self.parts,
         )
 
     async def _take_up_tools(self, conversation: Conversation, emit: Emit) -> None:
@@ -455,29 +466,29 @@ class AgentRuntime:
             conversation.fitted = None
 
     def _compactor(self) -> Compactor:
-        return Compactor(self.conversation, self.services, self._background)
+        return Compactor(self.conversation, self.services, self._background, self.parts)
 
     def _scopes(self) -> ScopeKeeper:
         return ScopeKeeper(self.conversation, self.services, self._background)
 
     def _loops(self) -> LoopRunner:
-        return LoopRunner(self.conversation, self._scopes(), self._turn)
+        return LoopRunner(self.conversation, self._scopes(), self.make_turn)
 
-    def _goals(self) -> GoalRunner:
-        return GoalRunner(self.conversation, self._turn, self._network, self.history)
-
-    def _tool_services(self) -> ToolServices:
-        """The services that tool calls need."""
+    def _tool_services(self, emit: Emit) -> ToolServices:
+        """The services that the tool calls of a turn need."""
         conversation, services = self.conversation, self.services
         return ToolServices(
             pending=self.pending_approvals,
             compact=self._compactor().answer_call,
             history=self.history,
-            scope=self._scopes().answer_call,
-            network=self._network,
+            network=self.network,
             use_mode=self.sessions.use_mode,
-            explore=Explorer(conversation, services, self.past).answer_call,
-            delegate=WritingHelpers(conversation, services, self.past),
+            abilities=(
+                TurnScopes(self._scopes(), emit),
+                Explorer(conversation, services, self.past, emit, self.parts),
+                WorktreeHelpers(conversation, services, self.past, emit, self.parts),
+                *abilities_of(self.parts, emit),
+            ),
         )
 
 

@@ -32,7 +32,8 @@ from agent_tui.sessions.replay.scope_entries import (
     mark_entry,
     mark_of,
 )
-from agent_tui.tools.base import ScopeAction, ToolOutput
+from agent_tui.tools.base import ToolOutput
+from agent_tui.tools.scope import ScopeAction, Scopes
 
 _ContextEntry: TypeAlias = MessageEntry | CustomMessageEntry | BranchSummaryEntry
 
@@ -391,3 +392,15 @@ def _interruption_note(loop: Scope) -> str:
 
 def _output(text: str) -> ToolOutput:
     return ToolOutput(text, ToolDetails(summary=text.partition(".")[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class TurnScopes(Scopes):
+    """The scopes of a conversation in one turn, whose events `emit` takes."""
+
+    keeper: ScopeKeeper
+    emit: Emit
+
+    async def answer_call(self, action: ScopeAction, label: str, focus: str) -> ToolOutput:
+        """Carry out the model's `scope` call; returns its result."""
+        return await self.keeper.answer_call(action, label, focus, self.emit)

@@ -6,12 +6,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent_tui.agent.consent import ConsentFile
-from agent_tui.agent.hooks.dispatcher import Hooks
 from agent_tui.agent.prompt.mentions import ResourceReader, no_resources
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import PermissionMode, Settings
 from agent_tui.errors import IN_CHAT, Ways
+from agent_tui.feature import Feature
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
@@ -69,9 +68,8 @@ class RuntimeServices:
             user: updates the toolbox; returns whether tools came or went.
         read_resource: Reads a URI of an MCP server, to be attached to a message.
         server_offer: What the MCP servers add to the prompt of the present turn.
-        hooks: The commands that are run when something happens.
-        allowed_checks: The checks that the user lets run outside the sandbox: a session file from
-            elsewhere could name any. None allows none.
+        features: The features whose parts conversations have.
+        brought: What plugins bring, by the group of its kind, such as ``agent_tui.hooks``.
         sleep: Waits before a request is tried again.
         clock: Monotonic seconds, which say how long turns and calls take.
         is_first_time: Whether the notice of this name was never shown; remembers that it was.
@@ -119,8 +117,8 @@ class RuntimeServices:
     take_up_tools: Callable[[Path, Callable[[str], None]], Awaitable[bool]] = _no_new_tools
     read_resource: ResourceReader = no_resources
     server_offer: Callable[[], ServerOffer] = ServerOffer
-    hooks: Hooks = field(default_factory=Hooks)
-    allowed_checks: ConsentFile | None = None
+    features: Sequence[Feature] = ()
+    brought: Callable[[str], Sequence[object]] = lambda _group: ()
     sleep: Sleep = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
     wall_clock: Callable[[], float] = time.time

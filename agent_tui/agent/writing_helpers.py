@@ -6,14 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.explorer import HelperStarter, short_task
 from agent_tui.agent.helper_kinds import READING_TOOLS, writing_fitter
 from agent_tui.errors import ToolError
 from agent_tui.events import Notice
 from agent_tui.tools.base import ToolOutput
-from agent_tui.tools.delegate import branch_words, changes_diff
+from agent_tui.tools.delegate import WritingHelpers, branch_words, changes_diff
 from agent_tui.tools.files.diffs import line_counts
 from agent_tui.tools.git.command import GitSilentError
 from agent_tui.tools.git.helper_work import HelperWork
@@ -25,10 +24,10 @@ WRITING_TOOLS = ("edit", "apply_patch", "write")
 _MOST_FILES_NAMED = 30
 
 
-class WritingHelpers(HelperStarter):
+class WorktreeHelpers(HelperStarter, WritingHelpers):
     """Helpers that write."""
 
-    async def answer_call(self, task: str, say: Callable[[str], None], emit: Emit) -> ToolOutput:
+    async def answer_call(self, task: str, say: Callable[[str], None]) -> ToolOutput:
         """Have a helper do `task` in a new worktree; returns its answer and its branch.
 
         Its worktree begins with the user's uncommitted changes. At the end, all it did is committed
@@ -53,17 +52,17 @@ class WritingHelpers(HelperStarter):
             below = worktree.path / cwd.relative_to(repository.top)
             place = below if await asyncio.to_thread(below.is_dir) else worktree.path
             helper = self._helper(task, place)
-            answer = await self._run(helper, task, say, emit)
+            answer = await self._run(helper, task, say)
             work, left = await self._settle(worktrees, worktree, repository.top, base, task)
         except BaseException:
             said = f"The helper was interrupted. Its worktree stays: {worktree.path}"
-            emit(Notice("warning", said))
+            self._emit(Notice("warning", said))
             await asyncio.to_thread(worktrees.records.store, worktree, "kept")
             raise
         finally:
             lock.release()
         if left.is_any:
-            emit(Notice("info", f"A helper's worktree is kept: {left}. {worktree.path}"))
+            self._emit(Notice("info", f"A helper's worktree is kept: {left}. {worktree.path}"))
         return self._told(answer, work, left)
 
     def work_on(self, branch: str) -> HelperWork:

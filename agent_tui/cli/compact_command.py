@@ -27,7 +27,7 @@ from agent_tui.cli.settings import (
     usable_settings,
     user_config_path,
 )
-from agent_tui.commands.core.plugin_kinds import IMPORTERS, PROVIDERS, STRATEGIES
+from agent_tui.commands.core.plugin_kinds import FEATURES, IMPORTERS, PROVIDERS, STRATEGIES
 from agent_tui.commands.core.plugins import Plugins
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.policy import context_limits, output_reserve_tokens
@@ -63,7 +63,7 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 _DESCRIPTION = """\
 Compact a session into a new session and print its path. The original file does
 not change. Sizes are estimates without the system prompt and the tools."""
-_KINDS = (IMPORTERS, STRATEGIES, PROVIDERS)
+_KINDS = (IMPORTERS, STRATEGIES, PROVIDERS, FEATURES)
 _BY_CODE = "none"
 """The name that stands for no model: summarise offline, with code."""
 _NO_MODEL_NOTICE = "No model chosen and no key found. The summary is written without a model."
@@ -207,7 +207,14 @@ async def _compact(
             on_decisions=on_decisions,
             brought=plugins.of(STRATEGIES),
         )
-        job = FileCompaction(planner, counter, compaction, window=window, target_tokens=target)
+        job = FileCompaction(
+            planner,
+            counter,
+            compaction,
+            window=window,
+            target_tokens=target,
+            features=plugins.of(FEATURES),
+        )
         cwd = Path(log.header.cwd) if log.header.cwd else present_folder()
         git = RepositoryReader(ProcessKeeper(), load_trust().may_run_git, os.environ)
         return await job.run(

@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 
 from agent_tui import paths
-from agent_tui.agent.consent import ConsentFile
-from agent_tui.agent.hooks.dispatcher import Hooks
 from agent_tui.agent.new_services import conversation_services
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.atomic_files import remove_leftovers
@@ -35,7 +33,6 @@ from agent_tui.cli.settings import (
 from agent_tui.cli.settings_editor import settings_editor
 from agent_tui.cli.tool_services import (
     command_sandbox,
-    hook_sources,
     tool_servers,
     was_killed_in,
 )
@@ -43,7 +40,13 @@ from agent_tui.cli.unread_rules import NO_RULES, find_unread, refuse_unread
 from agent_tui.cli.worktrees.services import open_worktrees
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
-from agent_tui.commands.core.plugin_kinds import HOOKS, IMPORTERS, PROVIDERS, STRATEGIES, TOOLS
+from agent_tui.commands.core.plugin_kinds import (
+    FEATURES,
+    IMPORTERS,
+    PROVIDERS,
+    STRATEGIES,
+    TOOLS,
+)
 from agent_tui.commands.core.plugins import Plugins
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import LoadedSettings, Settings
@@ -252,13 +255,9 @@ def compose(
     )
     services = replace(
         shared,
-        hooks=Hooks(
-            hook_sources(own_settings, trust, [one.spec for one in plugins.of(HOOKS)]),
-            keeper,
-            shared.environ,
-            shared.secrets,
-        ),
-        allowed_checks=ConsentFile(paths.user_data_dir() / "goal-checks.json", "checks"),
+        settings=settings.model_copy(update={"hooks": own_settings.hooks}),
+        features=plugins.of(FEATURES),
+        brought=plugins.in_group,
         keeps_sessions=arguments.keeps_session and not unkept,
         origin=arguments.origin,
         keeps_mode=bool(arguments.origin) or loaded.origin(("permission_mode",)).layer != "default",

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_tui.agent.part import carried_entries, part_types
 from agent_tui.agent.session.spending import with_spending
 from agent_tui.compaction.draft import ledger_of
 from agent_tui.compaction.outcome import SUMMARY_TIER, TIERED
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
 from agent_tui.config import CompactionSettings
+from agent_tui.feature import Feature, own_features
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.client import OnProgress
@@ -84,6 +86,7 @@ class FileCompaction:
         settings: The ``[compaction]`` section.
         window: Context window in tokens in which the session will continue.
         target_tokens: The size to reach.
+        features: Those whose parts carry something on to the new session.
     """
 
     planner: CompactionPlanner
@@ -91,6 +94,7 @@ class FileCompaction:
     settings: CompactionSettings
     window: int
     target_tokens: int
+    features: Sequence[Feature] = field(default_factory=own_features)
 
     async def run(
         self,
@@ -137,12 +141,13 @@ class FileCompaction:
         outcome = await self.planner.outcome(request, strategy, on_progress)
         summary = outcome.summary
         carryover = summary.carryover if summary else log.header.compaction
-        entries = outcome.child_entries(request.path, "manual", used)
+        carried = carried_entries(part_types(self.features), request.path)
+        entries = outcome.child_entries(request.path, "manual", used, carried)
         after = await asyncio.to_thread(self._tokens_of, entries, carryover)
         path: Path | None = None
         if store is not None:
-            carried = with_spending(carryover, log, summary)
-            child = store.create_child(log, entries, carried, cwd=cwd)
+            spent = with_spending(carryover, log, summary)
+            child = store.create_child(log, entries, spent, cwd=cwd)
             child.close()
             path = child.path
         gained = used - after

@@ -172,6 +172,16 @@ def _load_feature(feature: Feature, entry: "EntryPoint", writable: Collection[Pa
                 importlib.import_module(module)
         except (Exception, SystemExit) as error:
             raise _UnusableError(f"{type(error).__name__}: {error}") from error
+    if feature.part and not _is_part(feature.part):
+        raise _UnusableError(f"{feature.part} is not derived from Part")
+
+
+def _is_part(name: str) -> bool:
+    from agent_tui.agent.part import Part  # most of the program
+
+    module, _, attribute = name.partition(":")
+    found = getattr(importlib.import_module(module), attribute, None)
+    return isinstance(found, type) and issubclass(found, Part)
 
 
 def _entries_of(features: Iterable[Feature], kind: AnyKind) -> Iterator["EntryPoint"]:

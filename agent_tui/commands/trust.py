@@ -15,7 +15,7 @@ from agent_tui.safe_text import safe_text
 from agent_tui.tools.mcp.spec import ServerSpec
 
 if TYPE_CHECKING:  # pydantic loads after the first paint
-    from agent_tui.agent.hooks.files import HookSpec
+    from agent_tui.agent.part import ProgramQuestion
 
 _MAX_FILES_SHOWN = 3
 _MAX_PATH_CHARS = 100
@@ -76,29 +76,16 @@ async def ask_about_workspace(front: Front, *, is_wanted: bool = False) -> None:
 
 
 async def ask_about_started(front: Front) -> None:
-    """Ask about undecided programs that the project wants to start: servers, then hooks."""
+    """Ask about undecided programs that the project wants to start: servers, then others."""
     await ask_about_servers(front)
-    await ask_about_hooks(front)
+    for part in front.runtime.parts:
+        for question in await part.questions():
+            await ask_about_program(front, question)
 
 
-async def ask_about_hooks(front: Front, *, is_wanted: bool = False) -> None:
-    """Ask about each undecided hook of the project.
-
-    Args:
-        front: The front to ask in.
-        is_wanted: Also ask about hooks already decided on.
-    """
-    hooks = front.runtime.services.hooks
-    await hooks.take_up(front.runtime.conversation.cwd)
-    specs = [
-        one.spec
-        for one in hooks.found.hooks
-        if one.spec.is_projects and (is_wanted or one.is_allowed is None)
-    ]
-    if is_wanted and not specs:
-        front.say("This project has no hooks, or is not trusted (see /trust).")
-    for spec in specs:
-        await _decide(front, hook_question(spec), partial(hooks.answer, spec))
+async def ask_about_program(front: Front, question: "ProgramQuestion") -> None:
+    """Ask whether a program that the project names may run, and pass the answer on."""
+    await _decide(front, program_question(question), question.answer)
 
 
 async def ask_about_servers(front: Front) -> None:
@@ -162,12 +149,9 @@ def server_question(spec: ServerSpec) -> Question[bool | None]:
     return _start_question(title, (spec.command_line, *extras, f"defined in {spec.source}", does))
 
 
-def hook_question(spec: "HookSpec") -> Question[bool | None]:
-    """The question whether to run a project's hook; shows the whole command."""
-    about = f" ({spec.matcher})" if spec.matcher else ""
-    does = "It runs with your permissions, unsupervised, every time."
-    title = safe_text(f"Run this project's hook on {spec.event}{about}?", keep_newlines=False)
-    return _start_question(title, (spec.command, f"defined in {spec.source}", does))
+def program_question(question: "ProgramQuestion") -> Question[bool | None]:
+    """`question` as a front asks it; shows all of it."""
+    return _start_question(safe_text(question.title, keep_newlines=False), question.facts)
 
 
 def _start_question(title: str, facts: Iterable[str]) -> Question[bool | None]:

@@ -21,7 +21,6 @@ from agent_tui.sessions.entries import (
     timestamp_after,
 )
 from agent_tui.sessions.replay.changes import EditReport, describe_statistics, report_entry
-from agent_tui.sessions.replay.goals import goal_entry, goal_in
 from agent_tui.tokens import TokenCounter
 
 
@@ -213,19 +212,22 @@ class Outcome:
         return (*self.edits, report_entry(self._report(reason, used_tokens)))
 
     def child_entries(
-        self, path: Sequence[Entry], reason: str, used_tokens: int
+        self,
+        path: Sequence[Entry],
+        reason: str,
+        used_tokens: int,
+        carried: Sequence[Entry] = (),
     ) -> tuple[Entry, ...]:
-        """The first entries of a session that continues from it, and from an open goal on.
+        """The first entries of a session that continues from it.
 
         Args:
             path: The entries it was made from.
             reason: As in `CompactionEntry`.
             used_tokens: Measured size before.
+            carried: What stays in force after a summary, which replaces `path`.
         """
         if self.summary is not None:
-            goal = goal_in(path)
-            open_goal = (goal_entry(goal),) if goal is not None and goal.is_open else ()
-            return (*child_entries(replace(self.summary, note=self.note), reason), *open_goal)
+            return (*child_entries(replace(self.summary, note=self.note), reason), *carried)
         return (*path, *self.entries(reason, used_tokens))
 
     def _report(self, reason: str, used_tokens: int) -> EditReport:

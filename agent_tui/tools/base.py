@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import os
+from abc import ABC
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias, TypeVar
+from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -16,7 +17,6 @@ from agent_tui.safe_paths import path_from, resolve_path
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.known_session import KnownSession, NoSessions, SessionFinder
 from agent_tui.tools.files.memory import FileMemory, NoOpenTexts, OpenTexts
-from agent_tui.tools.git.helper_work import HelperWork
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.processes.output import EmitOutput
 from agent_tui.tools.sandbox.held import HeldFile
@@ -29,7 +29,6 @@ network host, or make another program do something that cannot be judged."""
 CommandPlace: TypeAlias = Literal["open", "inside", "outside"]
 """Where a command runs: without a sandbox, inside it, or outside an existing one."""
 
-ScopeAction: TypeAlias = Literal["enter", "exit", "break"]
 TurnEnding: TypeAlias = Literal["", "done", "aborted"]
 """How the turn ends after a call; empty if it continues."""
 """Begin a scope, leave the innermost one, or leave a loop early."""
@@ -201,28 +200,8 @@ async def _cannot_compact(_focus: str) -> ToolOutput:
     return ToolOutput("Compaction is not available here.", is_error=True)
 
 
-async def _has_no_scopes(_action: ScopeAction, _label: str, _focus: str) -> ToolOutput:
-    return ToolOutput("Scopes are not available here.", is_error=True)
-
-
 async def _is_not_planning(_plan: str) -> ToolOutput:
     return ToolOutput("Plans cannot be approved here.", is_error=True)
-
-
-async def _has_no_helpers(_task: str, _agent: str, _say: Callable[[str], None]) -> ToolOutput:
-    return ToolOutput("Helpers are not available here.", is_error=True)
-
-
-async def _has_no_writing_helpers(_task: str, _say: Callable[[str], None]) -> ToolOutput:
-    return ToolOutput("Helpers that write are not available here.", is_error=True)
-
-
-def _has_no_helper_work(branch: str) -> HelperWork:
-    raise ToolError(f"There is no helper's branch {branch!r} in this conversation.")
-
-
-async def _drops_nothing(_work: HelperWork) -> None:
-    return None
 
 
 async def _has_no_skills(_name: str) -> ToolOutput:
@@ -231,6 +210,23 @@ async def _has_no_skills(_name: str) -> ToolOutput:
 
 def _nothing_is_held(_searched: Path) -> Callable[[Path], bool]:
     return lambda _path: False
+
+
+class Ability(ABC):
+    """Something that tools ask the conversation for, by its class; see `ToolContext.use`.
+
+    Attributes:
+        unavailable: What the model reads if the conversation lacks it.
+    """
+
+    unavailable: ClassVar[str]
+
+
+AbilityT = TypeVar("AbilityT", bound=Ability)
+
+
+async def _change_at_once(change: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:
+    return await change()
 
 
 @dataclass(slots=True)
@@ -260,16 +256,12 @@ class ToolContext:
         may_show: Whether a rule lets sandboxed commands see a file with keys.
         may_write: Whether a sandboxed command may write in the working folders.
         compact: Compacts the context, with a focus; never raises if compaction is not possible.
-        scope: Enters a scope with a label and a summary focus, or leaves one; never raises if no
-            summary can be made.
         plan: Asks the user to decide on a plan, in Markdown.
         held_in: Given the searched path, returns a function that tells which files to skip: a rule
             denies reading them, or they may hold keys.
-        explore: Lets a helper investigate a task, of a defined kind or any; reports progress.
-        delegate: Lets a helper do a task in its own worktree; reports progress.
-        helper_work: What the helper with this branch did; raises `ToolError` if there is none.
-        drop_helper_work: Deletes the branch of work that was brought over.
         use_skill: Gives the model the text of a skill, which stays in the context.
+        abilities: What tools of features ask for; see `use`.
+        change_context: Runs what changes the context, after all changes of files are recorded.
     """
 
     cwd: Path
@@ -284,15 +276,12 @@ class ToolContext:
     history: History = field(default_factory=NoHistory)
     file_sessions: Callable[[], SessionFinder] = NoSessions
     compact: Callable[[str], Awaitable[ToolOutput]] = _cannot_compact
-    scope: Callable[[ScopeAction, str, str], Awaitable[ToolOutput]] = _has_no_scopes
     plan: Callable[[str], Awaitable[ToolOutput]] = _is_not_planning
-    explore: Callable[[str, str, Callable[[str], None]], Awaitable[ToolOutput]] = _has_no_helpers
-    delegate: Callable[[str, Callable[[str], None]], Awaitable[ToolOutput]] = (
-        _has_no_writing_helpers
-    )
-    helper_work: Callable[[str], HelperWork] = _has_no_helper_work
-    drop_helper_work: Callable[[HelperWork], Awaitable[None]] = _drops_nothing
     use_skill: Callable[[str], Awaitable[ToolOutput]] = _has_no_skills
+    abilities: Sequence[Ability] = ()
+    change_context: Callable[[Callable[[], Awaitable[ToolOutput]]], Awaitable[ToolOutput]] = (
+        _change_at_once
+    )
     held_in: Callable[[Path], Callable[[Path], bool]] = _nothing_is_held
     only_reads: bool = False
     is_persons: bool = False
@@ -304,6 +293,17 @@ class ToolContext:
     open_texts: OpenTexts = field(default_factory=NoOpenTexts)
     resolved: dict[str, Path] | None = None
     scratch: Scratch | None = None
+
+    def use(self, kind: type[AbilityT]) -> AbilityT:
+        """The conversation's ability of this kind.
+
+        Raises:
+            ToolError: The conversation lacks it.
+        """
+        for ability in self.abilities:
+            if isinstance(ability, kind):
+                return ability
+        raise ToolError(kind.unavailable)
 
     def resolve(self, path: str) -> Path:
         """`path` as the model wrote it, made absolute and with links followed.

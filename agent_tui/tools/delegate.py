@@ -1,13 +1,16 @@
 """The `delegate` tool: a helper changes files in its own worktree, and the user merges them."""
 
 import asyncio
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pydantic import Field
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, ToolDetails
-from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
+from agent_tui.tools.base import Ability, Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.tools.files.text_files import FileChange, decode, intent_for, read_bytes
 from agent_tui.tools.files.three_way import merge
@@ -21,6 +24,32 @@ class DelegateArguments(ToolArguments):
 
     task: str = ""
     bring: str = Field(default="", description="a helper's branch")
+
+
+class WritingHelpers(Ability):
+    """Helpers that write, each in its own worktree."""
+
+    unavailable: ClassVar[str] = "Helpers that write are not available here."
+
+    @abstractmethod
+    async def answer_call(self, task: str, say: Callable[[str], None]) -> ToolOutput:
+        """Have a helper do `task` in a new worktree; returns its answer and its branch.
+
+        Raises:
+            ToolError: Helpers cannot write here.
+        """
+
+    @abstractmethod
+    def work_on(self, branch: str) -> HelperWork:
+        """What the helper of `branch` did.
+
+        Raises:
+            ToolError: No helper of this conversation has that branch.
+        """
+
+    @abstractmethod
+    async def drop(self, work: HelperWork) -> None:
+        """Delete the branch of `work`, which was brought over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +75,22 @@ class DelegateTool:
         if task:
             title = f"delegate {task}"
             return Intent(title=title, access="read", paths=(context.resolve("."),))
-        changes = _plan_changes(context.helper_work(branch), context)
+        changes = _plan_changes(context.use(WritingHelpers).work_on(branch), context)
         intent = intent_for(f"bring over {branch}", *(change for change, _ in changes))
         return intent.deciding(_ASKS)
 
     async def run(self, arguments: DelegateArguments, context: ToolContext) -> ToolOutput:
         """The helper's answer and its branch, or which files were written."""
+        helpers = context.use(WritingHelpers)
         if task := arguments.task.strip():
-            return await context.delegate(task, context.emit)
-        work = context.helper_work(arguments.bring.strip())
+            return await helpers.answer_call(task, context.emit)
+        work = helpers.work_on(arguments.bring.strip())
         output = await asyncio.to_thread(_apply, work, context)
         if work.left_out:
             names = ", ".join(work.left_out)
             said = f"Not brought over: {names}. The branch {work.worktree.branch} has it."
             return ToolOutput(f"{output.for_model}\n{said}", output.for_person)
-        await context.drop_helper_work(work)
+        await helpers.drop(work)
         return output
 
 

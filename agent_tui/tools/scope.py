@@ -1,13 +1,34 @@
 """The `scope` tool: the model marks a section of work that is summarised at its end."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
 from agent_tui.errors import ToolError
-from agent_tui.tools.base import Intent, ScopeAction, ToolArguments, ToolContext, ToolOutput
+from agent_tui.tools.base import Ability, Intent, ToolArguments, ToolContext, ToolOutput
+
+ScopeAction: TypeAlias = Literal["enter", "exit", "break"]
 
 _MOST_LABEL_CHARS = 60
+
+
+class Scopes(Ability):
+    """The scopes of a conversation."""
+
+    unavailable: ClassVar[str] = "Scopes are not available here."
+
+    @abstractmethod
+    async def answer_call(self, action: ScopeAction, label: str, focus: str) -> ToolOutput:
+        """Enter a scope, or leave one; never raises if no summary can be made.
+
+        Args:
+            action: What to do.
+            label: The name of a new scope.
+            focus: What its summary must keep.
+        """
 
 
 class ScopeArguments(ToolArguments):
@@ -44,7 +65,8 @@ class ScopeTool:
     async def run(self, arguments: ScopeArguments, context: ToolContext) -> ToolOutput:
         """Enter or leave a scope, and report the result."""
         label, focus = _one_line(arguments.label), arguments.focus.strip()
-        return await context.scope(arguments.action, label, focus)
+        answer = context.use(Scopes).answer_call
+        return await context.change_context(partial(answer, arguments.action, label, focus))
 
 
 def _one_line(text: str) -> str:

@@ -14,7 +14,6 @@ from agent_tui.drafts.draft import Draft
 from agent_tui.messages import Todo, ToolResultMessage, UserMessage
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.lineage.joined import entries_kept_behind
-from agent_tui.sessions.replay.goals import goal_event
 from agent_tui.sessions.replay.notes import end_of_job_line
 from agent_tui.sessions.replay.pins import pin_line
 from agent_tui.ui.chat.compaction_blocks import (
@@ -85,7 +84,7 @@ class EventView:
         self._cut_parts: dict[str, Sequence[BlockId]] = {}
         self._has_warned = False
         self._round = ""
-        self.earlier = EarlierChat(widgets.transcript, options.runtime.past)
+        self.earlier = EarlierChat(widgets.transcript, options.runtime)
         self.last_outcome = ""
 
     def show(self, event: events.AgentEvent) -> None:
@@ -236,16 +235,14 @@ class EventView:
     def redraw(self) -> None:
         """Rebuild the chat from the session; shows the greeting if that is empty."""
         log = self._runtime.conversation.log
-        blocks = blocks_of(log.path_entries())
+        blocks = blocks_of(log.path_entries(), self._runtime.parts)
         self.widgets.transcript.load(blocks or [welcome_block(self._options)])
         if not blocks:
             self.status.greet()
         self.earlier.begin(log)
-        goal = self._runtime.goal
-        if goal is None:
-            self.widgets.standing.hide(events.GoalChanged)
-        else:
-            self.widgets.standing.show(goal_event(goal))
+        self.widgets.standing.clear()
+        for standing in filter(None, (part.standing() for part in self._runtime.parts)):
+            self.show(standing)
         self._plan = tuple(self._runtime.conversation.todos)
         self.widgets.plan.show(self._plan)
         self.widgets.cold.look()

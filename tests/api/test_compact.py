@@ -475,6 +475,7 @@ def test_the_public_names_and_their_signatures():
             "settings",
             "prompt_modes",
             "checks",
+            "part",
             "brings",
         ],
         "ImportFormat": [

@@ -44,6 +44,7 @@ def test_its_code_is_not_imported_from_where_commands_may_write(site: Path, tmp_
         ("__name__),)", '"elsewhere"),)'),
         ("brings=", 'between_turns=("elsewhere:look",), brings='),
         ('f"{__name__}:check_moon"', '"elsewhere:check"'),
+        ("brings=", 'part="elsewhere:Moon", brings='),
         ("brings=", 'verbs={"sessions": ("elsewhere:add",)}, brings='),
     ],
 )
@@ -55,6 +56,14 @@ def test_it_names_objects_of_its_own_package_only(site: Path, tmp_path: Path, ol
     assert found.of(COMMANDS) == ()
     assert "elsewhere" in found.problems[0]
     assert "its own package" in found.problems[0]
+
+
+def test_its_part_is_one(site: Path, tmp_path: Path):
+    code = CODE.replace("brings=", 'part=f"{__name__}:build_parser", brings=')
+    make_package(site, "moon-plugin", code, ENTRIES)
+    found = load_plugins(["moon-plugin"], [tmp_path / "work"])
+    assert found.of(COMMANDS) == ()
+    assert "build_parser is not derived from Part" in found.problems[0]
 
 
 def test_what_it_imports_later_does_not_come_from_where_commands_may_write(

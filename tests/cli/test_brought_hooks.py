@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.consent import ConsentFile
-from agent_tui.agent.hooks.answer import HookAnswer, read_answer
-from agent_tui.agent.hooks.dispatcher import HookPlace, Hooks
 from agent_tui.agent.hooks.files import HookFiles
-from agent_tui.agent.hooks.function import Hook, hook, run_function
+from agent_tui.agent.hooks.function import Hook, hook
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.commands.core.plugin_kinds import HOOKS
-from agent_tui.commands.hooks import hook_page
 from agent_tui.events import Notice, ToolFinished, TurnFinished
+from agent_tui.features.hooks.answer import HookAnswer, read_answer
+from agent_tui.features.hooks.command import hook_page
+from agent_tui.features.hooks.dispatcher import HookPlace, Hooks
+from agent_tui.features.hooks.function import run_function
+from agent_tui.features.hooks.part import HooksPart
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.trust import FolderTrust, TrustFile
 from agent_tui.providers.scripted.provider import Reply, call
@@ -187,7 +189,7 @@ async def test_a_turn_is_refused_a_call_and_the_page_shows_the_hook(tmp_path: Pa
     runtime = stage.runtime([push, Reply(text="Then not.")])
     brought = load_plugins(["hook-plugin"], []).of(HOOKS)
     hooks = hooks_of(tmp_path, *brought)
-    runtime.services.hooks = hooks
+    runtime.part(HooksPart).hooks = hooks
     events = await collect(runtime.submit("The tide"))
     assert "Pushing is for people." in only(events, ToolFinished).message.text
     assert only(events, TurnFinished).outcome == "done"
@@ -205,7 +207,7 @@ async def test_none_allows_what_the_rules_would_ask_about(tmp_path: Path) -> Non
     stage = Stage(tmp_path)
     write = Reply(tool_calls=(call("c1", "write", path="a.txt", content="one"),))
     runtime = stage.runtime([write, Reply(text="Then not.")], mode="ask", is_interactive=False)
-    runtime.services.hooks = hooks_of(tmp_path, hook("PreToolUse")(allows))
+    runtime.part(HooksPart).hooks = hooks_of(tmp_path, hook("PreToolUse")(allows))
     events = await collect(runtime.submit("go"))
     assert only(events, ToolFinished).message.is_error
     assert not (stage.workspace / "a.txt").exists()

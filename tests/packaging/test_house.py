@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, cast
 import pytest
 from pydantic import BaseModel
 
+from agent_tui.agent.part import Part, part_types
 from agent_tui.feature import load_object, own_features
 from tests.benchmarks.house import PACKAGE, House, Module, read_house
 from tests.support.openai_server import OpenAiServer, Reply
@@ -153,6 +154,7 @@ def test_a_feature_says_what_it_brings_and_imports_nothing(name: str):
     objects += filter(None, (feature.settings, feature.caller))
     objects += [one for row in (*feature.verbs.values(), *feature.brings.values()) for one in row]
     assert all(load_object(one) is not None for one in objects)
+    assert all(issubclass(part, Part) for part in part_types([feature]))
     assert all(row.load().build_parser() for row in feature.subcommands)
     assert not feature.front or import_module(feature.front).run_front
 

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
+from agent_tui.features.goal.goal import Goal, goal_entry
 from agent_tui.messages import (
     AssistantContent,
     AssistantMessage,
@@ -36,7 +37,6 @@ from agent_tui.sessions.entries import (
     UnknownEntry,
 )
 from agent_tui.sessions.replay.changes import newest_change, undo_mark
-from agent_tui.sessions.replay.goals import Goal, goal_entry
 from agent_tui.sessions.replay.pins import pin_entry, unpin_entry
 from tests.support.talk import Talk
 

@@ -8,9 +8,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
-from agent_tui.agent.consent import ConsentFile
-from agent_tui.agent.hooks.dispatcher import Hooks
-from agent_tui.agent.hooks.files import HookFiles
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.compaction.planner import CompactionPlanner
@@ -23,6 +20,7 @@ from agent_tui.config import (
     Settings,
 )
 from agent_tui.events import AgentEvent
+from agent_tui.feature import own_features
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust, TrustFile
 from agent_tui.providers.access import AdaptingProvider
@@ -178,7 +176,11 @@ class Stage:
         settings = Settings(compaction=chosen, permissions=permissions or PermissionSettings())
         writes = worktrees is not None
         settings = settings.model_copy(
-            update={"limit_wait_h": limit_wait_h, "writing_helpers": writes}
+            update={
+                "limit_wait_h": limit_wait_h,
+                "writing_helpers": writes,
+                "hooks": dict(hooks or {}),
+            }
         )
         models = models or SmallModels(window, windows, learned_window)
         counter = counter or TokenCounter()
@@ -213,11 +215,8 @@ class Stage:
             trees=trees,
             worktrees=worktrees,
             network=network,
-            allowed_checks=ConsentFile(self.folder / "goal-checks.json", "checks"),
+            features=own_features(),
         )
-        consent = ConsentFile(self.folder / "hooks.json", "hooks")
-        sources = HookFiles(hooks or {}, self.config / "config.toml", self.trust, consent)
-        services.hooks = Hooks(sources, None, environ, secrets)
         if servers is not None:
             services = dataclasses.replace(
                 services,

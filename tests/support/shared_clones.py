@@ -22,6 +22,7 @@ from typing import IO, TYPE_CHECKING
 
 from agent_tui.cli.sessions.command import run_command
 from agent_tui.errors import AgentTuiError
+from agent_tui.features.goal.goal import Goal, goal_entry
 from agent_tui.features.sharing.form import PROJECT
 from agent_tui.features.sharing.segments import SegmentHead
 from agent_tui.sessions.entries import CustomEntry, Entry, Header, SessionInfoEntry
@@ -34,7 +35,6 @@ from agent_tui.sessions.replay.file_changes import (
     file_changes_entry,
     plan_restore,
 )
-from agent_tui.sessions.replay.goals import Goal, goal_entry
 from agent_tui.sessions.store import SessionStore
 from tests.support.session_values import entry, reply, result, user
 

@@ -4,18 +4,20 @@ import pytest
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject
-from agent_tui.tools.base import ScopeAction, ToolContext, ToolOutput
+from agent_tui.tools.base import ToolContext, ToolOutput
+from agent_tui.tools.scope import ScopeAction, Scopes
 from tests.support.tool_calls import call_tool, intent_of
 
 
 async def test_what_was_asked_goes_to_the_conversation_on_one_line(context: ToolContext) -> None:
     asked: list[tuple[ScopeAction, str, str]] = []
 
-    async def scope(action: ScopeAction, label: str, focus: str) -> ToolOutput:
-        asked.append((action, label, focus))
-        return ToolOutput("Done.")
+    class Conversation(Scopes):
+        async def answer_call(self, action: ScopeAction, label: str, focus: str) -> ToolOutput:
+            asked.append((action, label, focus))
+            return ToolOutput("Done.")
 
-    context.scope = scope
+    context.abilities = (Conversation(),)
     wordy: JsonObject = {
         "action": "enter",
         "label": " find\nthe parser " + "x" * 90,
@@ -27,8 +29,8 @@ async def test_what_was_asked_goes_to_the_conversation_on_one_line(context: Tool
 
 
 async def test_without_a_conversation_it_is_refused(context: ToolContext) -> None:
-    output = await call_tool(context, "scope", {"action": "exit"})
-    assert output.is_error
+    with pytest.raises(ToolError, match="Scopes are not available here"):
+        await call_tool(context, "scope", {"action": "exit"})
 
 
 def test_a_call_is_shown_with_its_label_and_needs_no_approval(context: ToolContext) -> None:

@@ -3,12 +3,13 @@
 import html
 from pathlib import Path
 
+from agent_tui.features.goal.goal import Goal
 from agent_tui.providers.scripted.provider import Reply, call
-from agent_tui.sessions.replay.goals import Goal
 from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.chat.lines_above_prompt import FeatureLines
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.transcript.blocks import BashBlock, NoticeBlock
+from tests.features.goal.pursuit import open_goal
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, held, running_app
 
@@ -39,7 +40,7 @@ async def test_one_line_shows_how_far_it_is_and_the_chat_how_it_ended(tmp_path: 
             ui.notices
         )
         assert [b.command for b in ui.blocks if isinstance(b, BashBlock)] == ["test -f a.txt"] * 3
-        again = blocks_of(ui.app.runtime.conversation.log.path_entries())
+        again = blocks_of(runtime.conversation.log.path_entries(), runtime.parts)
         said = [block.text for block in again if isinstance(block, NoticeBlock)]
         assert "Goal: There is an a.txt." in said
         assert any(text.startswith("Goal met after 2 turns.") for text in said)
@@ -76,7 +77,7 @@ async def test_the_command_shows_ends_and_explains(tmp_path: Path):
         ui.let_go()
         await ui.until(lambda: not ui.is_running)
         assert len([block for block in ui.blocks if isinstance(block, BashBlock)]) == 1
-        goal: Goal | None = ui.app.runtime.goal
+        goal: Goal | None = open_goal(ui.app.runtime)
         assert goal is None
 
 
@@ -89,4 +90,4 @@ async def test_without_a_sandbox_the_user_decides_once_whether_checks_run(tmp_pa
         assert "$ make install" in shown
         await ui.pilot.press("escape")
         await ui.until(lambda: "Goal not set." in ui.notices)
-        assert ui.app.runtime.goal is None
+        assert open_goal(ui.app.runtime) is None

@@ -7,8 +7,9 @@ import pytest
 from textual.widgets import Static
 
 from agent_tui.agent.hooks.files import HookSpec
-from agent_tui.commands.trust import hook_question
+from agent_tui.commands.trust import program_question
 from agent_tui.config import HookSettings
+from agent_tui.features.hooks.part import hook_question
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.modal import PageScreen
@@ -36,11 +37,15 @@ async def asked(ui: Ui) -> None:
     screen._quiet_s = 0.0
 
 
+async def never(*, is_allowed: bool) -> None:
+    raise AssertionError(is_allowed)
+
+
 def test_the_question_tells_the_whole_command():
     spec = HookSpec(
         "PreToolUse", "check \x1b[2J; rm x", "Edit|Write", source="/p/.claude/settings.json"
     )
-    question = hook_question(spec)
+    question = program_question(hook_question(spec, never))
     assert question.title == "Run this project's hook on PreToolUse (Edit|Write)?"
     assert "; rm x" in question.facts[0]
     assert "\x1b" not in question.facts[0]

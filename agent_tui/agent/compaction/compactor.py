@@ -1,7 +1,7 @@
 """When to compact, and how a compaction is carried out; the planner decides what it keeps."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
@@ -25,7 +25,7 @@ from agent_tui.agent.compaction.reports import (
     progress_to,
 )
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
+from agent_tui.agent.part import Answer, Part, ask_before, carried_entries
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.spending import with_spending
 from agent_tui.compaction.outcome import CompactionPreview, Outcome
@@ -64,7 +64,7 @@ _LEAST_USED_TOKENS = 10_000
 _LARGEST_FILE = 400_000
 """Bytes. A larger file is not shown whole."""
 
-_REFUSED = "Not compacted: a PreCompact hook refused: {why}"
+_REFUSED = "Not compacted: {by} refused: {why}"
 
 _SINCE_SHARE = 0.2
 """Most that may be said between an advance summary and its compaction: a share of the target."""
@@ -108,14 +108,25 @@ class Compactor:
 
     Nothing is written before the whole result is there, so a failure or a cancel leaves the
     session file as it was.
+
+    Args:
+        conversation: The conversation.
+        services: What conversations share.
+        background: The summary made in advance.
+        parts: What features do in the conversation.
     """
 
     def __init__(
-        self, conversation: Conversation, services: RuntimeServices, background: BackgroundSummary
+        self,
+        conversation: Conversation,
+        services: RuntimeServices,
+        background: BackgroundSummary,
+        parts: Sequence[Part] = (),
     ) -> None:
         self._conversation = conversation
         self._services = services
         self._background = background
+        self._parts = parts
         may_run_git = services.trust.may_run_git
         self._repositories = RepositoryReader(ProcessKeeper(), may_run_git, services.environ)
 
@@ -230,11 +241,10 @@ class Compactor:
         conversation = self._conversation
         started = StartTeller(reason, focus, conversation.usage.used, emit)
         await self._count_exactly(emit)
-        hooks = ConversationHooks(conversation, emit)
-        refusal, kept = await hooks.before_compaction(reason, focus)
-        if refusal:
+        asked = await self._ask_parts(reason, focus, emit)
+        if asked.refusal:
             conversation.left_by_compaction = conversation.usage.used
-            emit(CompactionFailed(_REFUSED.format(why=refusal)))
+            emit(CompactionFailed(_REFUSED.format(by=asked.by, why=asked.refusal)))
             return None
         full = conversation.context()
         is_after_pause = reason == "threshold" and self._is_ready_after_pause
@@ -262,7 +272,7 @@ class Compactor:
         why_now = _WAIT_NOTE if is_after_wait else _PAUSE_NOTE if is_after_pause else ""
         outcome = replace(outcome, note=f"{why_now} {outcome.note}".strip())
         entries = outcome.entries(reason, used)
-        placed = conversation.log.append_many((*entries, *kept))
+        placed = conversation.log.append_many((*entries, *asked.added))
         event = outcome_event(placed[len(entries) - 1].id, reason, outcome, used)
         self._finish(event, emit)
         if reason == "threshold" and not why_now:
@@ -270,8 +280,15 @@ class Compactor:
         if reason == "threshold" and conversation.refill.is_in_vain:
             filling = await asyncio.to_thread(largest_sources, full, conversation.services.counter)
             emit(Notice("warning", self._services.ways.fill(conversation.refill.message(filling))))
-        await hooks.after_compaction(event)
+        for part in self._parts:
+            await part.after_compaction(event, emit)
         return outcome
+
+    async def _ask_parts(self, reason: CompactionReason, focus: str, emit: Emit) -> Answer:
+        """What features say about a compaction."""
+        return await ask_before(
+            self._parts, lambda part: part.before_compaction(reason, focus, emit)
+        )
 
     async def make_room_after_wait(self, emit: Emit) -> Outcome | None:
         """Compact in place if that is cheaper than to read the context with a cold cache."""
@@ -354,10 +371,9 @@ class Compactor:
             if confirm is not None and (why_not := await confirm(await self.preview())):
                 emit(CompactionFailed(why_not))
                 return None
-            hooks = ConversationHooks(conversation, emit)
-            refusal, kept = await hooks.before_compaction("manual", focus)
-            if refusal:
-                emit(CompactionFailed(_REFUSED.format(why=refusal)))
+            asked = await self._ask_parts("manual", focus, emit)
+            if asked.refusal:
+                emit(CompactionFailed(_REFUSED.format(by=asked.by, why=asked.refusal)))
                 return None
             ahead = self._ahead(focus) if decided is None else None
             request = await self._request(focus, occasion="new session", ahead=ahead)
@@ -366,11 +382,12 @@ class Compactor:
                 request, "tiered", progress_to(emit), self._conversation.counting(emit)
             )
             summary = outcome.summary
-            carried = summary.carryover if summary else request.previous
+            carryover = summary.carryover if summary else request.previous
+            carried = carried_entries(self._parts, request.path)
             log = self._services.store.create_child(
                 conversation.log,
-                (*outcome.child_entries(request.path, "manual", used), *kept),
-                with_spending(carried, conversation.log, summary),
+                (*outcome.child_entries(request.path, "manual", used, carried), *asked.added),
+                with_spending(carryover, conversation.log, summary),
                 cwd=conversation.cwd,
             )
         except (CompactionError, SessionError) as error:

@@ -1,1 +1,1 @@
-"""User-defined commands that run at certain moments of a conversation."""
+"""How hooks are defined: in the settings, by plugins, and in files of a trusted project."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from agent_tui.agent.compaction.background import BackgroundSummary
+from agent_tui.agent.part import Host, Part, part_types
 from agent_tui.agent.scopes import ScopeKeeper
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.opening import (
@@ -106,6 +107,7 @@ class SessionManager:
 
     Attributes:
         conversation: The present one.
+        parts: What features do in it.
     """
 
     def __init__(
@@ -114,6 +116,7 @@ class SessionManager:
         background: BackgroundSummary,
         past: PastSessions,
         is_busy: Callable[[], bool],
+        host: Host,
         *,
         model: ModelRef,
         cwd: Path,
@@ -123,6 +126,9 @@ class SessionManager:
         self._background = background
         self._past = past
         self._is_busy = is_busy
+        self._host = host
+        self._part_types = part_types(services.features)
+        self.parts = self._make_parts()
         self._is_branch_begun = False
         self._first_mode = mode
         self._jobs = JobTable()
@@ -132,6 +138,15 @@ class SessionManager:
         self.conversation = open_conversation(
             services, log, cwd, model, thinking, permissions, files, self._jobs
         )
+
+    def _make_parts(self) -> tuple[Part, ...]:
+        return tuple(make(self._host) for make in self._part_types)
+
+    def _renew_parts(self) -> None:
+        """Make the parts of another session; each follows the one before."""
+        before, self.parts = self.parts, self._make_parts()
+        for part, earlier in zip(self.parts, before, strict=True):
+            part.follow(earlier)
 
     async def start_new(self) -> tuple[AgentEvent, ...]:
         """Leave this session as it is and begin an empty one with the same model."""
@@ -371,6 +386,7 @@ class SessionManager:
             FolderFiles(before.context_files, before.withheld_files),
             self._jobs,
         )
+        self._renew_parts()
         after.totals, after.told_note = before.totals, before.told_note
         self._is_branch_begun = True
         self._background.drop()
@@ -596,6 +612,8 @@ class SessionManager:
             after.queue, after.files, after.todos = before.queue, before.files, before.todos
             after.totals, after.helper_work = before.totals, before.helper_work
             after.limited_until, after.stands_in_for = before.limited_until, before.stands_in_for
+        else:
+            self._renew_parts()
         if reason in ("compacted", "forked"):
             self._past.remember(before.log)
         after.told_note = before.told_note

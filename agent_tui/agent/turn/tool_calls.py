@@ -9,12 +9,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol, TypeAlias
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.hooks.answer import HookAnswer
-from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
+from agent_tui.agent.part import CallAnswer, Part
 from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.pending_approvals import (
@@ -55,16 +53,15 @@ from agent_tui.safe_text import printable_line
 from agent_tui.sessions.lineage.file_sessions import FileSessions
 from agent_tui.sessions.replay.file_changes import changes_entry
 from agent_tui.tools.base import (
+    Ability,
     CallInterrupted,
     History,
     Intent,
     PreparedCall,
-    ScopeAction,
     ToolContext,
     ToolOutput,
     TurnEnding,
 )
-from agent_tui.tools.git.helper_work import HelperWork
 from agent_tui.tools.shorten import OutputLimits, keep_head, size_bytes
 
 _NOT_RUN = "Not run: the user interrupted before this call."
@@ -81,9 +78,6 @@ _CHANGED = (
 
 _TOLD_S = 1.0
 """The time of a call is shown from this duration on."""
-
-AnswerScope: TypeAlias = Callable[[ScopeAction, str, str, Emit], Awaitable[ToolOutput]]
-AnswerExplore: TypeAlias = Callable[[str, str, Callable[[str], None], Emit], Awaitable[ToolOutput]]
 
 
 class _Declined(Exception):
@@ -129,37 +123,19 @@ class _Answered:
         self.uncounted.append(result)
 
 
-class Delegation(Protocol):
-    """Helpers that write, each in its own worktree; see `agent.writing_helpers`."""
-
-    async def answer_call(self, task: str, say: Callable[[str], None], emit: Emit) -> ToolOutput:
-        """Have a helper do `task`."""
-        ...
-
-    def work_on(self, branch: str) -> HelperWork:
-        """What the helper of `branch` did."""
-        ...
-
-    async def drop(self, work: HelperWork) -> None:
-        """Delete the branch of `work`, which was brought over."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class ToolServices:
     """The services for running a call, beside the conversation.
 
-    `pending` takes answers to approvals; `history` returns what `recall` searches; `compact`,
-    `scope`, `explore` and `delegate` carry out the tools of these names. `network` decides on
-    connections that commands want. `use_mode` changes the permission mode.
+    `pending` takes answers to approvals; `history` returns what `recall` searches; `compact`
+    carries out the tool of that name; `abilities` are what other tools ask for. `network` decides
+    on connections that commands want. `use_mode` changes the permission mode.
     """
 
     pending: PendingApprovals
     history: Callable[[], History]
     compact: Callable[[str, Emit], Awaitable[ToolOutput]]
-    scope: AnswerScope | None = None
-    explore: AnswerExplore | None = None
-    delegate: Delegation | None = None
+    abilities: Sequence[Ability] = ()
     network: NetworkQuestions | None = None
     use_mode: UseMode = str
 
@@ -178,12 +154,13 @@ class ToolRunner:
         services: ToolServices,
         emit: Emit,
         pins: PinKeeper | None = None,
+        parts: Sequence[Part] = (),
     ) -> None:
         self._conversation = conversation
         self.pins = pins
         self._services = services
         self._emit = emit
-        self._hooks = ConversationHooks(conversation, emit)
+        self._parts = parts
         self.repetition = Repetition()
         self._waited_s = -services.network.waited_s if services.network is not None else 0.0
         self._finding: asyncio.Task[None] | None = None
@@ -341,11 +318,7 @@ class ToolRunner:
             text = f"This call was not run: {why.removesuffix('.')}."
             return _Ready(_failure(text, context.limits), context.limits)
         try:
-            prepared = await self._prepare(call, context)
-            hooked = await self._hooks.before_call(call, prepared.intent.paths)
-            if hooked.updated_input is not None and not hooked.refusal:
-                call = self._with_arguments(call, hooked.updated_input)
-                prepared = await self._prepare(call, context)
+            call, prepared, asked = await self._ask_parts(call, context)
         except ToolError as error:
             self._announce(call)
             return _Ready(_failure(str(error), context.limits), context.limits)
@@ -353,15 +326,15 @@ class ToolRunner:
             self._announce(call)
             raise
         self._announce(call, prepared.intent.title)
-        if hooked.refusal:
-            text = f"Not run: a hook refused this call: {hooked.refusal}"
-            ending: TurnEnding = "aborted" if hooked.stops else ""
-            details = ToolDetails(refusal=f"a hook: {hooked.refusal}")
+        if asked.refusal:
+            text = f"Not run: {asked.by} refused this call: {asked.refusal}"
+            ending: TurnEnding = "aborted" if asked.stops else ""
+            details = ToolDetails(refusal=f"{asked.by}: {asked.refusal}")
             failure = _failure(text, context.limits)
             refused = replace(failure, for_person=details, ends_turn=ending)
             return _Ready(refused, context.limits)
         try:
-            permit = await self._permit(call, prepared.intent, context, hooked.doubt)
+            permit = await self._permit(call, prepared.intent, context, asked.doubt)
         except ToolError as error:
             return _Ready(_failure(str(error), context.limits), context.limits)
         if isinstance(permit, ToolOutput):
@@ -369,11 +342,38 @@ class ToolRunner:
         self._touched += permit.touched
         context.only_reads = permit.only_reads
         context.may_write = not permit.runs_read_only
-        work = partial(self._run, call, prepared, hooked, only_reads=permit.only_reads)
+        work = partial(self._run, call, prepared, asked.remark, only_reads=permit.only_reads)
         return _Ready(work, context.limits, call.name, permit.only_reads)
 
-    def _with_arguments(self, call: ToolCall, given: JsonObject) -> ToolCall:
-        """`call` with the arguments that a hook gave, which are judged like any others.
+    async def _ask_parts(
+        self, call: ToolCall, context: ToolContext
+    ) -> tuple[ToolCall, PreparedCall, CallAnswer]:
+        """The call as features changed it, what it would do, and what they say about it.
+
+        The first refusal counts; doubts and remarks are put together in order.
+
+        Raises:
+            ToolError: The call cannot be prepared.
+        """
+        prepared = await self._prepare(call, context)
+        doubts: list[str] = []
+        remarks: list[str] = []
+        for part in self._parts:
+            answer = await part.before_call(call, prepared.intent.paths, self._emit)
+            if answer.refusal:
+                return call, prepared, answer
+            doubts.append(answer.doubt)
+            remarks.append(answer.remark)
+            if answer.arguments is not None:
+                call = self._with_arguments(call, answer.arguments, answer.by)
+                prepared = await self._prepare(call, context)
+                given = printable_line(json.dumps(call.arguments), 400)
+                remarks.append(f"[{answer.by} changed the arguments to {given}]")
+        doubt, remark = "; ".join(filter(None, doubts)), "\n".join(filter(None, remarks))
+        return call, prepared, CallAnswer(doubt=doubt, remark=remark)
+
+    def _with_arguments(self, call: ToolCall, given: JsonObject, by: str) -> ToolCall:
+        """`call` with the arguments that `by` gave, which are judged like any others.
 
         Raises:
             ToolError: They do not fit the tool.
@@ -384,27 +384,25 @@ class ToolRunner:
                 own = toolbox.translate_call(call.name, given, self._conversation.cwd)
                 toolbox.check(own.name, own.arguments)
         except ToolError as error:
-            raise ToolError(f"This call was not run: a hook changed it, and {error}") from error
+            raise ToolError(f"This call was not run: {by} changed it, and {error}") from error
         return ToolCall(id=call.id, name=own.name, arguments=own.arguments)
 
     async def _run(
-        self, call: ToolCall, prepared: PreparedCall, hooked: HookAnswer, *, only_reads: bool
+        self, call: ToolCall, prepared: PreparedCall, remark: str, *, only_reads: bool
     ) -> ToolOutput:
-        """Run `call`; returns its output with the hooks' remarks before and after it.
+        """Run `call`; returns its output with `remark` and what features say about the result.
 
-        File changes by the call and by hooks are recorded.
+        File changes by the call and by features are recorded.
         """
         async with self._keep_files(prepared.intent, only_reads=only_reads):
             cwd, intent = self._conversation.cwd, prepared.intent
             output = await self._held.decide(call, await self._run_itself(call, prepared), cwd)
             if intent.access == "write":
                 await self._conversation.services.note_writes(cwd, intent.paths)
-            said = [f"[PreToolUse hook]\n{hooked.added}"] if hooked.added else []
-            if hooked.updated_input is not None:
-                given = printable_line(json.dumps(call.arguments), 400)
-                said.append(f"[a hook changed the arguments to {given}]")
-            output = _with_remark(output, "\n".join(said))
-            return await self._hooks.after_call(call, prepared.intent.paths, output)
+            output = _with_remark(output, remark)
+            for part in self._parts:
+                output = await part.after_call(call, intent.paths, output, self._emit)
+            return output
 
     async def _run_itself(self, call: ToolCall, prepared: PreparedCall) -> ToolOutput:
         """Run `call`; a command's output includes connections that the network refused."""
@@ -470,7 +468,7 @@ class ToolRunner:
     ) -> Verdict | ToolOutput:
         """The verdict that lets the call run, or the result for the model if it may not.
 
-        `doubt` is why a hook wants the user to be asked; empty if none does.
+        `doubt` is why a feature wants the user to be asked; empty if none does.
         """
         permissions = self._conversation.permissions
         if permissions.mode != "full":
@@ -586,20 +584,12 @@ class ToolRunner:
             open_texts=shared.open_texts,
             held_in=conversation.permissions.search_filter,
             may_show=conversation.permissions.may_show,
+            abilities=self._services.abilities,
+            change_context=self._change_context,
         )
         context.plan = partial(self._plans.decide, call)
         if self.pins is not None:
             context.use_skill = self.pins.use_skill
-        if (scope := self._services.scope) is not None:
-            context.scope = lambda action, label, focus: self._change_context(
-                partial(scope, action, label, focus, self._emit)
-            )
-        if (explore := self._services.explore) is not None:
-            context.explore = lambda task, agent, say: explore(task, agent, say, self._emit)
-        if (delegate := self._services.delegate) is not None:
-            context.delegate = lambda task, say: delegate.answer_call(task, say, self._emit)
-            context.helper_work = delegate.work_on
-            context.drop_helper_work = delegate.drop
         return context
 
     async def _change_context(self, change: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:

@@ -10,7 +10,7 @@ from typing import NoReturn, Protocol
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
+from agent_tui.agent.part import Answer, Part, ask_before
 from agent_tui.agent.prompt.mentions import find_mentions, read_mentioned
 from agent_tui.agent.session.opening import choose_model
 from agent_tui.agent.turn.limit_wait import (
@@ -63,7 +63,6 @@ from agent_tui.providers.limits import (
     FALLBACK_RETRIES,
     MAX_RETRIES,
     BudgetSpent,
-    Sleep,
     most_retries,
     retry_delay_s,
 )
@@ -82,7 +81,7 @@ _MOST_CUTS = 3
 """Most replies in a row, cut by their length, that are continued automatically."""
 
 _MOST_SENT_ON = 3
-"""How often in one turn hooks may continue a turn that the model was about to end."""
+"""How often in one turn features may continue a turn that the model was about to end."""
 
 _KEPT = "The partial reply is kept; the model is asked to continue it."
 _STUCK = (
@@ -140,9 +139,9 @@ class Turn:
         provider: Where replies come from.
         compactor: Called when the window fills, also between tool rounds.
         emit: Takes the events.
-        sleep: Waits between retries; a parameter so that tests need not wait.
         get_ready: Awaited before the first request.
         most_replies: Most replies of the turn; 0 for any number.
+        parts: What features do in the conversation.
     """
 
     def __init__(
@@ -152,20 +151,20 @@ class Turn:
         tools: ToolRunner,
         compactor: Compactor,
         emit: Emit,
-        sleep: Sleep = asyncio.sleep,
         get_ready: Callable[[], Awaitable[None]] = _nothing,
         most_replies: int = 0,
+        parts: Sequence[Part] = (),
     ) -> None:
         self._conversation = conversation
         self._provider = provider
         self._tools = tools
         self._compactor = compactor
         self._emit = emit
-        self._sleep = sleep
+        self._sleep = conversation.services.sleep
         self._get_ready = get_ready
         self._most_replies = most_replies
-        self._hooks = ConversationHooks(conversation, emit)
-        self._waits = LimitWaits(conversation, emit, sleep)
+        self._parts = parts
+        self._waits = LimitWaits(conversation, emit, self._sleep)
         self._times_sent_on = 0
         self._cut = CutReply()
         self._began_s = conversation.services.clock()
@@ -220,7 +219,8 @@ class Turn:
             if message is not None:
                 await self._say(message)
             else:
-                await self._hooks.take_up()
+                for part in self._parts:
+                    await part.before_continuing(self._emit)
             self._emit(TurnStarted())
             await self._get_ready()
             if message is None and await self._waits.finish():
@@ -263,15 +263,16 @@ class Turn:
         raise AssertionError
 
     async def _goes_on(self, reply: CompleteReply) -> bool:
-        """Whether the turn continues when the model is done: for a queued message or a hook."""
+        """Whether the turn continues when the model is done: for a queued message or a feature."""
         queue = self._conversation.queue
         if queue.messages:
             return True
-        is_sent_on = await self._hooks.goes_on(
-            reply.message.text, self._times_sent_on, _MOST_SENT_ON
-        )
-        self._times_sent_on += is_sent_on
-        return is_sent_on or bool(queue.messages)
+        text, times = reply.message.text, self._times_sent_on
+        for part in self._parts:
+            if await part.continues(text, times, _MOST_SENT_ON, self._emit):
+                self._times_sent_on += 1
+                return True
+        return bool(queue.messages)
 
     def _go_on_after_cut(self, reply: CompleteReply, cuts: int) -> None:
         """Announce that the cut reply is continued, or end the turn if that would be endless.
@@ -303,11 +304,15 @@ class Turn:
     async def _say(self, new: NewMessage) -> None:
         message, notices = await self._message(new)
         await self._refuse_too_large(message)
-        refusal, added = await self._hooks.before_message(new.text)
-        if refusal:
-            raise _TurnEnded(TurnFinished("error", f"A hook refused the message: {refusal}"))
+        asked = await self._before_message(new.text)
+        if asked.refusal:
+            raise _TurnEnded(TurnFinished("error", _refused(asked, "the message")))
         await self._pin_along(new.text)
-        self._add_user_message(message, notices, added)
+        self._add_user_message(message, notices, asked.added)
+
+    async def _before_message(self, text: str) -> Answer:
+        """What features say about a message."""
+        return await ask_before(self._parts, lambda part: part.before_message(text, self._emit))
 
     async def _pin_along(self, text: str) -> None:
         if (pins := self._tools.pins) is not None:
@@ -349,7 +354,7 @@ class Turn:
     def _add_user_message(
         self, message: UserMessage, notices: tuple[str, ...], added: Sequence[Entry]
     ) -> None:
-        """Record `message` and the entries that hooks add to it."""
+        """Record `message` and the entries that features add to it."""
         entry = self._conversation.append(message)
         self._conversation.log.append_many(added)
         self._emit(UserMessageAdded(entry.id, message.text, len(message.images)))
@@ -361,16 +366,16 @@ class Turn:
         queue = self._conversation.queue
         while (waiting := queue.first) is not None:
             message, notices = await self._message(waiting)
-            refusal, added = await self._hooks.before_message(waiting.text)
-            if queue.first is waiting and not refusal:
+            asked = await self._before_message(waiting.text)
+            if queue.first is waiting and not asked.refusal:
                 await self._pin_along(waiting.text)
             if queue.first is waiting:
                 queue.take_first()
-                if refusal:
-                    refused = f"A hook refused the message {waiting.text!r}: {refusal}"
+                if asked.refusal:
+                    refused = _refused(asked, f"the message {waiting.text!r}")
                     self._emit(Notice("warning", refused))
                 else:
-                    self._add_user_message(message, notices, added)
+                    self._add_user_message(message, notices, asked.added)
                 self._emit(QueueChanged(queue.shown))
 
     async def _make_room_if_due(self) -> None:
@@ -668,6 +673,10 @@ def _too_large(usage: ContextUsage) -> str:
         f"model's context window ({usage.window:,}). Start a new session with {{new}}, or choose "
         "a model with a larger window with {model}."
     )
+
+
+def _refused(answer: Answer, what: str) -> str:
+    return f"{answer.by[:1].upper()}{answer.by[1:]} refused {what}: {answer.refusal}"
 
 
 def _took(number: int) -> str:

@@ -97,3 +97,7 @@ class Plugins:
     def of(self, kind: Kind[ValueT]) -> tuple[ValueT, ...]:
         """All of `kind`: the program's own, then those of packages."""
         return (*kind.own(), *cast(Sequence[ValueT], self.brought.get(kind.group, ())))
+
+    def in_group(self, group: str) -> Sequence[Named]:
+        """What packages bring of the kind with this `group`."""
+        return self.brought.get(group, ())

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from agent_tui.agent.part import Part
+from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.attachments import without_attachments
 from agent_tui.commands.command_output import command_output
 from agent_tui.messages import (
@@ -31,7 +33,7 @@ from agent_tui.sessions.entries import (
     Entry,
     MessageEntry,
 )
-from agent_tui.sessions.lineage.chain import PastSessions, snapshot
+from agent_tui.sessions.lineage.chain import snapshot
 from agent_tui.sessions.lineage.joined import (
     copies,
     entries_kept_behind,
@@ -41,7 +43,6 @@ from agent_tui.sessions.lineage.joined import (
 )
 from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.goals import goal_of
 from agent_tui.sessions.replay.notes import jobs_in, turn_facts_in
 from agent_tui.sessions.replay.pins import pin_line, pin_of
 from agent_tui.sessions.replay.scope_entries import mark_of
@@ -78,10 +79,14 @@ REPLY_MARKS: dict[StopReason, ReplyMark] = {
 _TITLE_ARGUMENTS = ("command", "path", "file_path", "pattern", "query", "url", "focus")
 
 
-def blocks_of(entries: Sequence[Entry]) -> list[Block]:
+def blocks_of(entries: Sequence[Entry], parts: Sequence[Part] = ()) -> list[Block]:
     """The blocks that the user saw when these entries were written.
 
     Messages kept by the compaction that begins a session come before that compaction.
+
+    Args:
+        entries: The entries.
+        parts: Those of features, which say what their own entries are shown as.
     """
     if entries and isinstance(entries[0], CompactionEntry):
         kept = entries_kept_behind(entries)
@@ -102,8 +107,8 @@ def blocks_of(entries: Sequence[Entry]) -> list[Block]:
                 blocks.extend(_custom_message_blocks(entry))
             case CustomEntry() if block := change_block(entry, entries):
                 blocks.append(block)
-            case CustomEntry() if (goal := goal_of(entry)) and goal.ending:
-                blocks.append(NoticeBlock("info", goal.reason))
+            case CustomEntry() if line := next(filter(None, (p.shown(entry) for p in parts)), ""):
+                blocks.append(NoticeBlock("info", line))
             case CustomEntry() if facts := turn_facts_in(entry):
                 blocks.append(TurnBlock(facts))
             case _:
@@ -267,12 +272,12 @@ class EarlierChat:
 
     Args:
         transcript: The chat.
-        past: Where the sessions are found.
+        runtime: Finds the sessions, and has the parts of features.
     """
 
-    def __init__(self, transcript: Transcript, past: PastSessions) -> None:
+    def __init__(self, transcript: Transcript, runtime: AgentRuntime) -> None:
         self._transcript = transcript
-        self._past = past
+        self._runtime = runtime
         self._own: KnownSession | None = None
         self._top: KnownSession | None = None
         self._first_id: BlockId | None = None
@@ -312,9 +317,10 @@ class EarlierChat:
 
     def _read(self, below: KnownSession) -> tuple[KnownSession | None, Sequence[Block]]:
         """The session before `below`, and its blocks that `below` lacks. Reads files."""
-        earlier = self._past.find_parent(below)
+        earlier = self._runtime.past.find_parent(below)
         if earlier is None:
             return None, (NoticeBlock("info", unread_line(below)),)
         taken = copies(below, earlier)
         path = path_to(earlier.entries, leaf_when_continued(earlier, below))
-        return earlier, blocks_of([entry for entry in path if entry.id not in taken])
+        added = [entry for entry in path if entry.id not in taken]
+        return earlier, blocks_of(added, self._runtime.parts)

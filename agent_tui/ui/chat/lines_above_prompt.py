@@ -304,9 +304,9 @@ class FeatureLines(Static):
         self._redraw_lines()
         return bool(standing.progress or standing.about)
 
-    def hide(self, kind: type[FeatureEvent]) -> None:
-        """Remove the line of the events of this class."""
-        self._lines.pop(kind, None)
+    def clear(self) -> None:
+        """Remove all lines."""
+        self._lines.clear()
         self._redraw_lines()
 
     def pause(self, *, is_paused: bool) -> None:

@@ -267,7 +267,7 @@ async def test_a_refusal_while_a_later_command_runs_is_not_in_its_result(
         gate.tell_refusal(A_TEST, "no")
         return ToolOutput("second")
 
-    questions = runtime._network
+    questions = runtime.network
     assert (await questions.run_command(wants)).for_model == "first"
     assert (await questions.run_command(runs_later)).for_model == "second"
     said = "A command that has ended was refused network access to a.test: no."
@@ -321,7 +321,7 @@ async def test_a_check_of_a_goal_has_its_refusals_in_its_own_output(
     stage: Stage, gate: NetworkGate
 ):
     runtime = runtime_of(stage, gate, script("true"), is_interactive=False)
-    check = CheckRun(is_inside=True, timeout_s=30, network=runtime._network)
+    check = CheckRun(is_inside=True, timeout_s=30, network=runtime.network)
     seen: list[AgentEvent] = []
     conversation = runtime.conversation
     ran = await run_user_command(conversation, get("http://a.test/"), True, seen.append, check)

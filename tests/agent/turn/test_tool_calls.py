@@ -12,7 +12,6 @@ from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.base import (
     NoHistory,
     PreparedCall,
-    ScopeAction,
     Toolbox,
     ToolContext,
     ToolOutput,
@@ -83,12 +82,6 @@ async def never_compacted(_focus: str, _emit: Emit) -> ToolOutput:
     raise AssertionError
 
 
-async def never_in_a_scope(
-    _action: ScopeAction, _label: str, _focus: str, _emit: Emit
-) -> ToolOutput:
-    raise AssertionError
-
-
 async def test_a_call_interrupted_while_it_is_looked_at_is_announced_before_its_result(stage):
     (stage.workspace / "a.txt").write_text("one\n")
     runtime = stage.runtime([])
@@ -97,7 +90,6 @@ async def test_a_call_interrupted_while_it_is_looked_at_is_announced_before_its_
     services = ToolServices(
         pending=PendingApprovals(),
         compact=never_compacted,
-        scope=never_in_a_scope,
         history=NoHistory,
     )
     runner = ToolRunner(runtime.conversation, services, events.append)
@@ -131,7 +123,6 @@ async def test_a_link_swapped_while_the_person_decides_stops_the_command(stage):
     services = ToolServices(
         pending=gate,
         compact=never_compacted,
-        scope=never_in_a_scope,
         history=NoHistory,
     )
     runner = ToolRunner(runtime.conversation, services, swap_and_approve)

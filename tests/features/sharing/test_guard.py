@@ -7,6 +7,7 @@ import pytest
 
 import agent_tui
 from agent_tui.agent.turn.limit_wait import LimitWait, open_wait, wait_entry
+from agent_tui.features.goal.goal import Goal, goal_entry, goal_in
 from agent_tui.features.sharing.form import PROJECT
 from agent_tui.features.sharing.guard import (
     TAKEN_STATE,
@@ -31,7 +32,6 @@ from agent_tui.sessions.replay.file_changes import (
     file_changes_entry,
     file_changes_in,
 )
-from agent_tui.sessions.replay.goals import Goal, goal_entry, goal_in
 from agent_tui.sessions.replay.pins import pin_entry, pins_on
 from tests.support.rows import each_row
 from tests.support.session_values import chain, entry, header, user
@@ -75,7 +75,8 @@ def test_every_state_that_the_program_writes_is_either_taken_or_known_to_decide(
     pattern = re.compile(r'^_?[A-Z_]+(?:: Final)? = "([a-z]+_?[a-z_]*)"$', re.MULTILINE)
     folder = Path(agent_tui.__file__).parent
     named: set[str] = set()
-    for file in [*folder.glob("sessions/replay/*.py"), *folder.glob("agent/**/*.py")]:
+    rooms = ("sessions/replay/*.py", "agent/**/*.py", "features/**/*.py")
+    for file in [file for room in rooms for file in folder.glob(room)]:
         text = file.read_text()
         if "CustomEntry(" in text or "custom_entry(" in text:
             named |= set(pattern.findall(text))

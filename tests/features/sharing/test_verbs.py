@@ -17,6 +17,7 @@ from agent_tui.agent.session.spending import spending_of
 from agent_tui.cli.sessions.command import run_command
 from agent_tui.cli.trust_command import run_command as trust_folder
 from agent_tui.errors import SessionError, UsageError
+from agent_tui.features.goal.goal import Goal, goal_entry, goal_in
 from agent_tui.features.sharing import pull, segments
 from agent_tui.features.sharing import verbs as sharing
 from agent_tui.features.sharing.encryption import Sealer
@@ -43,7 +44,6 @@ from agent_tui.sessions.replay.file_changes import (
     file_changes_entry,
     file_changes_in,
 )
-from agent_tui.sessions.replay.goals import Goal, goal_entry, goal_in
 from tests.support.session_values import entry, reply, result, user
 from tests.support.shared_clones import (
     DECOYS,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.goal.judge import (
+from agent_tui.features.goal.judge import (
     FileDifference,
     GoalJudgement,
     changes_text,

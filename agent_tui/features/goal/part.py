@@ -6,11 +6,20 @@ import json
 import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Final, Protocol
+from typing import Final
 
 from agent_tui.agent.activity import Emit, LastTurn
+from agent_tui.agent.consent import ConsentFile
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.goal.judge import (
+from agent_tui.agent.part import Host, Part
+from agent_tui.agent.turn.limit_wait import LimitWaits
+from agent_tui.agent.turn.user_command import CheckRun, check_intent, run_user_command
+from agent_tui.agent.turn.user_message import NewMessage
+from agent_tui.durations import format_duration
+from agent_tui.errors import AgentTuiError, ConfigError
+from agent_tui.events import AgentEvent, GoalEnding, Notice, TurnFinished
+from agent_tui.features.goal.goal import Goal, goal_entry, goal_event, goal_in, goal_of
+from agent_tui.features.goal.judge import (
     PHASE,
     FileDifference,
     GoalJudgement,
@@ -19,20 +28,13 @@ from agent_tui.agent.goal.judge import (
     judge_goal,
     paths_in_checks,
 )
-from agent_tui.agent.turn.limit_wait import LimitWaits
-from agent_tui.agent.turn.network_questions import NetworkQuestions
-from agent_tui.agent.turn.user_command import CheckRun, check_intent, run_user_command
-from agent_tui.agent.turn.user_message import NewMessage
-from agent_tui.durations import format_duration
-from agent_tui.errors import AgentTuiError, ConfigError
-from agent_tui.events import AgentEvent, GoalEnding, Notice, TurnFinished
 from agent_tui.messages import AssistantMessage, BashExecutionMessage, Message, Pin
+from agent_tui.paths import user_data_dir
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.limits import BudgetSpent
 from agent_tui.secret_text import mask_values
-from agent_tui.sessions.entries import CustomMessageEntry, MessageEntry
+from agent_tui.sessions.entries import CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.lineage.chain import SessionChain
-from agent_tui.sessions.replay.goals import Goal, goal_entry, goal_event, goal_in
 from agent_tui.sessions.replay.pins import pin_entry, unpin_entry
 
 MOST_SAME: Final = 3
@@ -77,32 +79,38 @@ def _silent(_event: AgentEvent) -> None:
     pass
 
 
-class _RunsTurns(Protocol):
-    async def run(self, message: NewMessage | None) -> None: ...
+class GoalPart(Part):
+    """Works toward the goal of one conversation."""
 
-
-class GoalRunner:
-    """Works toward the goal of one conversation.
-
-    Args:
-        conversation: The conversation.
-        make_turn: Makes a turn whose events go to the given function.
-        network: Decides on connections that checks want.
-        history: Returns the conversation's entries and those of the sessions that it continues.
-    """
-
-    def __init__(
-        self,
-        conversation: Conversation,
-        make_turn: Callable[[Emit], _RunsTurns],
-        network: NetworkQuestions,
-        history: Callable[[], SessionChain],
-    ) -> None:
-        self._conversation = conversation
-        self._make_turn = make_turn
-        self._network = network
-        self._history = history
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self._allowed = ConsentFile(user_data_dir() / "goal-checks.json", "checks")
         self._idle_s = 0.0
+
+    @property
+    def _conversation(self) -> Conversation:
+        return self.host.conversation
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is still work to do on a goal."""
+        return self.goal is not None
+
+    def standing(self) -> AgentEvent | None:
+        """The event that shows how far the open goal is; None if there is none."""
+        return goal_event(goal) if (goal := self.goal) is not None else None
+
+    @staticmethod
+    def carried(path: Sequence[Entry]) -> Sequence[Entry]:
+        """The entry of the open goal."""
+        goal = goal_in(path)
+        return (goal_entry(goal),) if goal is not None and goal.is_open else ()
+
+    @staticmethod
+    def shown(entry: Entry) -> str:
+        """Why a goal ended."""
+        goal = goal_of(entry)
+        return goal.reason if goal is not None and goal.ending else ""
 
     @property
     def goal(self) -> Goal | None:
@@ -138,7 +146,7 @@ class GoalRunner:
         """
         self._require_possible(goal)
         self._allow_outside(goal, emit)
-        self.close("stopped", _REPLACED, emit)
+        self.end("stopped", _REPLACED, emit)
         log, secrets = self._conversation.log, self._conversation.services.secrets
         goal = goal.model_copy(update={"text": mask_values(goal.text, secrets)})
         checks = "\n".join(f"- `{check}`" for check in goal.checks) or _NO_CHECKS
@@ -149,7 +157,7 @@ class GoalRunner:
         goal = goal.model_copy(update={"since": first.id, "began_s": began_s})
         self._record(goal, emit)
         if await self._looks_before(goal, emit):
-            await self.work(NewMessage(goal.text), emit)
+            await self.drive(NewMessage(goal.text), emit)
 
     async def _looks_before(self, goal: Goal, emit: Emit) -> bool:
         """Run the checks before the work: the model sees what fails, the judge what failed before.
@@ -175,7 +183,7 @@ class GoalRunner:
             self._record(goal.model_copy(update=update), emit)
         return True
 
-    async def work(self, message: NewMessage | None, emit: Emit) -> None:
+    async def drive(self, message: NewMessage | None, emit: Emit) -> None:
         """Work toward the open goal until it is met or ends, with one `TurnFinished` for all.
 
         A turn that fails and an interruption leave the goal open: the next message goes on.
@@ -207,7 +215,7 @@ class GoalRunner:
                 return
             message = None
 
-    def close(self, ending: GoalEnding, reason: str, emit: Emit) -> None:
+    def end(self, ending: GoalEnding, reason: str, emit: Emit) -> None:
         """End the open goal, if there is one."""
         if (goal := self.goal) is not None:
             self._conversation.log.append(unpin_entry((_PIN,)))
@@ -244,19 +252,17 @@ class GoalRunner:
 
     def _allow_outside(self, goal: Goal, emit: Emit) -> None:
         """Remember that the user lets the checks of `goal` run outside the sandbox."""
-        allowed = self._conversation.services.allowed_checks
-        if goal.runs_outside and allowed is not None:
+        if goal.runs_outside:
             try:
-                allowed.keep(self._fingerprint(goal), is_allowed=True)
+                self._allowed.keep(self._fingerprint(goal), is_allowed=True)
             except ConfigError as error:
                 emit(Notice("warning", str(error)))
 
     def _may_run_outside(self, goal: Goal) -> bool:
         """Whether the user said so here: a session file from elsewhere could say anything."""
-        allowed = self._conversation.services.allowed_checks
         if not goal.runs_outside or not goal.checks:
             return True
-        return allowed is not None and bool(allowed.is_allowed(self._fingerprint(goal)))
+        return bool(self._allowed.is_allowed(self._fingerprint(goal)))
 
     def _fingerprint(self, goal: Goal) -> str:
         text = json.dumps([str(self._conversation.cwd.resolve()), *goal.checks])
@@ -266,7 +272,7 @@ class GoalRunner:
         """Run one turn and count it; returns how it ended."""
         turn, spent = LastTurn(emit), self._spent
         try:
-            await self._make_turn(turn.emit).run(message)
+            await self.host.make_turn(turn.emit).run(message)
         except asyncio.CancelledError:
             self._count(turn, self._spent - spent, emit)
             emit(turn.event or TurnFinished("aborted", can_continue=True))
@@ -294,7 +300,7 @@ class GoalRunner:
             if results is None:
                 return TurnFinished("done")
             passed = _passes_of(results)
-            changes = await asyncio.to_thread(self._changes, goal, self._history())
+            changes = await asyncio.to_thread(self._changes, goal, self.host.history())
             judgement = GoalJudgement(False)
             if all(passed):
                 judgement = await self._judge(goal, results, changes, emit)
@@ -317,7 +323,7 @@ class GoalRunner:
             emit,
         )
         if judgement.is_met:
-            self.close("met", _success_reason(goal), emit)
+            self.end("met", _success_reason(goal), emit)
             return TurnFinished("done")
         if judgement.is_met is None:
             checks = "All checks pass" if passed else "The turn is done"
@@ -357,12 +363,12 @@ class GoalRunner:
                 f"The goal is not met: {_open_part(goal)}, {MOST_SAME} times in a row "
                 "while no file changed."
             )
-            self.close("stuck", reason, emit)
+            self.end("stuck", reason, emit)
             return TurnFinished("error", reason)
         bound = _bound_reached(goal)
         if bound:
             reason = f"The goal is not met: {_open_part(goal)}, and {bound}."
-            self.close("limit", reason, emit)
+            self.end("limit", reason, emit)
             return TurnFinished("limit", reason)
         return None
 
@@ -403,7 +409,7 @@ class GoalRunner:
 
     async def _check(self, command: str, goal: Goal, emit: Emit) -> BashExecutionMessage:
         settings = self._conversation.services.settings.goal
-        check = CheckRun(not goal.runs_outside, settings.check_timeout_s, self._network)
+        check = CheckRun(not goal.runs_outside, settings.check_timeout_s, self.host.network)
         return await run_user_command(self._conversation, command, True, emit, check)
 
     async def _judge(
@@ -443,7 +449,7 @@ class GoalRunner:
 
     def _work_time_s(self) -> float:
         """A clock that stands still while a check waits for the user or the judge for a limit."""
-        return self._conversation.services.clock() - self._network.waited_s - self._idle_s
+        return self._conversation.services.clock() - self.host.network.waited_s - self._idle_s
 
     @property
     def _spent(self) -> float:

@@ -15,6 +15,7 @@ from typing import Final
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.prompt.fitted_prompt import even_shares
 from agent_tui.agent.session.restoring import display_path
+from agent_tui.features.goal.goal import Goal
 from agent_tui.messages import BashExecutionMessage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, thinking_effort
 from agent_tui.providers.client import RequestTracker, ignore_usage, unseen
@@ -24,7 +25,6 @@ from agent_tui.secret_text import mask_values
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.file.kept_files import KeptFiles
 from agent_tui.sessions.replay.file_changes import FileVersion, changes_here
-from agent_tui.sessions.replay.goals import Goal
 from agent_tui.sessions.replay.notes import AgentRun
 from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.tools.files.versions import text_of_version, version_of

@@ -1,14 +1,17 @@
 """Goals: work that goes on until its checks pass."""
 
 from collections.abc import Iterator
+from functools import partial
 
-from agent_tui.agent.goal.parse import USAGE, parse_goal
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Choice, Front, Page, PageSection, Question, has_model
 from agent_tui.durations import format_duration
 from agent_tui.errors import UsageError
+from agent_tui.events import AgentEvent, GoalEnding
+from agent_tui.features.goal.goal import Goal, goal_in
+from agent_tui.features.goal.parse import USAGE, parse_goal
+from agent_tui.features.goal.part import GoalPart
 from agent_tui.safe_text import safe_text
-from agent_tui.sessions.replay.goals import Goal, goal_in
 
 _NONE = "No goal is set."
 _NONE_OPEN = "No goal is open."
@@ -24,7 +27,7 @@ _ANSWERS = (Choice(True, "run them without a sandbox", "y"), Choice(False, "canc
 
 
 def _completions(front: Front) -> Iterator[Completion]:
-    if front.runtime.goal is None:
+    if not front.runtime.part(GoalPart).is_open:
         yield Completion("--check ", "a command that must exit with 0; repeatable")
     else:
         yield Completion("go", "continue the work")
@@ -39,17 +42,24 @@ async def goal(front: Front, argument: str) -> None:
     match argument.strip():
         case "":
             await _show(front)
-        case "go" | "done" | "stop" if runtime.goal is None:
+        case "go" | "done" | "stop" if not runtime.part(GoalPart).is_open:
             front.say(f"{_NONE_OPEN} {USAGE}", "warning")
         case "go":
             if await has_model(front):
                 await front.run(runtime.continue_turn())
         case "done":
-            front.show_events(runtime.end_goal("met", _DONE))
+            _end(front, "met", _DONE)
         case "stop":
-            front.show_events(runtime.end_goal("stopped", _STOPPED))
+            _end(front, "stopped", _STOPPED)
         case text:
             await _begin(front, text)
+
+
+def _end(front: Front, ending: GoalEnding, reason: str) -> None:
+    front.runtime.sessions.require_writable()
+    told: list[AgentEvent] = []
+    front.runtime.part(GoalPart).end(ending, reason, told.append)
+    front.show_events(told)
 
 
 async def _begin(front: Front, text: str) -> None:
@@ -57,7 +67,8 @@ async def _begin(front: Front, text: str) -> None:
     wanted = parse_goal(text, runtime.services.settings.goal)
     if not await has_model(front):
         return
-    if runtime.must_ask_about_checks(wanted):
+    work = runtime.part(GoalPart)
+    if work.must_ask_about_checks(wanted):
         shown = tuple(f"$ {safe_text(check)}" for check in wanted.checks)
         question = Question(_ASKED, (*shown, _WITHOUT_WALL), _ANSWERS, is_grave=True, marked=1)
         if not front.can_ask:
@@ -72,7 +83,7 @@ async def _begin(front: Front, text: str) -> None:
     front.say(_bounds(wanted, is_watched=front.can_ask))
     if runtime.conversation.permissions.mode == "ask" and front.can_ask:
         front.say(_ASKS)
-    await front.run(runtime.pursue(wanted))
+    await front.run(runtime.carry_out(partial(work.begin, wanted)))
 
 
 async def _show(front: Front) -> None:

@@ -1,67 +1,126 @@
 """The hooks of one conversation: their input at each moment, and the use of their answers."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from copy import copy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from pydantic import JsonValue
 
 from agent_tui.agent.activity import Emit
+from agent_tui.agent.consent import ConsentFile
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.hooks.answer import HookAnswer
-from agent_tui.agent.hooks.dispatcher import HookPlace
+from agent_tui.agent.hooks.files import HookFiles, HookSpec
+from agent_tui.agent.hooks.function import Hook
+from agent_tui.agent.part import Answer, CallAnswer, Host, Part, ProgramQuestion
 from agent_tui.config import HookEvent, PermissionMode
 from agent_tui.events import CompactionFinished, CompactionReason, Notice
+from agent_tui.features.hooks.answer import HookAnswer
+from agent_tui.features.hooks.dispatcher import HookPlace, Hooks
 from agent_tui.messages import JsonObject, ToolCall
+from agent_tui.paths import user_data_dir
 from agent_tui.safe_text import printable_line
-from agent_tui.sessions.entries import CustomMessageEntry
 from agent_tui.sessions.replay.notes import hook_entry
 from agent_tui.tool_names import name_for_hooks, names_of
 from agent_tui.tools.base import ToolOutput
+from agent_tui.tools.processes.keeper import ProcessKeeper
 
 
-class ConversationHooks:
-    """Runs the hooks for events in `conversation`, and reports on them through `emit`."""
+class HooksPart(Part):
+    """Runs the hooks for events in one conversation, and reports on them.
 
-    def __init__(self, conversation: Conversation, emit: Emit) -> None:
-        self._conversation = conversation
-        self._hooks = conversation.services.hooks
-        self._emit = emit
+    Attributes:
+        hooks: All hooks; the same ones in each session of the program.
+    """
 
-    async def take_up(self) -> None:
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        services = host.services
+        self._helper: Conversation | None = None
+        brought = cast(Sequence[Hook], services.brought("agent_tui.hooks"))
+        self.hooks = Hooks(
+            HookFiles(
+                services.settings.hooks,
+                services.user_config_dir / "config.toml",
+                services.trust,
+                ConsentFile(user_data_dir() / "hooks.json", "hooks"),
+                [one.spec for one in brought],
+            ),
+            ProcessKeeper(services.settings.max_processes),
+            services.environ,
+            services.secrets,
+        )
+
+    def follow(self, earlier: Part) -> None:
+        """Continue with the same hooks, which know the session before."""
+        assert isinstance(earlier, HooksPart)
+        self.hooks = earlier.hooks
+
+    def for_helper(self, helper: Conversation) -> Part:
+        """The same hooks, for the tool calls of a helper."""
+        part = copy(self)
+        part._helper, part.hooks = helper, self.hooks.for_calls()
+        return part
+
+    async def close(self) -> None:
+        """Run the hooks for leaving the session; takes a few seconds at most."""
+        await self.hooks.end_session()
+        self.hooks.close()
+
+    async def questions(self, *, asks_again: bool = False) -> Sequence[ProgramQuestion]:
+        """The questions whether the project's hooks may run.
+
+        Args:
+            asks_again: Also about hooks already decided on.
+        """
+        await self.hooks.take_up(self._conversation.cwd)
+        return [
+            hook_question(one.spec, partial(self.hooks.answer, one.spec))
+            for one in self.hooks.found.hooks
+            if one.spec.is_projects and (asks_again or one.is_allowed is None)
+        ]
+
+    async def before_continuing(self, emit: Emit) -> None:
         """Read again which hooks are defined."""
-        await self._hooks.take_up(self._conversation.cwd, self._tell)
+        await self.hooks.take_up(self._conversation.cwd, _teller(emit))
 
-    async def before_message(self, text: str) -> tuple[str, tuple[CustomMessageEntry, ...]]:
-        """Returns why a user's message is refused, and the entries that follow it to the model."""
+    async def before_message(self, text: str, emit: Emit) -> Answer:
+        """Why hooks refuse the message, or their texts for the model."""
         conversation = self._conversation
-        await self.take_up()
-        opening = await self._hooks.begin_session(
+        await self.before_continuing(emit)
+        opening = await self.hooks.begin_session(
             self._place,
             is_new=conversation.is_new,
             is_compacted=conversation.log.header.compaction is not None,
-            tell=self._tell,
+            tell=_teller(emit),
         )
-        sent = await self._run("UserPromptSubmit", {"prompt": text})
+        sent = await self._run("UserPromptSubmit", {"prompt": text}, emit)
         if why := sent.refusal or sent.stops:
-            return why, ()
-        self._hooks.mark_opened()
+            return Answer(why, "a hook")
+        self.hooks.mark_opened()
         added = [hook_entry("SessionStart", opening)] if opening else []
         added += [hook_entry("UserPromptSubmit", sent.added)] if sent.added else []
-        return "", tuple(added)
+        return Answer(added=added)
 
-    async def before_call(self, call: ToolCall, paths: Sequence[Path]) -> HookAnswer:
-        """The hooks' answer about a call before it is judged."""
-        answer = await self._run("PreToolUse", call_facts(call, paths), names_of(call.name))
+    async def before_call(self, call: ToolCall, paths: Sequence[Path], emit: Emit) -> CallAnswer:
+        """The hooks' answer about a call."""
+        answer = await self._run("PreToolUse", call_facts(call, paths), emit, names_of(call.name))
         if answer.stops:
-            self._tell(f"A hook ended the turn: {answer.stops}")
-            answer = replace(answer, refusal=answer.refusal or answer.stops)
-        return answer
+            _teller(emit)(f"A hook ended the turn: {answer.stops}")
+        return CallAnswer(
+            refusal=answer.refusal or answer.stops,
+            by="a hook",
+            stops=bool(answer.stops),
+            doubt=answer.doubt,
+            arguments=answer.updated_input,
+            remark=f"[PreToolUse hook]\n{answer.added}" if answer.added else "",
+        )
 
     async def after_call(
-        self, call: ToolCall, paths: Sequence[Path], output: ToolOutput
+        self, call: ToolCall, paths: Sequence[Path], output: ToolOutput, emit: Emit
     ) -> ToolOutput:
         """Returns the `output` of a call that ran, with the hooks' remarks.
 
@@ -72,71 +131,66 @@ class ConversationHooks:
         facts = call_facts(call, paths)
         facts["tool_response"] = result_facts(output)
         try:
-            answer, changed = await self._look_at_result(facts, names_of(call.name), paths)
+            answer, changed = await self._look_at_result(facts, names_of(call.name), paths, emit)
         except asyncio.CancelledError:
             return output
         said = "\n".join(filter(None, (answer.refusal, answer.added, changed)))
         if answer.refusal:
-            self._emit(Notice("info", f"A PostToolUse hook found: {_begin(answer.refusal)}"))
+            emit(Notice("info", f"A PostToolUse hook found: {_begin(answer.refusal)}"))
         if said:
             output = replace(output, for_model=f"{output.for_model}\n[PostToolUse hook]\n{said}")
         if answer.stops:
-            self._tell(f"A hook ended the turn: {answer.stops}")
+            _teller(emit)(f"A hook ended the turn: {answer.stops}")
             output = replace(output, ends_turn=output.ends_turn or "aborted")
         return output
 
     async def _look_at_result(
-        self, facts: JsonObject, names: Sequence[str], paths: Sequence[Path]
+        self, facts: JsonObject, names: Sequence[str], paths: Sequence[Path], emit: Emit
     ) -> tuple[HookAnswer, str]:
         """The hooks' answer about a result, and a note on the call's files that they changed."""
-        if not self._hooks.hooks_for("PostToolUse", names):
+        if not self.hooks.hooks_for("PostToolUse", names):
             return HookAnswer(), ""
         files = self._conversation.files
         known = await asyncio.to_thread(files.find_unchanged)
-        answer = await self._run("PostToolUse", facts, names)
+        answer = await self._run("PostToolUse", facts, emit, names)
         changed = await asyncio.to_thread(files.take_in, [path for path in known if path in paths])
         told = ", ".join(str(path) for path in changed)
         return answer, f"(changed by the hook: {told})" if told else ""
 
-    async def goes_on(self, last_reply: str, times_before: int, most_times: int) -> bool:
-        """Whether a hook makes the model continue instead of ending its turn.
-
-        Args:
-            last_reply: The text of its last reply.
-            times_before: How often hooks continued this turn already.
-            most_times: How often they may.
-        """
+    async def continues(
+        self, last_reply: str, times_before: int, most_times: int, emit: Emit
+    ) -> bool:
+        """Whether a hook makes the model continue instead of ending its turn."""
         facts: JsonObject = {
             "stop_hook_active": times_before > 0,
             "last_assistant_message": last_reply,
         }
-        answer = await self._run("Stop", facts)
+        answer = await self._run("Stop", facts, emit)
         if not answer.refusal or answer.stops:
             return False
         if times_before >= most_times:
-            self._tell(
+            _teller(emit)(
                 f"A Stop hook made the model continue {most_times} times, the limit; the turn ends."
             )
             return False
         self._conversation.log.append(hook_entry("Stop", answer.refusal))
-        self._emit(Notice("info", f"A Stop hook made the model continue: {_begin(answer.refusal)}"))
+        emit(Notice("info", f"A Stop hook made the model continue: {_begin(answer.refusal)}"))
         return True
 
-    async def before_compaction(
-        self, reason: CompactionReason, focus: str
-    ) -> tuple[str, tuple[CustomMessageEntry, ...]]:
-        """Returns why a compaction is refused, and the entries to keep word for word after it."""
-        await self.take_up()
+    async def before_compaction(self, reason: CompactionReason, focus: str, emit: Emit) -> Answer:
+        """Why hooks refuse a compaction, or the texts to keep word for word after it."""
+        await self.before_continuing(emit)
         trigger = _trigger(reason)
         facts: JsonObject = {"trigger": trigger, "custom_instructions": focus}
-        answer = await self._run("PreCompact", facts, (trigger,))
+        answer = await self._run("PreCompact", facts, emit, (trigger,))
         why = answer.refusal
         if why and (reason == "overflow" or self._conversation.is_overfull):
-            self._tell(f"Compacting a full context even though a PreCompact hook refused: {why}")
+            _teller(emit)(f"Compacting a full context even though a PreCompact hook refused: {why}")
             why = ""
-        return why, (hook_entry("PreCompact", answer.added),) if answer.added else ()
+        kept = (hook_entry("PreCompact", answer.added),) if answer.added else ()
+        return Answer(why, "a PreCompact hook", kept)
 
-    async def after_compaction(self, made: CompactionFinished) -> None:
+    async def after_compaction(self, made: CompactionFinished, emit: Emit) -> None:
         """Run the hooks for a finished compaction."""
         trigger = _trigger(made.reason)
         facts: JsonObject = {
@@ -145,7 +199,11 @@ class ConversationHooks:
             "tokens_after": made.tokens_after,
             "compact_summary": made.summary,
         }
-        await self._run("PostCompact", facts, (trigger,))
+        await self._run("PostCompact", facts, emit, (trigger,))
+
+    @property
+    def _conversation(self) -> Conversation:
+        return self._helper or self.host.conversation
 
     @property
     def _place(self) -> HookPlace:
@@ -160,12 +218,21 @@ class ConversationHooks:
         )
 
     async def _run(
-        self, event: HookEvent, facts: JsonObject, names: Sequence[str] = ()
+        self, event: HookEvent, facts: JsonObject, emit: Emit, names: Sequence[str] = ()
     ) -> HookAnswer:
-        return await self._hooks.run(event, self._place, facts, self._tell, names)
+        return await self.hooks.run(event, self._place, facts, _teller(emit), names)
 
-    def _tell(self, text: str) -> None:
-        self._emit(Notice("warning", text))
+
+def hook_question(spec: HookSpec, answer: Callable[..., Awaitable[None]]) -> ProgramQuestion:
+    """The question whether to run a project's hook; shows the whole command."""
+    about = f" ({spec.matcher})" if spec.matcher else ""
+    does = "It runs with your permissions, unsupervised, every time."
+    title = f"Run this project's hook on {spec.event}{about}?"
+    return ProgramQuestion(title, (spec.command, f"defined in {spec.source}", does), answer)
+
+
+def _teller(emit: Emit) -> Callable[[str], None]:
+    return lambda text: emit(Notice("warning", text))
 
 
 def _begin(text: str) -> str:

@@ -19,13 +19,15 @@ from agent_tui.events import (
     Notice,
     TurnFinished,
 )
+from agent_tui.features.goal.goal import Goal, goal_in
+from agent_tui.features.goal.part import GoalPart
 from agent_tui.messages import BashExecutionMessage
 from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import MessageEntry
-from agent_tui.sessions.replay.goals import Goal, goal_in
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.processes.keeper import ProcessKeeper
+from tests.features.goal.pursuit import end_goal, open_goal, pursue
 from tests.support.context_checks import assert_sendable
 from tests.support.runtime import Stage, collect, of_kind, only
 from tests.support.wall_clock import SleptClock
@@ -76,14 +78,14 @@ def state(runtime: AgentRuntime) -> Goal:
 async def test_it_works_until_the_check_passes_and_the_judge_agrees(stage: Stage):
     model = Model([IDLE, *writes("a.txt")])
     runtime = stage.runtime(model.provider)
-    events = await collect(runtime.pursue(GOAL))
+    events = await collect(pursue(runtime, GOAL))
     assert only(events, TurnFinished) == TurnFinished("done")
     assert events[-1] == TurnFinished("done")
     changes = [(e.passed, e.turns, e.ending) for e in of_kind(events, GoalChanged)]
     assert changes == [(0, 0, ""), (0, 0, ""), (0, 1, ""), (1, 2, ""), (1, 2, "met")]
     assert [e.message.exit_code for e in of_kind(events, BashFinished)] == [1, 1, 0]
     assert state(runtime).ending == "met"
-    assert runtime.goal is None
+    assert open_goal(runtime) is None
     told = [m.text for m in model.requests("turn")[1].messages]
     assert told[0].startswith("<goal>\nThere is an a.txt.\n\nThe work goes on until this is met.")
     assert "test -f a.txt" in told[1], "the model sees what fails before it begins"
@@ -104,7 +106,7 @@ async def test_the_judge_sees_the_goal_the_checks_and_the_changes_alone(stage: S
     )
     runtime = stage.runtime(model.provider)
     await collect(runtime.submit("Say nothing about EARLIER_WORDS."))
-    await collect(runtime.pursue(GOAL))
+    await collect(pursue(runtime, GOAL))
     (asked,) = model.requests("summary")
     (case,) = (message.text for message in asked.messages)
     assert asked.tools == ()
@@ -126,7 +128,7 @@ async def test_the_judge_sees_the_commits_since_the_work_began(stage: Stage, kee
     commit = f"touch a.txt && git add . && {git} commit -qm 'add a'"
     model = Model([Reply(tool_calls=(call("c", "bash", command=commit),)), Reply(text="Done.")])
     runtime = stage.runtime(model.provider, trees=WorkTrees(keeper))
-    await collect(runtime.pursue(GOAL))
+    await collect(pursue(runtime, GOAL))
     case = model.requests("summary")[0].messages[0].text
     assert re.search(r"<commits>\n  \| commit \w+ add a\n  \| A\ta.txt\n</commits>", case)
 
@@ -151,7 +153,7 @@ async def test_of_very_many_commits_the_newest_are_named(stage: Stage, keeper: P
 async def test_what_the_judge_finds_missing_goes_to_the_model(stage: Stage):
     model = Model([*writes("a.txt"), *writes("b.txt")], [LACKS, MET])
     runtime = stage.runtime(model.provider)
-    events = await collect(runtime.pursue(GOAL))
+    events = await collect(pursue(runtime, GOAL))
     assert events[-1] == TurnFinished("done")
     assert any("b.txt: write it too" in e.text for e in of_kind(events, Notice))
     told = model.requests("turn")[2].messages[-1].text
@@ -162,7 +164,7 @@ async def test_what_the_judge_finds_missing_goes_to_the_model(stage: Stage):
 async def test_without_checks_the_judge_alone_decides(stage: Stage):
     model = Model(writes("a.txt"))
     runtime = stage.runtime(model.provider)
-    events = await collect(runtime.pursue(Goal(text="There is an a.txt.")))
+    events = await collect(pursue(runtime, Goal(text="There is an a.txt.")))
     assert events[-1] == TurnFinished("done")
     assert "(none: only you judge)" in model.requests("summary")[0].messages[0].text
 
@@ -170,7 +172,7 @@ async def test_without_checks_the_judge_alone_decides(stage: Stage):
 async def test_only_failing_checks_enter_the_context(stage: Stage):
     goal = GOAL.model_copy(update={"checks": ("echo fine", "test -f a.txt")})
     runtime = stage.runtime(Model([IDLE, *writes("a.txt")]).provider)
-    await collect(runtime.pursue(goal))
+    await collect(pursue(runtime, goal))
     ran = [
         entry.message
         for entry in runtime.conversation.log.path_entries()
@@ -190,7 +192,7 @@ async def test_only_failing_checks_enter_the_context(stage: Stage):
 async def test_a_standstill_ends_it_with_the_reason(stage: Stage):
     model = Model([])
     runtime = stage.runtime(model.provider)
-    events = await collect(runtime.pursue(GOAL))
+    events = await collect(pursue(runtime, GOAL))
     ending = only(events, TurnFinished)
     assert ending.outcome == "error"
     assert ending.error == (
@@ -203,14 +205,14 @@ async def test_a_standstill_ends_it_with_the_reason(stage: Stage):
 async def test_changes_between_equal_failures_are_no_standstill(stage: Stage):
     turns = chain.from_iterable(writes("other.txt", f"{n}\n") for n in range(4))
     runtime = stage.runtime(Model([*turns, *writes("a.txt")]).provider)
-    events = await collect(runtime.pursue(GOAL))
+    events = await collect(pursue(runtime, GOAL))
     assert events[-1] == TurnFinished("done")
     assert state(runtime).turns == 5
 
 
 async def test_a_judge_that_is_never_content_is_a_standstill(stage: Stage):
     runtime = stage.runtime(Model(writes("a.txt"), [LACKS]).provider)
-    events = await collect(runtime.pursue(GOAL))
+    events = await collect(pursue(runtime, GOAL))
     assert "the judge finds something missing, 3 times" in only(events, TurnFinished).error
 
 
@@ -218,27 +220,27 @@ async def test_bounds_end_it(stage: Stage):
     seconds = iter(range(0, 100_000, 100))
     many = chain.from_iterable(writes("other.txt", f"{n}\n") for n in range(50))
     runtime = stage.runtime(Model(many).provider, clock=lambda: float(next(seconds)))
-    events = await collect(runtime.pursue(GOAL.model_copy(update={"max_turns": 2})))
+    events = await collect(pursue(runtime, GOAL.model_copy(update={"max_turns": 2})))
     assert only(events, TurnFinished) == TurnFinished(
         "limit",
         "The goal is not met: `test -f a.txt` fails, and its bound of 2 turns is reached.",
     )
-    events = await collect(runtime.pursue(GOAL.model_copy(update={"max_s": 60.0})))
+    events = await collect(pursue(runtime, GOAL.model_copy(update={"max_s": 60.0})))
     assert "its bound of 1m 00s is reached" in only(events, TurnFinished).error
     assert state(runtime).ending == "limit"
 
 
 async def test_a_judge_without_a_verdict_leaves_it_to_the_user(stage: Stage):
     runtime = stage.runtime(Model(writes("a.txt"), [Reply(text="Nice work!")]).provider)
-    events = await collect(runtime.pursue(GOAL))
+    events = await collect(pursue(runtime, GOAL))
     ending = only(events, TurnFinished)
     assert ending.outcome == "error"
     assert "gave no verdict on the goal" in ending.error
-    assert runtime.goal is not None
-    (told,) = runtime.end_goal("met", "Closed.")
+    assert open_goal(runtime) is not None
+    (told,) = end_goal(runtime, "met", "Closed.")
     assert isinstance(told, GoalChanged)
     assert told.ending == "met"
-    assert runtime.goal is None
+    assert open_goal(runtime) is None
 
 
 async def test_a_limit_of_the_judge_is_waited_for(stage: Stage):
@@ -246,7 +248,7 @@ async def test_a_limit_of_the_judge_is_waited_for(stage: Stage):
     model, clock = Model(writes("a.txt"), [Reply(error=limited), MET]), SleptClock()
     runtime = stage.runtime(model.provider, sleep=clock.sleep, limit_wait_h=12)
     runtime.services.wall_clock = clock.read
-    events = await collect(runtime.pursue(GOAL))
+    events = await collect(pursue(runtime, GOAL))
     assert state(runtime).ending == "met"
     assert only(events, LimitWaitStarted).wait_s == pytest.approx(5 * 3_600, abs=11)
     assert len(model.requests("summary")) == 2
@@ -256,10 +258,10 @@ async def test_a_judge_that_cannot_tell_leaves_it_to_the_user_with_the_reason(st
     unclear = Reply(text="VERDICT: unclear\nUNSEEN:\n- whether it was pushed")
     model = Model(writes("a.txt"), [unclear])
     runtime = stage.runtime(model.provider)
-    ending = only(await collect(runtime.pursue(GOAL)), TurnFinished)
+    ending = only(await collect(pursue(runtime, GOAL)), TurnFinished)
     assert "cannot see everything that decides:\n- whether it was pushed\n" in ending.error
     assert len(model.requests("summary")) == 1
-    assert runtime.goal is not None
+    assert open_goal(runtime) is not None
 
 
 async def test_files_that_the_goal_names_are_shown_to_the_judge(stage: Stage):
@@ -270,7 +272,7 @@ async def test_files_that_the_goal_names_are_shown_to_the_judge(stage: Stage):
     (stage.workspace / "notes").symlink_to(".env")
     (stage.workspace / "long.txt").write_text("x" * 50_000)
     text = "All of TODO.md is done, as in .env, notes, ../elsewhere and long.txt."
-    await collect(runtime.pursue(GOAL.model_copy(update={"text": text})))
+    await collect(pursue(runtime, GOAL.model_copy(update={"text": text})))
     case = model.requests("summary")[0].messages[0].text
     assert "<named_files>\n## TODO.md\n  | - item one\n  | </goal>" in case
     assert "secret-value" not in case
@@ -280,9 +282,9 @@ async def test_files_that_the_goal_names_are_shown_to_the_judge(stage: Stage):
 async def test_an_error_leaves_it_open_and_a_message_goes_on(stage: Stage):
     model = Model([BROKEN, *writes("a.txt")])
     runtime = stage.runtime(model.provider)
-    events = await collect(runtime.pursue(GOAL))
+    events = await collect(pursue(runtime, GOAL))
     assert only(events, TurnFinished).outcome == "error"
-    assert runtime.goal is not None
+    assert open_goal(runtime) is not None
     events = await collect(runtime.submit("The key is right now."))
     assert events[-1] == TurnFinished("done")
     assert state(runtime).ending == "met"
@@ -298,7 +300,7 @@ async def test_interrupted_before_the_judge_answered_it_looks_again_without_a_tu
 
     model = Model(writes("a.txt"), [Reply(error=LIMITED), MET])
     runtime = stage.runtime(model.provider, sleep=sleep, limit_wait_h=12)
-    async for event in runtime.pursue(GOAL):
+    async for event in pursue(runtime, GOAL):
         if isinstance(event, LimitWaitStarted):
             runtime.abort()
     turns = len(model.requests("turn"))
@@ -312,12 +314,12 @@ async def test_interrupted_in_a_check_it_stays_open_and_continues_with_the_check
     model = Model(writes("begun"))
     runtime = stage.runtime(model.provider)
     events: list[object] = []
-    async for event in runtime.pursue(GOAL.model_copy(update={"checks": (check,)})):
+    async for event in pursue(runtime, GOAL.model_copy(update={"checks": (check,)})):
         events.append(event)
         if isinstance(event, BashStarted) and (stage.workspace / "begun").exists():
             asyncio.get_running_loop().call_later(0.2, runtime.abort)
     assert events[-1] == TurnFinished("aborted", can_continue=True)
-    assert runtime.goal is not None
+    assert open_goal(runtime) is not None
     (stage.workspace / "a.txt").touch()
     turns = len(model.requests("turn"))
     again = await collect(runtime.continue_turn())
@@ -331,19 +333,20 @@ async def test_it_survives_compaction_into_a_new_session_and_a_restart(stage: St
     runtime = stage.runtime(model.provider)
     for number in range(6):
         await collect(runtime.submit(f"Message {number}."))
-    await collect(runtime.pursue(GOAL))
+    await collect(pursue(runtime, GOAL))
     before = runtime.conversation.log.header.id
     await collect(runtime.compact())
     assert runtime.conversation.log.header.id != before
-    assert runtime.goal is not None
+    assert open_goal(runtime) is not None
     assert any(m.text.startswith("<goal>") for m in runtime.conversation.request().messages)
     path = runtime.conversation.log.path
     await runtime.aclose()
 
     later = stage.runtime(model.provider)
     await later.sessions.open(str(path))
-    assert later.goal is not None
-    assert later.goal.turns == 2
+    goal = open_goal(later)
+    assert goal is not None
+    assert goal.turns == 2
     events = await collect(later.continue_turn())
     assert events[-1] == TurnFinished("done")
     case = model.requests("summary")[-1].messages[0].text
@@ -353,17 +356,17 @@ async def test_it_survives_compaction_into_a_new_session_and_a_restart(stage: St
 
 async def test_the_pinned_goal_leaves_the_context_when_it_ends(stage: Stage):
     runtime = stage.runtime(Model(writes("a.txt")).provider)
-    await collect(runtime.pursue(GOAL))
+    await collect(pursue(runtime, GOAL))
     assert not any(m.text.startswith("<goal>") for m in runtime.conversation.request().messages)
 
 
 async def test_ended_during_a_turn_it_stops_after_that_turn(stage: Stage):
     runtime = stage.runtime(Model([IDLE]).provider)
     events: list[object] = []
-    async for event in runtime.pursue(GOAL):
+    async for event in pursue(runtime, GOAL):
         events.append(event)
         if type(event).__name__ == "ReplyFinished":
-            runtime.end_goal("stopped", "Ended.")
+            end_goal(runtime, "stopped", "Ended.")
     assert events[-1] == TurnFinished("done")
     assert len([event for event in events if isinstance(event, BashFinished)]) == 1
 
@@ -372,7 +375,9 @@ async def test_checks_are_refused_in_plan_mode_and_asked_about_without_a_sandbox
     goal = GOAL.model_copy(update={"checks": ("make install",)})
     runtime = stage.runtime(Model([]).provider, mode="plan")
     with pytest.raises(AgentTuiError, match="may not run"):
-        runtime.must_ask_about_checks(goal)
+        runtime.part(GoalPart).must_ask_about_checks(goal)
     runtime = stage.runtime(Model([]).provider, mode="ask")
-    assert runtime.must_ask_about_checks(goal)
-    assert not runtime.must_ask_about_checks(goal.model_copy(update={"runs_outside": True}))
+    assert runtime.part(GoalPart).must_ask_about_checks(goal)
+    assert not runtime.part(GoalPart).must_ask_about_checks(
+        goal.model_copy(update={"runs_outside": True})
+    )

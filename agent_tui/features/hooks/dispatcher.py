@@ -10,10 +10,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
-from agent_tui.agent.hooks.answer import HookAnswer, merge_answers, read_answer, run_command
 from agent_tui.agent.hooks.files import FoundHooks, HookSources, HookSpec
-from agent_tui.agent.hooks.function import run_function
 from agent_tui.config import HookEvent
+from agent_tui.features.hooks.answer import HookAnswer, merge_answers, read_answer, run_command
+from agent_tui.features.hooks.function import run_function
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.project_files import repository_root
 from agent_tui.safe_text import printable_line, strip_control_characters
@@ -223,6 +223,10 @@ class Hooks:
         before, self._begun = self._begun, None
         if before is not None:
             await self._end(before, "other")
+
+    def close(self) -> None:
+        """End the process that starts hooks, with what they left running."""
+        self._keeper.close()
 
     async def _end(self, place: HookPlace, reason: str) -> None:
         await self.run("SessionEnd", place, {"reason": reason}, lambda _line: None, (reason,))

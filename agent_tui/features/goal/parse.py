@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 from agent_tui.config import GoalSettings
 from agent_tui.durations import seconds_of
 from agent_tui.errors import UsageError
-from agent_tui.sessions.replay.goals import Goal
+from agent_tui.features.goal.goal import Goal
 
 USAGE = (
     'Usage: /goal TEXT [--check "COMMAND"]... [--turns N] [--time 2h] [--cost DOLLARS] '

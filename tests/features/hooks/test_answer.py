@@ -5,8 +5,8 @@ from typing import get_args
 
 import pytest
 
-from agent_tui.agent.hooks.answer import HookAnswer, HookRun, merge_answers, read_answer
 from agent_tui.config import HookEvent
+from agent_tui.features.hooks.answer import HookAnswer, HookRun, merge_answers, read_answer
 from tests.support.rows import each_row
 
 

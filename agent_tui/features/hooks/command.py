@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent_tui.agent.hooks.dispatcher import HookResult, Hooks
 from agent_tui.agent.hooks.files import FoundHook
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front, Page, PageSection
 from agent_tui.commands.core.short_words import short_path
-from agent_tui.commands.trust import ask_about_hooks
+from agent_tui.commands.trust import ask_about_program
+from agent_tui.features.hooks.dispatcher import HookResult, Hooks
+from agent_tui.features.hooks.part import HooksPart
 from agent_tui.safe_text import printable_line
 
 _HOW = (
@@ -34,13 +35,17 @@ _HOW_TO_HAVE_ONE = (
 )
 async def hooks(front: Front, argument: str) -> None:
     """Show the hooks and their last results."""
-    found = front.runtime.services.hooks
+    part = front.runtime.part(HooksPart)
     match argument.strip():
         case "":
-            await found.take_up(front.runtime.conversation.cwd)
-            await front.show(hook_page(found, Path.home()))
+            await part.hooks.take_up(front.runtime.conversation.cwd)
+            await front.show(hook_page(part.hooks, Path.home()))
         case "ask" if front.can_ask:
-            await ask_about_hooks(front, is_wanted=True)
+            questions = await part.questions(asks_again=True)
+            if not questions:
+                front.say("This project has no hooks, or is not trusted (see /trust).")
+            for question in questions:
+                await ask_about_program(front, question)
         case "ask":
             front.say("Cannot ask here. Run agent-tui in a terminal.", "warning")
         case other:

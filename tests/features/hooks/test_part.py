@@ -21,9 +21,11 @@ from agent_tui.events import (
     ToolStarted,
     TurnFinished,
 )
+from agent_tui.features.hooks.part import HooksPart
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.entries import CustomMessageEntry
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind, only, roles, summary_or
 from tests.support.wire_rules import openai_problems
 
@@ -269,7 +271,7 @@ async def test_a_failing_hook_is_told_and_loses_nothing(stage, command, why):
     assert why in notice
     assert (stage.workspace / "a.txt").read_text() == "one\n"
     assert only(events, TurnFinished).outcome == "done"
-    (result,) = runtime.services.hooks.results.values()
+    (result,) = runtime.part(HooksPart).hooks.results.values()
     assert why in result.outcome
 
 
@@ -542,3 +544,13 @@ async def test_what_is_kept_amid_calls_leaves_a_request_that_services_take(stage
         assert openai_problems(messages) == []
     last = stage.model.requests[-1].messages
     assert "Ticket 4711" in str(last)
+
+
+async def test_no_process_of_hooks_is_left(stage: Stage, monkeypatch: pytest.MonkeyPatch):
+    closed: list[ProcessKeeper] = []
+    monkeypatch.setattr(ProcessKeeper, "close", lambda keeper: closed.append(keeper))
+    runtime = stage.runtime([Reply(text="Hello.")], hooks={"Stop": hook(noting(stage))})
+    await collect(runtime.submit("hello"))
+    assert closed == []
+    await runtime.aclose()
+    assert len(closed) == 1

@@ -1,0 +1,239 @@
+"""What a feature does in a conversation: a part, whose methods the core calls at their moments."""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol, cast
+
+from agent_tui.agent.activity import Emit
+from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.turn.user_command import CommandNetwork
+from agent_tui.agent.turn.user_message import NewMessage
+from agent_tui.events import AgentEvent, CompactionFinished, CompactionReason
+from agent_tui.feature import Feature, load_object
+from agent_tui.messages import JsonObject, ToolCall
+from agent_tui.sessions.entries import Entry
+from agent_tui.sessions.lineage.chain import SessionChain
+from agent_tui.tools.base import Ability, ToolOutput
+
+
+class RunsTurn(Protocol):
+    """A turn that has not begun."""
+
+    async def run(self, message: NewMessage | None) -> None:
+        """Run the turn to its end. `message` is the user's; None continues the last turn."""
+        ...
+
+
+class Host(Protocol):
+    """What a part is given to work with."""
+
+    @property
+    def services(self) -> RuntimeServices:
+        """What conversations share."""
+        ...
+
+    @property
+    def conversation(self) -> Conversation:
+        """The present conversation; not there yet when a part is made."""
+        ...
+
+    @property
+    def network(self) -> CommandNetwork:
+        """Decides on connections that commands want."""
+        ...
+
+    def make_turn(self, emit: Emit) -> RunsTurn:
+        """Make a turn of the conversation, whose events go to `emit`."""
+        ...
+
+    def history(self) -> SessionChain:
+        """Return the entries of the conversation and of the sessions that it continues."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a part says before a message is added or the context is compacted.
+
+    Attributes:
+        refusal: Why it must not be; empty if it may.
+        by: Who refuses, in a word or two, such as ``a hook``.
+        added: Entries that follow the message or the compaction.
+    """
+
+    refusal: str = ""
+    by: str = "a feature"
+    added: Sequence[Entry] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CallAnswer:
+    """What a part says about a tool call before it is judged; it allows nothing.
+
+    Attributes:
+        refusal: Why it must not run; empty if nothing is against it.
+        by: Who refuses or changes it, in a word or two, such as ``a hook``.
+        stops: Whether a refusal ends the turn.
+        doubt: Why the user should be asked; empty if that is not needed.
+        arguments: Other arguments, which are judged like any others; None to keep them.
+        remark: What the model reads with the result.
+    """
+
+    refusal: str = ""
+    by: str = "a feature"
+    stops: bool = False
+    doubt: str = ""
+    arguments: JsonObject | None = None
+    remark: str = ""
+
+
+class ProgramQuestion(NamedTuple):
+    """The question whether a program that the project names may run.
+
+    Attributes:
+        title: The question.
+        facts: What would run and where it is defined, all of it.
+        answer: Takes the user's decision as ``is_allowed``.
+    """
+
+    title: str
+    facts: Sequence[str]
+    answer: Callable[..., Awaitable[None]]
+
+
+class Part:
+    """One feature in one conversation. A feature overrides what it takes part in.
+
+    A part is made with its conversation and goes along when ``/compact`` begins a new session.
+    Methods are called in the order of the features, and do nothing here.
+
+    Args:
+        host: What it works with.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has unfinished work, which the next message continues; see `drive`."""
+        return False
+
+    async def drive(self, message: NewMessage | None, emit: Emit) -> None:
+        """Continue the unfinished work, with one `TurnFinished` at its end.
+
+        Args:
+            message: The user's message; None to continue without one.
+            emit: Takes the events.
+        """
+
+    async def before_continuing(self, emit: Emit) -> None:
+        """The last turn is about to be continued without a message."""
+
+    async def before_message(self, text: str, emit: Emit) -> Answer:
+        """A message of the user's is about to be added. The first refusal counts."""
+        return Answer()
+
+    async def before_call(self, call: ToolCall, paths: Sequence[Path], emit: Emit) -> CallAnswer:
+        """A call is about to be judged.
+
+        The first refusal counts; later parts see the arguments of those before them.
+
+        Args:
+            call: The call, with our own names of tools and arguments.
+            paths: The files it concerns, absolute.
+            emit: Takes events.
+        """
+        return CallAnswer()
+
+    async def after_call(
+        self, call: ToolCall, paths: Sequence[Path], output: ToolOutput, emit: Emit
+    ) -> ToolOutput:
+        """Return the output of a call that ran, changed or not. On cancellation it is kept."""
+        return output
+
+    async def continues(
+        self, last_reply: str, times_before: int, most_times: int, emit: Emit
+    ) -> bool:
+        """Whether the model, which is done, continues; what it is told has then been appended.
+
+        Args:
+            last_reply: The text of its last reply.
+            times_before: How often parts continued this turn already.
+            most_times: How often they may.
+            emit: Takes events.
+        """
+        return False
+
+    async def before_compaction(self, reason: CompactionReason, focus: str, emit: Emit) -> Answer:
+        """The context is about to be compacted. The first refusal counts.
+
+        Args:
+            reason: Why.
+            focus: What the user asked to pay attention to.
+            emit: Takes events.
+        """
+        return Answer()
+
+    async def after_compaction(self, made: CompactionFinished, emit: Emit) -> None:
+        """The context was compacted."""
+
+    def abilities(self, emit: Emit) -> Sequence[Ability]:
+        """What the feature's tools ask for in a turn, whose events `emit` takes."""
+        return ()
+
+    async def questions(self) -> Sequence[ProgramQuestion]:
+        """Programs that the project wants to start and that the user has not decided on."""
+        return ()
+
+    def for_helper(self, helper: Conversation) -> "Part | None":
+        """The part that the conversation of a helper has; None if it has none."""
+        return None
+
+    def follow(self, earlier: "Part") -> None:
+        """Take over from the feature's part in the session that the program was in before."""
+
+    def standing(self) -> AgentEvent | None:
+        """The event that shows how far its work is; None if there is nothing to show."""
+        return None
+
+    @staticmethod
+    def carried(path: Sequence[Entry]) -> Sequence[Entry]:
+        """The entries for the session that a compaction of `path` begins, after its summary."""
+        return ()
+
+    @staticmethod
+    def shown(entry: Entry) -> str:
+        """The line in the chat for a stored entry of the feature; empty for any other."""
+        return ""
+
+    async def close(self) -> None:
+        """End what it has running; the conversation ends with the program."""
+
+
+async def ask_before(parts: Iterable[Part], ask: Callable[[Part], Awaitable[Answer]]) -> Answer:
+    """Ask each of `parts`: the first refusal, or else all that they add, in their order."""
+    added: list[Entry] = []
+    for part in parts:
+        answer = await ask(part)
+        if answer.refusal:
+            return answer
+        added += answer.added
+    return Answer(added=added)
+
+
+def part_types(features: Iterable[Feature]) -> tuple[type[Part], ...]:
+    """Import the parts of `features`."""
+    return tuple(cast(type[Part], load_object(each.part)) for each in features if each.part)
+
+
+def abilities_of(parts: Iterable[Part], emit: Emit) -> tuple[Ability, ...]:
+    """What tools of features ask for in a turn."""
+    return tuple(ability for part in parts for ability in part.abilities(emit))
+
+
+def carried_entries(parts: Iterable[Part | type[Part]], path: Sequence[Entry]) -> tuple[Entry, ...]:
+    """What `parts` carry to the session that a compaction of `path` begins, in their order."""
+    return tuple(entry for part in parts for entry in part.carried(path))

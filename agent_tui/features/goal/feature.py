@@ -1,0 +1,9 @@
+"""Work turn after turn until the checks of a goal pass and a judge agrees."""
+
+from agent_tui.feature import Feature
+
+FEATURE = Feature(
+    "goal",
+    part="agent_tui.features.goal.part:GoalPart",
+    brings={"agent_tui.commands": ("agent_tui.features.goal.command:goal",)},
+)

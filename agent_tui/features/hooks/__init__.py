@@ -1,0 +1,1 @@
+"""User-defined commands that run at certain moments of a conversation."""

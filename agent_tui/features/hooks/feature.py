@@ -1,0 +1,9 @@
+"""Commands of the user's that run when something happens."""
+
+from agent_tui.feature import Feature
+
+FEATURE = Feature(
+    "hooks",
+    part="agent_tui.features.hooks.part:HooksPart",
+    brings={"agent_tui.commands": ("agent_tui.features.hooks.command:hooks",)},
+)
