@@ -76,6 +76,7 @@ def test_a_folder_of_any_depth_is_moved_out(tmp_path: Path):
         move_out(folder, "top", tmp_path / "aside")
     assert (tmp_path / "aside/tasks.json").read_text() == "x"
     assert not (tmp_path / "top").exists()
+    remove_folder(tmp_path / "aside")  # deeper than pytest can remove
 
 
 @pytest.mark.usefixtures("is_elsewhere")
