@@ -58,6 +58,10 @@ class ClaudeWords:
     command: str = ""
 
 
+_SKILL = "Base directory for this skill: "
+"""The beginning of a skill's text; lines of some versions don't say that no user wrote it."""
+
+
 def claude_words(text: str) -> ClaudeWords:
     """Separate the user's words from the text that the program put around them.
 
@@ -65,6 +69,8 @@ def claude_words(text: str) -> ClaudeWords:
     request if its message comes before its name, as in commands that send a prompt; the program
     runs the others without the model.
     """
+    if text.startswith(_SKILL):
+        return ClaudeWords("", text)
     blocks: list[re.Match[str]] = []
     while found := _BLOCK.match(text, blocks[-1].end() if blocks else 0):
         blocks.append(found)
